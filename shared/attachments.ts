@@ -1,0 +1,137 @@
+import { createHash } from "node:crypto";
+import { ulid } from "ulid";
+import * as z from "zod/mini";
+import { invalid, notFound } from "./errors.ts";
+import { fileKey, putFile, removeFile } from "./files.ts";
+import type { Parent } from "./orders.ts";
+import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schemas/attachment.ts";
+import { keys } from "./table/keys.ts";
+import { get } from "./table/read.ts";
+import { transact, update } from "./table/write.ts";
+
+/** Throws 412 unless a document of this version is what the caller's If-Match asks for. */
+export type Precondition = (version: number) => void;
+
+const missing = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
+
+/** The envelope of an attachment, as every endpoint answers it. */
+export const attachmentDocument = (parent: Parent, attachment: Attachment) => ({
+  type: `${parent.type}_attachment`,
+  data: z.parse(AttachmentData, attachment),
+  ...(parent.type === "request" && { associations: { request: { type: "request", data: { id: parent.id } } } }),
+});
+
+/**
+ * Stores the file, then the metadata, the reference_id and the parent's count in one transaction: metadata never
+ * lacks its file. 422 where the reference_id is taken under this parent; 503 where storage or table is away.
+ */
+export const createAttachment = async (parent: Parent, input: NewAttachment, now: Date): Promise<Attachment> => {
+  const { file, filename = file.filename, ...rest } = input;
+  const digest = createHash("sha256").update(file.content).digest();
+  const attachment: Attachment = {
+    ...rest,
+    id: ulid(now.getTime()),
+    filename,
+    inserted_at: now.toISOString(),
+    updated_at: now.toISOString(),
+    version: 1,
+    bytes: file.content.length,
+    sha256: digest.toString("hex"),
+    content_type: file.contentType,
+  };
+  const storedAs = fileKey(parent, attachment.id);
+  await putFile(storedAs, { content: file.content, contentType: file.contentType, sha256: digest });
+  const refused = await transact({
+    attachment: { put: { ...keys.attachment(parent, attachment.id), ...attachment }, when: { exists: false } },
+    reference:
+      attachment.reference_id === null ? undefined : referenceTo(parent, attachment.id, attachment.reference_id),
+    parent: countBy(parent, 1),
+  });
+  if (refused.size === 0) return attachment;
+  await removeFile(storedAs);
+  if (refused.has("parent")) throw notFound(parent.type, parent.id);
+  throw invalid([
+    { in: "body", pointer: "/data/reference_id", sub_code: "constraint.unique", detail: "has already been taken" },
+  ]);
+};
+
+const referenceTo = (parent: Parent, id: string, uuid: string) =>
+  ({ put: { ...keys.reference(parent, uuid), attachment: id }, when: { exists: false } }) as const;
+
+const countBy = (parent: Parent, difference: 1 | -1) =>
+  ({
+    update: keys.parent(parent),
+    add: { attachment_count: difference, attachments_version: 1 },
+    when: { exists: true },
+  }) as const;
+
+/** Tries a write that holds only for the version that was read; where another was faster, reads again and tries anew. */
+const onLatest = async (
+  parent: Parent,
+  current: Attachment,
+  precondition: Precondition,
+  write: (latest: Attachment) => Promise<Attachment | undefined>,
+): Promise<Attachment> => {
+  for (let latest = current; ; ) {
+    precondition(latest.version);
+    const written = await write(latest);
+    if (written) return written;
+    const item = await get(keys.attachment(parent, current.id));
+    if (!item) throw missing(parent, current.id);
+    latest = z.parse(Attachment, item);
+  }
+};
+
+/** Changes metadata; what is left out keeps its value, and changing nothing moves nothing. 412 and 404 as the rules say. */
+export const updateAttachment = (
+  parent: Parent,
+  current: Attachment,
+  changes: AttachmentChanges,
+  now: Date,
+  precondition: Precondition,
+): Promise<Attachment> =>
+  onLatest(parent, current, precondition, async (latest) => {
+    const { name = latest.name, notes = latest.notes, file_hint = latest.file_hint } = changes;
+    if (name === latest.name && notes === latest.notes && file_hint === latest.file_hint) return latest;
+    const set = { name, notes, file_hint, updated_at: now.toISOString(), version: latest.version + 1 };
+    const key = keys.attachment(parent, latest.id);
+    const done = await update({ update: key, set, when: { equals: { version: latest.version } } });
+    return done ? { ...latest, ...set } : undefined;
+  });
+
+/**
+ * Removes metadata, reference_id and count in one transaction, then the file: a crash between the two leaves a file
+ * that nobody sees, for the sweep. Where storage is away, what was deleted is kept as an unfinished delete (503), so
+ * that repeating it finishes it.
+ */
+export const deleteAttachment = async (
+  parent: Parent,
+  current: Attachment & { readonly unfinished: boolean },
+  precondition: Precondition,
+): Promise<Attachment> => {
+  const unfinishedKey = keys.unfinishedDelete(parent, current.id);
+  const { unfinished, ...attachment } = current;
+  const deleted = unfinished
+    ? attachment
+    : await onLatest(parent, attachment, precondition, (latest) => deleteMetadata(parent, latest));
+  try {
+    await removeFile(fileKey(parent, deleted.id));
+  } catch (error) {
+    await transact({ unfinished: { put: { ...unfinishedKey, ...deleted } } });
+    throw error;
+  }
+  if (unfinished) {
+    const refused = await transact({ unfinished: { delete: unfinishedKey, when: { exists: true } } });
+    if (refused.size > 0) throw missing(parent, deleted.id);
+  }
+  return deleted;
+};
+
+const deleteMetadata = async (parent: Parent, latest: Attachment): Promise<Attachment | undefined> => {
+  const refused = await transact({
+    attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },
+    reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
+    parent: countBy(parent, -1),
+  });
+  return refused.size === 0 ? latest : undefined;
+};

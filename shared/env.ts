@@ -1,0 +1,31 @@
+/** Every environment variable that the code reads: one typed, loud read each. */
+
+const required = (name: string): string => {
+  const value = process.env[name];
+  if (!value) throw new Error(`The environment variable ${name} is not set.`);
+  return value;
+};
+
+const optional = (name: string): string | undefined => process.env[name] || undefined;
+
+const wholeNumber = (name: string, fallback: number): number => {
+  const text = optional(name) ?? String(fallback);
+  if (!/^\d{1,15}$/.test(text))
+    throw new Error(`The environment variable ${name} must be a whole number, not ${text}.`);
+  return Number(text);
+};
+
+export const env = {
+  /** The DynamoDB table of all metadata. */
+  tableName: () => required("TABLE_NAME"),
+  /** The S3 bucket of the stored files. */
+  bucketName: () => required("BUCKET_NAME"),
+  /** Where DynamoDB answers, if not where the region says. */
+  dynamodbEndpoint: () => optional("DYNAMODB_ENDPOINT"),
+  /** Where S3 answers, if not where the region says. */
+  s3Endpoint: () => optional("S3_ENDPOINT"),
+  /** The largest file of an upload, in bytes: what a 6 MB event can carry as base64, with room for the rest of it. */
+  maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", 4_600_000),
+  /** The port of the local gateway. */
+  port: () => wholeNumber("PORT", 3000),
+};

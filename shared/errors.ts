@@ -1,0 +1,122 @@
+/** Every error that a caller can get: a closed catalogue of codes, their statuses and titles. */
+const catalogue = {
+  unauthorized: { status: 401, title: "Unauthorized" },
+  "access_denied.ordering_attachment_access": { status: 403, title: "Access Denied" },
+  "access_denied.permission": { status: 403, title: "Access Denied" },
+  not_found: { status: 404, title: "Not Found" },
+  precondition_failed: { status: 412, title: "Precondition Failed" },
+  payload_too_large: { status: 413, title: "Payload Too Large" },
+  unsupported_media_type: { status: 415, title: "Unsupported Media Type" },
+  invalid_parameter: { status: 422, title: "Invalid Parameter" },
+  rate_limited: { status: 429, title: "Too Many Requests" },
+  internal_error: { status: 500, title: "Internal Server Error" },
+  service_unavailable: { status: 503, title: "Service Unavailable" },
+} as const;
+
+export type ErrorCode = keyof typeof catalogue;
+
+/** The catalogue's codes, in order of status. */
+export const errorCodes = Object.entries(catalogue).map(([code, { status, title }]) => ({ code, status, title }));
+
+export const subCodes = [
+  "constraint.required",
+  "constraint.type",
+  "constraint.enum",
+  "constraint.format",
+  "constraint.length",
+  "constraint.range",
+  "constraint.unique",
+  "constraint.immutable",
+  "malformed",
+] as const;
+
+export type SubCode = (typeof subCodes)[number];
+
+/** One thing wrong with a request: where (a JSON pointer, `""` for the whole), which rule, and in words. */
+export type Fault = {
+  readonly in: "body" | "query" | "header";
+  readonly pointer: string;
+  readonly sub_code: SubCode;
+  readonly detail: string;
+};
+
+type ErrorObject = {
+  readonly code: ErrorCode;
+  readonly title: string;
+  readonly detail: string;
+  readonly sub_code: SubCode | "none";
+  readonly source?: { readonly in: Fault["in"]; readonly pointer: string };
+  readonly params?: Readonly<Record<string, unknown>>;
+};
+
+export type ErrorBody = { readonly errors: readonly ErrorObject[] };
+
+/** An answer that is an error; thrown anywhere, turned into a response by `http/respond.ts` alone. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly body: ErrorBody;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, objects: readonly Omit<ErrorObject, "code" | "title">[], extra: Extra = {}) {
+    super(`${code}: ${objects.map(({ detail }) => detail).join("; ")}`, { cause: extra.cause });
+    const { status, title } = catalogue[code];
+    this.status = status;
+    this.body = { errors: objects.map((object) => ({ code, title, ...object })) };
+    this.headers = extra.headers ?? {};
+  }
+}
+
+type Extra = { readonly headers?: Readonly<Record<string, string>>; readonly cause?: unknown };
+
+const one = (code: ErrorCode, detail: string, params?: ErrorObject["params"], extra?: Extra) =>
+  new ApiError(code, [{ detail, sub_code: "none", ...(params && { params }) }], extra);
+
+export const unauthorized = () =>
+  one("unauthorized", "The access token is missing or invalid.", undefined, {
+    headers: { "WWW-Authenticate": "Bearer" },
+  });
+
+export const attachmentsDisabled = (accountId: string) =>
+  one("access_denied.ordering_attachment_access", "Ordering Attachment Access is not enabled for this account.", {
+    account: { id: accountId, type: "account" },
+  });
+
+export const permissionMissing = (permission: string) =>
+  one("access_denied.permission", `The user lacks the permission ${permission}.`, { permission });
+
+/** 404 for a resource; for an unknown route without one. */
+export const notFound = (type?: string, id?: string) =>
+  type === undefined
+    ? one("not_found", "There is nothing at this address.")
+    : one("not_found", `The ${type.replaceAll("_", " ")} does not exist.`, { resource: { id, type } });
+
+export const preconditionFailed = () => one("precondition_failed", "The resource has changed: If-Match does not hold.");
+
+export const payloadTooLarge = (limitBytes: number) =>
+  one("payload_too_large", `The body or the file is larger than ${limitBytes} bytes.`, { limit_bytes: limitBytes });
+
+export const unsupportedMediaType = (expected: string) =>
+  one("unsupported_media_type", `The Content-Type must be ${expected}.`, { expected });
+
+/** 422 with one error object for each fault, in the order given. */
+export const invalid = (faults: readonly Fault[]) =>
+  new ApiError(
+    "invalid_parameter",
+    faults.map(({ in: place, pointer, ...rest }) => ({ ...rest, source: { in: place, pointer } })),
+  );
+
+/** 422 for a body that cannot be read as a whole. */
+export const malformed = (detail: string) => invalid([{ in: "body", pointer: "", sub_code: "malformed", detail }]);
+
+export const rateLimited = () =>
+  one("rate_limited", "Too many requests: try again later.", undefined, { headers: { "Retry-After": "1" } });
+
+export const internalError = (cause?: unknown) =>
+  one("internal_error", "Something went wrong on our side.", undefined, { cause });
+
+export const serviceUnavailable = (cause?: unknown) =>
+  one("service_unavailable", "The service is temporarily unavailable: try again later.", undefined, {
+    headers: { "Retry-After": "2" },
+    cause,
+  });

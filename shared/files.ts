@@ -1,0 +1,48 @@
+import { DeleteObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { decodeTime } from "ulid";
+import { env } from "./env.ts";
+import { serviceUnavailable } from "./errors.ts";
+import type { ParentRef } from "./table/keys.ts";
+import { isUnavailable } from "./unavailable.ts";
+
+const endpoint = env.s3Endpoint();
+
+const client = new S3Client({
+  // An endpoint of its own (an emulator) has no bucket subdomains.
+  ...(endpoint && { endpoint, forcePathStyle: true }),
+  maxAttempts: 3,
+  requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
+});
+
+const unavailableAs503 = (error: unknown): never => {
+  throw isUnavailable(error) ? serviceUnavailable(error) : error;
+};
+
+/** `attachments/2026/11/21/<parent type>/<parent id>/<id>`: the day of the upload first, for the sweep; then the way to its metadata. */
+export const fileKey = (parent: ParentRef, attachmentId: string): string => {
+  const day = new Date(decodeTime(attachmentId)).toISOString().slice(0, 10).replaceAll("-", "/");
+  return `attachments/${day}/${parent.type}/${parent.id}/${attachmentId}`;
+};
+
+type StoredFile = { readonly content: Uint8Array; readonly contentType: string; readonly sha256: Buffer };
+
+/** Stores a file; S3 itself refuses it if it arrives with another SHA-256. 503 where storage is away (so do all below). */
+export const putFile = async (key: string, { content, contentType, sha256 }: StoredFile): Promise<void> => {
+  await client
+    .send(
+      new PutObjectCommand({
+        Bucket: env.bucketName(),
+        Key: key,
+        Body: content,
+        ContentLength: content.length,
+        ContentType: contentType,
+        ChecksumSHA256: sha256.toString("base64"),
+      }),
+    )
+    .catch(unavailableAs503);
+};
+
+/** Removes a file; one that is not there is removed already. */
+export const removeFile = async (key: string): Promise<void> => {
+  await client.send(new DeleteObjectCommand({ Bucket: env.bucketName(), Key: key })).catch(unavailableAs503);
+};

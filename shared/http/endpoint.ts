@@ -1,0 +1,34 @@
+import middy from "@middy/core";
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import type * as z from "zod/mini";
+import type { Precondition } from "../attachments.ts";
+import type { Reads, Route } from "../routes.ts";
+import { authenticate } from "./authenticate.ts";
+import { precondition } from "./precondition.ts";
+import { readInput } from "./read-input.ts";
+import type { Guard, Principal, Scope } from "./request.ts";
+import { type Answer, respond, response } from "./respond.ts";
+
+/** What an endpoint's own lines get: who calls, what the guard found, what was sent, and when. */
+type Call<T extends Scope, I> = T & {
+  readonly input: I;
+  readonly principal: Principal;
+  readonly now: Date;
+  readonly precondition: Precondition;
+};
+
+/** The one way in: every endpoint is a route, a guard and a few lines of its own. Order of the checks: semantics.md, 2. */
+export const endpoint = <T extends Scope, S extends z.core.$ZodType>(
+  route: Route & { readonly reads: Reads<S> },
+  guard: Guard<T>,
+  handle: (call: Call<T, z.output<S>>) => Promise<Answer> | Answer,
+) =>
+  middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
+    .use(respond(route))
+    .use(authenticate(guard))
+    .use(readInput(route.reads))
+    .handler(async (event) => {
+      const { scope, input, principal } = event;
+      const call = { ...scope, input, principal, now: new Date(), precondition: precondition(event) };
+      return response(event.requestContext.requestId, route.status, await handle(call));
+    });

@@ -1,0 +1,28 @@
+import * as z from "zod/mini";
+import { Account, Order, type OrderState, Request } from "./schemas/tenancy.ts";
+import { keys, type ParentRef } from "./table/keys.ts";
+import { get, getMany } from "./table/read.ts";
+
+/** An order or a request as the parent of attachments. */
+export type Parent = ParentRef & {
+  readonly account: Account;
+  readonly state: OrderState;
+  readonly attachment_count: number;
+};
+
+/** Stands in for an id that does not exist, so that a missing parent costs the same reads as one that is there. */
+export const noId = "00000000000000000000000000";
+
+/** A parent with its account and state, in two round trips; undefined where there is none. */
+export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => {
+  const item = await get(keys.parent(ref));
+  if (ref.type === "order") {
+    const order = item && z.parse(Order, item);
+    const [account] = await getMany([keys.account(order?.account ?? noId)]);
+    return order && account && { ...order, ...ref, account: z.parse(Account, account) };
+  }
+  const request = item && z.parse(Request, item);
+  const [account, order] = await getMany([keys.account(request?.account ?? noId), keys.order(request?.order ?? noId)]);
+  if (!request || !account || !order) return undefined;
+  return { ...request, ...ref, account: z.parse(Account, account), state: z.parse(Order, order).state };
+};

@@ -1,0 +1,69 @@
+import * as z from "zod/mini";
+import { type Fault, subCodes } from "../errors.ts";
+
+type Issue = z.core.$ZodIssue;
+
+const nouns: Record<string, string> = {
+  array: "an array",
+  boolean: "true or false",
+  int: "a whole number",
+  number: "a number",
+  object: "an object",
+  record: "an object",
+  string: "a string",
+};
+
+const bound = (issue: { origin: string }, limit: string, count: number | bigint) => {
+  if (issue.origin === "string") return `must be ${limit} ${count} characters`;
+  if (issue.origin === "array") return `must have ${limit} ${count} items`;
+  return `must be ${limit} ${count}`;
+};
+
+const limitRule = (issue: { origin: string }) =>
+  issue.origin === "string" || issue.origin === "array" ? "constraint.length" : "constraint.range";
+
+const blank = { sub_code: "constraint.required", detail: "can't be blank" } as const;
+
+const rule = (issue: Issue): Pick<Fault, "sub_code" | "detail"> => {
+  switch (issue.code) {
+    case "invalid_type":
+      if (issue.input === undefined || (issue.input === null && issue.expected === "string")) return blank;
+      return { sub_code: "constraint.type", detail: `must be ${nouns[issue.expected] ?? issue.expected}` };
+    case "invalid_value":
+      if (issue.input === undefined) return blank;
+      return { sub_code: "constraint.enum", detail: `must be ${oneOf(issue.values)}` };
+    case "too_small":
+      if (issue.origin === "string" && issue.minimum === 1) return blank;
+      return { sub_code: limitRule(issue), detail: bound(issue, "at least", issue.minimum) };
+    case "too_big":
+      return { sub_code: limitRule(issue), detail: bound(issue, "at most", issue.maximum) };
+    case "unrecognized_keys":
+      return { sub_code: "constraint.enum", detail: `has unknown properties: ${issue.keys.join(", ")}` };
+    case "custom":
+      return {
+        sub_code: subCodes.find((code) => code === issue.params?.sub_code) ?? "constraint.format",
+        detail: issue.message,
+      };
+    default:
+      return { sub_code: "constraint.format", detail: issue.message };
+  }
+};
+
+const oneOf = (values: readonly unknown[]) => (values.length > 1 ? `one of ${values.join(", ")}` : String(values[0]));
+
+/** The JSON pointer (RFC 6901) of a path; `""` is the whole. */
+export const pointer = (path: readonly PropertyKey[]) =>
+  path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+
+export type Checked<T> = { readonly value: T; readonly faults?: never } | { readonly faults: readonly Fault[] };
+
+/** Parses `input`; all that is wrong with it comes back as faults, in the order of the schema. */
+export const check = <S extends z.core.$ZodType>(
+  schema: S,
+  input: unknown,
+  place: Fault["in"],
+): Checked<z.output<S>> => {
+  const parsed = z.safeParse(schema, input, { reportInput: true });
+  if (parsed.success) return { value: parsed.data };
+  return { faults: parsed.error.issues.map((issue) => ({ in: place, pointer: pointer(issue.path), ...rule(issue) })) };
+};

@@ -1,0 +1,87 @@
+import type { Key } from "./keys.ts";
+
+export type Item = Readonly<Record<string, unknown>>;
+
+/** What must hold of the stored item for a write to happen. */
+export type Condition = {
+  readonly exists?: boolean;
+  readonly equals?: Item;
+  /** There is no such item, or its `expires_at` (seconds) has passed: TTL removes items late. */
+  readonly absentOrExpiredAt?: number;
+};
+
+/** One write: a put of a whole item, an update of attributes, a delete, or only a check. */
+export type Write =
+  | { readonly put: Item & Key; readonly when?: Condition }
+  | {
+      readonly update: Key;
+      readonly set?: Item;
+      readonly add?: Readonly<Record<string, number>>;
+      readonly remove?: readonly string[];
+      readonly when: Condition;
+    }
+  | { readonly delete: Key; readonly when?: Condition }
+  | { readonly check: Key; readonly when: Condition };
+
+/** Collects placeholders, so that no attribute name can collide with DynamoDB's reserved words. */
+const placeholders = () => {
+  const names: Record<string, string> = {};
+  const values: Record<string, unknown> = {};
+  const name = (attribute: string) => {
+    const placeholder = `#${attribute}`;
+    names[placeholder] = attribute;
+    return placeholder;
+  };
+  const value = (content: unknown) => {
+    const placeholder = `:v${Object.keys(values).length}`;
+    values[placeholder] = content;
+    return placeholder;
+  };
+  return { names, values, name, value };
+};
+
+type Placeholders = ReturnType<typeof placeholders>;
+
+const conditionExpression = (condition: Condition, { name, value }: Placeholders) =>
+  [
+    condition.exists === true ? [`attribute_exists(${name("pk")})`] : [],
+    condition.exists === false ? [`attribute_not_exists(${name("pk")})`] : [],
+    condition.absentOrExpiredAt === undefined
+      ? []
+      : [`(attribute_not_exists(${name("pk")}) OR ${name("expires_at")} <= ${value(condition.absentOrExpiredAt)})`],
+    Object.entries(condition.equals ?? {}).map(([attribute, content]) => `${name(attribute)} = ${value(content)}`),
+  ]
+    .flat()
+    .join(" AND ");
+
+const clause = (keyword: string, parts: readonly string[]) =>
+  parts.length > 0 ? [`${keyword} ${parts.join(", ")}`] : [];
+
+const updateExpression = (write: Extract<Write, { update: Key }>, { name, value }: Placeholders) =>
+  [
+    clause(
+      "SET",
+      Object.entries(write.set ?? {}).map(([attribute, content]) => `${name(attribute)} = ${value(content)}`),
+    ),
+    clause(
+      "ADD",
+      Object.entries(write.add ?? {}).map(([attribute, count]) => `${name(attribute)} ${value(count)}`),
+    ),
+    clause("REMOVE", (write.remove ?? []).map(name)),
+  ]
+    .flat()
+    .join(" ");
+
+/** The expression parameters of a write, in DynamoDB's own terms. */
+export const expressions = (write: Write) => {
+  const used = placeholders();
+  const update = "update" in write ? updateExpression(write, used) : "";
+  const condition = write.when ? conditionExpression(write.when, used) : "";
+  return {
+    ...(condition && { ConditionExpression: condition }),
+    ...(Object.keys(used.names).length > 0 && { ExpressionAttributeNames: used.names }),
+    ...(Object.keys(used.values).length > 0 && { ExpressionAttributeValues: used.values }),
+    ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+    update,
+  } as const;
+};

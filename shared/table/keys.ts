@@ -1,0 +1,47 @@
+/**
+ * The whole table on one page. One table, `pk` and `sk`, no index: everything is read by key and strongly
+ * consistent, so that a list shows what a 201 has confirmed.
+ *
+ * | to                                         | read                                              |
+ * | ------------------------------------------ | ------------------------------------------------- |
+ * | identify a caller                          | Get apiKey, then Get user                         |
+ * | judge a parent's visibility and features   | Get account (it carries its ancestors)            |
+ * | find an order's or a request's state       | Get order                                         |
+ * | show, update, delete an attachment         | Get attachment, under its parent                  |
+ * | list a parent's attachments                | Query attachments; the exact total is the parent's |
+ * | keep a reference_id unique                 | Put reference, if it does not exist               |
+ * | list an order's requests                   | Query orderRequests                               |
+ */
+export type Key = { readonly pk: string; readonly sk: string };
+
+/** The things that can have attachments. */
+export type ParentType = "order" | "request";
+export type ParentRef = { readonly type: ParentType; readonly id: string };
+
+/** A run of items in one partition: their sort keys are the prefix and an id. */
+export type Collection = { readonly pk: string; readonly prefix: string };
+
+const single = (name: string): Key => ({ pk: name, sk: name });
+
+const parent = ({ type, id }: ParentRef): Key => single(`${type === "order" ? "ORDER" : "REQUEST"}#${id}`);
+
+export const keys = {
+  /** By the SHA-256 of the key, in hex. */
+  apiKey: (sha256: string): Key => ({ pk: `KEY#${sha256}`, sk: "KEY" }),
+  user: (id: string): Key => ({ pk: `USER#${id}`, sk: "USER" }),
+  account: (id: string): Key => ({ pk: `ACCOUNT#${id}`, sk: "ACCOUNT" }),
+  order: (id: string): Key => parent({ type: "order", id }),
+  request: (id: string): Key => parent({ type: "request", id }),
+  parent,
+  /** The order's own entry of a request, so that one Query lists them. */
+  orderRequest: (order: string, request: string): Key => ({ pk: `ORDER#${order}`, sk: `REQUEST#${request}` }),
+  attachment: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `ATTACHMENT#${id}` }),
+  reference: (of: ParentRef, uuid: string): Key => ({ pk: parent(of).pk, sk: `REFERENCE#${uuid}` }),
+  /** Written only where a deleted attachment's file could not be removed: the delete can then be repeated. */
+  unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
+};
+
+export const collections = {
+  attachments: (of: ParentRef): Collection => ({ pk: parent(of).pk, prefix: "ATTACHMENT#" }),
+  orderRequests: (order: string): Collection => ({ pk: `ORDER#${order}`, prefix: "REQUEST#" }),
+};

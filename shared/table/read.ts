@@ -1,0 +1,84 @@
+import { BatchGetCommand, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
+import { env } from "../env.ts";
+import { backOff } from "./back-off.ts";
+import { client, unavailableAs503 } from "./client.ts";
+import type { Item } from "./expressions.ts";
+import type { Collection, Key } from "./keys.ts";
+
+/** One item, strongly consistent; undefined where there is none. 503 where the table is away (so do all below). */
+export const get = async (key: Key): Promise<Item | undefined> => {
+  const { Item } = await client
+    .send(new GetCommand({ TableName: env.tableName(), Key: key, ConsistentRead: true }))
+    .catch(unavailableAs503);
+  return Item;
+};
+
+const same = (a: Key) => (b: Item) => a.pk === b.pk && a.sk === b.sk;
+
+/** The items of up to 100 keys, in the keys' order, in one round trip unless DynamoDB leaves some unprocessed. */
+export const getMany = async (keys: readonly Key[]): Promise<(Item | undefined)[]> => {
+  const found: Item[] = [];
+  let open = keys.filter((key, index) => keys.findIndex(same(key)) === index);
+  for (let attempt = 0; open.length > 0; attempt += 1) {
+    if (attempt > 0) await backOff(attempt);
+    const table = env.tableName();
+    const { Responses, UnprocessedKeys } = await client
+      .send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [...open], ConsistentRead: true } } }))
+      .catch(unavailableAs503);
+    found.push(...(Responses?.[table] ?? []));
+    const left = UnprocessedKeys?.[table]?.Keys ?? [];
+    open = open.filter((key) => left.some(same(key)));
+  }
+  return keys.map((key) => found.find(same(key)));
+};
+
+type Range = { readonly after?: string | undefined; readonly limit: number; readonly descending?: boolean };
+
+/** Up to `limit` items of a collection beyond the id `after`, whether or not that one still exists. */
+export const query = async (
+  { pk, prefix }: Collection,
+  { after, limit, descending = false }: Range,
+): Promise<Item[]> => {
+  const items: Item[] = [];
+  let start: Record<string, unknown> | undefined = after === undefined ? undefined : { pk, sk: prefix + after };
+  do {
+    const answer = await client
+      .send(
+        new QueryCommand({
+          TableName: env.tableName(),
+          KeyConditionExpression: "pk = :pk AND begins_with(sk, :prefix)",
+          ExpressionAttributeValues: { ":pk": pk, ":prefix": prefix },
+          ConsistentRead: true,
+          ScanIndexForward: !descending,
+          Limit: limit - items.length,
+          ExclusiveStartKey: start,
+        }),
+      )
+      .catch(unavailableAs503);
+    items.push(...(answer.Items ?? []));
+    start = answer.LastEvaluatedKey;
+  } while (start && items.length < limit);
+  return items;
+};
+
+/** Whether a collection has an item whose id is `id`, or lies beyond it in the direction given. */
+export const hasItemFrom = async (
+  { pk, prefix }: Collection,
+  id: string,
+  direction: "up" | "down",
+): Promise<boolean> => {
+  const [from, to] = direction === "up" ? [prefix + id, `${prefix}~`] : [prefix, prefix + id];
+  const { Count } = await client
+    .send(
+      new QueryCommand({
+        TableName: env.tableName(),
+        KeyConditionExpression: "pk = :pk AND sk BETWEEN :from AND :to",
+        ExpressionAttributeValues: { ":pk": pk, ":from": from, ":to": to },
+        ConsistentRead: true,
+        Limit: 1,
+        Select: "COUNT",
+      }),
+    )
+    .catch(unavailableAs503);
+  return (Count ?? 0) > 0;
+};
