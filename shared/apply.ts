@@ -97,8 +97,8 @@ const requestsOf = (file: TenantsFile, { account, order, idOf, fault }: Referenc
     const id = idOf("requests", name);
     const within = order(entry.order, ["requests", name, "order"]);
     const place = ["requests", name, "account"];
-    const owner = account(entry.account ?? within?.account ?? "", entry.account ? place : undefined);
-    if (owner && within && !sees(within.account, owner))
+    const owner = entry.account === undefined ? within?.account : account(entry.account, place);
+    if (owner && within?.account && !sees(within.account.id, owner))
       fault(place, "must be the account of the order or one below it");
     const request: Request = { id, account: owner?.id ?? "", order: within?.id ?? "", type: entry.type, ...unattached };
     const entryOfOrder = { ...keys.orderRequest(request.order, id), id, type: entry.type, account: request.account };

@@ -39,16 +39,17 @@ export const Attachment = z.object({
 });
 export type Attachment = z.infer<typeof Attachment>;
 
-const UploadedFile = z.object({
-  content: z
-    .instanceof(Uint8Array)
-    .check(
-      z.refine(({ length }) => length > 0, { error: "must not be empty", params: { sub_code: "constraint.length" } }),
-    ),
-  filename: z.string(),
-  contentType: z.string(),
-});
-export type UploadedFile = z.infer<typeof UploadedFile>;
+const UploadedFile = z
+  .object(
+    { content: z.instanceof(Uint8Array), filename: z.string(), contentType: z.string() },
+    { error: ({ input }) => (input === undefined ? undefined : "must be a file: a part with a filename") },
+  )
+  .check(
+    z.refine<{ content: Uint8Array }>(({ content }) => content.length > 0, {
+      error: "can't be empty",
+      params: { sub_code: "constraint.length" },
+    }),
+  );
 
 export const createAttachmentBody = <T extends string>(type: T) =>
   z.object({

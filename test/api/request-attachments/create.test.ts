@@ -80,7 +80,9 @@ describe("an upload", () => {
 
   it("counts characters, not UTF-16 units or bytes", async () => {
     expect((await post(form({ "data[name]": "😀".repeat(255) }))).status).toBe(201);
-    expect(faultsOf(await post(form({ "data[name]": "😀".repeat(256) })))).toEqual(["body /data/name constraint.length"]);
+    expect(faultsOf(await post(form({ "data[name]": "😀".repeat(256) })))).toEqual([
+      "body /data/name constraint.length",
+    ]);
   });
 
   it("takes a 4.2 MB file", async () => {
@@ -147,14 +149,22 @@ describe("a refused upload", () => {
     ["has no name", () => post(form({ "data[name]": undefined })), "/data/name constraint.required"],
     ["has too long a name", () => post(form({ "data[name]": "n".repeat(256) })), "/data/name constraint.length"],
     ["has an empty file", () => post(form({}, pdf("loa.pdf", ""))), "/data/file constraint.length"],
-    ["has a text in place of the file", () => post(form({ "data[file]": "loa.pdf" }, null)), "/data/file constraint.type"],
+    [
+      "has a text in place of the file",
+      () => post(form({ "data[file]": "loa.pdf" }, null)),
+      "/data/file constraint.type",
+    ],
     [
       "has two files",
       () => postRaw(namePart, filePart(`; filename="a"`, "text/plain"), filePart(`; filename="b"`, "text/plain")),
       "/data/file constraint.type",
     ],
     ["has two names", () => postRaw(namePart, namePart, filePart(`; filename="a"`)), "/data/name constraint.type"],
-    ["has too long a filename", () => post(form({ "data[filename]": "f".repeat(256) })), "/data/filename constraint.length"],
+    [
+      "has too long a filename",
+      () => post(form({ "data[filename]": "f".repeat(256) })),
+      "/data/filename constraint.length",
+    ],
     ["has an empty filename", () => post(form({ "data[filename]": "" })), "/data/filename constraint.required"],
   ])("is one that %s", async (_, send, fault) => {
     const answer = await send();
@@ -193,7 +203,9 @@ describe("a refused upload", () => {
     for (const size of [4_600_001, 7_000_000, 11_000_000]) {
       const answer = await post(form({}, new File([new Uint8Array(size)], "big.bin")));
       expect([answer.status, codeOf(answer)]).toEqual([413, "payload_too_large"]);
-      expect(answer.body).toMatchObject({ errors: [{ params: { limit_bytes: size < 10_000_000 ? 4_600_000 : 10_485_760 } }] });
+      expect(answer.body).toMatchObject({
+        errors: [{ params: { limit_bytes: size < 10_000_000 ? 4_600_000 : 10_485_760 } }],
+      });
     }
   });
 });
@@ -223,7 +235,9 @@ describe("a reference_id", () => {
   it("may be used again under another request", async () => {
     const t = await tenants();
     for (const name of ["acme", "sibling"])
-      await upload(`/api/v1/requests/${t.request(name)}/attachments`, t.key("acme"), { "data[reference_id]": reference });
+      await upload(`/api/v1/requests/${t.request(name)}/attachments`, t.key("acme"), {
+        "data[reference_id]": reference,
+      });
   });
 
   it("goes to one of 30 uploads that arrive at once, and the total counts just that one", async () => {

@@ -75,7 +75,16 @@ describe("update", () => {
       key,
       json: {
         type: "order_attachment",
-        data: { name: null, notes: 7, file_hint: "X", id: unknown, filename: "x", reference_id: unknown, inserted_at: "x", updated_at: null },
+        data: {
+          name: null,
+          notes: 7,
+          file_hint: "X",
+          id: unknown,
+          filename: "x",
+          reference_id: unknown,
+          inserted_at: "x",
+          updated_at: null,
+        },
       },
     });
     expect(answer.status).toBe(422);
