@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { ulid } from "ulid";
 import { sees } from "./accounts.ts";
+import { hashOfKey } from "./api-keys.ts";
 import { type References, references } from "./apply-references.ts";
 import { invalid } from "./errors.ts";
 import { check } from "./schemas/faults.ts";
@@ -78,8 +79,7 @@ const issueKeys = (file: TenantsFile, { account, user }: References) =>
       expires_at: entry.expires_at === null ? null : new Date(entry.expires_at).toISOString(),
       revoked: entry.revoked,
     };
-    const sha256 = createHash("sha256").update(secret).digest("hex");
-    return { items: [{ ...keys.apiKey(sha256), ...key }], answer: { id: key.id, key: secret } };
+    return { items: [{ ...keys.apiKey(hashOfKey(secret)), ...key }], answer: { id: key.id, key: secret } };
   });
 
 const unattached = { attachment_count: 0, attachments_version: 0 };

@@ -39,9 +39,15 @@ export const Attachment = z.object({
 });
 export type Attachment = z.infer<typeof Attachment>;
 
-const UploadedFile = z
+/** A file as it came; its content is left out of JSON, where its SHA-256 stands for it. */
+export const UploadedFile = z
   .object(
-    { content: z.instanceof(Uint8Array), filename: z.string(), contentType: z.string() },
+    {
+      content: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
+      sha256: z.string(),
+      filename: z.string(),
+      contentType: z.string(),
+    },
     { error: ({ input }) => (input === undefined ? undefined : "must be a file: a part with a filename") },
   )
   .check(
@@ -50,6 +56,8 @@ const UploadedFile = z
       params: { sub_code: "constraint.length" },
     }),
   );
+
+export type UploadedFile = z.infer<typeof UploadedFile>;
 
 export const createAttachmentBody = <T extends string>(type: T) =>
   z.object({
