@@ -4,7 +4,7 @@ import type { Part } from "./table.ts";
 
 /** Starts fauxqs on a free port of 127.0.0.1, in memory. Its own `startFauxqs` would listen on every interface. */
 const startFauxqs = async (): Promise<Part> => {
-  const app = buildApp({});
+  const app = buildApp({ logger: false });
   const endpoint = await app.listen({ host: "127.0.0.1", port: 0 });
   return { endpoint, stop: () => app.close() };
 };
