@@ -1,4 +1,5 @@
 import { routes } from "../../shared/routes.ts";
+import { startCarrier } from "./carrier.ts";
 import { startFiles } from "./files.ts";
 import { type GatewayOptions, type Handler, startGateway } from "./gateway.ts";
 import { startTable } from "./table.ts";
@@ -21,9 +22,9 @@ const loadHandlers = async () => {
 export const startStack = async ({ port, throttle, onRequest }: StackOptions) => {
   const credentials = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
   for (const [name, value] of Object.entries(credentials)) process.env[name] ??= value;
-  const [table, files] = await Promise.all([startTable(tableName), startFiles(bucketName)]);
+  const [table, files, carrier] = await Promise.all([startTable(tableName), startFiles(bucketName), startCarrier()]);
   const stopParts = async () => {
-    await Promise.all([table.stop(), files.stop()]);
+    await Promise.all([table.stop(), files.stop(), carrier.close()]);
   };
   const where = {
     TABLE_NAME: tableName,
@@ -46,7 +47,7 @@ export const startStack = async ({ port, throttle, onRequest }: StackOptions) =>
       bucketName,
       dynamodbEndpoint: table.endpoint,
       s3Endpoint: files.endpoint,
-      carrierUrl: "",
+      carrierUrl: carrier.url,
       stop,
     };
   } catch (error) {
