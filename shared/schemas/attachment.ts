@@ -39,7 +39,8 @@ export const Attachment = z.object({
 });
 export type Attachment = z.infer<typeof Attachment>;
 
-const UploadedFile = z.object({
+/** A file as a form brings it. */
+export const UploadedFile = z.object({
   content: z
     .instanceof(Uint8Array)
     .check(
