@@ -60,10 +60,11 @@ export const references = async (file: TenantsFile) => {
   };
 
   /** The id and the account of an order of the file, or of one that exists. */
-  const order = (reference: string, place: Place): Pick<Order, "id" | "account"> | undefined => {
+  const order = (reference: string, place: Place): { id: string; account: Account | undefined } | undefined => {
     const entry = Object.hasOwn(file.orders, reference) ? file.orders[reference] : undefined;
-    if (!entry) return existing.orders.get(reference.toUpperCase()) ?? missing("an order", reference, place);
-    return { id: idOf("orders", reference), account: account(entry.account)?.id ?? "" };
+    if (entry) return { id: idOf("orders", reference), account: account(entry.account) };
+    const found = existing.orders.get(reference.toUpperCase()) ?? missing("an order", reference, place);
+    return found && { id: found.id, account: existing.accounts.get(found.account) };
   };
 
   return { faults, fault, idOf, account, user, order };

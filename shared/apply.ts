@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { ulid } from "ulid";
 import { sees } from "./accounts.ts";
+import { hashOfKey } from "./api-keys.ts";
 import { type References, references } from "./apply-references.ts";
 import { invalid } from "./errors.ts";
 import { check } from "./schemas/faults.ts";
@@ -78,8 +79,7 @@ const issueKeys = (file: TenantsFile, { account, user }: References) =>
       expires_at: entry.expires_at === null ? null : new Date(entry.expires_at).toISOString(),
       revoked: entry.revoked,
     };
-    const sha256 = createHash("sha256").update(secret).digest("hex");
-    return { items: [{ ...keys.apiKey(sha256), ...key }], answer: { id: key.id, key: secret } };
+    return { items: [{ ...keys.apiKey(hashOfKey(secret)), ...key }], answer: { id: key.id, key: secret } };
   });
 
 const unattached = { attachment_count: 0, attachments_version: 0 };
@@ -97,8 +97,8 @@ const requestsOf = (file: TenantsFile, { account, order, idOf, fault }: Referenc
     const id = idOf("requests", name);
     const within = order(entry.order, ["requests", name, "order"]);
     const place = ["requests", name, "account"];
-    const owner = account(entry.account ?? within?.account ?? "", entry.account ? place : undefined);
-    if (owner && within && !sees(within.account, owner))
+    const owner = entry.account === undefined ? within?.account : account(entry.account, place);
+    if (owner && within?.account && !sees(within.account.id, owner))
       fault(place, "must be the account of the order or one below it");
     const request: Request = { id, account: owner?.id ?? "", order: within?.id ?? "", type: entry.type, ...unattached };
     const entryOfOrder = { ...keys.orderRequest(request.order, id), id, type: entry.type, account: request.account };

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { ulid } from "ulid";
 import * as z from "zod/mini";
 import { invalid, notFound } from "./errors.ts";
 import { fileKey, putFile, removeFile } from "./files.ts";
+import type { Idempotency, Made } from "./idempotency.ts";
 import type { Parent } from "./orders.ts";
 import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schemas/attachment.ts";
 import { keys } from "./table/keys.ts";
@@ -21,34 +21,44 @@ export const attachmentDocument = (parent: Parent, attachment: Attachment) => ({
   ...(parent.type === "request" && { associations: { request: { type: "request", data: { id: parent.id } } } }),
 });
 
+const newAttachment = ({ file, filename = file.filename, ...rest }: NewAttachment, { id, at }: Made): Attachment => ({
+  ...rest,
+  id,
+  filename,
+  inserted_at: at,
+  updated_at: at,
+  version: 1,
+  bytes: file.content.length,
+  sha256: file.sha256,
+  content_type: file.contentType,
+});
+
 /**
  * Stores the file, then the metadata, the reference_id and the parent's count in one transaction: metadata never
- * lacks its file. 422 where the reference_id is taken under this parent; 503 where storage or table is away.
+ * lacks its file. With an Idempotency-Key that was used before, answers again what it made then. 422 where the
+ * reference_id is taken under this parent; 503 where storage or table is away.
  */
-export const createAttachment = async (parent: Parent, input: NewAttachment, now: Date): Promise<Attachment> => {
-  const { file, filename = file.filename, ...rest } = input;
-  const digest = createHash("sha256").update(file.content).digest();
-  const attachment: Attachment = {
-    ...rest,
-    id: ulid(now.getTime()),
-    filename,
-    inserted_at: now.toISOString(),
-    updated_at: now.toISOString(),
-    version: 1,
-    bytes: file.content.length,
-    sha256: digest.toString("hex"),
-    content_type: file.contentType,
-  };
-  const storedAs = fileKey(parent, attachment.id);
-  await putFile(storedAs, { content: file.content, contentType: file.contentType, sha256: digest });
+export const createAttachment = async (
+  parent: Parent,
+  input: NewAttachment,
+  now: Date,
+  idempotency: Idempotency | undefined,
+): Promise<{ readonly attachment: Attachment; readonly replayed: boolean }> => {
+  if (idempotency?.made) return { attachment: newAttachment(input, idempotency.made), replayed: true };
+  const made = { id: ulid(now.getTime()), at: now.toISOString() };
+  const attachment = newAttachment(input, made);
+  const storedAs = fileKey(parent, made.id);
+  await putFile(storedAs, input.file);
   const refused = await transact({
-    attachment: { put: { ...keys.attachment(parent, attachment.id), ...attachment }, when: { exists: false } },
-    reference:
-      attachment.reference_id === null ? undefined : referenceTo(parent, attachment.id, attachment.reference_id),
+    idempotency: idempotency?.write(made),
+    attachment: { put: { ...keys.attachment(parent, made.id), ...attachment }, when: { exists: false } },
+    reference: attachment.reference_id === null ? undefined : referenceTo(parent, made.id, attachment.reference_id),
     parent: countBy(parent, 1),
   });
-  if (refused.size === 0) return attachment;
+  if (refused.size === 0) return { attachment, replayed: false };
   await removeFile(storedAs);
+  if (idempotency && refused.has("idempotency"))
+    return { attachment: newAttachment(input, idempotency.winner(refused.get("idempotency"))), replayed: true };
   if (refused.has("parent")) throw notFound(parent.type, parent.id);
   throw invalid([
     { in: "body", pointer: "/data/reference_id", sub_code: "constraint.unique", detail: "has already been taken" },

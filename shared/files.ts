@@ -2,6 +2,7 @@ import { DeleteObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client
 import { decodeTime } from "ulid";
 import { env } from "./env.ts";
 import { serviceUnavailable } from "./errors.ts";
+import type { UploadedFile } from "./schemas/attachment.ts";
 import type { ParentRef } from "./table/keys.ts";
 import { isUnavailable } from "./unavailable.ts";
 
@@ -24,10 +25,8 @@ export const fileKey = (parent: ParentRef, attachmentId: string): string => {
   return `attachments/${day}/${parent.type}/${parent.id}/${attachmentId}`;
 };
 
-type StoredFile = { readonly content: Uint8Array; readonly contentType: string; readonly sha256: Buffer };
-
 /** Stores a file; S3 itself refuses it if it arrives with another SHA-256. 503 where storage is away (so do all below). */
-export const putFile = async (key: string, { content, contentType, sha256 }: StoredFile): Promise<void> => {
+export const putFile = async (key: string, { content, contentType, sha256 }: UploadedFile): Promise<void> => {
   await client
     .send(
       new PutObjectCommand({
@@ -36,7 +35,7 @@ export const putFile = async (key: string, { content, contentType, sha256 }: Sto
         Body: content,
         ContentLength: content.length,
         ContentType: contentType,
-        ChecksumSHA256: sha256.toString("base64"),
+        ChecksumSHA256: Buffer.from(sha256, "hex").toString("base64"),
       }),
     )
     .catch(unavailableAs503);

@@ -131,10 +131,87 @@ export const deleteRequestAttachment = {
   access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
 } as const satisfies Route;
 
+export const createOrderAttachment = {
+  name: "order-attachments/create",
+  summary: "Upload a document to an order",
+  method: "POST",
+  path: "/api/v1/orders/{order_id}/attachments",
+  parent: "order",
+  resource: "order_attachment",
+  operation: "create",
+  reads: { from: "form", schema: createAttachmentBody("order_attachment") },
+  status: 201,
+  access: {
+    table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
+    files: ["PutObject", "DeleteObject"],
+  },
+} as const satisfies Route;
+
+export const listOrderAttachments = {
+  name: "order-attachments/list",
+  summary: "List an order's attachments",
+  method: "GET",
+  path: "/api/v1/orders/{order_id}/attachments",
+  parent: "order",
+  resource: "order_attachment",
+  operation: "index",
+  reads: { from: "query", schema: PageQuery },
+  status: 200,
+  access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
+} as const satisfies Route;
+
+export const showOrderAttachment = {
+  name: "order-attachments/show",
+  summary: "Show an order's attachment",
+  method: "GET",
+  path: "/api/v1/orders/{order_id}/attachments/{attachment_id}",
+  parent: "order",
+  resource: "order_attachment",
+  operation: "show",
+  reads: { from: "nothing" },
+  status: 200,
+  access: { table: ["GetItem", "BatchGetItem"], files: [] },
+} as const satisfies Route;
+
+export const updateOrderAttachment = {
+  name: "order-attachments/update",
+  summary: "Update an order's attachment",
+  method: "PATCH",
+  path: "/api/v1/orders/{order_id}/attachments/{attachment_id}",
+  parent: "order",
+  resource: "order_attachment",
+  operation: "update",
+  reads: {
+    from: "json",
+    schema: updateAttachmentBody("order_attachment"),
+    immutable: immutableAttachmentProperties,
+  },
+  status: 200,
+  access: { table: ["GetItem", "BatchGetItem", "UpdateItem"], files: [] },
+} as const satisfies Route;
+
+export const deleteOrderAttachment = {
+  name: "order-attachments/delete",
+  summary: "Delete an order's attachment",
+  method: "DELETE",
+  path: "/api/v1/orders/{order_id}/attachments/{attachment_id}",
+  parent: "order",
+  resource: "order_attachment",
+  operation: "delete",
+  reads: { from: "nothing" },
+  status: 200,
+  access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
+} as const satisfies Route;
+
 export const routes: readonly Route[] = [
   createRequestAttachment,
   listRequestAttachments,
   showRequestAttachment,
   updateRequestAttachment,
   deleteRequestAttachment,
+  createOrderAttachment,
+  listOrderAttachments,
+  showOrderAttachment,
+  updateOrderAttachment,
+  deleteOrderAttachment,
 ];

@@ -4,7 +4,7 @@ import { parentGuard } from "../../shared/http/attachment-guards.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { createRequestAttachment as route } from "../../shared/routes.ts";
 
-export const handler = endpoint(route, parentGuard(route), async ({ parent, input, now }) => {
-  const attachment = await createAttachment(parent, input.data, now);
-  return single(attachmentDocument(parent, attachment), attachment.version);
+export const handler = endpoint(route, parentGuard(route), async ({ parent, input, now, idempotency }) => {
+  const { attachment, replayed } = await createAttachment(parent, input.data, now, idempotency);
+  return single(attachmentDocument(parent, attachment), attachment.version, replayed);
 });

@@ -1,17 +1,18 @@
-import { createHash } from "node:crypto";
 import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import * as z from "zod/mini";
+import { hashOfKey } from "../api-keys.ts";
 import { unauthorized } from "../errors.ts";
 import { ApiKey, User } from "../schemas/tenancy.ts";
 import { keys } from "../table/keys.ts";
 import { get } from "../table/read.ts";
+import { type KeyUse, readKeyUse } from "./idempotency-key.ts";
 import { type Guard, header, type Principal, type Scope } from "./request.ts";
 
 const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
 
 const readKey = async (token: string): Promise<ApiKey | undefined> => {
-  const item = await get(keys.apiKey(createHash("sha256").update(token).digest("hex")));
+  const item = await get(keys.apiKey(hashOfKey(token)));
   return item && z.parse(ApiKey, item);
 };
 
@@ -32,12 +33,13 @@ const principal = (key: ApiKey | undefined, user: User | undefined, now: Date): 
  */
 export const authenticate = <T extends Scope>(
   guard: Guard<T>,
-): MiddlewareObj<APIGatewayProxyEvent & { principal: Principal; scope: T }> => ({
+): MiddlewareObj<APIGatewayProxyEvent & { principal: Principal; scope: T; keyUse: KeyUse | undefined }> => ({
   before: async ({ event }) => {
     const token = bearer.exec(header(event, "Authorization") ?? "")?.[1];
     if (token === undefined) throw unauthorized();
     const key = readKey(token);
-    const [pass, user] = await Promise.all([guard(event, key), key.then(readUser)]);
+    const [pass, user, keyUse] = await Promise.all([guard(event, key), key.then(readUser), readKeyUse(event, key)]);
+    event.keyUse = keyUse;
     event.principal = principal(await key, user, new Date());
     event.scope = pass(event.principal);
   },

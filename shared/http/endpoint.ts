@@ -2,8 +2,10 @@ import middy from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import type * as z from "zod/mini";
 import type { Precondition } from "../attachments.ts";
+import type { Idempotency } from "../idempotency.ts";
 import type { Reads, Route } from "../routes.ts";
 import { authenticate } from "./authenticate.ts";
+import { useOf } from "./idempotency-key.ts";
 import { precondition } from "./precondition.ts";
 import { readInput } from "./read-input.ts";
 import type { Guard, Principal, Scope } from "./request.ts";
@@ -14,6 +16,7 @@ type Call<T extends Scope, I> = T & {
   readonly input: I;
   readonly principal: Principal;
   readonly now: Date;
+  readonly idempotency: Idempotency | undefined;
   readonly precondition: Precondition;
 };
 
@@ -29,6 +32,8 @@ export const endpoint = <T extends Scope, S extends z.core.$ZodType>(
     .use(readInput(route.reads))
     .handler(async (event) => {
       const { scope, input, principal } = event;
-      const call = { ...scope, input, principal, now: new Date(), precondition: precondition(event) };
+      const now = new Date();
+      const idempotency = useOf(route, event, input, now);
+      const call = { ...scope, input, principal, now, idempotency, precondition: precondition(event) };
       return response(event.requestContext.requestId, route.status, await handle(call));
     });

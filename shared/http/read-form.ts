@@ -1,14 +1,16 @@
+import { createHash } from "node:crypto";
 import { Busboy, type BusboyFileStream } from "@fastify/busboy";
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import { env } from "../env.ts";
 import { type Fault, malformed, payloadTooLarge, unsupportedMediaType } from "../errors.ts";
+import type { UploadedFile } from "../schemas/attachment.ts";
 import { cleanFilename, cleanMediaType } from "./file-names.ts";
 import { header } from "./request.ts";
 
 /** Beyond these a form is refused: more than enough for every part that the interface knows, and for some that it does not. */
 const limits = { parts: 100, fieldSize: 64 * 1024, headerPairs: 20, headerSize: 16 * 1024 };
 
-type Part = string | { readonly content: Uint8Array; readonly filename: string; readonly contentType: string };
+type Part = string | UploadedFile;
 
 const known = /^(?:type|data\[(?:file|name|notes|file_hint|reference_id|filename)\])$/;
 
@@ -56,11 +58,10 @@ const readParts = (contentType: string, body: Buffer): Promise<Map<string, Part[
       });
       form.on("field", keep);
       form.on("file", (name, stream, filename, _encoding, mediaType) => {
-        stream.once("limit", () => reject(payloadTooLarge(fileSize)));
         stream.once("error", unreadable);
-        collect(stream, (content) =>
-          keep(name, { content, filename: cleanFilename(filename), contentType: cleanMediaType(mediaType) }),
-        );
+        if (!known.test(name)) return void stream.resume();
+        stream.once("limit", () => reject(payloadTooLarge(fileSize)));
+        collect(stream, (content) => keep(name, uploadedFile(content, filename, mediaType)));
       });
       form.once("partsLimit", () => unreadable(`it has more than ${limits.parts} parts`));
       form.once("error", unreadable);
@@ -72,6 +73,14 @@ const readParts = (contentType: string, body: Buffer): Promise<Map<string, Part[
   });
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+const uploadedFile = (content: Buffer, filename: string, mediaType: string): UploadedFile => ({
+  // The same bytes as a plain Uint8Array: a Buffer would turn itself into JSON, number by number.
+  content: new Uint8Array(content.buffer, content.byteOffset, content.length),
+  sha256: createHash("sha256").update(content).digest("hex"),
+  filename: cleanFilename(filename),
+  contentType: cleanMediaType(mediaType),
+});
 
 /** A file that came in one piece is not copied. */
 const collect = (stream: BusboyFileStream, done: (content: Buffer) => void) => {

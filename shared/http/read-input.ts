@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { type Fault, invalid } from "../errors.ts";
 import type { Reads } from "../routes.ts";
 import { check } from "../schemas/faults.ts";
+import type { KeyUse } from "./idempotency-key.ts";
 import { readForm } from "./read-form.ts";
 import { readJson } from "./read-json.ts";
 import type { Scope } from "./request.ts";
@@ -31,13 +32,13 @@ const echoes = (sent: unknown, current: unknown) =>
 /** Reads and checks what the route takes; all faults come in one answer. A list's query is its guard's. */
 export const readInput = <S extends z.core.$ZodType>(
   reads: Reads<S>,
-): MiddlewareObj<APIGatewayProxyEvent & { scope: Scope; input: z.output<S> }> => ({
+): MiddlewareObj<APIGatewayProxyEvent & { scope: Scope; keyUse: KeyUse | undefined; input: z.output<S> }> => ({
   before: async ({ event }) => {
     if (reads.from === "nothing" || reads.from === "query") return;
     const { input, faults } = reads.from === "form" ? await readForm(event) : { input: readJson(event), faults: [] };
     const checked = check(reads.schema, input, "body");
     const immutable = reads.from === "json" ? immutableFaults(input, reads.immutable, event.scope.current) : [];
-    const all = [...faults, ...(checked.faults ?? []), ...immutable];
+    const all = [...faults, ...(checked.faults ?? []), ...immutable, ...(event.keyUse?.faults ?? [])];
     if (checked.faults || all.length > 0) throw invalid(all);
     event.input = checked.value;
   },

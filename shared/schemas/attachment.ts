@@ -39,16 +39,24 @@ export const Attachment = z.object({
 });
 export type Attachment = z.infer<typeof Attachment>;
 
-/** A file as a form brings it. */
-export const UploadedFile = z.object({
-  content: z
-    .instanceof(Uint8Array)
-    .check(
-      z.refine(({ length }) => length > 0, { error: "must not be empty", params: { sub_code: "constraint.length" } }),
-    ),
-  filename: z.string(),
-  contentType: z.string(),
-});
+/** A file as it came; its content is left out of JSON, where its SHA-256 stands for it. */
+export const UploadedFile = z
+  .object(
+    {
+      content: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
+      sha256: z.string(),
+      filename: z.string(),
+      contentType: z.string(),
+    },
+    { error: ({ input }) => (input === undefined ? undefined : "must be a file: a part with a filename") },
+  )
+  .check(
+    z.refine<{ content: Uint8Array }>(({ content }) => content.length > 0, {
+      error: "can't be empty",
+      params: { sub_code: "constraint.length" },
+    }),
+  );
+
 export type UploadedFile = z.infer<typeof UploadedFile>;
 
 export const createAttachmentBody = <T extends string>(type: T) =>

@@ -28,7 +28,10 @@ const rule = (issue: Issue): Pick<Fault, "sub_code" | "detail"> => {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined || (issue.input === null && issue.expected === "string")) return blank;
-      return { sub_code: "constraint.type", detail: `must be ${nouns[issue.expected] ?? issue.expected}` };
+      return {
+        sub_code: "constraint.type",
+        detail: wording(issue) ?? `must be ${nouns[issue.expected] ?? issue.expected}`,
+      };
     case "invalid_value":
       if (issue.input === undefined) return blank;
       return { sub_code: "constraint.enum", detail: `must be ${oneOf(issue.values)}` };
@@ -48,6 +51,9 @@ const rule = (issue: Issue): Pick<Fault, "sub_code" | "detail"> => {
       return { sub_code: "constraint.format", detail: issue.message };
   }
 };
+
+/** The schema's own words for a fault, where it has any: "Invalid input" is what zod/mini says without. */
+const wording = ({ message }: Issue) => (message === "Invalid input" ? undefined : message);
 
 const oneOf = (values: readonly unknown[]) => (values.length > 1 ? `one of ${values.join(", ")}` : String(values[0]));
 

@@ -10,6 +10,7 @@
  * | show, update, delete an attachment         | Get attachment, under its parent                  |
  * | list a parent's attachments                | Query attachments; the exact total is the parent's |
  * | keep a reference_id unique                 | Put reference, if it does not exist               |
+ * | answer a repeated POST as the first        | Get idempotency                                   |
  * | list an order's requests                   | Query orderRequests                               |
  */
 export type Key = { readonly pk: string; readonly sk: string };
@@ -37,6 +38,8 @@ export const keys = {
   orderRequest: (order: string, request: string): Key => ({ pk: `ORDER#${order}`, sk: `REQUEST#${request}` }),
   attachment: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `ATTACHMENT#${id}` }),
   reference: (of: ParentRef, uuid: string): Key => ({ pk: parent(of).pk, sk: `REFERENCE#${uuid}` }),
+  /** Of the account of the API key that sent it; `expires_at` is the table's TTL. */
+  idempotency: (account: string, key: string): Key => single(`IDEMPOTENCY#${account}#${key}`),
   /** Written only where a deleted attachment's file could not be removed: the delete can then be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
 };

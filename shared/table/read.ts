@@ -1,4 +1,4 @@
-import { BatchGetCommand, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
+import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand } from "@aws-sdk/lib-dynamodb";
 import { env } from "../env.ts";
 import { backOff } from "./back-off.ts";
 import { client, unavailableAs503 } from "./client.ts";
@@ -82,3 +82,24 @@ export const hasItemFrom = async (
     .catch(unavailableAs503);
   return (Count ?? 0) > 0;
 };
+
+/** Every item whose sort key is `sk`, or equals its partition key: reads the whole table, so for operators only. */
+export async function* scan(sk: "ACCOUNT" | "USER" | "KEY" | "own"): AsyncGenerator<Item> {
+  let start: Record<string, unknown> | undefined;
+  do {
+    const answer = await client
+      .send(
+        new ScanCommand({
+          TableName: env.tableName(),
+          ...(sk === "own"
+            ? { FilterExpression: "sk = pk" }
+            : { FilterExpression: "sk = :sk", ExpressionAttributeValues: { ":sk": sk } }),
+          ConsistentRead: true,
+          ExclusiveStartKey: start,
+        }),
+      )
+      .catch(unavailableAs503);
+    yield* answer.Items ?? [];
+    start = answer.LastEvaluatedKey;
+  } while (start);
+}

@@ -34,7 +34,8 @@ export const form = (parts: Record<string, string | undefined> = {}, file: File 
   return body;
 };
 
-export const pdf = (name = "loa.pdf", content = "%PDF-1.7 signed") => new File([content], name, { type: "application/pdf" });
+export const pdf = (name = "loa.pdf", content = "%PDF-1.7 signed") =>
+  new File([content], name, { type: "application/pdf" });
 
 /** Uploads and insists on 201. */
 export const upload = async (path: string, key: string, parts: Record<string, string | undefined> = {}) => {
@@ -44,7 +45,7 @@ export const upload = async (path: string, key: string, parts: Record<string, st
 };
 
 /** A hand-made multipart body, for what no FormData can say. */
-export const rawForm = (...parts: readonly [headers: string, content: string | Uint8Array][]) => {
+export const rawForm = (...parts: (readonly [headers: string, content: string | Uint8Array])[]) => {
   const boundary = "----patchbay";
   const chunks = parts.flatMap(([headers, content]) => [`--${boundary}\r\n${headers}\r\n\r\n`, content, "\r\n"]);
   const body = Buffer.concat([...chunks, `--${boundary}--\r\n`].map((chunk) => Buffer.from(chunk)));

@@ -27,7 +27,12 @@ export const call = async (method: string, path: string, { key, headers = {}, js
       ...(json !== undefined && { "content-type": "application/json" }),
       ...headers,
     },
-    body: json !== undefined ? JSON.stringify(json) : typeof body === "object" && !(body instanceof FormData) ? new Uint8Array(body) : (body ?? null),
+    body:
+      json !== undefined
+        ? JSON.stringify(json)
+        : typeof body === "object" && !(body instanceof FormData)
+          ? new Uint8Array(body)
+          : (body ?? null),
   });
   const text = await response.text();
   const parsed: unknown = JSON.parse(text);

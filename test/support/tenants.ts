@@ -12,6 +12,10 @@ export const allPermissions = [
 
 const on = { ordering_attachment_access: true };
 
+/** The two kinds of parents of attachments: what holds for one holds for the other. */
+export const kinds = ["request", "order"] as const;
+export type Kind = (typeof kinds)[number];
+
 /** A tenant of its own for one test file: account acme with its sub-account east, another root account, and orders in both states. */
 export const tenants = async () => {
   const made = await apply({
@@ -27,12 +31,18 @@ export const tenants = async () => {
       east: { account: "east", user: "ops" },
       other: { account: "other", user: "ops" },
     },
-    orders: { cart: { account: "acme" }, done: { account: "acme", state: "CHECKED_OUT" }, dark: { account: "dark" } },
+    orders: {
+      acme: { account: "acme" },
+      sibling: { account: "acme" },
+      east: { account: "east" },
+      dark: { account: "dark" },
+      done: { account: "acme", state: "CHECKED_OUT" },
+    },
     requests: {
-      acme: { order: "cart", type: "ADD_MESSAGING_NUMBERS" },
-      sibling: { order: "cart", type: "ADD_MESSAGING_NUMBERS" },
-      east: { order: "cart", account: "east", type: "ADD_MESSAGING_NUMBERS" },
-      dark: { order: "cart", account: "dark", type: "ADD_MESSAGING_NUMBERS" },
+      acme: { order: "acme", type: "ADD_MESSAGING_NUMBERS" },
+      sibling: { order: "acme", type: "ADD_MESSAGING_NUMBERS" },
+      east: { order: "acme", account: "east", type: "ADD_MESSAGING_NUMBERS" },
+      dark: { order: "acme", account: "dark", type: "ADD_MESSAGING_NUMBERS" },
       done: { order: "done", type: "PORT_IN" },
     },
   });
@@ -45,6 +55,9 @@ export const tenants = async () => {
     account: (name: string) => id(made.accounts, name),
     request: (name: string) => id(made.requests, name),
     order: (name: string) => id(made.orders, name),
+    /** The path of the attachments of the request or the order of that name. */
+    attachments: (kind: Kind, name: string) =>
+      `/api/v1/${kind}s/${id(kind === "request" ? made.requests : made.orders, name)}/attachments`,
     key: (name: string): string => made.keys[name]?.key ?? "",
   };
 };

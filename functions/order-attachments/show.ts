@@ -1,0 +1,9 @@
+import { attachmentDocument } from "../../shared/attachments.ts";
+import { single } from "../../shared/http/answers.ts";
+import { attachmentGuard } from "../../shared/http/attachment-guards.ts";
+import { endpoint } from "../../shared/http/endpoint.ts";
+import { showOrderAttachment as route } from "../../shared/routes.ts";
+
+export const handler = endpoint(route, attachmentGuard(route), ({ parent, current }) =>
+  single(attachmentDocument(parent, current), current.version),
+);

@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { Command } from "commander";
+import { addCreateCommands } from "./admin/create.ts";
+import { CommandError, useEnvironment } from "./admin/environment.ts";
+import { addKeyCommands } from "./admin/keys.ts";
+import { printJson } from "./admin/output.ts";
+
+/** The operators' CLI: `npm run admin -- <command>`. Its modules are loaded when a command needs them. */
+const program = new Command("admin")
+  .description(
+    "Patchbay's operators' CLI: works on the local stack that is running, or on the table named by TABLE_NAME.",
+  )
+  .configureHelp({ showGlobalOptions: true })
+  .showHelpAfterError("Run `npm run admin -- --help` for the commands.");
+
+program.hook("preAction", useEnvironment);
+
+program
+  .command("apply")
+  .description("create the accounts, users, keys, orders and requests that a JSON file lists, all or none")
+  .argument("<file>", "the file, or - for standard input")
+  .addHelpText(
+    "after",
+    `
+Example:
+  echo '{"accounts": {"acme": {"name": "Acme", "features": {"ordering_attachment_access": true}}},
+         "users": {"ops": {"account": "acme", "permissions": ["ordering_request_attachments:*"]}},
+         "keys": {"ops": {"account": "acme", "user": "ops"}}}' | npm run -s admin -- apply -
+
+A reference is a name in the file or the id of something that exists. The answer holds the ids and, once, the keys.`,
+  )
+  .action(async (file: string) => {
+    const document = parseJson(file, file === "-" ? await text(process.stdin) : await readFile(file, "utf8"));
+    const { apply } = await import("../shared/apply.ts");
+    printJson(await apply(document));
+  });
+
+const parseJson = (file: string, content: string): unknown => {
+  try {
+    return JSON.parse(content);
+  } catch (error) {
+    throw new CommandError(
+      `${file === "-" ? "Standard input" : file} is not JSON: ${error instanceof Error ? error.message : error}`,
+    );
+  }
+};
+
+const group = (name: string, description: string) => program.command(name).description(description);
+const groups = {
+  account: group("account", "accounts and their features"),
+  user: group("user", "users and their permissions"),
+  key: group("key", "API keys"),
+  order: group("order", "orders"),
+  request: group("request", "requests within orders"),
+};
+addCreateCommands(groups);
+addKeyCommands(groups.key);
+
+/** An error as a person can act on it: the faults of what was given, a line each; else its message. */
+const explain = async (error: unknown): Promise<string> => {
+  const { ApiError } = await import("../shared/errors.ts");
+  if (error instanceof ApiError)
+    return error.body.errors
+      .map(({ source, detail, params }) =>
+        [source?.pointer, detail, params && JSON.stringify(params)].filter(Boolean).join(": "),
+      )
+      .join("\n");
+  return error instanceof Error ? error.message : String(error);
+};
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  console.error(await explain(error));
+  process.exitCode = 1;
+}
