@@ -2,6 +2,7 @@ import {
   type ApiError,
   attachmentsDisabled,
   type ErrorCode,
+  type Fault,
   internalError,
   invalid,
   notFound,
@@ -53,8 +54,19 @@ const bodyRefusals = ({ reads }: Route): Refusal[] => {
   ];
 };
 
+const keyFaults: Readonly<Record<string, readonly Fault[]>> = {
+  "An Idempotency-Key in use": [
+    {
+      in: "header",
+      pointer: "/Idempotency-Key",
+      sub_code: "constraint.unique",
+      detail: "has already been used with another body",
+    },
+  ],
+};
+
 const invalidRefusals = (route: Route): Refusal[] =>
-  Object.entries(exampleOf(route).invalid ?? {}).map(([title, faults]) =>
+  Object.entries({ ...exampleOf(route).invalid, ...(route.method === "POST" && keyFaults) }).map(([title, faults]) =>
     refusal(title, "invalid_parameter", invalid(faults)),
   );
 

@@ -45,7 +45,7 @@ export const requestBodyOf = (route: Route, { translate, named }: Schemas): Json
     schema: named(schemaName(route), reads.from === "form" ? formSchema(schema) : schema),
     examples: { example },
   };
-  const encoding = { "data[file]": { contentType: "application/octet-stream, */*" } };
+  const encoding = { "data[file]": { contentType: "*/*" } };
   return {
     required: true,
     content:

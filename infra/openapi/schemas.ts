@@ -13,7 +13,7 @@ export const isJson = (value: unknown): value is Json =>
 
 const registry = z.registry<{ id: string; [keyword: string]: unknown }>();
 registry.add(Ulid, { id: "Ulid", description: "A ULID, in upper case.", examples: ["01K9ZQ4T7M3C8XW5R2BN6HJDEF"] });
-registry.add(Uuid, { id: "Uuid", description: "A UUID of any version, in lower case.", format: "uuid" });
+registry.add(Uuid, { id: "Uuid", description: "A UUID of any version; answered in lower case.", format: "uuid" });
 registry.add(Timestamp, { id: "Timestamp", description: "UTC, ISO 8601, with milliseconds.", format: "date-time" });
 registry.add(FileHint, {
   id: "FileHint",
