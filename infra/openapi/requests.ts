@@ -4,10 +4,15 @@ import { pascal } from "./names.ts";
 import { isJson, type Json, type Schemas } from "./schemas.ts";
 
 /** A form has no null: a part is there or left out. */
-const partOf = (schema: unknown): Json => {
+const partOf = (schema: unknown, example: unknown): Json => {
   const { default: fallback, anyOf, ...rest } = isJson(schema) ? schema : {};
   const choice = Array.isArray(anyOf) ? anyOf.filter(isJson).find(({ type }) => type !== "null") : {};
-  return { ...choice, ...rest, ...(fallback !== null && fallback !== undefined && { default: fallback }) };
+  return {
+    ...choice,
+    ...rest,
+    ...(fallback !== null && fallback !== undefined && { default: fallback }),
+    ...(example !== undefined && { examples: [example] }),
+  };
 };
 
 const requiredOf = ({ required }: Json): string[] =>
@@ -17,14 +22,14 @@ const propertiesOf = ({ properties }: Json): [string, unknown][] =>
   Object.entries(isJson(properties) ? properties : {});
 
 /** `{type, data: {...}}` as the parts of a form, by their names on the wire. */
-const formSchema = (schema: Json): Json => {
+const formSchema = (schema: Json, example: Readonly<Record<string, unknown>>): Json => {
   const data = isJson(schema.properties) && isJson(schema.properties.data) ? schema.properties.data : {};
   const outer = propertiesOf(schema).filter(([name]) => name !== "data");
   const inner = propertiesOf(data).map(([name, part]): [string, unknown] => [`data[${name}]`, part]);
   return {
     type: "object",
     description: "The parts of the form. Parts that are not known are ignored.",
-    properties: Object.fromEntries([...outer, ...inner].map(([name, part]) => [name, partOf(part)])),
+    properties: Object.fromEntries([...outer, ...inner].map(([name, part]) => [name, partOf(part, example[name])])),
     required: [
       ...requiredOf(schema).filter((name) => name !== "data"),
       ...requiredOf(data).map((name) => `data[${name}]`),
@@ -42,7 +47,7 @@ export const requestBodyOf = (route: Route, { translate, named }: Schemas): Json
   const schema = translate(reads.schema, "input");
   const example = { value: exampleOf(route).body, summary: route.summary };
   const content = {
-    schema: named(schemaName(route), reads.from === "form" ? formSchema(schema) : schema),
+    schema: named(schemaName(route), reads.from === "form" ? formSchema(schema, exampleOf(route).body ?? {}) : schema),
     examples: { example },
   };
   const encoding = { "data[file]": { contentType: "*/*" } };

@@ -31,6 +31,7 @@ const parts = {
   "data[notes]": letter.notes,
   "data[file_hint]": letter.file_hint,
   "data[reference_id]": letter.reference_id,
+  "data[filename]": letter.filename,
 };
 
 const uploadFaults = {
