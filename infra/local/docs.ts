@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { isJson, type Json } from "../openapi/schemas.ts";
@@ -47,7 +48,7 @@ const withEmptyParts = (schema: Json): Json => {
 };
 
 /** The document for a server that runs: its address first, and ids that exist on it as the examples of its paths. */
-export const servedOpenapi = (baseUrl: string, demo: Demo | undefined) => {
+const servedOpenapi = (baseUrl: string, demo: Demo | undefined) => {
   const { servers, components, ...rest } = openapi();
   const schemas = Object.entries(components.schemas).map(([name, schema]) => [name, withEmptyParts(schema)]);
   const parameters = Object.entries(components.parameters).map(([name, parameter]) => {
@@ -67,8 +68,7 @@ export const servedOpenapi = (baseUrl: string, demo: Demo | undefined) => {
   };
 };
 
-/** Answers `GET /docs`, its assets and `GET /openapi.json`; undefined for any other path. Local only. */
-export const docsPage = (path: string, baseUrl: string, demo?: Demo): Page | undefined => {
+const pageAt = (path: string, baseUrl: string, demo: Demo | undefined): Page | undefined => {
   if (path === "/openapi.json") return json(servedOpenapi(baseUrl, demo));
   if (path === "/docs/demo.json") return json(demo ? { key: demo.key } : {});
   const file = Object.hasOwn(files, path) ? files[path] : undefined;
@@ -76,3 +76,13 @@ export const docsPage = (path: string, baseUrl: string, demo?: Demo): Page | und
   const [folder, name, contentType] = file;
   return { headers: { ...headers, "Content-Type": contentType }, body: readFileSync(join(folder, name)) };
 };
+
+/** For the local gateway: answers `GET /docs`, its assets and `GET /openapi.json`, and leaves all else to it (false). */
+export const docs =
+  (demo: () => Demo | undefined) =>
+  ({ method, headers: { host } }: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): boolean => {
+    const page = method === "GET" ? pageAt(pathname, `http://${host ?? "127.0.0.1"}`, demo()) : undefined;
+    if (!page) return false;
+    outgoing.writeHead(200, { ...page.headers, "Content-Length": Buffer.byteLength(page.body) }).end(page.body);
+    return true;
+  };

@@ -13,13 +13,13 @@ export const PageInfo = z.object({
   total: whole(),
 });
 
-export const RequestAttachmentDocument = z.object({
+const RequestAttachmentDocument = z.object({
   type: z.literal("request_attachment"),
   data: AttachmentData,
   associations: z.object({ request: z.object({ type: z.literal("request"), data: z.object({ id: Ulid }) }) }),
 });
 
-export const OrderAttachmentDocument = z.object({ type: z.literal("order_attachment"), data: AttachmentData });
+const OrderAttachmentDocument = z.object({ type: z.literal("order_attachment"), data: AttachmentData });
 
 /** The document of each kind of resource. */
 export const documents = {

@@ -1,11 +1,6 @@
 /* The API reference in the browser. The demo key is filled in, unless the visitor has put in a key of their own. */
 
-const keyOfLastDemo = "patchbay-demo-key";
-
-const authorized = () => {
-  const stored = JSON.parse(localStorage.getItem("authorized") ?? "{}");
-  return stored.apiKey?.value;
-};
+const ownKey = () => JSON.parse(localStorage.getItem("authorized") || "{}").apiKey;
 
 const { key } = await (await fetch("/docs/demo.json")).json();
 
@@ -34,10 +29,8 @@ const ui = SwaggerUIBundle({
   persistAuthorization: true,
   tryItOutEnabled: true,
   onComplete: () => {
-    const own = authorized();
-    if (!key || (own && own !== localStorage.getItem(keyOfLastDemo))) return;
+    if (!key || ownKey()) return;
     ui.preauthorizeApiKey("apiKey", key);
-    localStorage.setItem(keyOfLastDemo, key);
     document.getElementById("who").textContent = "API reference, with the demo key filled in";
   },
 });
