@@ -6,7 +6,7 @@ import { isJson, type Json } from "../openapi/schemas.ts";
 import { openapi } from "../openapi.ts";
 
 /** What the page fills in: a key that works here, and ids by the names of the path's parameters. */
-export type Demo = { readonly key: string; readonly ids: Readonly<Record<string, string>> };
+export type Prefill = { readonly key: string; readonly ids: Readonly<Record<string, string>> };
 
 type Page = { readonly headers: Readonly<Record<string, string>>; readonly body: string | Uint8Array };
 
@@ -48,13 +48,13 @@ const withEmptyParts = (schema: Json): Json => {
 };
 
 /** The document for a server that runs: its address first, and ids that exist on it as the examples of its paths. */
-const servedOpenapi = (baseUrl: string, demo: Demo | undefined) => {
+const servedOpenapi = (baseUrl: string, prefill: Prefill | undefined) => {
   const { servers, components, ...rest } = openapi();
   const schemas = Object.entries(components.schemas).map(([name, schema]) => [name, withEmptyParts(schema)]);
   const parameters = Object.entries(components.parameters).map(([name, parameter]) => {
-    if (!demo || parameter.in !== "path") return [name, parameter];
+    if (!prefill || parameter.in !== "path") return [name, parameter];
     const { example: _example, ...other } = parameter;
-    const id = demo.ids[String(parameter.name)];
+    const id = prefill.ids[String(parameter.name)];
     return [name, id ? { ...other, example: id } : other];
   });
   return {
@@ -68,9 +68,9 @@ const servedOpenapi = (baseUrl: string, demo: Demo | undefined) => {
   };
 };
 
-const pageAt = (path: string, baseUrl: string, demo: Demo | undefined): Page | undefined => {
-  if (path === "/openapi.json") return json(servedOpenapi(baseUrl, demo));
-  if (path === "/docs/demo.json") return json(demo ? { key: demo.key } : {});
+const pageAt = (path: string, baseUrl: string, prefill: Prefill | undefined): Page | undefined => {
+  if (path === "/openapi.json") return json(servedOpenapi(baseUrl, prefill));
+  if (path === "/docs/demo.json") return json(prefill ? { key: prefill.key } : {});
   const file = Object.hasOwn(files, path) ? files[path] : undefined;
   if (!file) return undefined;
   const [folder, name, contentType] = file;
@@ -79,9 +79,9 @@ const pageAt = (path: string, baseUrl: string, demo: Demo | undefined): Page | u
 
 /** For the local gateway: answers `GET /docs`, its assets and `GET /openapi.json`, and leaves all else to it (false). */
 export const docs =
-  (demo: () => Demo | undefined) =>
+  (prefill: () => Prefill | undefined) =>
   ({ method, headers: { host } }: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): boolean => {
-    const page = method === "GET" ? pageAt(pathname, `http://${host ?? "127.0.0.1"}`, demo()) : undefined;
+    const page = method === "GET" ? pageAt(pathname, `http://${host ?? "127.0.0.1"}`, prefill()) : undefined;
     if (!page) return false;
     outgoing.writeHead(200, { ...page.headers, "Content-Length": Buffer.byteLength(page.body) }).end(page.body);
     return true;

@@ -1,21 +1,25 @@
-import { docs } from "../../infra/local/docs.ts";
-import { type Handler, startGateway } from "../../infra/local/gateway.ts";
-import { routes } from "../../shared/routes.ts";
-import { tenants } from "./tenants.ts";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 
-/** A local gateway with the API reference and a demo of its own, on the table of all tests. */
+const root = join(import.meta.dirname, "../..");
+
+/** What `npm start` starts, as a process of its own on a free port, with none of the tests' environment. */
 export const startDemo = async () => {
-  const t = await tenants();
-  const ids = { account_id: t.account("acme"), order_id: t.order("acme"), request_id: t.request("acme") };
-  const demo = { key: t.key("acme"), ids };
-  const handlers = new Map<string, Handler>();
-  for (const { name } of routes)
-    handlers.set(name, (await import(new URL(`../../functions/${name}.ts`, import.meta.url).href)).handler);
-  const gateway = await startGateway({
-    routes,
-    load: ({ name }) => handlers.get(name),
-    port: 0,
-    extra: docs(() => demo),
+  const { PATH = "" } = process.env;
+  const demo = spawn(process.execPath, ["infra/local/run.ts", "--port", "0", "--quiet"], {
+    cwd: root,
+    env: { PATH },
+    stdio: ["ignore", "pipe", "inherit"],
   });
-  return { url: gateway.url, demo, stop: gateway.close };
+  const stop = async () => {
+    demo.kill();
+    if (demo.exitCode === null) await once(demo, "exit");
+  };
+  for await (const line of createInterface({ input: demo.stdout })) {
+    const url = /^ready (http:\S+)$/.exec(line)?.[1];
+    if (url) return { url, stop };
+  }
+  throw new Error("npm start ended before it was ready.");
 };
