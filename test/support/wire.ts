@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -105,9 +104,9 @@ export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_00
 
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const address = server.address();
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${typeof address === "object" ? address?.port : address}`,
     calls,
     /** Forgets what was seen and arms these faults. */
     arm: (...faults: readonly Fault[]) => {
