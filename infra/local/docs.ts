@@ -16,6 +16,7 @@ const swagger = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/
 /** Every file that the page may ask for, by its path: nothing else is ever read. */
 const files: Readonly<Record<string, readonly [folder: string, name: string, contentType: string]>> = {
   "/docs": [own, "page.html", "text/html; charset=utf-8"],
+  "/docs/": [own, "page.html", "text/html; charset=utf-8"],
   "/docs/page.css": [own, "page.css", "text/css; charset=utf-8"],
   "/docs/page.js": [own, "page.js", "text/javascript; charset=utf-8"],
   "/docs/icon.svg": [own, "icon.svg", "image/svg+xml"],

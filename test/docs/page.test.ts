@@ -90,7 +90,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
     expect(list.status).toMatch(/^200/);
     expect(list.body).toContain(id);
     expect(list.body).toContain("loa.pdf");
-    await page.screenshot({ path: join(artefacts, "reference-upload.png"), fullPage: true });
+    await page.screenshot({ path: join(artefacts, "reference-list.png") });
     expect(troubles).toEqual([]);
   });
 
