@@ -25,7 +25,7 @@ const OrderAttachmentDocument = z.object({ type: z.literal("order_attachment"), 
 export const documents = {
   request_attachment: RequestAttachmentDocument,
   order_attachment: OrderAttachmentDocument,
-  switch: z.object({ type: z.literal("switch"), data: z.looseObject({ id: Ulid, name: z.string() }) }),
+  switch: z.object({ type: z.literal("switch"), data: z.object({ id: Ulid, name: z.string() }) }),
 } as const;
 
 /** The list envelope around documents of one kind. */
