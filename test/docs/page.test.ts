@@ -21,6 +21,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
     demo = await startDemo();
     browser = await launchChromium();
     page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
+    page.setDefaultTimeout(15_000);
     page.on("console", (message) => {
       if (["error", "warning"].includes(message.type())) troubles.push(`${message.type()}: ${message.text()}`);
     });

@@ -14,9 +14,9 @@ const isExecutable = (file: string) => {
 const names = ["chromium", "chromium-browser", "google-chrome"];
 const onPath = (process.env.PATH ?? "").split(delimiter).flatMap((folder) => names.map((name) => join(folder, name)));
 
-/** The Chromium of this machine, if there is one: that of CHROMIUM, or the first on the path. */
-export const chromiumPath = [process.env.CHROMIUM ?? "", "/usr/bin/chromium", ...onPath].find(
-  (file) => file !== "" && isExecutable(file),
+/** The Chromium of this machine, if there is one: the one that CHROMIUM names, else the first on the path. */
+export const chromiumPath = (process.env.CHROMIUM ? [process.env.CHROMIUM] : ["/usr/bin/chromium", ...onPath]).find(
+  isExecutable,
 );
 
 /** Headless, with an empty profile of its own, and without a word to anyone else. */
