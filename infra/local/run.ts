@@ -65,6 +65,7 @@ const start = async () => {
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");
   const { stop: _, ...where } = stack;
   writeState({ ...where, pid: process.pid, startedAt: new Date().toISOString() });
+  console.log(`carrier ${stack.carrierUrl}`);
   console.log(`ready ${stack.url}`);
   console.log(examples(stack.url, demo));
 };

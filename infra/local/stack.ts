@@ -1,4 +1,5 @@
 import { routes } from "../../shared/routes.ts";
+import { startCarrier } from "./carrier.ts";
 import { docs, type Prefill } from "./docs.ts";
 import { startFiles } from "./files.ts";
 import { type GatewayOptions, type Handler, startGateway } from "./gateway.ts";
@@ -25,9 +26,9 @@ const loadHandlers = async () => {
 export const startStack = async ({ port, throttle, onRequest, prefill = () => undefined }: StackOptions) => {
   const credentials = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
   for (const [name, value] of Object.entries(credentials)) process.env[name] ??= value;
-  const [table, files] = await Promise.all([startTable(tableName), startFiles(bucketName)]);
+  const [table, files, carrier] = await Promise.all([startTable(tableName), startFiles(bucketName), startCarrier()]);
   const stopParts = async () => {
-    await Promise.all([table.stop(), files.stop()]);
+    await Promise.all([table.stop(), files.stop(), carrier.close()]);
   };
   const where = {
     TABLE_NAME: tableName,
@@ -57,7 +58,7 @@ export const startStack = async ({ port, throttle, onRequest, prefill = () => un
       bucketName,
       dynamodbEndpoint: table.endpoint,
       s3Endpoint: files.endpoint,
-      carrierUrl: "",
+      carrierUrl: carrier.url,
       stop,
     };
   } catch (error) {
