@@ -11,7 +11,8 @@ export type Prefill = { readonly key: string; readonly ids: Readonly<Record<stri
 type Page = { readonly headers: Readonly<Record<string, string>>; readonly body: string | Uint8Array };
 
 const own = join(import.meta.dirname, "docs");
-const swagger = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+const require = createRequire(import.meta.url);
+const swagger = dirname(require.resolve("swagger-ui-dist/package.json"));
 
 /** Every file that the page may ask for, by its path: nothing else is ever read. */
 const files: Readonly<Record<string, readonly [folder: string, name: string, contentType: string]>> = {

@@ -4,8 +4,11 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { exampleOf } from "../../infra/openapi/examples.ts";
 import { operationId } from "../../infra/openapi/names.ts";
+import { refusalsOf } from "../../infra/openapi/refusals.ts";
 import { openapi } from "../../infra/openapi.ts";
+import { env } from "../../shared/env.ts";
 import { errorCodes } from "../../shared/errors.ts";
+import { maxJsonBytes } from "../../shared/http/read-json.ts";
 import { routes } from "../../shared/routes.ts";
 import { documents, listOf } from "../../shared/schemas/documents.ts";
 import { ErrorBody } from "../../shared/schemas/error-body.ts";
@@ -97,6 +100,16 @@ describe("the errors of openapi.json", () => {
           }
         }
     expect([...seen].sort()).toEqual([...statusOf.keys()].sort());
+  });
+
+  it("name the limits that the service has", () => {
+    const limits = routes.flatMap((route) =>
+      refusalsOf(route)
+        .filter(({ code }) => code === "payload_too_large")
+        .map(({ error }) => [route.reads.from, error.body.errors[0]?.params?.limit_bytes]),
+    );
+    const actual = { form: env.maxFileBytes(), json: maxJsonBytes };
+    expect(Object.fromEntries(limits)).toEqual(actual);
   });
 
   it.each(routes.map((route) => [route.name, route] as const))("of %s are all that it can answer", (_, route) => {
