@@ -1,10 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
-import { addCreateCommands } from "./admin/create.ts";
+import { addAccountCommands } from "./admin/accounts.ts";
+import { addAttachmentCommands } from "./admin/attachments.ts";
 import { CommandError, useEnvironment } from "./admin/environment.ts";
 import { addKeyCommands } from "./admin/keys.ts";
+import { addOrderCommands, addRequestCommands } from "./admin/orders.ts";
 import { printJson } from "./admin/output.ts";
+import { addUserCommands } from "./admin/users.ts";
 
 /** The operators' CLI: `npm run admin -- <command>`. Its modules are loaded when a command needs them. */
 const program = new Command("admin")
@@ -47,15 +50,12 @@ const parseJson = (file: string, content: string): unknown => {
 };
 
 const group = (name: string, description: string) => program.command(name).description(description);
-const groups = {
-  account: group("account", "accounts and their features"),
-  user: group("user", "users and their permissions"),
-  key: group("key", "API keys"),
-  order: group("order", "orders"),
-  request: group("request", "requests within orders"),
-};
-addCreateCommands(groups);
-addKeyCommands(groups.key);
+addAccountCommands(group("account", "accounts and their features"));
+addUserCommands(group("user", "users and their permissions"));
+addKeyCommands(group("key", "API keys"));
+addOrderCommands(group("order", "orders"));
+addRequestCommands(group("request", "requests within orders"));
+addAttachmentCommands(group("attachment", "attachments of requests and orders, read-only"));
 
 /** An error as a person can act on it: the faults of what was given, a line each; else its message. */
 const explain = async (error: unknown): Promise<string> => {

@@ -5,8 +5,8 @@ import { fileKey, putFile, removeFile } from "./files.ts";
 import type { Idempotency, Made } from "./idempotency.ts";
 import type { Parent } from "./orders.ts";
 import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schemas/attachment.ts";
-import { keys } from "./table/keys.ts";
-import { get } from "./table/read.ts";
+import { collections, keys, type ParentRef } from "./table/keys.ts";
+import { get, queryAll } from "./table/read.ts";
 import { transact, update } from "./table/write.ts";
 
 /** Throws 412 unless a document of this version is what the caller's If-Match asks for. */
@@ -20,6 +20,17 @@ export const attachmentDocument = (parent: Parent, attachment: Attachment) => ({
   data: z.parse(AttachmentData, attachment),
   ...(parent.type === "request" && { associations: { request: { type: "request", data: { id: parent.id } } } }),
 });
+
+/** One attachment; undefined where there is none. */
+export const readAttachment = async (parent: ParentRef, id: string): Promise<Attachment | undefined> => {
+  const item = await get(keys.attachment(parent, id));
+  return item && z.parse(Attachment, item);
+};
+
+/** Every attachment of a parent, in the order of their ids. */
+export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachment> {
+  for await (const item of queryAll(collections.attachments(parent))) yield z.parse(Attachment, item);
+}
 
 const newAttachment = ({ file, filename = file.filename, ...rest }: NewAttachment, { id, at }: Made): Attachment => ({
   ...rest,
@@ -86,9 +97,9 @@ const onLatest = async (
     precondition(latest.version);
     const written = await write(latest);
     if (written) return written;
-    const item = await get(keys.attachment(parent, current.id));
-    if (!item) throw missing(parent, current.id);
-    latest = z.parse(Attachment, item);
+    const reread = await readAttachment(parent, current.id);
+    if (!reread) throw missing(parent, current.id);
+    latest = reread;
   }
 };
 

@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
+import { Ulid } from "./schemas/identifiers.ts";
 import { Account, Order, type OrderState, Request } from "./schemas/tenancy.ts";
-import { keys, type ParentRef } from "./table/keys.ts";
-import { get, getMany } from "./table/read.ts";
+import { collections, keys, type ParentRef } from "./table/keys.ts";
+import { get, getMany, queryAll, scan } from "./table/read.ts";
 
 /** An order or a request as the parent of attachments. */
 export type Parent = ParentRef & {
@@ -25,4 +26,17 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
   const [account, order] = await getMany([keys.account(request?.account ?? noId), keys.order(request?.order ?? noId)]);
   if (!request || !account || !order) return undefined;
   return { ...request, ...ref, account: z.parse(Account, account), state: z.parse(Order, order).state };
+};
+
+const OrderRequest = z.object({ id: Ulid, type: z.string(), account: Ulid });
+
+/** The requests of an order, by id. */
+export const requestsOfOrder = async (order: string): Promise<z.infer<typeof OrderRequest>[]> =>
+  Array.fromAsync(queryAll(collections.orderRequests(order)), (item) => z.parse(OrderRequest, item));
+
+/** All orders, by id; reads the whole table. */
+export const listOrders = async (): Promise<Order[]> => {
+  const items = await Array.fromAsync(scan("own"));
+  const orders = items.flatMap((item) => (String(item.pk).startsWith("ORDER#") ? [z.parse(Order, item)] : []));
+  return orders.sort((a, b) => (a.id < b.id ? -1 : 1));
 };

@@ -9,9 +9,9 @@ export class CommandError extends Error {
  * Points the process at a table and a bucket before anything makes a client: those that the environment names, else
  * those of the local stack that is running.
  */
-export const useEnvironment = async (): Promise<void> => {
+export const useEnvironment = (): void => {
   if (process.env.TABLE_NAME) return;
-  const running = await findRunning();
+  const running = findRunning();
   if (!running)
     throw new CommandError(
       "There is no local stack running: start one with `npm start`, or name a table with TABLE_NAME (and BUCKET_NAME, AWS_REGION).",

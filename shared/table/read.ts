@@ -61,6 +61,16 @@ export const query = async (
   return items;
 };
 
+/** Every item of a collection, in order, a page of `pageSize` at a time. */
+export async function* queryAll(collection: Collection, pageSize = 100): AsyncGenerator<Item> {
+  let after: string | undefined;
+  do {
+    const items = await query(collection, { after, limit: pageSize });
+    yield* items;
+    after = items.length < pageSize ? undefined : String(items.at(-1)?.sk).slice(collection.prefix.length);
+  } while (after !== undefined);
+}
+
 /** Whether a collection has an item whose id is `id`, or lies beyond it in the direction given. */
 export const hasItemFrom = async (
   { pk, prefix }: Collection,

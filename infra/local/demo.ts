@@ -1,0 +1,41 @@
+import { apply } from "../../shared/apply.ts";
+
+const everything = [
+  "ordering_cart_requests:*",
+  "ordering_requests:*",
+  "ordering_request_attachments:*",
+  "ordering_carts:*",
+  "ordering_orders:*",
+  "ordering_order_attachments:*",
+  "messaging_switches:*",
+];
+
+/** A customer with a sub-account, a key for each, an order in its cart and one that is checked out. */
+const document = {
+  accounts: {
+    acme: { name: "Acme Telecom", features: { ordering_attachment_access: true } },
+    east: { name: "Acme East", parent: "acme", features: { ordering_attachment_access: true } },
+  },
+  users: { operator: { account: "acme", permissions: everything } },
+  keys: { acme: { account: "acme", user: "operator" }, east: { account: "east", user: "operator" } },
+  orders: { cart: { account: "acme" }, done: { account: "acme", state: "CHECKED_OUT" } },
+  requests: {
+    numbers: { order: "cart", type: "ADD_MESSAGING_NUMBERS" },
+    eastern: { order: "cart", account: "east", type: "ADD_MESSAGING_NUMBERS" },
+    old: { order: "done", type: "ADD_MESSAGING_NUMBERS" },
+  },
+};
+
+/** Makes the demo data and answers what the printed examples need. */
+export const makeDemo = async () => {
+  const { accounts, keys, orders, requests } = await apply(document);
+  return {
+    account: accounts.acme?.id ?? "",
+    subAccount: accounts.east?.id ?? "",
+    key: keys.acme?.key ?? "",
+    subAccountKey: keys.east?.key ?? "",
+    order: orders.cart?.id ?? "",
+    request: requests.numbers?.id ?? "",
+  };
+};
+export type Demo = Awaited<ReturnType<typeof makeDemo>>;

@@ -1,0 +1,77 @@
+import { parseArgs } from "node:util";
+import { examples } from "./examples.ts";
+import type { Served } from "./gateway.ts";
+import { startStack } from "./stack.ts";
+import { removeState, writeState } from "./state.ts";
+
+/** `npm start`: the whole service on this machine, one process to stop. */
+
+const help = `Usage: npm start -- [options]
+
+Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a stand-in carrier.
+
+  --port <port>  where the API answers (default: the environment's PORT, or 3000; 0 for any free port)
+  --quiet        no line for each request
+  --help         show this
+
+Environment: DYNAMODB_ENDPOINT and S3_ENDPOINT take the place of the embedded ones.`;
+
+const options = () => {
+  const { values } = parseArgs({
+    options: {
+      port: { type: "string" },
+      quiet: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  const port = values.port ?? process.env.PORT ?? "3000";
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+    throw new Error(`The port must be a number from 0 to 65535, not ${port}.`);
+  return { ...values, port: Number(port) };
+};
+
+const line =
+  (names: ReadonlyMap<string, string>) =>
+  ({ method, path, status, ms, key }: Served) =>
+    console.log(
+      `${method.padEnd(6)} ${status} ${ms.toFixed(0).padStart(5)} ms  ${path}  ${names.get(key ?? "") ?? "-"}`,
+    );
+
+const stopOnSignal = (stop: () => Promise<void>) => {
+  let stopping = false;
+  const onSignal = () => {
+    if (stopping) process.exit(130);
+    stopping = true;
+    stop().then(() => process.exit(0), fail);
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+};
+
+const start = async () => {
+  const { port, quiet, help: asksForHelp } = options();
+  if (asksForHelp) return console.log(help);
+  process.env.POWERTOOLS_LOG_LEVEL ??= "CRITICAL";
+  const names = new Map<string, string>();
+  const stack = await startStack({ port, onRequest: quiet ? undefined : line(names) });
+  stopOnSignal(async () => {
+    removeState(stack.port);
+    await stack.stop();
+  });
+  const { makeDemo } = await import("./demo.ts");
+  const demo = await makeDemo();
+  names.set(demo.key, "acme").set(demo.subAccountKey, "east");
+  const { stop: _, ...where } = stack;
+  writeState({ ...where, pid: process.pid, startedAt: new Date().toISOString() });
+  console.log(`ready ${stack.url}`);
+  console.log(examples(stack.url, demo));
+};
+
+/** One line that says what to do, and nothing left running. */
+const fail = (error: unknown) => {
+  const message = error instanceof Error ? error.message : String(error);
+  const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE" && "port" in error;
+  console.error(taken ? `Port ${error.port} is taken: set PORT to another, or to 0 for any free one.` : message);
+  process.exit(1);
+};
+
+start().catch(fail);

@@ -1,0 +1,60 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod/mini";
+
+/** Where a running local stack says how to reach it, so that `npm run admin` finds it: one small file for each port. */
+const folder = join(import.meta.dirname, "../../.patchbay");
+
+const State = z.object({
+  pid: z.number(),
+  url: z.string(),
+  port: z.number(),
+  tableName: z.string(),
+  bucketName: z.string(),
+  dynamodbEndpoint: z.string(),
+  s3Endpoint: z.string(),
+  carrierUrl: z.string(),
+  startedAt: z.string(),
+});
+export type State = z.infer<typeof State>;
+
+const fileOf = (port: number) => join(folder, `${port}.json`);
+
+export const writeState = (state: State): void => {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(fileOf(state.port), JSON.stringify(state));
+};
+
+export const removeState = (port: number): void => rmSync(fileOf(port), { force: true });
+
+const alive = ({ pid }: State): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+const readState = (file: string): State[] => {
+  try {
+    const state = z.parse(State, JSON.parse(readFileSync(join(folder, file), "utf8")));
+    return alive(state) ? [state] : [];
+  } catch {
+    return [];
+  }
+};
+
+const listed = (): string[] => {
+  try {
+    return readdirSync(folder).filter((file) => /^\d+\.json$/.test(file));
+  } catch {
+    return [];
+  }
+};
+
+/** The local stack on the port of the environment, else the one that was started last; undefined where none runs. */
+export const findRunning = (): State | undefined => {
+  const running = listed().flatMap(readState);
+  const onPort = running.find(({ port }) => String(port) === process.env.PORT);
+  return onPort ?? running.sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1))[0];
+};
