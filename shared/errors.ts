@@ -15,6 +15,9 @@ const catalogue = {
 
 export type ErrorCode = keyof typeof catalogue;
 
+/** The catalogue's codes, in order of status. */
+export const errorCodes = Object.entries(catalogue).map(([code, { status, title }]) => ({ code, status, title }));
+
 export const subCodes = [
   "constraint.required",
   "constraint.type",
