@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import { addAccountCommands } from "./admin/accounts.ts";
 import { addAttachmentCommands } from "./admin/attachments.ts";
+import { addDoctorCommand } from "./admin/doctor.ts";
 import { CommandError, useEnvironment } from "./admin/environment.ts";
 import { addKeyCommands } from "./admin/keys.ts";
 import { addOrderCommands, addRequestCommands } from "./admin/orders.ts";
@@ -56,6 +57,8 @@ addKeyCommands(group("key", "API keys"));
 addOrderCommands(group("order", "orders"));
 addRequestCommands(group("request", "requests within orders"));
 addAttachmentCommands(group("attachment", "attachments of requests and orders, read-only"));
+
+addDoctorCommand(program);
 
 /** An error as a person can act on it: the faults of what was given, a line each; else its message. */
 const explain = async (error: unknown): Promise<string> => {

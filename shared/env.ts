@@ -24,6 +24,16 @@ export const env = {
   dynamodbEndpoint: () => optional("DYNAMODB_ENDPOINT"),
   /** Where S3 answers, if not where the region says. */
   s3Endpoint: () => optional("S3_ENDPOINT"),
+  /** The carrier's base address. */
+  carrierUrl: () => required("CARRIER_URL"),
+  /** The bearer token that the carrier asks for, if it asks for one. */
+  carrierToken: () => optional("CARRIER_TOKEN"),
+  /** How long one call to the carrier may take, its file included, in milliseconds. */
+  carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000),
+  /** Where Step Functions answers, if not where the region says. */
+  stepFunctionsEndpoint: () => optional("STEP_FUNCTIONS_ENDPOINT"),
+  /** The state machine of the checkout. */
+  stateMachineArn: () => required("STATE_MACHINE_ARN"),
   /** The largest file of an upload, in bytes: what a 6 MB event can carry as base64, with room for the rest of it. */
   maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", 4_600_000),
   /** The port of the local gateway. */

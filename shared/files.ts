@@ -1,4 +1,5 @@
-import { DeleteObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { Readable } from "node:stream";
+import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { decodeTime } from "ulid";
 import { env } from "./env.ts";
 import { serviceUnavailable } from "./errors.ts";
@@ -44,4 +45,14 @@ export const putFile = async (key: string, { content, contentType, sha256 }: Upl
 /** Removes a file; one that is not there is removed already. */
 export const removeFile = async (key: string): Promise<void> => {
   await client.send(new DeleteObjectCommand({ Bucket: env.bucketName(), Key: key })).catch(unavailableAs503);
+};
+
+/** A file's bytes as they come, held nowhere as a whole; undefined where it is gone. Breaking off the loop closes it. */
+export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> | undefined> => {
+  const answer = await client
+    .send(new GetObjectCommand({ Bucket: env.bucketName(), Key: key }))
+    .catch((error: unknown) => (error instanceof NoSuchKey ? undefined : unavailableAs503(error)));
+  if (!answer) return undefined;
+  if (!(answer.Body instanceof Readable)) throw new Error("S3 answered without a stream.");
+  return answer.Body;
 };

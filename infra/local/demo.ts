@@ -1,4 +1,5 @@
 import { apply } from "../../shared/apply.ts";
+import type { Prefill } from "./docs.ts";
 
 const everything = [
   "ordering_cart_requests:*",
@@ -39,3 +40,9 @@ export const makeDemo = async () => {
   };
 };
 export type Demo = Awaited<ReturnType<typeof makeDemo>>;
+
+/** What the API reference fills in: the ids by the names of the path's parameters. */
+export const prefillOf = ({ key, subAccount, order, request }: Demo): Prefill => ({
+  key,
+  ids: { account_id: subAccount, order_id: order, request_id: request },
+});

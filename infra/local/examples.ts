@@ -20,5 +20,6 @@ Paste these:
   curl -s ${url}/api/v1/orders/${order}/attachments \\
     -H "Authorization: Bearer $KEY" -F 'data[name]=Terms' -F 'data[file]=@/tmp/loa.pdf'
 
+In a browser: ${url}/docs
 Operators: npm run admin -- --help     Stop: Ctrl-C
 `;

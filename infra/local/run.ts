@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import type { Prefill } from "./docs.ts";
 import { examples } from "./examples.ts";
 import type { Served } from "./gateway.ts";
 import { startStack } from "./stack.ts";
@@ -52,16 +53,19 @@ const start = async () => {
   if (asksForHelp) return console.log(help);
   process.env.POWERTOOLS_LOG_LEVEL ??= "CRITICAL";
   const names = new Map<string, string>();
-  const stack = await startStack({ port, onRequest: quiet ? undefined : line(names) });
+  let prefill: Prefill | undefined;
+  const stack = await startStack({ port, onRequest: quiet ? undefined : line(names), prefill: () => prefill });
   stopOnSignal(async () => {
     removeState(stack.port);
     await stack.stop();
   });
-  const { makeDemo } = await import("./demo.ts");
+  const { makeDemo, prefillOf } = await import("./demo.ts");
   const demo = await makeDemo();
+  prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");
   const { stop: _, ...where } = stack;
   writeState({ ...where, pid: process.pid, startedAt: new Date().toISOString() });
+  console.log(`carrier ${stack.carrierUrl}`);
   console.log(`ready ${stack.url}`);
   console.log(examples(stack.url, demo));
 };

@@ -1,9 +1,14 @@
 import { routes } from "../../shared/routes.ts";
+import { startCarrier } from "./carrier.ts";
+import { docs, type Prefill } from "./docs.ts";
 import { startFiles } from "./files.ts";
 import { type GatewayOptions, type Handler, startGateway } from "./gateway.ts";
 import { startTable } from "./table.ts";
 
-export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest">;
+export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
+  /** What the API reference fills in, once it is known. */
+  readonly prefill?: () => Prefill | undefined;
+};
 
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
@@ -18,12 +23,12 @@ const loadHandlers = async () => {
 };
 
 /** The whole service on this machine, on free ports but for the gateway's, ready for requests. */
-export const startStack = async ({ port, throttle, onRequest }: StackOptions) => {
+export const startStack = async ({ port, throttle, onRequest, prefill = () => undefined }: StackOptions) => {
   const credentials = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
   for (const [name, value] of Object.entries(credentials)) process.env[name] ??= value;
-  const [table, files] = await Promise.all([startTable(tableName), startFiles(bucketName)]);
+  const [table, files, carrier] = await Promise.all([startTable(tableName), startFiles(bucketName), startCarrier()]);
   const stopParts = async () => {
-    await Promise.all([table.stop(), files.stop()]);
+    await Promise.all([table.stop(), files.stop(), carrier.close()]);
   };
   const where = {
     TABLE_NAME: tableName,
@@ -34,7 +39,14 @@ export const startStack = async ({ port, throttle, onRequest }: StackOptions) =>
   Object.assign(process.env, where);
   try {
     const handlers = await loadHandlers();
-    const gateway = await startGateway({ routes, load: ({ name }) => handlers.get(name), port, throttle, onRequest });
+    const gateway = await startGateway({
+      routes,
+      load: ({ name }) => handlers.get(name),
+      port,
+      throttle,
+      onRequest,
+      extra: docs(prefill),
+    });
     const stop = async () => {
       await gateway.close();
       await stopParts();
@@ -46,7 +58,7 @@ export const startStack = async ({ port, throttle, onRequest }: StackOptions) =>
       bucketName,
       dynamodbEndpoint: table.endpoint,
       s3Endpoint: files.endpoint,
-      carrierUrl: "",
+      carrierUrl: carrier.url,
       stop,
     };
   } catch (error) {

@@ -2,8 +2,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import * as z from "zod/mini";
 
-/** Where a running local stack says how to reach it, so that `npm run admin` finds it: one small file for each port. */
-const folder = join(import.meta.dirname, "../../.patchbay");
+/** Where a running local stack says how to reach it, so that `npm run admin` finds it: one small file for each port, in PATCHBAY_STATE or the project. */
+const folder = process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay");
 
 const State = z.object({
   pid: z.number(),

@@ -12,6 +12,8 @@
  * | keep a reference_id unique                 | Put reference, if it does not exist               |
  * | answer a repeated POST as the first        | Get idempotency                                   |
  * | list an order's requests                   | Query orderRequests                               |
+ * | lock an order's checkout, tell its outcome | Get checkout                                      |
+ * | tell what the carrier has of a request     | Query receipts                                    |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
@@ -40,11 +42,16 @@ export const keys = {
   reference: (of: ParentRef, uuid: string): Key => ({ pk: parent(of).pk, sk: `REFERENCE#${uuid}` }),
   /** Of the account of the API key that sent it; `expires_at` is the table's TTL. */
   idempotency: (account: string, key: string): Key => single(`IDEMPOTENCY#${account}#${key}`),
+  /** The order's latest run of the checkout: the lock against a second one, and how it ended. */
+  checkout: (order: string): Key => ({ pk: `ORDER#${order}`, sk: "CHECKOUT" }),
+  /** What became of one attachment, the request's own or its order's, at the carrier under this request. */
+  receipt: (request: string, attachment: string): Key => ({ pk: `REQUEST#${request}`, sk: `RECEIPT#${attachment}` }),
   /** Written only where a deleted attachment's file could not be removed: the delete can then be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
 };
 
 export const collections = {
   attachments: (of: ParentRef): Collection => ({ pk: parent(of).pk, prefix: "ATTACHMENT#" }),
+  receipts: (request: string): Collection => ({ pk: `REQUEST#${request}`, prefix: "RECEIPT#" }),
   orderRequests: (order: string): Collection => ({ pk: `ORDER#${order}`, prefix: "REQUEST#" }),
 };

@@ -1,0 +1,13 @@
+import * as z from "zod/mini";
+import { limits } from "../../shared/checkout/limits.ts";
+import { beginRound } from "../../shared/checkout/round.ts";
+import { step } from "../../shared/checkout/step.ts";
+import { RunRef } from "../../shared/schemas/checkout.ts";
+import { gather } from "../../shared/steps.ts";
+
+const State = z.object({ ...RunRef.shape, loops: z._default(z.number(), limits.loops) });
+
+export const handler = step(gather, State, async (state) => ({
+  ...(await beginRound(state, state.loops)),
+  loops: state.loops,
+}));

@@ -1,0 +1,146 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { Busboy } from "@fastify/busboy";
+import * as z from "zod/mini";
+
+/** What the carrier keeps of its carts: of each file its size and SHA-256, never its bytes. */
+
+const Metadata = z.object({
+  name: z.string(),
+  notes: z.nullable(z.string()),
+  file_hint: z.string(),
+  filename: z.string(),
+  sha256: z.optional(z.string()),
+});
+
+type Held = Omit<z.infer<typeof Metadata>, "sha256"> & {
+  readonly request_id: string;
+  readonly attachment_id: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** By how many distinct idempotency keys it was stored: more than one is a file sent twice. */
+  readonly received: number;
+};
+
+export type Call = {
+  readonly method: string;
+  readonly path: string;
+  status: number | null;
+  readonly idempotency_key: string | null;
+};
+
+export type Cart = {
+  checked_out: boolean;
+  readonly held: Map<string, Held>;
+  readonly withdrawn: Map<string, Held>;
+  readonly calls: Call[];
+  readonly answers: Map<string, Reply>;
+};
+
+const newCart = (): Cart => ({
+  checked_out: false,
+  held: new Map(),
+  withdrawn: new Map(),
+  calls: [],
+  answers: new Map(),
+});
+
+export type Reply = { readonly status: number; readonly body: unknown };
+
+/** The carts by order id; one that nobody has used yet is empty. */
+export const cartStore = () => {
+  const carts = new Map<string, Cart>();
+  return (orderId: string): Cart => {
+    const cart = carts.get(orderId) ?? newCart();
+    carts.set(orderId, cart);
+    return cart;
+  };
+};
+
+export const shown = ({ checked_out, held, withdrawn, calls }: Cart) => ({
+  checked_out,
+  attachments: [...held.values()],
+  withdrawn: [...withdrawn.values()],
+  calls,
+});
+
+const refusal = (status: number, error: string): Reply => ({ status, body: { error } });
+const checkedOut = refusal(409, "the cart is checked out");
+
+/** Reads the form as it comes: metadata, and of the file its length and digest. Rejects if it breaks off. */
+const readForm = (incoming: IncomingMessage) =>
+  new Promise<{ metadata: string; bytes: number; sha256: string } | undefined>((resolve, reject) => {
+    const digest = createHash("sha256");
+    let [metadata, bytes, files] = ["", 0, 0];
+    const form = new Busboy({
+      headers: { ...incoming.headers, "content-type": incoming.headers["content-type"] ?? "" },
+      isPartAFile: (name) => name === "file",
+    });
+    form.on("field", (name, value) => {
+      if (name === "metadata") metadata = value;
+    });
+    form.on("file", (_name, stream) => {
+      files += 1;
+      stream.on("error", reject);
+      stream.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+        digest.update(chunk);
+      });
+    });
+    form.once("error", reject);
+    form.once("finish", () => resolve(files === 1 ? { metadata, bytes, sha256: digest.digest("hex") } : undefined));
+    incoming.once("error", reject);
+    incoming.once("close", () => incoming.complete || reject(new Error("the body broke off")));
+    incoming.pipe(form);
+  });
+
+const parseMetadata = (text: string) => {
+  try {
+    return z.parse(Metadata, JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+};
+
+/** Stores a file under a request. 409 once checked out; 422 for a form that is not one, or a file with another SHA-256. */
+export const putAttachment = async (
+  cart: Cart,
+  ids: { request: string; attachment: string },
+  incoming: IncomingMessage,
+): Promise<Reply> => {
+  const form = await readForm(incoming).catch(() => undefined);
+  if (cart.checked_out) return checkedOut;
+  const metadata = form && parseMetadata(form.metadata);
+  if (!form || !metadata) return refusal(422, "the body must be a form of metadata and one file");
+  const { sha256 = form.sha256, ...told } = metadata;
+  if (sha256 !== form.sha256) return refusal(422, "the file's SHA-256 is not the one announced");
+  const place = `${ids.request}/${ids.attachment}`;
+  const received = (cart.held.get(place)?.received ?? 0) + 1;
+  const held = { request_id: ids.request, attachment_id: ids.attachment, ...told, bytes: form.bytes, sha256, received };
+  cart.held.set(place, held);
+  return { status: received === 1 ? 201 : 200, body: held };
+};
+
+/** Withdraws a file; one that is not there is withdrawn already. 409 once checked out. */
+export const withdrawAttachment = (cart: Cart, ids: { request: string; attachment: string }): Reply => {
+  if (cart.checked_out) return checkedOut;
+  const place = `${ids.request}/${ids.attachment}`;
+  const held = cart.held.get(place);
+  if (held) cart.withdrawn.set(place, held);
+  cart.held.delete(place);
+  return { status: 200, body: { withdrawn: held !== undefined } };
+};
+
+/** Checks the cart out, once. */
+export const checkOut = (cart: Cart): Reply => {
+  if (cart.checked_out) return checkedOut;
+  cart.checked_out = true;
+  return { status: 200, body: { checked_out: true } };
+};
+
+/** Reads a body that nobody needs to its end, so that its sender hears the answer. */
+export const drained = async (incoming: IncomingMessage): Promise<void> => {
+  incoming.resume();
+  if (!incoming.readableEnded) await once(incoming, "close");
+};

@@ -1,0 +1,144 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { json } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod/mini";
+import {
+  type Call,
+  type Cart,
+  cartStore,
+  checkOut,
+  drained,
+  putAttachment,
+  type Reply,
+  shown,
+  withdrawAttachment,
+} from "./carrier-carts.ts";
+
+/** How the carrier can be told to misbehave: `POST /faults`. */
+const Fault = z.object({
+  method: z._default(z.string(), ".*"),
+  path: z._default(z.string().check(z.refine(isPattern, { error: "must be a regular expression" })), ".*"),
+  times: z._default(z.int().check(z.minimum(1)), 1),
+  action: z.enum(["status", "delay", "drop-before", "drop-after", "cut"]),
+  status: z._default(z.int().check(z.minimum(200), z.maximum(599)), 503),
+  headers: z._default(z.record(z.string(), z.string()), {}),
+  delay_ms: z._default(z.int().check(z.minimum(0), z.maximum(600_000)), 500),
+});
+type Fault = z.infer<typeof Fault>;
+
+function isPattern(text: unknown): boolean {
+  try {
+    return Boolean(new RegExp(String(text)));
+  } catch {
+    return false;
+  }
+}
+
+/** A stand-in for the upstream carrier: a real HTTP server that keeps what it gets and shows it. Protocol: README. */
+export const startCarrier = async ({ port = 0, token }: { port?: number; token?: string } = {}) => {
+  const cartOf = cartStore();
+  let faults: Fault[] = [];
+
+  const nextFault = (method: string, path: string): Fault | undefined => {
+    const fault = faults.find(
+      (one) => one.times > 0 && new RegExp(`^(?:${one.method})$`).test(method) && new RegExp(one.path).test(path),
+    );
+    if (fault) fault.times -= 1;
+    return fault;
+  };
+
+  const control = async (incoming: IncomingMessage, path: string): Promise<Reply | undefined> => {
+    const { method } = incoming;
+    const cart = /^\/carts\/([^/]+)$/.exec(path)?.[1];
+    if (method === "GET" && cart) return { status: 200, body: shown(cartOf(cart)) };
+    if (path !== "/faults") return undefined;
+    if (method === "DELETE") faults = [];
+    if (method !== "POST") return { status: 200, body: { faults } };
+    const fault = z.safeParse(Fault, await json(incoming).catch(() => undefined));
+    if (!fault.success) return { status: 422, body: { error: z.prettifyError(fault.error) } };
+    faults.push(fault.data);
+    return { status: 201, body: fault.data };
+  };
+
+  const server = createServer(async (incoming, outgoing) => {
+    const path = incoming.url?.split("?")[0] ?? "/";
+    try {
+      const reply = await control(incoming, path);
+      if (reply) return send(outgoing, reply);
+      const orderId = /^\/carts\/([^/]+)\/.+$/.exec(path)?.[1];
+      if (token !== undefined && incoming.headers.authorization !== `Bearer ${token}`) {
+        await drained(incoming);
+        return send(outgoing, { status: 401, body: { error: "the token is wrong" } });
+      }
+      if (!orderId) return send(outgoing, { status: 404, body: { error: "there is nothing here" } });
+      await serve(cartOf(orderId), incoming, outgoing, path, nextFault(incoming.method ?? "", path));
+    } catch {
+      outgoing.destroy();
+    }
+  });
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const listening = typeof address === "object" && address ? address.port : port;
+  const close = async () => {
+    server.close();
+    server.closeAllConnections();
+    await once(server, "close");
+  };
+  return { port: listening, url: `http://127.0.0.1:${listening}`, close };
+};
+
+const serve = async (
+  cart: Cart,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  path: string,
+  fault: Fault | undefined,
+) => {
+  const idempotencyKey = incoming.headers["idempotency-key"];
+  const key = typeof idempotencyKey === "string" ? idempotencyKey : null;
+  const call: Call = { method: incoming.method ?? "", path, status: null, idempotency_key: key };
+  cart.calls.push(call);
+  if (fault?.action === "drop-before") return incoming.socket.destroy();
+  if (fault?.action === "status") {
+    await drained(incoming);
+    call.status = fault.status;
+    return send(outgoing, { status: fault.status, body: { error: "told to fail" } }, fault.headers);
+  }
+  if (fault?.action === "delay") await sleep(fault.delay_ms, undefined, { ref: false });
+  const reply = await onlyOnce(cart, key && `${call.method} ${path} ${key}`, () => work(cart, incoming, path));
+  await drained(incoming);
+  if (fault?.action === "drop-after") return incoming.socket.destroy();
+  call.status = reply.status;
+  if (fault?.action === "cut") return cut(outgoing, reply);
+  send(outgoing, reply);
+};
+
+/** The same idempotency key gets the first answer again, and nothing is done twice. Refusals are not remembered. */
+const onlyOnce = async (cart: Cart, key: string | null, act: () => Promise<Reply>): Promise<Reply> => {
+  const known = key === null ? undefined : cart.answers.get(key);
+  if (known) return known;
+  const reply = await act();
+  if (key !== null && reply.status < 300) cart.answers.set(key, reply);
+  return reply;
+};
+
+const work = async (cart: Cart, incoming: IncomingMessage, path: string): Promise<Reply> => {
+  const [, request, attachment] = /^\/carts\/[^/]+\/requests\/([^/]+)\/attachments\/([^/]+)$/.exec(path) ?? [];
+  if (request && attachment && incoming.method === "PUT") return putAttachment(cart, { request, attachment }, incoming);
+  if (request && attachment && incoming.method === "DELETE") return withdrawAttachment(cart, { request, attachment });
+  if (/^\/carts\/[^/]+\/checkout$/.test(path) && incoming.method === "POST") return checkOut(cart);
+  return { status: 404, body: { error: "there is nothing here" } };
+};
+
+const send = (outgoing: ServerResponse, { status, body }: Reply, headers: Record<string, string> = {}) => {
+  outgoing.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+};
+
+/** An answer that breaks off half-way. */
+const cut = (outgoing: ServerResponse, { status, body }: Reply) => {
+  const text = JSON.stringify(body);
+  outgoing.writeHead(status, { "content-type": "application/json", "content-length": text.length });
+  outgoing.write(text.slice(0, text.length / 2), () => outgoing.destroy());
+};

@@ -1,0 +1,27 @@
+import type { StateMachine } from "aws-local-stepfunctions";
+
+type Events = ReturnType<StateMachine["run"]>["eventLogs"];
+type LocalEvent = Events extends AsyncGenerator<infer Event> ? Event : never;
+
+/**
+ * How many events AWS writes into an execution's history for one event of the local run. A task is entered, scheduled,
+ * started, succeeded or failed, and exited; a Map is entered, started, succeeded and exited; all else is entered and exited.
+ * Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html
+ */
+export const historyEvents = (event: LocalEvent): number => {
+  switch (event.type) {
+    case "StateEntered":
+      return event.state.type === "Task" ? 3 : event.state.type === "Map" ? 2 : 1;
+    case "StateExited":
+      return event.state.type === "Task" || event.state.type === "Map" ? 2 : 1;
+    case "StateFailed":
+      return event.state.type === "Task" ? 1 : 0;
+    case "StateRetried":
+      return 2;
+    case "StateCaught":
+      // A task that failed has not succeeded, as its exit would have it.
+      return -1;
+    default:
+      return 1;
+  }
+};

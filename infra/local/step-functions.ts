@@ -1,0 +1,105 @@
+import { createServer, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import * as z from "zod/mini";
+import { type Execution, startWorkflow, type WorkflowOptions } from "./workflow.ts";
+
+/**
+ * Step Functions' own wire protocol (AWS JSON 1.0) for the one local workflow: StartExecution, DescribeExecution and
+ * StopExecution, as much as the SDK's client needs.
+ * Source: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
+ */
+const region = "arn:aws:states:us-east-1:000000000000";
+export const stateMachineArn = `${region}:stateMachine:checkout`;
+const arnOf = (name: string) => `${region}:execution:checkout:${name}`;
+const nameOf = (arn: string) => arn.slice(arn.lastIndexOf(":") + 1);
+
+const Start = z.object({ stateMachineArn: z.literal(stateMachineArn), name: z.string(), input: z.string() });
+const OfExecution = z.object({ executionArn: z.string() });
+
+class ServiceError extends Error {
+  override readonly name: "ExecutionAlreadyExists" | "ExecutionDoesNotExist" | "ValidationException";
+
+  constructor(name: ServiceError["name"], message: string) {
+    super(message);
+    this.name = name;
+  }
+}
+
+const seconds = (date: Date) => date.getTime() / 1000;
+
+const describe = async (execution: Execution) => {
+  const { name, input, startedAt } = execution;
+  const status = execution.status();
+  const { at, ...end } = status === "RUNNING" ? { at: undefined } : await execution.ended;
+  return {
+    executionArn: arnOf(name),
+    stateMachineArn,
+    name,
+    input,
+    status,
+    startDate: seconds(startedAt),
+    ...(at && { stopDate: seconds(at) }),
+    ...end,
+  };
+};
+
+/** Serves the workflow on a free local port. */
+export const startStepFunctions = async (options: WorkflowOptions) => {
+  const workflow = startWorkflow(options);
+
+  const found = (body: unknown): Execution => {
+    const execution = workflow.find(nameOf(z.parse(OfExecution, body).executionArn));
+    if (!execution) throw new ServiceError("ExecutionDoesNotExist", "There is no such execution.");
+    return execution;
+  };
+  const actions = new Map<string, (body: unknown) => Promise<object>>([
+    [
+      "StartExecution",
+      async (body) => {
+        const { name, input } = z.parse(Start, body);
+        const execution = workflow.start(name, input);
+        if (!execution) throw new ServiceError("ExecutionAlreadyExists", `There was an execution ${name} already.`);
+        return { executionArn: arnOf(name), startDate: seconds(execution.startedAt) };
+      },
+    ],
+    ["DescribeExecution", async (body) => describe(found(body))],
+    [
+      "StopExecution",
+      async (body) => {
+        found(body).abort();
+        return { stopDate: seconds(new Date()) };
+      },
+    ],
+  ]);
+
+  const answer = async (request: IncomingMessage): Promise<object> => {
+    const action = actions.get(String(request.headers["x-amz-target"]).replace("AWSStepFunctions.", ""));
+    if (!action) throw new ServiceError("ValidationException", "Only Start-, Describe- and StopExecution are here.");
+    return action(JSON.parse(await text(request)));
+  };
+
+  const server = createServer((request, response) => {
+    const send = (status: number, body: object) =>
+      response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(JSON.stringify(body));
+    answer(request).then(
+      (body) => send(200, body),
+      (error: Error) =>
+        send(400, {
+          __type: error instanceof ServiceError ? error.name : "ValidationException",
+          message: error.message,
+        }),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return {
+    endpoint: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`,
+    stateMachineArn,
+    workflow,
+    stop: async () => {
+      workflow.stop();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+};

@@ -1,0 +1,127 @@
+import { readFileSync } from "node:fs";
+import { type RunOptions, StateMachine, type StateMachineDefinition } from "aws-local-stepfunctions";
+import type { Step } from "../../shared/steps.ts";
+import { historyEvents } from "./history.ts";
+
+/** The workflow of the checkout: the same file that AWS gets. */
+const workflow: StateMachineDefinition = JSON.parse(
+  readFileSync(new URL("../../functions/checkout/workflow.asl.json", import.meta.url), "utf8"),
+);
+
+/** A step's function. */
+export type StepHandler = (state: unknown) => Promise<object>;
+
+export type WorkflowOptions = {
+  readonly load: (name: Step["name"]) => StepHandler | undefined;
+  /** Milliseconds instead of a state's own waiting, by its name. */
+  readonly waits?: Readonly<Record<string, number>>;
+  /** Milliseconds before each retry of a task, instead of the workflow's own. */
+  readonly retryMs?: number;
+};
+
+export type Execution = {
+  readonly name: string;
+  readonly input: string;
+  readonly startedAt: Date;
+  readonly status: () => "RUNNING" | "SUCCEEDED" | "FAILED" | "ABORTED";
+  /** How it ended. */
+  readonly ended: Promise<{
+    readonly at: Date;
+    readonly output?: string;
+    readonly error?: string;
+    readonly cause?: string;
+  }>;
+  /** The events that AWS would have written into its history so far; the limit is 25,000. */
+  readonly events: () => number;
+  readonly abort: () => void;
+};
+
+type States = StateMachineDefinition["States"];
+
+/** The tasks of a workflow and of its maps: each state's name, and the `${placeholder}` of its function. */
+const tasksOf = (states: States): [state: string, placeholder: string][] =>
+  Object.entries(states).flatMap(([name, state]) => {
+    if (state.Type === "Map") return tasksOf(state.ItemProcessor?.States ?? {});
+    if (state.Type !== "Task") return [];
+    const { Parameters: parameters } = state;
+    const isObject = typeof parameters === "object" && parameters !== null && !Array.isArray(parameters);
+    return isObject ? [[name, String(parameters.FunctionName)]] : [];
+  });
+
+/** Payloads travel as JSON, as they do to and from a Lambda. */
+const overTheWire = (value: unknown) => JSON.parse(JSON.stringify(value));
+
+const overrides = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<RunOptions["overrides"]> => {
+  const tasks = tasksOf(workflow.States);
+  const call = (placeholder: string) => {
+    const name = `checkout/${placeholder.slice(2, -1)}`;
+    const handler = load(name);
+    if (!handler) throw new Error(`The workflow calls ${placeholder}, but there is no step ${name}.`);
+    return async (input: unknown) => ({ Payload: overTheWire(await handler(overTheWire(payloadOf(input)))) });
+  };
+  return {
+    taskResourceLocalHandlers: Object.fromEntries(tasks.map(([state, placeholder]) => [state, call(placeholder)])),
+    waitTimeOverrides: { ...waits },
+    ...(retryMs !== undefined && {
+      retryIntervalOverrides: Object.fromEntries(tasks.map(([state]) => [state, retryMs])),
+    }),
+  };
+};
+
+const payloadOf = (input: unknown) =>
+  typeof input === "object" && input !== null && "Payload" in input ? input.Payload : null;
+
+/** Runs executions of the workflow over the real step functions, as Step Functions does: by name, each once. */
+export const startWorkflow = (options: WorkflowOptions) => {
+  const machine = new StateMachine(workflow, { validationOptions: { checkArn: false } });
+  const runOverrides = overrides(options);
+  const executions = new Map<string, Execution>();
+
+  const run = (name: string, input: string): Execution => {
+    let status: ReturnType<Execution["status"]> = "RUNNING";
+    let events = 0;
+    const context = { Execution: { Name: name } };
+    const { result, eventLogs, abort } = machine.run(JSON.parse(input), { overrides: runOverrides, context });
+    const counted = (async () => {
+      for await (const event of eventLogs) events += historyEvents(event);
+    })();
+    const ended = result.then(
+      async (output) => {
+        await counted;
+        if (status === "RUNNING") status = "SUCCEEDED";
+        return { at: new Date(), output: JSON.stringify(output) };
+      },
+      async (failure: unknown) => {
+        if (status === "RUNNING") status = "FAILED";
+        return { at: new Date(), ...errorOf(failure) };
+      },
+    );
+    const stop = () => {
+      status = "ABORTED";
+      abort();
+    };
+    return { name, input, startedAt: new Date(), status: () => status, ended, events: () => events, abort: stop };
+  };
+
+  return {
+    /** Starts an execution; one of that name that runs on the same input is the same. Undefined: the name is used up. */
+    start: (name: string, input: string): Execution | undefined => {
+      const known = executions.get(name);
+      if (known) return known.status() === "RUNNING" && known.input === input ? known : undefined;
+      const execution = run(name, input);
+      executions.set(name, execution);
+      return execution;
+    },
+    find: (name: string): Execution | undefined => executions.get(name),
+    stop: () => {
+      for (const execution of executions.values()) if (execution.status() === "RUNNING") execution.abort();
+    },
+  };
+};
+
+export type Workflow = ReturnType<typeof startWorkflow>;
+
+const errorOf = (failure: unknown) => {
+  const inner = failure instanceof Error && failure.cause instanceof Error ? failure.cause : failure;
+  return inner instanceof Error ? { error: inner.name, cause: inner.message } : { error: "States.Runtime", cause: "" };
+};

@@ -1,0 +1,93 @@
+import { type Example, fault, page, pageFaults } from "./example.ts";
+import { ids } from "./ids.ts";
+
+const letter = {
+  id: ids.attachment,
+  name: "Letter of authorization",
+  notes: "Signed by the subscriber on 3 November.",
+  file_hint: "LOA",
+  reference_id: "7b3e4c1a-5d2f-4e8a-9c61-0f2d8a4b6e13",
+  filename: "loa-2125550142.pdf",
+  inserted_at: "2026-11-21T09:14:03.217Z",
+  updated_at: "2026-11-21T09:14:03.217Z",
+};
+
+const bill = {
+  id: ids.otherAttachment,
+  name: "Latest bill",
+  notes: null,
+  file_hint: "DEFAULT",
+  reference_id: null,
+  filename: "bill-2026-10.pdf",
+  inserted_at: "2026-11-21T09:15:41.802Z",
+  updated_at: "2026-11-21T09:15:41.802Z",
+};
+
+const changes = { name: "Letter of authorization, countersigned", notes: null };
+
+const parts = {
+  "data[file]": "%PDF-1.7 ...",
+  "data[name]": letter.name,
+  "data[notes]": letter.notes,
+  "data[file_hint]": letter.file_hint,
+  "data[reference_id]": letter.reference_id,
+  "data[filename]": letter.filename,
+};
+
+const uploadFaults = {
+  "A form without file and name": [
+    fault("/data/file", "constraint.required", "can't be blank"),
+    fault("/data/name", "constraint.required", "can't be blank"),
+  ],
+  "An unknown file_hint": [fault("/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA")],
+  "A reference_id in use": [fault("/data/reference_id", "constraint.unique", "has already been taken")],
+};
+
+const updateFaults = {
+  "A blank name": [fault("/data/name", "constraint.required", "can't be blank")],
+  "Another reference_id": [fault("/data/reference_id", "constraint.immutable", "can't be changed")],
+};
+
+const reach = {
+  request: "It belongs to this request alone, can be added while the request is in a cart, and remains after checkout.",
+  order: "It belongs to the order, and is available to every request in it.",
+};
+
+const forwarding =
+  "At checkout, the attachments of every request of type `ADD_MESSAGING_NUMBERS`, and those of its order, are forwarded to the upstream carrier.";
+
+/** The examples of the attachments of requests or of orders. */
+export const attachmentExamples = (parent: "request" | "order"): Readonly<Record<string, Example>> => {
+  const type = `${parent}_attachment`;
+  const associations = { request: { type: "request", data: { id: ids.request } } };
+  const document = (data: unknown) => ({ type, data, ...(parent === "request" && { associations }) });
+  const changed = { ...letter, ...changes, updated_at: "2026-11-21T10:02:55.046Z" };
+  return {
+    [`${parent}-attachments/create`]: {
+      description: `Stores a file and what is known about it. ${reach[parent]}\n\n${forwarding}`,
+      body: { type, ...parts },
+      answer: document(letter),
+      invalid: uploadFaults,
+    },
+    [`${parent}-attachments/list`]: {
+      description: `Lists the ${parent}'s own attachments. What a 201 has confirmed is in the next list.`,
+      answer: page(document(letter), document(bill)),
+      invalid: pageFaults,
+    },
+    [`${parent}-attachments/show`]: {
+      description: "Answers what is known about the file. The file itself cannot be downloaded.",
+      answer: document(letter),
+    },
+    [`${parent}-attachments/update`]: {
+      description:
+        "Changes what is sent; what is left out keeps its value, and `notes: null` clears them. The file is not replaced.",
+      body: { type, data: changes },
+      answer: document(changed),
+      invalid: updateFaults,
+    },
+    [`${parent}-attachments/delete`]: {
+      description: "Removes the file and what is known about it, for good, and answers the document as it was.",
+      answer: document(letter),
+    },
+  };
+};

@@ -1,0 +1,84 @@
+import * as z from "zod/mini";
+import { CheckoutRun, type RunRef } from "../schemas/checkout.ts";
+import { Order } from "../schemas/tenancy.ts";
+import { keys } from "../table/keys.ts";
+import { get, getMany } from "../table/read.ts";
+import { update } from "../table/write.ts";
+import { limits } from "./limits.ts";
+
+/** The order's latest run, if there was one. */
+export const readRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
+  const item = await get(keys.checkout(orderId));
+  return item && z.parse(CheckoutRun, item);
+};
+
+/** Where a run begins. */
+export type Start =
+  | { readonly next: "GATHER"; readonly wait_seconds: number }
+  | { readonly next: "SUBMIT" }
+  | { readonly next: "END" }
+  | { readonly next: "FAIL"; readonly reason: string };
+
+/**
+ * Locks the order for a run, which it stays until the run ends; repeating it is harmless. The lock of a run that
+ * crashed is taken over, after a while in which the calls that it may have left behind come to their end.
+ */
+export const takeRun = async ({ order_id, run }: RunRef, now: Date): Promise<Start> => {
+  for (;;) {
+    const [orderItem, runItem] = await getMany([keys.order(order_id), keys.checkout(order_id)]);
+    if (!orderItem) return { next: "FAIL", reason: `There is no order ${order_id}.` };
+    const last = runItem && z.parse(CheckoutRun, runItem);
+    if (z.parse(Order, orderItem).state === "CHECKED_OUT") return { next: "END" };
+    if (last && last.run !== run && isHeld(last, now))
+      return { next: "FAIL", reason: `The run ${last.run} is checking this order out.` };
+    if (last?.run === run && isHeld(last, now)) return beginning(last, now);
+    await lock({ order_id, run }, last, now);
+  }
+};
+
+/** Whether a run may still be at work. */
+export const isHeld = ({ status, started_at }: CheckoutRun, now: Date): boolean =>
+  (status === "RUNNING" || status === "STOPPING") && now.getTime() - Date.parse(started_at) < limits.longestRunMs;
+
+/** An upstream checkout whose outcome nobody knows comes before everything else: the carrier may have done it. */
+const beginning = ({ asked, quiet_from }: CheckoutRun, now: Date): Start =>
+  asked
+    ? { next: "SUBMIT" }
+    : { next: "GATHER", wait_seconds: Math.max(0, Math.ceil((Date.parse(quiet_from) - now.getTime()) / 1000)) };
+
+const lock = ({ order_id, run }: RunRef, last: CheckoutRun | undefined, now: Date): Promise<boolean> => {
+  const orderly = !last || last.status === "FAILED" || last.status === "DONE";
+  const quietFrom = new Date(now.getTime() + (orderly ? 0 : limits.graceSeconds * 1000));
+  const taken: CheckoutRun = {
+    run,
+    attempt: (last?.attempt ?? 0) + 1,
+    status: "RUNNING",
+    started_at: now.toISOString(),
+    quiet_from: quietFrom.toISOString(),
+    ended_at: null,
+    reason: null,
+    asked: last?.asked ?? false,
+  };
+  const when = last ? { equals: { run: last.run, status: last.status } } : { exists: false };
+  return update({ update: keys.checkout(order_id), set: taken, when });
+};
+
+/** Changes the record of a run that holds its order; false where it does not any more. */
+export const noteRun = (
+  { order_id, run }: RunRef,
+  set: Partial<CheckoutRun>,
+  during: CheckoutRun["status"] = "RUNNING",
+): Promise<boolean> => update({ update: keys.checkout(order_id), set, when: { equals: { run, status: during } } });
+
+/** Makes the run fail for a reason, the first one given; every other step of it then stops. */
+export const stopRun = async (ref: RunRef, reason: string, set: Partial<CheckoutRun> = {}): Promise<void> => {
+  await noteRun(ref, { ...set, status: "STOPPING", reason });
+};
+
+/** For the operator who knows that a run's execution is over: lets the next run take its lock. */
+export const settleCrashedRun = (orderId: string, { run, status }: CheckoutRun, now: Date): Promise<boolean> =>
+  noteRun(
+    { order_id: orderId, run },
+    { status: "CRASHED", ended_at: now.toISOString(), reason: "The run ended without a word." },
+    status,
+  );

@@ -1,0 +1,32 @@
+import * as z from "zod/mini";
+import { log } from "../log.ts";
+import type { Step } from "../steps.ts";
+
+/** The one way in for a step: checks the slice of the state that it needs, and writes one log line. */
+export const step =
+  <S extends z.core.$ZodType, O extends object>(
+    { name }: Step,
+    input: S,
+    handle: (state: z.output<S>) => Promise<O>,
+  ): ((event: unknown) => Promise<O>) =>
+  async (event) => {
+    const started = Date.now();
+    try {
+      const state = z.parse(input, event);
+      const output = await handle(state);
+      log.info("step", { step: name, ...traits(state), ...traits(output), ms: Date.now() - started });
+      return output;
+    } catch (error) {
+      log.error("step", { step: name, ms: Date.now() - started, ...(error instanceof Error && { error }) });
+      throw error;
+    }
+  };
+
+const Traits = z.object({
+  order_id: z.optional(z.string()),
+  run: z.optional(z.string()),
+  next: z.optional(z.string()),
+  outcome: z.optional(z.string()),
+});
+
+const traits = (state: unknown) => z.safeParse(Traits, state).data ?? {};

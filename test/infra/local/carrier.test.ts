@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startCarrier } from "../../../infra/local/carrier.ts";
+
+let carrier: Awaited<ReturnType<typeof startCarrier>>;
+beforeAll(async () => {
+  carrier = await startCarrier({ token: "secret" });
+});
+afterAll(() => carrier.close());
+
+const sha256 = (content: string) => createHash("sha256").update(content).digest("hex");
+let orders = 0;
+const newOrder = () => {
+  orders += 1;
+  return `ORDER${orders}`;
+};
+
+const call = (method: string, path: string, key?: string, body?: FormData) =>
+  fetch(carrier.url + path, {
+    method,
+    headers: { authorization: "Bearer secret", ...(key && { "idempotency-key": key }) },
+    body: body ?? null,
+  });
+
+const form = (content = "signed", announced = sha256(content)) => {
+  const body = new FormData();
+  const metadata = { name: "LOA", notes: null, file_hint: "LOA", filename: "loa.pdf", sha256: announced };
+  body.append("metadata", JSON.stringify(metadata));
+  body.append("file", new Blob([content]), "loa.pdf");
+  return body;
+};
+
+const place = (order: string) => `/carts/${order}/requests/R/attachments/A`;
+const cart = async (order: string) => (await call("GET", `/carts/${order}`)).json();
+const misbehave = (fault: object) => fetch(`${carrier.url}/faults`, { method: "POST", body: JSON.stringify(fault) });
+
+describe("the stand-in carrier", () => {
+  it("shows an empty cart that nobody has used", async () => {
+    expect(await cart(newOrder())).toEqual({ checked_out: false, attachments: [], withdrawn: [], calls: [] });
+  });
+
+  it("keeps size and SHA-256 of what it gets, and counts the keys that stored it", async () => {
+    const order = newOrder();
+    for (const key of ["k1", "k1", "k2"]) expect((await call("PUT", place(order), key, form())).ok).toBe(true);
+    expect(await cart(order)).toEqual({
+      checked_out: false,
+      attachments: [
+        {
+          request_id: "R",
+          attachment_id: "A",
+          name: "LOA",
+          notes: null,
+          file_hint: "LOA",
+          filename: "loa.pdf",
+          bytes: 6,
+          sha256: sha256("signed"),
+          received: 2,
+        },
+      ],
+      withdrawn: [],
+      calls: [201, 201, 200].map((status, n) => ({
+        method: "PUT",
+        path: place(order),
+        status,
+        idempotency_key: n < 2 ? "k1" : "k2",
+      })),
+    });
+  });
+
+  it("withdraws, and checks out once: again with the same key is fine, with another a 409", async () => {
+    const order = newOrder();
+    await call("PUT", place(order), "k", form());
+    expect((await call("DELETE", place(order), "w")).status).toBe(200);
+    expect((await call("POST", `/carts/${order}/checkout`, "c")).status).toBe(200);
+    expect((await call("POST", `/carts/${order}/checkout`, "c")).status).toBe(200);
+    expect((await call("POST", `/carts/${order}/checkout`, "d")).status).toBe(409);
+    expect((await call("PUT", place(order), "late", form())).status).toBe(409);
+    expect(await cart(order)).toMatchObject({
+      checked_out: true,
+      attachments: [],
+      withdrawn: [{ attachment_id: "A" }],
+    });
+  });
+
+  it("refuses a wrong token, a form that is none, and a file with another SHA-256", async () => {
+    const order = newOrder();
+    expect((await fetch(carrier.url + place(order), { method: "PUT", body: form() })).status).toBe(401);
+    expect((await call("PUT", place(order), "k")).status).toBe(422);
+    expect((await call("PUT", place(order), "k", form("signed", sha256("other")))).status).toBe(422);
+    expect(await cart(order)).toMatchObject({ attachments: [] });
+  });
+
+  it("misbehaves as often as it is told, and is well again", async () => {
+    const order = newOrder();
+    await misbehave({
+      method: "PUT",
+      path: "/requests/R/",
+      times: 1,
+      action: "status",
+      status: 429,
+      headers: { "retry-after": "7" },
+    });
+    const limited = await call("PUT", place(order), "k", form());
+    expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "7"]);
+    for (const action of ["drop-before", "drop-after"]) {
+      await misbehave({ method: "PUT", action });
+      await expect(call("PUT", place(order), action, form())).rejects.toThrow();
+    }
+    await misbehave({ action: "cut" });
+    await expect(call("PUT", place(order), "cut", form()).then((answer) => answer.text())).rejects.toThrow();
+    await misbehave({ action: "status", times: 100 });
+    await fetch(`${carrier.url}/faults`, { method: "DELETE" });
+    expect((await call("PUT", place(order), "drop-after", form())).ok).toBe(true);
+    expect(await cart(order)).toMatchObject({ attachments: [{ received: 2 }] });
+  });
+
+  it("refuses a fault that it does not know", async () => {
+    expect((await misbehave({ action: "explode" })).status).toBe(422);
+    expect((await misbehave({ action: "status", path: "(" })).status).toBe(422);
+  });
+});
