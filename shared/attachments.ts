@@ -3,14 +3,12 @@ import * as z from "zod/mini";
 import { invalid, notFound } from "./errors.ts";
 import { fileKey, putFile, removeFile } from "./files.ts";
 import type { Idempotency, Made } from "./idempotency.ts";
+import { onLatest, type Precondition } from "./on-latest.ts";
 import type { Parent } from "./orders.ts";
 import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schemas/attachment.ts";
 import { collections, keys, type ParentRef } from "./table/keys.ts";
 import { get, queryAll } from "./table/read.ts";
 import { transact, update } from "./table/write.ts";
-
-/** Throws 412 unless a document of this version is what the caller's If-Match asks for. */
-export type Precondition = (version: number) => void;
 
 const missing = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
 
@@ -86,21 +84,10 @@ const countBy = (parent: Parent, difference: 1 | -1) =>
     when: { exists: true },
   }) as const;
 
-/** Tries a write that holds only for the version that was read; where another was faster, reads again and tries anew. */
-const onLatest = async (
-  parent: Parent,
-  current: Attachment,
-  precondition: Precondition,
-  write: (latest: Attachment) => Promise<Attachment | undefined>,
-): Promise<Attachment> => {
-  for (let latest = current; ; ) {
-    precondition(latest.version);
-    const written = await write(latest);
-    if (written) return written;
-    const reread = await readAttachment(parent, current.id);
-    if (!reread) throw missing(parent, current.id);
-    latest = reread;
-  }
+const reread = (parent: Parent, id: string) => async (): Promise<Attachment> => {
+  const attachment = await readAttachment(parent, id);
+  if (!attachment) throw missing(parent, id);
+  return attachment;
 };
 
 /** Changes metadata; what is left out keeps its value, and changing nothing moves nothing. 412 and 404 as the rules say. */
@@ -111,7 +98,7 @@ export const updateAttachment = (
   now: Date,
   precondition: Precondition,
 ): Promise<Attachment> =>
-  onLatest(parent, current, precondition, async (latest) => {
+  onLatest(current, precondition, reread(parent, current.id), async (latest) => {
     const { name = latest.name, notes = latest.notes, file_hint = latest.file_hint } = changes;
     if (name === latest.name && notes === latest.notes && file_hint === latest.file_hint) return latest;
     const set = { name, notes, file_hint, updated_at: now.toISOString(), version: latest.version + 1 };
@@ -134,7 +121,7 @@ export const deleteAttachment = async (
   const { unfinished, ...attachment } = current;
   const deleted = unfinished
     ? attachment
-    : await onLatest(parent, attachment, precondition, (latest) => deleteMetadata(parent, latest));
+    : await onLatest(attachment, precondition, reread(parent, current.id), (latest) => deleteMetadata(parent, latest));
   try {
     await removeFile(fileKey(parent, deleted.id));
   } catch (error) {

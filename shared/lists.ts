@@ -86,3 +86,26 @@ export const readPage = async <T>(
     limit,
   };
 };
+
+/**
+ * As much of a page as its JSON may take: forward its beginning, backward its end, and at least one item. The cursor
+ * then leads on from there, so that a walk still visits every item once.
+ */
+export const fitting = <T extends { readonly id: string }>(
+  list: Collection,
+  { backward }: PageRequest,
+  page: Page<T>,
+  sizeOf: (item: T) => number,
+  maxBytes: number,
+): Page<T> => {
+  const walked = backward ? page.items.toReversed() : page.items;
+  let bytes = 0;
+  const tooMuch = walked.findIndex((item) => {
+    bytes += sizeOf(item);
+    return bytes > maxBytes;
+  });
+  if (tooMuch === -1) return page;
+  const kept = walked.slice(0, Math.max(1, tooMuch));
+  const cursor = encodeCursor(list, kept.at(-1)?.id ?? "");
+  return backward ? { ...page, items: kept.toReversed(), before: cursor } : { ...page, items: kept, after: cursor };
+};

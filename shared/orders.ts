@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { Ulid } from "./schemas/identifiers.ts";
+import { noId, Ulid } from "./schemas/identifiers.ts";
 import { Account, Order, type OrderState, Request } from "./schemas/tenancy.ts";
 import { collections, keys, type ParentRef } from "./table/keys.ts";
 import { get, getMany, queryAll, scan } from "./table/read.ts";
@@ -10,9 +10,6 @@ export type Parent = ParentRef & {
   readonly state: OrderState;
   readonly attachment_count: number;
 };
-
-/** Stands in for an id that does not exist, so that a missing parent costs the same reads as one that is there. */
-export const noId = "00000000000000000000000000";
 
 /** A parent with its account and state, in two round trips; undefined where there is none. */
 export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => {

@@ -1,6 +1,9 @@
 import type * as z from "zod/mini";
+import type { Fault } from "./errors.ts";
 import { createAttachmentBody, immutableAttachmentProperties, updateAttachmentBody } from "./schemas/attachment.ts";
 import { PageQuery } from "./schemas/page.ts";
+import { CreateSwitchBody, immutableSwitchProperties, UpdateSwitchBody } from "./schemas/switch.ts";
+import { switchFaults } from "./schemas/switch-rules.ts";
 
 /**
  * THE table: every endpoint of the interface. API Gateway, the functions and their grants, the local gateway,
@@ -40,8 +43,10 @@ export type Reads<S extends z.core.$ZodType = z.core.$ZodType> =
   | { readonly from: "nothing"; readonly schema?: never }
   | { readonly from: "query"; readonly schema: S }
   | { readonly from: "form"; readonly schema: S }
-  /** `immutable`: properties of `data` that may be echoed but not changed. */
-  | { readonly from: "json"; readonly schema: S; readonly immutable: readonly string[] };
+  /** `immutable`: properties of `data` that may be echoed but not changed; `rules`: faults of the whole, sent over stored. */
+  | { readonly from: "json"; readonly schema: S; readonly immutable: readonly string[]; readonly rules?: Rules };
+
+type Rules = (sent: unknown, current: Readonly<Record<string, unknown>> | undefined) => readonly Fault[];
 
 /** The permission of a route's own resource. */
 export const ownPermission = ({ resource, operation }: Pick<Route, "resource" | "operation">) =>
@@ -203,6 +208,84 @@ export const deleteOrderAttachment = {
   access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
 } as const satisfies Route;
 
+export const createSwitch = {
+  name: "switches/create",
+  summary: "Create a switch",
+  method: "POST",
+  path: "/api/v1/switches",
+  parent: null,
+  resource: "switch",
+  operation: "create",
+  reads: { from: "json", schema: CreateSwitchBody, immutable: [], rules: switchFaults },
+  status: 201,
+  access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
+} as const satisfies Route;
+
+export const createSwitchUnderAccount = {
+  name: "switches/create-under-account",
+  summary: "Create a switch under an account",
+  method: "POST",
+  path: "/api/v1/accounts/{account_id}/switches",
+  parent: "account",
+  resource: "switch",
+  operation: "create",
+  reads: { from: "json", schema: CreateSwitchBody, immutable: [], rules: switchFaults },
+  status: 201,
+  access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
+} as const satisfies Route;
+
+export const listSwitches = {
+  name: "switches/list",
+  summary: "List the switches of the account and its sub-accounts",
+  method: "GET",
+  path: "/api/v1/switches",
+  parent: null,
+  resource: "switch",
+  operation: "index",
+  reads: { from: "query", schema: PageQuery },
+  status: 200,
+  access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
+} as const satisfies Route;
+
+export const showSwitch = {
+  name: "switches/show",
+  summary: "Show a switch",
+  method: "GET",
+  path: "/api/v1/switches/{id}",
+  parent: null,
+  resource: "switch",
+  operation: "show",
+  reads: { from: "nothing" },
+  status: 200,
+  access: { table: ["GetItem"], files: [] },
+} as const satisfies Route;
+
+export const updateSwitch = {
+  name: "switches/update",
+  summary: "Update a switch",
+  method: "PATCH",
+  path: "/api/v1/switches/{id}",
+  parent: null,
+  resource: "switch",
+  operation: "update",
+  reads: { from: "json", schema: UpdateSwitchBody, immutable: immutableSwitchProperties, rules: switchFaults },
+  status: 200,
+  access: { table: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
+} as const satisfies Route;
+
+export const deleteSwitch = {
+  name: "switches/delete",
+  summary: "Delete a switch",
+  method: "DELETE",
+  path: "/api/v1/switches/{id}",
+  parent: null,
+  resource: "switch",
+  operation: "delete",
+  reads: { from: "nothing" },
+  status: 200,
+  access: { table: ["GetItem", "UpdateItem", "DeleteItem"], files: [] },
+} as const satisfies Route;
+
 export const routes: readonly Route[] = [
   createRequestAttachment,
   listRequestAttachments,
@@ -214,4 +297,10 @@ export const routes: readonly Route[] = [
   showOrderAttachment,
   updateOrderAttachment,
   deleteOrderAttachment,
+  createSwitch,
+  createSwitchUnderAccount,
+  listSwitches,
+  showSwitch,
+  updateSwitch,
+  deleteSwitch,
 ];

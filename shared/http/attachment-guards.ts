@@ -3,25 +3,17 @@ import * as z from "zod/mini";
 import { holds, sees } from "../accounts.ts";
 import { attachmentsDisabled, invalid, notFound, permissionMissing } from "../errors.ts";
 import { pageRequest, readPage } from "../lists.ts";
-import { noId, type Parent, readParent } from "../orders.ts";
+import { type Parent, readParent } from "../orders.ts";
 import { ownPermission, parentPermissions, type Route } from "../routes.ts";
 import { Attachment } from "../schemas/attachment.ts";
-import { parseUlid } from "../schemas/identifiers.ts";
 import type { Page } from "../schemas/page.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
-import type { Guard, Principal } from "./request.ts";
+import { type Guard, type Principal, pathId } from "./request.ts";
 
 /** The guards of attachments: the parent's visibility, its account's feature, both permissions, then the attachment. */
 
 type AttachmentRoute = Route & { readonly parent: ParentType };
-
-/** An id from the path: as given, and as a key (one that nothing has, if it is not a ULID). */
-const pathId = (event: APIGatewayProxyEvent, name: string) => {
-  const given = event.pathParameters?.[name] ?? "";
-  const id = parseUlid(given);
-  return { shown: id ?? given, id: id ?? noId };
-};
 
 const parentOf = (route: AttachmentRoute, event: APIGatewayProxyEvent) => {
   const { shown, id } = pathId(event, `${route.parent}_id`);

@@ -1,8 +1,8 @@
 import middy from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import type * as z from "zod/mini";
-import type { Precondition } from "../attachments.ts";
 import type { Idempotency } from "../idempotency.ts";
+import type { Precondition } from "../on-latest.ts";
 import type { Reads, Route } from "../routes.ts";
 import { authenticate } from "./authenticate.ts";
 import { useOf } from "./idempotency-key.ts";

@@ -38,7 +38,8 @@ export const readInput = <S extends z.core.$ZodType>(
     const { input, faults } = reads.from === "form" ? await readForm(event) : { input: readJson(event), faults: [] };
     const checked = check(reads.schema, input, "body");
     const immutable = reads.from === "json" ? immutableFaults(input, reads.immutable, event.scope.current) : [];
-    const all = [...faults, ...(checked.faults ?? []), ...immutable, ...(event.keyUse?.faults ?? [])];
+    const rules = (reads.from === "json" && reads.rules?.(input, event.scope.current)) || [];
+    const all = [...faults, ...(checked.faults ?? []), ...immutable, ...rules, ...(event.keyUse?.faults ?? [])];
     if (checked.faults || all.length > 0) throw invalid(all);
     event.input = checked.value;
   },

@@ -1,4 +1,5 @@
 import type { APIGatewayProxyEvent } from "aws-lambda";
+import { noId, parseUlid } from "../schemas/identifiers.ts";
 import type { ApiKey, User } from "../schemas/tenancy.ts";
 
 /** Who calls: a valid key and the user that it impersonates. */
@@ -20,4 +21,11 @@ export type Guard<T extends Scope> = (
 export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name: string): string | undefined => {
   const found = Object.keys(headers ?? {}).find((key) => key.toLowerCase() === name.toLowerCase());
   return found === undefined ? undefined : headers[found];
+};
+
+/** An id from the path: as given, and as a key (one that nothing has, if it is not a ULID). */
+export const pathId = (event: Pick<APIGatewayProxyEvent, "pathParameters">, name: string) => {
+  const given = event.pathParameters?.[name] ?? "";
+  const id = parseUlid(given);
+  return { shown: id ?? given, id: id ?? noId };
 };

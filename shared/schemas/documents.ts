@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { AttachmentData } from "./attachment.ts";
 import { Ulid } from "./identifiers.ts";
+import { SwitchData } from "./switch.ts";
 
 /** What the endpoints answer, as schemas: for OpenAPI, clients and tests. No function loads them. */
 
@@ -25,7 +26,7 @@ const OrderAttachmentDocument = z.object({ type: z.literal("order_attachment"), 
 export const documents = {
   request_attachment: RequestAttachmentDocument,
   order_attachment: OrderAttachmentDocument,
-  switch: z.object({ type: z.literal("switch"), data: z.object({ id: Ulid, name: z.string() }) }),
+  switch: z.object({ type: z.literal("switch"), data: SwitchData }),
 } as const;
 
 /** The list envelope around documents of one kind. */

@@ -5,6 +5,9 @@ const ulid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i;
 /** A ULID in upper case, or undefined: what is not a ULID is an id that does not exist. */
 export const parseUlid = (text: string): string | undefined => (ulid.test(text) ? text.toUpperCase() : undefined);
 
+/** Stands in for an id that does not exist, so that what is missing costs the same reads as what is there. */
+export const noId = "00000000000000000000000000";
+
 export const Ulid = z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/));
 
 /** Any UUID, of whatever version, in lower case. */

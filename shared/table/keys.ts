@@ -14,6 +14,9 @@
  * | list an order's requests                   | Query orderRequests                               |
  * | lock an order's checkout, tell its outcome | Get checkout                                      |
  * | tell what the carrier has of a request     | Query receipts                                    |
+ * | show, update, delete a switch              | Get switch (it carries its account's ancestors)   |
+ * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
+ * | list the switches of an account's tree     | Query switches, then Get each; the exact total is the account's |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
@@ -46,6 +49,11 @@ export const keys = {
   checkout: (order: string): Key => ({ pk: `ORDER#${order}`, sk: "CHECKOUT" }),
   /** What became of one attachment, the request's own or its order's, at the carrier under this request. */
   receipt: (request: string, attachment: string): Key => ({ pk: `REQUEST#${request}`, sk: `RECEIPT#${attachment}` }),
+  switch: (id: string): Key => ({ pk: `SWITCH#${id}`, sk: "SWITCH" }),
+  /** By a hash of the name. */
+  switchName: (account: string, hash: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH_NAME#${hash}` }),
+  /** In the list of its account and of each account above that: one entry a level, so that a list is one Query. */
+  switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),
   /** Written only where a deleted attachment's file could not be removed: the delete can then be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
 };
@@ -53,5 +61,6 @@ export const keys = {
 export const collections = {
   attachments: (of: ParentRef): Collection => ({ pk: parent(of).pk, prefix: "ATTACHMENT#" }),
   receipts: (request: string): Collection => ({ pk: `REQUEST#${request}`, prefix: "RECEIPT#" }),
+  switches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "SWITCH#" }),
   orderRequests: (order: string): Collection => ({ pk: `ORDER#${order}`, prefix: "REQUEST#" }),
 };

@@ -3,6 +3,7 @@ import { apply } from "../../shared/apply.ts";
 import { ownPermission, parentPermissions, type Route, routes } from "../../shared/routes.ts";
 import { form, upload } from "../support/attachments.ts";
 import { type Answered, call, errorBody, notFoundBody } from "../support/client.ts";
+import { makeSwitch } from "../support/switches.ts";
 import { allPermissions, tenants } from "../support/tenants.ts";
 
 /** What every route must refuse, derived from the route table: a new row is covered the moment it is added. */
@@ -15,6 +16,7 @@ beforeAll(async () => {
   Object.assign(existing, { request: t.request("acme"), order: t.order("acme"), account: t.account("acme") });
   for (const kind of ["request", "order"] as const)
     existing[`${kind}_attachment`] = (await upload(t.attachments(kind, "acme"), t.key("acme"))).id;
+  existing.switch = (await makeSwitch(t.key("acme"), { name: "existing" })).id;
 });
 
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
