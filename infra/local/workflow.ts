@@ -119,8 +119,6 @@ export const startWorkflow = (options: WorkflowOptions) => {
   };
 };
 
-export type Workflow = ReturnType<typeof startWorkflow>;
-
 const errorOf = (failure: unknown) => {
   const inner = failure instanceof Error && failure.cause instanceof Error ? failure.cause : failure;
   return inner instanceof Error ? { error: inner.name, cause: inner.message } : { error: "States.Runtime", cause: "" };
