@@ -8,7 +8,6 @@ import {
   MethodLoggingLevel,
   RestApi,
 } from "aws-cdk-lib/aws-apigateway";
-import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
 import type { Construct } from "constructs";
@@ -19,18 +18,16 @@ import { addGatewayResponses } from "./gateway-responses.ts";
 import type { Settings } from "./settings.ts";
 
 /** The REST API: every row of the route table, its function and its method. */
-export const api = (scope: Construct, surroundings: Surroundings) => {
+export const api = (scope: Construct, surroundings: Surroundings): RestApi => {
   const rest = restApi(scope, surroundings.settings);
   addGatewayResponses(rest);
-  const functions: LambdaFunction[] = [];
   for (const route of routes) {
     // The gateway waits for 29 seconds at most.
     const handler = functionOf(scope, surroundings, { ...route, timeout: Duration.seconds(29) });
     const integration = new LambdaIntegration(handler, { allowTestInvoke: false });
     rest.root.resourceForPath(route.path).addMethod(route.method, integration);
-    functions.push(handler);
   }
-  return { rest, functions };
+  return rest;
 };
 
 const restApi = (scope: Construct, settings: Settings) => {
@@ -58,6 +55,7 @@ const restApi = (scope: Construct, settings: Settings) => {
       accessLogFormat: accessLogFormat(),
     },
   });
+  addExecutionLogs(scope, settings, rest);
   if (settings.webAclArn)
     new CfnWebACLAssociation(scope, "WebAcl", {
       resourceArn: rest.deploymentStage.stageArn,
@@ -77,6 +75,16 @@ const restApi = (scope: Construct, settings: Settings) => {
     }),
   });
   return rest;
+};
+
+/** API Gateway would make this group by itself, under this name, kept for ever and left behind by a stack that is removed. */
+const addExecutionLogs = (scope: Construct, { logRetention, removalPolicy }: Settings, rest: RestApi) => {
+  const logs = new LogGroup(scope, "ApiExecutionLogs", {
+    logGroupName: `API-Gateway-Execution-Logs_${rest.restApiId}/live`,
+    retention: logRetention,
+    removalPolicy,
+  });
+  rest.deploymentStage.node.addDependency(logs);
 };
 
 /** Who asked for what, and what was answered; never a header or a query. */

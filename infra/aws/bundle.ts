@@ -4,8 +4,7 @@ import { buildSync } from "esbuild";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The file that holds the handler in every bundle, and its name as Lambda takes it. */
-export const handlerFile = "index.mjs";
+/** The handler in every bundle, as Lambda takes it: file and export. */
 export const handlerName = "index.handler";
 
 /**

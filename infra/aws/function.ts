@@ -27,6 +27,7 @@ export type FunctionOptions = {
   readonly access: Access;
   readonly timeout: Duration;
   readonly memoryMb?: number | undefined;
+  /** Beyond the table's name, and the bucket's where it may touch files. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly statements?: readonly PolicyStatement[];
 };
@@ -76,7 +77,7 @@ export const functionOf = (
     systemLogLevelV2: SystemLogLevel.WARN,
     environment: {
       TABLE_NAME: storage.table.tableName,
-      BUCKET_NAME: storage.bucket.bucketName,
+      ...(access.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
       NODE_OPTIONS: "--enable-source-maps",
       ...environment,
     },

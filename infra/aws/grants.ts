@@ -54,6 +54,10 @@ export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Ac
       }),
     );
     if (keyActions.length > 0) statements.push(through("s3", keyActions));
+    // Without it, S3 answers 403 for a file that is gone, not 404. A read knows no prefix to make it conditional on.
+    // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
+    if (access.files.includes("GetObject"))
+      statements.push(new PolicyStatement({ actions: ["s3:ListBucket"], resources: [bucket.bucketArn] }));
   }
   return statements;
 };

@@ -9,6 +9,10 @@ const Context = z.object({
   stage: z._default(z.enum(["production", "sandbox"]), "production"),
   /** The machine that runs the functions: an emulator has its host's. */
   architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),
+  /** Where the carrier answers. The default answers nowhere (RFC 2606): checkouts fail until it is said. */
+  carrierUrl: z._default(z.url(), "https://carrier.invalid"),
+  /** Where a LocalStack-compatible endpoint answers, if that is what is deployed to. */
+  emulator: z.optional(z.url()),
   /** Who hears of alarms. */
   alarmEmail: z.optional(z.email()),
   /** A regional web ACL of the organisation's, put before the API. */
@@ -31,7 +35,7 @@ export const readSettings = (node: Node) => {
   return {
     ...context,
     ...stages[context.stage],
-    stackName: `patchbay-${context.stage}`,
+    stackName: `Patchbay-${context.stage}`,
     production,
     removalPolicy: production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
     architecture: context.architecture === "arm64" ? Architecture.ARM_64 : Architecture.X86_64,

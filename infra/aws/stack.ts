@@ -1,8 +1,12 @@
 import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
+import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import type { Construct } from "constructs";
 import { api } from "./api.ts";
-import { readSettings } from "./settings.ts";
+import { checkout } from "./checkout.ts";
+import { operations } from "./operations.ts";
+import { readSettings, type Settings } from "./settings.ts";
 import { storage } from "./storage.ts";
+import { sweep } from "./sweep.ts";
 
 /** The whole system on one screen. `bundles` is the directory that holds the bundled functions. */
 export const patchbay = (app: Construct, bundles: string, props: StackProps = {}): Stack => {
@@ -15,13 +19,25 @@ export const patchbay = (app: Construct, bundles: string, props: StackProps = {}
 
   const kept = storage(stack, settings);
   const surroundings = { settings, storage: kept, bundles };
-  const { rest } = api(stack, surroundings);
+  const rest = api(stack, surroundings);
+  const { machine, secret } = checkout(stack, surroundings);
+  const watched = { rest, table: kept.table, machine, sweep: sweep(stack, surroundings) };
+  const alarms = operations(stack, surroundings, watched);
 
   const outputs = {
-    BaseUrl: rest.url.replace(/\/$/, ""),
+    BaseUrl: baseUrl(rest, settings),
     TableName: kept.table.tableName,
     BucketName: kept.bucket.bucketName,
+    StateMachineArn: machine.stateMachineArn,
+    CarrierTokenArn: secret.secretArn,
+    AlarmTopicArn: alarms.topicArn,
   };
   for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return stack;
 };
+
+/** Where the API answers, without a slash at its end. An emulator has no host names for APIs, but a path for each. */
+const baseUrl = (rest: RestApi, { emulator }: Settings) =>
+  emulator
+    ? `${emulator.replace(/\/$/, "")}/restapis/${rest.restApiId}/${rest.deploymentStage.stageName}/_user_request_`
+    : rest.url.replace(/\/$/, "");
