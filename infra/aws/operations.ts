@@ -37,13 +37,16 @@ const atLeast = (threshold: number, metric: IMetric, alarmDescription: string): 
   treatMissingData: TreatMissingData.NOT_BREACHING,
 });
 
-const alarmsOf = (metrics: Metrics): readonly (readonly [string, AlarmProps])[] => [
+type NamedAlarm = readonly [name: string, props: AlarmProps];
+
+const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
   ["ServerErrors", atLeast(5, metrics.serverErrors, "Five or more requests within five minutes were answered 5xx.")],
   [
     "FunctionThrottles",
     atLeast(1, metrics.functionThrottles, "The account's concurrency was used up: Lambda turned calls away."),
   ],
-  ["TableThrottles", atLeast(1, metrics.tableThrottles, "DynamoDB turned calls away.")],
+  ["ReadThrottles", atLeast(1, metrics.readThrottles, "DynamoDB turned reads of the table away.")],
+  ["WriteThrottles", atLeast(1, metrics.writeThrottles, "DynamoDB turned writes to the table away.")],
   [
     "SlowRequests",
     {
@@ -51,19 +54,24 @@ const alarmsOf = (metrics: Metrics): readonly (readonly [string, AlarmProps])[] 
       evaluationPeriods: 3,
     },
   ],
-  [
-    "FailedCheckouts",
-    atLeast(1, metrics.failedCheckouts, "A checkout failed, timed out or was stopped: its order is in its cart still."),
-  ],
-  ...(metrics.sweepsDone ? [["DeadSweeps", deadSweeps(metrics.sweepsDone)] as const] : []),
+  ["FailedCheckouts", atLeast(1, metrics.failedCheckouts, "A checkout failed: its order is in its cart still.")],
+  ["EndlessCheckouts", atLeast(1, metrics.timedOutCheckouts, "A checkout did not end within its week.")],
+  ...(metrics.sweeps ? sweepAlarms(metrics.sweeps) : []),
 ];
 
-const deadSweeps = (metric: IMetric): AlarmProps => ({
-  metric,
-  threshold: 1,
-  alarmDescription: "For two days no sweep has ended well: files without metadata pile up.",
-  evaluationPeriods: 2,
-  comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
-  // A sweep that never runs has no metrics.
-  treatMissingData: TreatMissingData.BREACHING,
-});
+const sweepAlarms = ({ started, failed }: NonNullable<Metrics["sweeps"]>): readonly NamedAlarm[] => [
+  // Lambda repeats an event twice.
+  ["DeadSweeps", atLeast(3, failed, "A sweep failed with both its repetitions: files without metadata pile up.")],
+  [
+    "MissedSweeps",
+    {
+      metric: started,
+      threshold: 1,
+      alarmDescription: "For two days no sweep has begun: files without metadata pile up.",
+      evaluationPeriods: 2,
+      comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
+      // What never runs has no metrics.
+      treatMissingData: TreatMissingData.BREACHING,
+    },
+  ],
+];

@@ -37,6 +37,8 @@ export const readSettings = (node: Node) => {
     ...stages[context.stage],
     stackName: `Patchbay-${context.stage}`,
     production,
+    /** Whether removing the stack removes the files first; emulators hang on the function that does. */
+    emptyBucket: !production && !context.emulator,
     removalPolicy: production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
     architecture: context.architecture === "arm64" ? Architecture.ARM_64 : Architecture.X86_64,
   };

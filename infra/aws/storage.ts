@@ -1,6 +1,7 @@
-import { Duration } from "aws-cdk-lib";
+import { CfnResource, Duration, Stack } from "aws-cdk-lib";
 import { AttributeType, BillingMode, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
 import { Key } from "aws-cdk-lib/aws-kms";
+import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { BlockPublicAccess, Bucket, BucketEncryption, type BucketProps, ObjectOwnership } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 import { accept } from "./accept.ts";
@@ -53,14 +54,25 @@ const bucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
     encryptionKey,
     // One call to KMS for many files, in place of one for each.
     bucketKeyEnabled: true,
+    autoDeleteObjects: settings.emptyBucket,
     lifecycleRules: [{ id: "abort-incomplete-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) }],
   });
+  if (settings.emptyBucket) keepEmptyingTidy(files, settings);
   if (!settings.production)
     accept(files, {
       "AwsSolutions-S1":
         "A sandbox holds no customer's files, and logs that S3 delivers hours later would keep it from being removed. Production has them.",
     });
   return files;
+};
+
+/** CDK's function that empties a bucket makes its log group by itself, and would leave it behind. */
+const keepEmptyingTidy = (bucket: Bucket, { logRetention: retention, removalPolicy }: Settings) => {
+  const handler = Stack.of(bucket).node.findChild("Custom::S3AutoDeleteObjectsCustomResourceProvider");
+  const logs = new LogGroup(handler, "Logs", { retention, removalPolicy });
+  const resource = handler.node.findChild("Handler");
+  if (!CfnResource.isCfnResource(resource)) throw new Error("CDK makes this function in another way by now.");
+  resource.addPropertyOverride("LoggingConfig.LogGroup", logs.logGroupName);
 };
 
 const accessLogs = (scope: Construct, settings: Settings) => {
