@@ -55,6 +55,8 @@ const restApi = (scope: Construct, settings: Settings) => {
       accessLogFormat: accessLogFormat(),
     },
   });
+  // Said once, without its slash: see the stack's outputs.
+  rest.node.tryRemoveChild("Endpoint");
   addExecutionLogs(scope, settings, rest);
   if (settings.webAclArn)
     new CfnWebACLAssociation(scope, "WebAcl", {
