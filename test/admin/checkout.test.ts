@@ -1,4 +1,5 @@
 import { describe, expect, inject, it } from "vitest";
+import { admin, adminJson } from "../support/admin.ts";
 import { add, newOrder } from "../support/orders.ts";
 import { makeSwitch } from "../support/switches.ts";
 import { tenants } from "../support/tenants.ts";
@@ -10,7 +11,7 @@ describe("order checkout and order show", () => {
     const order = await newOrder(add, "PORT_IN");
     const attachment = await order.attach(0, "My LOA");
     const before = await admin(["order", "show", order.id]);
-    expect(before.stdout).toMatch(new RegExp(`state +CART\n[^]*${attachment} +My LOA +loa.pdf +request +pending`));
+    expect(before.stdout).toMatch(new RegExp(`state +CART\n[\\s\\S]*${attachment} +My LOA +loa.pdf +request +pending`));
     expect(await adminJson(["order", "checkout", order.id.toLowerCase(), "--wait", "--json"])).toEqual({
       run: `checkout-${order.id}-1`,
       status: "SUCCEEDED",
@@ -18,7 +19,7 @@ describe("order checkout and order show", () => {
     });
     const after = await admin(["order", "show", order.id]);
     expect(after.stdout).toMatch(
-      new RegExp(`state +CHECKED_OUT\n[^]*${attachment} +My LOA +loa.pdf +request +forwarded`),
+      new RegExp(`state +CHECKED_OUT\n[\\s\\S]*${attachment} +My LOA +loa.pdf +request +forwarded`),
     );
     const [request] = order.requests;
     expect(await adminJson(["request", "show", request ?? "", "--json"])).toMatchObject({
@@ -37,7 +38,7 @@ describe("order checkout and order show", () => {
       1,
       expect.stringMatching(new RegExp(`FAILED\n.*${attachment}.*422`)),
     ]);
-    expect((await admin(["order", "show", order.id])).stdout).toMatch(/state +CART\n[^]* refused /);
+    expect((await admin(["order", "show", order.id])).stdout).toMatch(/state +CART\n[\s\S]* refused /);
     expect((await admin(["order", "checkout", order.id, "--wait"])).code).toBe(0);
   });
 
