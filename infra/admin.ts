@@ -8,6 +8,7 @@ import { CommandError, useEnvironment } from "./admin/environment.ts";
 import { addKeyCommands } from "./admin/keys.ts";
 import { addOrderCommands, addRequestCommands } from "./admin/orders.ts";
 import { printJson } from "./admin/output.ts";
+import { addSwitchCommands } from "./admin/switches.ts";
 import { addUserCommands } from "./admin/users.ts";
 
 /** The operators' CLI: `npm run admin -- <command>`. Its modules are loaded when a command needs them. */
@@ -58,7 +59,7 @@ addKeyCommands(group("key", "API keys"));
 addOrderCommands(group("order", "orders"));
 addRequestCommands(group("request", "requests within orders"));
 addAttachmentCommands(group("attachment", "attachments of requests and orders, read-only"));
-
+addSwitchCommands(group("switch", "switches, read-only"));
 addDoctorCommand(program);
 
 /** An error as a person can act on it: the faults of what was given, a line each; else its message. */

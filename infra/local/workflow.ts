@@ -112,6 +112,8 @@ export const startWorkflow = (options: WorkflowOptions) => {
       executions.set(name, execution);
       return execution;
     },
+    /** All executions, the latest last. */
+    list: (): readonly Execution[] => [...executions.values()],
     find: (name: string): Execution | undefined => executions.get(name),
     stop: () => {
       for (const execution of executions.values()) if (execution.status() === "RUNNING") execution.abort();
