@@ -1,0 +1,51 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+/** `npm run test:e2e`: the black-box suite, over HTTP, against a deployment that is there already. */
+
+const help = `Usage: npm run test:e2e -- --base-url <url> [options]
+
+Runs the end-to-end suite against a deployment: AWS, LocalStack, MiniStack, or \`npm start\`. It makes accounts, orders
+and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
+
+  --base-url <url>     the stack's output BaseUrl, or what \`npm start\` prints
+  --stack <name>       the deployed stack (default: the environment's PATCHBAY_STACK; else Patchbay-sandbox, where the
+                       URL is not that of the local stack)
+  --carrier-url <url>  a stand-in carrier that runs already and that the deployment calls; without it the suite starts
+                       one on 127.0.0.1:4567, where deploy:local looks for it, or uses the local stack's own
+  --help               show this
+
+Whatever else is given goes to vitest. An emulator's endpoint is taken from its URL, or from AWS_ENDPOINT_URL.`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    "base-url": { type: "string" },
+    stack: { type: "string" },
+    "carrier-url": { type: "string" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+const run = (baseUrl: string) => {
+  const { status } = spawnSync("vitest", ["run", "--config", "vitest.e2e.config.ts", ...positionals], {
+    cwd: join(import.meta.dirname, "../.."),
+    stdio: "inherit",
+    env: {
+      ...process.env,
+      E2E_BASE_URL: baseUrl.replace(/\/$/, ""),
+      ...(values.stack && { PATCHBAY_STACK: values.stack }),
+      ...(values["carrier-url"] && { E2E_CARRIER_URL: values["carrier-url"] }),
+    },
+  });
+  return status ?? 1;
+};
+
+const baseUrl = values["base-url"];
+if (values.help) console.log(help);
+else if (baseUrl && URL.canParse(baseUrl)) process.exitCode = run(baseUrl);
+else {
+  console.error(`${baseUrl ? `${baseUrl} is no URL.` : "Say where the deployment answers."}\n\n${help}`);
+  process.exitCode = 2;
+}
