@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 
 /** `npm run test:e2e`: the black-box suite, over HTTP, against a deployment that is there already. */
 
-const help = `Usage: npm run test:e2e -- --base-url <url> [options]
+const help = `Usage: npm run test:e2e -- --base-url <url> [options] [part of a file's name]
 
 Runs the end-to-end suite against a deployment: AWS, LocalStack, MiniStack, or \`npm start\`. It makes accounts, orders
 and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
@@ -16,19 +16,20 @@ and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
                        one on 127.0.0.1:4567, where deploy:local looks for it, or uses the local stack's own
   --help               show this
 
-Whatever else is given goes to vitest. An emulator's endpoint is taken from its URL, or from AWS_ENDPOINT_URL.`;
+An emulator's endpoint is taken from its URL, or from AWS_ENDPOINT_URL.`;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    "base-url": { type: "string" },
-    stack: { type: "string" },
-    "carrier-url": { type: "string" },
-    help: { type: "boolean", default: false },
-  },
-});
+const read = () =>
+  parseArgs({
+    allowPositionals: true,
+    options: {
+      "base-url": { type: "string" },
+      stack: { type: "string" },
+      "carrier-url": { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
 
-const run = (baseUrl: string) => {
+const run = (baseUrl: string, { values, positionals }: ReturnType<typeof read>) => {
   const { status } = spawnSync("vitest", ["run", "--config", "vitest.e2e.config.ts", ...positionals], {
     cwd: join(import.meta.dirname, "../.."),
     stdio: "inherit",
@@ -42,10 +43,21 @@ const run = (baseUrl: string) => {
   return status ?? 1;
 };
 
-const baseUrl = values["base-url"];
-if (values.help) console.log(help);
-else if (baseUrl && URL.canParse(baseUrl)) process.exitCode = run(baseUrl);
-else {
-  console.error(`${baseUrl ? `${baseUrl} is no URL.` : "Say where the deployment answers."}\n\n${help}`);
+const main = (): number => {
+  const given = read();
+  if (given.values.help) {
+    console.log(help);
+    return 0;
+  }
+  const baseUrl = given.values["base-url"];
+  if (!baseUrl) throw new Error("Say where the deployment answers: --base-url <url>.");
+  if (!URL.canParse(baseUrl)) throw new Error(`${baseUrl} is no URL.`);
+  return run(baseUrl, given);
+};
+
+try {
+  process.exitCode = main();
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : error}\n\n${help}`);
   process.exitCode = 2;
 }

@@ -46,7 +46,7 @@ describe("a switch", () => {
     const own = await makeSwitch(key, { name: "Own" });
     const eastern = await makeSwitch(key, { name: "Eastern" }, under("east"));
     expect(idsOf(await call("GET", switchesPath, { key }))).toEqual([own.id, eastern.id].sort());
-    expect(idsOf(await call("GET", `${switchesPath}?first=1&after=`, { key })).length).toBeLessThanOrEqual(1);
+    expect(idsOf(await call("GET", `${switchesPath}?first=1`, { key }))).toEqual([own.id]);
     expect(idsOf(await call("GET", switchesPath, { key: customer.key("other") }))).toEqual([]);
   });
 
