@@ -2,7 +2,12 @@ import type { Template } from "aws-cdk-lib/assertions";
 import * as z from "zod/mini";
 
 const OneOrMore = z.union([z.string(), z.array(z.string())]);
-const Statement = z.object({ Action: OneOrMore, Effect: z.literal("Allow"), Resource: z.unknown(), Condition: z.optional(z.unknown()) });
+const Statement = z.object({
+  Action: OneOrMore,
+  Effect: z.literal("Allow"),
+  Resource: z.unknown(),
+  Condition: z.optional(z.unknown()),
+});
 const Document = z.object({ Statement: z.array(Statement) });
 const Inline = z.object({ PolicyDocument: Document });
 const Role = z.object({
@@ -46,7 +51,9 @@ export const permissionsOf = (template: Template): Record<string, string[]> => {
             [Resource].flat().map((each) => `${action} on ${shortened(each)}${condition(Condition)}`),
           ),
       );
-      return [[(Description ?? id).replace("Patchbay: ", ""), [...actions, ...ManagedPolicyArns.map(shortened)].sort()]];
+      return [
+        [(Description ?? id).replace("Patchbay: ", ""), [...actions, ...ManagedPolicyArns.map(shortened)].sort()],
+      ];
     }),
   );
 };
