@@ -103,8 +103,7 @@ describe("a sandbox", () => {
     sandbox.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
     sandbox.template.resourceCountIs("Custom::S3AutoDeleteObjects", 1);
     sandbox.template.hasResourceProperties("AWS::Lambda::Function", {
-      Description: Match.stringLikeRegexp("auto-deleting objects"),
-      LoggingConfig: { LogGroup: Match.anyValue() },
+      LoggingConfig: { LogGroup: { Ref: Match.stringLikeRegexp("^CustomS3AutoDeleteObjects") } },
     });
   });
 

@@ -12,8 +12,9 @@ and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
   --base-url <url>     the stack's output BaseUrl, or what \`npm start\` prints
   --stack <name>       the deployed stack (default: the environment's PATCHBAY_STACK; else Patchbay-sandbox, where the
                        URL is not that of the local stack)
-  --carrier-url <url>  a stand-in carrier that runs already and that the deployment calls; without it the suite starts
-                       one on 127.0.0.1:4567, where deploy:local looks for it, or uses the local stack's own
+  --carrier-port <n>   where the suite starts the stand-in carrier, on 127.0.0.1, if the local stack has none of its own:
+                       where the deployment's carrierUrl says (default 4567, as deploy:local says)
+  --carrier-url <url>  a stand-in carrier that runs already, in its place
   --help               show this
 
 An emulator's endpoint is taken from its URL, or from AWS_ENDPOINT_URL.`;
@@ -24,6 +25,7 @@ const read = () =>
     options: {
       "base-url": { type: "string" },
       stack: { type: "string" },
+      "carrier-port": { type: "string" },
       "carrier-url": { type: "string" },
       help: { type: "boolean", default: false },
     },
@@ -37,6 +39,7 @@ const run = (baseUrl: string, { values, positionals }: ReturnType<typeof read>) 
       ...process.env,
       E2E_BASE_URL: baseUrl.replace(/\/$/, ""),
       ...(values.stack && { PATCHBAY_STACK: values.stack }),
+      ...(values["carrier-port"] && { E2E_CARRIER_PORT: values["carrier-port"] }),
       ...(values["carrier-url"] && { E2E_CARRIER_URL: values["carrier-url"] }),
     },
   });

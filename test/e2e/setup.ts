@@ -10,8 +10,8 @@ declare module "vitest" {
   }
 }
 
-/** Where deploy:local tells the functions that the carrier is. */
-const carrierPort = 4567;
+/** Where deploy:local tells the functions that the carrier is, unless it is told otherwise. */
+const carrierPort = Number(process.env.E2E_CARRIER_PORT ?? 4567);
 
 /** Finds what the CLI needs to make data for the deployment under test, and the carrier that the deployment calls. */
 export default async (project: TestProject) => {
