@@ -26,6 +26,14 @@ const Report = z.object({
 /** The stack as `cdk synth` makes it with this context; the functions' code is empty, which no template tells. */
 export const synthesize = (context: Readonly<Record<string, string>> = {}) => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-synth-"));
+  try {
+    return synthesizeIn(folder, context);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+};
+
+const synthesizeIn = (folder: string, context: Readonly<Record<string, string>>) => {
   for (const name of functionNames) {
     mkdirSync(join(folder, "bundles", name), { recursive: true });
     writeFileSync(join(folder, "bundles", name, "index.mjs"), `// ${name}`);
@@ -37,12 +45,15 @@ export const synthesize = (context: Readonly<Record<string, string>> = {}) => {
   const template = Template.fromStack(stack);
   // Findings make the CDK process fail; the tests tell by themselves.
   process.exitCode = exitCode;
-  const report = z.parse(Report, JSON.parse(readFileSync(join(folder, "out/validation-report.json"), "utf8")));
-  rmSync(folder, { recursive: true });
-  const findings = report.pluginReports.flatMap(({ violations }) =>
+  return { template, findings: findingsIn(join(folder, "out")), terminationProtection: stack.terminationProtection };
+};
+
+/** What cdk-nag found and nobody accepted, as "rule construct". */
+const findingsIn = (assembly: string): string[] => {
+  const report = z.parse(Report, JSON.parse(readFileSync(join(assembly, "validation-report.json"), "utf8")));
+  return report.pluginReports.flatMap(({ violations }) =>
     violations.flatMap(({ ruleName, violatingConstructs }) =>
       violatingConstructs.map(({ constructPath }) => `${ruleName} ${constructPath}`),
     ),
   );
-  return { template, findings, terminationProtection: stack.terminationProtection };
 };
