@@ -14,12 +14,13 @@ import { addUserCommands } from "./admin/users.ts";
 /** The operators' CLI: `npm run admin -- <command>`. Its modules are loaded when a command needs them. */
 const program = new Command("admin")
   .description(
-    "Patchbay's operators' CLI: works on the local stack that is running, or on the table named by TABLE_NAME.",
+    "Patchbay's operators' CLI: works on a deployed stack (--stack), on the table named by TABLE_NAME, or on the local stack that is running.",
   )
   .configureHelp({ showGlobalOptions: true })
   .showHelpAfterError("Run `npm run admin -- --help` for the commands.");
 
-program.hook("preAction", useEnvironment);
+program.option("--stack <name>", "work on this deployed stack; the environment's PATCHBAY_STACK does the same");
+program.hook("preAction", () => useEnvironment(program.opts<{ stack?: string }>().stack));
 
 program
   .command("apply")
