@@ -36,10 +36,10 @@ describe("a function's bundle", () => {
     expect(inside.filter((each) => others.includes(each) || each.startsWith("infra/local"))).toEqual([]);
   });
 
-  it("is small: 320 KB, and 520 KB with the S3 or Secrets Manager client", () => {
+  it("is small: 320 KiB, and 520 KiB with the S3 or Secrets Manager client", () => {
     for (const { name, access } of all) {
       const carrier = steps.some((row) => row.name === name && row.carrier);
-      expect(size(name), name).toBeLessThan(access.files.length > 0 || carrier ? 520_000 : 320_000);
+      expect(size(name), name).toBeLessThan(access.files.length > 0 || carrier ? 520 * 1024 : 320 * 1024);
     }
   });
 });

@@ -1,5 +1,6 @@
 import { Match, type Template } from "aws-cdk-lib/assertions";
 import { beforeAll, describe, expect, it } from "vitest";
+import { sweepName } from "../../infra/aws/inventory.ts";
 import { synthesize } from "../support/template.ts";
 
 let template: Template;
@@ -27,6 +28,12 @@ describe("an alarm", () => {
     ["EndlessCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsTimedOut", Threshold: 1 }],
   ])("watches, and tells of its end too: %s", (name, properties) => {
     alarm(name, { ...properties, TreatMissingData: "notBreaching" });
+  });
+
+  it.runIf(sweepName)("watches a sweep that fails with its repetitions, and one that never begins", () => {
+    alarm("DeadSweeps", { Namespace: "AWS/Lambda", MetricName: "Errors", Threshold: 3, Period: 86_400 });
+    alarm("MissedSweeps", { MetricName: "Invocations", EvaluationPeriods: 2, TreatMissingData: "breaching" });
+    template.hasResourceProperties("AWS::Events::Rule", { ScheduleExpression: "cron(17 3 * * ? *)" });
   });
 
   it("is heard by mail, over an encrypted topic that takes TLS only", () => {

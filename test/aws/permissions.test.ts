@@ -1,5 +1,6 @@
 import type { Template } from "aws-cdk-lib/assertions";
 import { beforeAll, describe, expect, it } from "vitest";
+import { sweepName } from "../../infra/aws/inventory.ts";
 import { permissionsOf } from "../support/permissions.ts";
 import { synthesize } from "../support/template.ts";
 
@@ -61,6 +62,14 @@ const expected: Record<string, readonly string[]> = {
   "checkout/submit": [...table("GetItem", "UpdateItem"), ...writeKey, ...carrier],
   "checkout/finish": [...table("GetItem", "UpdateItem"), ...writeKey],
   "checkout/fail": [...table("GetItem", "Query", "UpdateItem"), ...writeKey],
+  ...(sweepName && {
+    [sweepName]: [
+      ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
+      ...writeKey,
+      ...files("DeleteObject"),
+      "s3:ListBucket on Files where {StringLike:{s3:prefix:attachments/*}}",
+    ],
+  }),
 };
 
 /** What every function may do: write into the one log group of its own, and send traces, which know no resource. */
@@ -88,8 +97,7 @@ describe("a function's role", () => {
 
   it("is one of those above, and no other function's", () => {
     const names = Object.keys(permissions).filter((name) => name.startsWith("functions/"));
-    const sweep = "functions/sweep-orphan-files.ts";
-    expect(names.filter((name) => name !== sweep).sort()).toEqual(
+    expect(names.sort()).toEqual(
       Object.keys(expected)
         .map((name) => `functions/${name}.ts`)
         .sort(),
