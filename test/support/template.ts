@@ -8,6 +8,9 @@ import * as z from "zod/mini";
 import { functionNames } from "../../infra/aws/inventory.ts";
 import { patchbay } from "../../infra/aws/stack.ts";
 
+// CDK's own linter is seconds of WebAssembly for each process, and `npm run synth` has it.
+process.env.CDK_VALIDATION = "false";
+
 const { context: flags } = z.parse(
   z.object({ context: z.record(z.string(), z.unknown()) }),
   JSON.parse(readFileSync(join(import.meta.dirname, "../../cdk.json"), "utf8")),
