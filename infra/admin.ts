@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { addAccountCommands } from "./admin/accounts.ts";
 import { addAttachmentCommands } from "./admin/attachments.ts";
 import { addDoctorCommand } from "./admin/doctor.ts";
+import { addEnvCommand } from "./admin/env.ts";
 import { CommandError, useEnvironment } from "./admin/environment.ts";
 import { addKeyCommands } from "./admin/keys.ts";
 import { addOrderCommands, addRequestCommands } from "./admin/orders.ts";
@@ -61,6 +62,7 @@ addRequestCommands(group("request", "requests within orders"));
 addAttachmentCommands(group("attachment", "attachments of requests and orders, read-only"));
 addSwitchCommands(group("switch", "switches, read-only"));
 addDoctorCommand(program);
+addEnvCommand(program);
 
 /** An error as a person can act on it: the faults of what was given, a line each; else its message. */
 const explain = async (error: unknown): Promise<string> => {
