@@ -26,6 +26,8 @@ const carrierSecret = (scope: Construct, { settings, storage }: Surroundings) =>
   const secret = new Secret(scope, "CarrierToken", {
     description: "Patchbay: the bearer token that the carrier asks for",
     encryptionKey: storage.key,
+    // Only what a header carries as it is.
+    generateSecretString: { passwordLength: 40, excludePunctuation: true },
     removalPolicy: settings.removalPolicy,
   });
   accept(secret, {

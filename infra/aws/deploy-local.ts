@@ -20,7 +20,7 @@ const context = {
   emulator: endpoint,
   // The functions run on this machine, or in containers made for it.
   architecture: process.arch === "arm64" ? "arm64" : "x86_64",
-  // `npm run carrier` listens there: the stand-in.
+  // Where the end-to-end suite starts the stand-in carrier.
   carrierUrl: "http://127.0.0.1:4567",
 };
 

@@ -12,7 +12,7 @@ export const sweep = (scope: Construct, surroundings: Surroundings): LambdaFunct
   if (!sweepName) return undefined;
   const handler = functionOf(scope, surroundings, {
     name: sweepName,
-    access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"], files: ["DeleteObject"] },
+    access: { table: ["GetItem", "BatchGetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     statements: [
       allow(["s3:ListBucket"], surroundings.storage.bucket.bucketArn, {
