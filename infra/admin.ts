@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import { addAccountCommands } from "./admin/accounts.ts";
 import { addAttachmentCommands } from "./admin/attachments.ts";
+import { addCheckCommand } from "./admin/check.ts";
 import { addDoctorCommand } from "./admin/doctor.ts";
 import { CommandError, useEnvironment } from "./admin/environment.ts";
 import { addKeyCommands } from "./admin/keys.ts";
@@ -59,6 +60,7 @@ addRequestCommands(group("request", "requests within orders"));
 addAttachmentCommands(group("attachment", "attachments of requests and orders, read-only"));
 
 addDoctorCommand(program);
+addCheckCommand(program);
 
 /** An error as a person can act on it: the faults of what was given, a line each; else its message. */
 const explain = async (error: unknown): Promise<string> => {
