@@ -9,6 +9,7 @@ import { CommandError, useEnvironment } from "./admin/environment.ts";
 import { addKeyCommands } from "./admin/keys.ts";
 import { addOrderCommands, addRequestCommands } from "./admin/orders.ts";
 import { printJson } from "./admin/output.ts";
+import { addSweepCommand } from "./admin/sweep.ts";
 import { addUserCommands } from "./admin/users.ts";
 
 /** The operators' CLI: `npm run admin -- <command>`. Its modules are loaded when a command needs them. */
@@ -61,6 +62,7 @@ addAttachmentCommands(group("attachment", "attachments of requests and orders, r
 
 addDoctorCommand(program);
 addCheckCommand(program);
+addSweepCommand(program);
 
 /** An error as a person can act on it: the faults of what was given, a line each; else its message. */
 const explain = async (error: unknown): Promise<string> => {

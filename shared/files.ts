@@ -74,13 +74,14 @@ export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> |
 
 export type StoredFile = { readonly key: string; readonly storedAt: Date };
 
-/** Up to 1,000 files whose keys begin so, by key, beyond the key `after`; and whether there are more. */
+/** Up to `limit` files whose keys begin so, by key, beyond the key `after`; and whether there are more. */
 export const listFiles = async (
   prefix: string,
   after?: string,
+  limit = 1_000,
 ): Promise<{ readonly files: readonly StoredFile[]; readonly more: boolean }> => {
   const { Contents = [], IsTruncated = false } = await client
-    .send(new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after }))
+    .send(new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after, MaxKeys: limit }))
     .catch(unavailableAs503);
   const files = Contents.flatMap(({ Key, LastModified }) =>
     Key && LastModified ? [{ key: Key, storedAt: LastModified }] : [],
