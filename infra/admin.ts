@@ -10,6 +10,7 @@ import { addKeyCommands } from "./admin/keys.ts";
 import { addOrderCommands, addRequestCommands } from "./admin/orders.ts";
 import { printJson } from "./admin/output.ts";
 import { addSweepCommand } from "./admin/sweep.ts";
+import { addSwitchCommands } from "./admin/switches.ts";
 import { addUserCommands } from "./admin/users.ts";
 
 /** The operators' CLI: `npm run admin -- <command>`. Its modules are loaded when a command needs them. */
@@ -59,7 +60,7 @@ addKeyCommands(group("key", "API keys"));
 addOrderCommands(group("order", "orders"));
 addRequestCommands(group("request", "requests within orders"));
 addAttachmentCommands(group("attachment", "attachments of requests and orders, read-only"));
-
+addSwitchCommands(group("switch", "switches, read-only"));
 addDoctorCommand(program);
 addCheckCommand(program);
 addSweepCommand(program);

@@ -30,6 +30,8 @@ export const env = {
   carrierToken: () => optional("CARRIER_TOKEN"),
   /** How long one call to the carrier may take, its file included, in milliseconds. */
   carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000),
+  /** The longest wait of a checkout before it tries a carrier that was away again, in seconds, unless that asks for more. */
+  carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
   /** Where Step Functions answers, if not where the region says. */
   stepFunctionsEndpoint: () => optional("STEP_FUNCTIONS_ENDPOINT"),
   /** The state machine of the checkout. */

@@ -11,6 +11,12 @@ export type Parent = ParentRef & {
   readonly attachment_count: number;
 };
 
+/** An order; undefined where there is none. */
+export const readOrder = async (id: string): Promise<Order | undefined> => {
+  const item = await get(keys.order(id));
+  return item && z.parse(Order, item);
+};
+
 /** A parent with its account and state, in two round trips; undefined where there is none. */
 export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => {
   const item = await get(keys.parent(ref));

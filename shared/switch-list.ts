@@ -4,7 +4,7 @@ import { Ulid } from "./schemas/identifiers.ts";
 import type { Page } from "./schemas/page.ts";
 import { Switch } from "./schemas/switch.ts";
 import { collections, keys } from "./table/keys.ts";
-import { getMany } from "./table/read.ts";
+import { getMany, queryAll } from "./table/read.ts";
 
 /** Less than the 6 MB that a function can answer, with room for the envelopes of a page. */
 const maxPageBytes = 5_000_000;
@@ -25,3 +25,11 @@ export const readSwitchPage = async (account: string, asked: PageRequest): Promi
   const items = found.flatMap((item) => (item ? [z.parse(Switch, item)] : []));
   return fitting(list, asked, { ...entries, items }, sizeOf, maxPageBytes);
 };
+
+/** Every switch of an account and of every account below it, in the order of their ids. */
+export async function* allSwitches(account: string): AsyncGenerator<Switch> {
+  for await (const entry of queryAll(collections.switches(account))) {
+    const [item] = await getMany([keys.switch(z.parse(Entry, entry).id)]);
+    if (item) yield z.parse(Switch, item);
+  }
+}

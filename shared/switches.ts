@@ -81,10 +81,16 @@ export const createSwitch = async (
   throw notFound("account", account.id);
 };
 
-const reread = (id: string) => async (): Promise<Switch> => {
+/** One switch; undefined where there is none. */
+export const readSwitch = async (id: string): Promise<Switch | undefined> => {
   const item = await get(keys.switch(id));
-  if (!item) throw notFound("switch", id);
-  return z.parse(Switch, item);
+  return item && z.parse(Switch, item);
+};
+
+const reread = (id: string) => async (): Promise<Switch> => {
+  const found = await readSwitch(id);
+  if (!found) throw notFound("switch", id);
+  return found;
 };
 
 /**

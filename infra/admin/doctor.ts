@@ -1,5 +1,6 @@
 import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { HeadBucketCommand, S3Client } from "@aws-sdk/client-s3";
+import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
 import { env } from "../../shared/env.ts";
 import type { Output } from "./make.ts";
@@ -60,10 +61,19 @@ const checkBucket = async (s3: S3Client) => {
   return env.bucketName();
 };
 
+const checkWorkflow = async (sfn: SFNClient) => {
+  const stateMachineArn = env.stateMachineArn();
+  const { executions } = await sfn.send(new ListExecutionsCommand({ stateMachineArn, maxResults: 1 }));
+  const [last] = executions ?? [];
+  return `${stateMachineArn.split(":").at(-1)}, ${last ? `last run ${last.name} ${last.status}` : "no runs yet"}`;
+};
+
 /** Everything that a deployment needs, looked at in order; nothing is changed. */
 export const examine = async (): Promise<Finding[]> => {
   const dynamodb = new DynamoDBClient({ ...once, ...endpointOf(env.dynamodbEndpoint()) });
   const s3 = new S3Client({ ...once, ...endpointOf(env.s3Endpoint()) });
+  const stepFunctions = env.stepFunctionsEndpoint();
+  const sfn = new SFNClient({ ...once, ...(stepFunctions && { endpoint: stepFunctions }) });
   return [
     await look("node", "Run it through npm (`npm run admin -- doctor`): the project brings its own Node.", checkNode),
     await look("environment", "Set TABLE_NAME and BUCKET_NAME, or start a local stack with `npm start`.", () =>
@@ -85,6 +95,11 @@ export const examine = async (): Promise<Finding[]> => {
       "Deploy the stack (`npm run deploy`), or correct BUCKET_NAME, AWS_REGION or S3_ENDPOINT.",
       () => checkBucket(s3),
     ),
+    await look(
+      "workflow",
+      "Deploy the stack (`npm run deploy`), or correct STATE_MACHINE_ARN, AWS_REGION or STEP_FUNCTIONS_ENDPOINT.",
+      () => checkWorkflow(sfn),
+    ),
   ];
 };
 
@@ -92,7 +107,7 @@ export const examine = async (): Promise<Finding[]> => {
 export const addDoctorCommand = (program: Command): void => {
   program
     .command("doctor")
-    .description("check environment, credentials, table and bucket; each fault comes with its remedy")
+    .description("check environment, credentials, table, bucket and workflow; each fault comes with its remedy")
     .option("--json", "print JSON")
     .action(async ({ json }: Output) => {
       const findings = await examine();

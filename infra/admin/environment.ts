@@ -16,13 +16,7 @@ export const useEnvironment = (): void => {
     throw new CommandError(
       "There is no local stack running: start one with `npm start`, or name a table with TABLE_NAME (and BUCKET_NAME, AWS_REGION).",
     );
-  const { tableName, bucketName, dynamodbEndpoint, s3Endpoint, carrierUrl } = running;
-  Object.assign(process.env, {
-    TABLE_NAME: tableName,
-    BUCKET_NAME: bucketName,
-    DYNAMODB_ENDPOINT: dynamodbEndpoint,
-    S3_ENDPOINT: s3Endpoint,
-    CARRIER_URL: carrierUrl,
+  Object.assign(process.env, running.environment, {
     AWS_REGION: "us-east-1",
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",

@@ -52,6 +52,8 @@ const start = async () => {
   const { port, quiet, help: asksForHelp } = options();
   if (asksForHelp) return console.log(help);
   process.env.POWERTOOLS_LOG_LEVEL ??= "CRITICAL";
+  // People at a terminal do not wait for minutes until a carrier that was away is asked again.
+  process.env.CARRIER_LONGEST_WAIT_SECONDS ??= "2";
   const names = new Map<string, string>();
   let prefill: Prefill | undefined;
   const stack = await startStack({ port, onRequest: quiet ? undefined : line(names), prefill: () => prefill });
@@ -63,9 +65,9 @@ const start = async () => {
   const demo = await makeDemo();
   prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");
-  const { stop: _, ...where } = stack;
-  writeState({ ...where, pid: process.pid, startedAt: new Date().toISOString() });
-  console.log(`carrier ${stack.carrierUrl}`);
+  const { url, environment } = stack;
+  writeState({ url, port: stack.port, environment, pid: process.pid, startedAt: new Date().toISOString() });
+  console.log(`carrier ${environment.CARRIER_URL}`);
   console.log(`ready ${stack.url}`);
   console.log(examples(stack.url, demo));
 };

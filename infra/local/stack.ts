@@ -1,9 +1,12 @@
 import { routes } from "../../shared/routes.ts";
+import { type Step, steps } from "../../shared/steps.ts";
 import { startCarrier } from "./carrier.ts";
 import { docs, type Prefill } from "./docs.ts";
 import { startFiles } from "./files.ts";
 import { type GatewayOptions, type Handler, startGateway } from "./gateway.ts";
+import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
+import type { StepHandler } from "./workflow.ts";
 
 export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
   /** What the API reference fills in, once it is known. */
@@ -14,55 +17,62 @@ const tableName = "patchbay";
 const bucketName = "patchbay-files";
 
 /** Handlers make their clients when they are imported: only after the environment says where the table is. */
-const loadHandlers = async () => {
-  const handlers = new Map<string, Handler>();
-  const load = async (name: string) =>
-    handlers.set(name, (await import(new URL(`../../functions/${name}.ts`, import.meta.url).href)).handler);
-  await Promise.all(routes.map(({ name }) => load(name)));
-  return handlers;
+const loadHandlers = async <H>(named: readonly { readonly name: string }[]) => {
+  const load = async ({ name }: { readonly name: string }): Promise<readonly [string, H]> => {
+    const { handler }: { handler: H } = await import(new URL(`../../functions/${name}.ts`, import.meta.url).href);
+    return [name, handler];
+  };
+  return new Map(await Promise.all(named.map(load)));
 };
 
-/** The whole service on this machine, on free ports but for the gateway's, ready for requests. */
-export const startStack = async ({ port, throttle, onRequest, prefill = () => undefined }: StackOptions) => {
-  const credentials = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
-  for (const [name, value] of Object.entries(credentials)) process.env[name] ??= value;
+/** The parts that functions talk to, on free ports, and the environment that says where they are. */
+const startParts = async () => {
   const [table, files, carrier] = await Promise.all([startTable(tableName), startFiles(bucketName), startCarrier()]);
-  const stopParts = async () => {
-    await Promise.all([table.stop(), files.stop(), carrier.close()]);
-  };
-  const where = {
+  const environment = {
     TABLE_NAME: tableName,
     BUCKET_NAME: bucketName,
     DYNAMODB_ENDPOINT: table.endpoint,
     S3_ENDPOINT: files.endpoint,
+    CARRIER_URL: carrier.url,
   };
-  Object.assign(process.env, where);
+  const stop = async () => {
+    await Promise.all([table.stop(), files.stop(), carrier.close()]);
+  };
+  return { environment, stop };
+};
+
+/** The whole service on this machine, on free ports but for the gateway's, ready for requests. */
+export const startStack = async ({ port, throttle, onRequest, prefill = () => undefined }: StackOptions) => {
+  const defaults = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
+  for (const [name, value] of Object.entries(defaults)) process.env[name] ??= value;
+  const parts = await startParts();
+  Object.assign(process.env, parts.environment);
   try {
-    const handlers = await loadHandlers();
-    const gateway = await startGateway({
-      routes,
-      load: ({ name }) => handlers.get(name),
-      port,
-      throttle,
-      onRequest,
-      extra: docs(prefill),
-    });
+    const [endpoints, stepHandlers] = await Promise.all([
+      loadHandlers<Handler>(routes),
+      loadHandlers<StepHandler>(steps),
+    ]);
+    const stepFunctions = await startStepFunctions({ load: (name: Step["name"]) => stepHandlers.get(name) });
+    const load = ({ name }: { readonly name: string }) => endpoints.get(name);
+    const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra: docs(prefill) }).catch(
+      async (error: unknown) => {
+        await stepFunctions.stop();
+        throw error;
+      },
+    );
     const stop = async () => {
       await gateway.close();
-      await stopParts();
+      await stepFunctions.stop();
+      await parts.stop();
     };
-    return {
-      url: gateway.url,
-      port: gateway.port,
-      tableName,
-      bucketName,
-      dynamodbEndpoint: table.endpoint,
-      s3Endpoint: files.endpoint,
-      carrierUrl: carrier.url,
-      stop,
+    const environment = {
+      ...parts.environment,
+      STEP_FUNCTIONS_ENDPOINT: stepFunctions.endpoint,
+      STATE_MACHINE_ARN: stepFunctions.stateMachineArn,
     };
+    return { url: gateway.url, port: gateway.port, environment, stop };
   } catch (error) {
-    await stopParts();
+    await parts.stop();
     throw error;
   }
 };

@@ -9,11 +9,8 @@ const State = z.object({
   pid: z.number(),
   url: z.string(),
   port: z.number(),
-  tableName: z.string(),
-  bucketName: z.string(),
-  dynamodbEndpoint: z.string(),
-  s3Endpoint: z.string(),
-  carrierUrl: z.string(),
+  /** What a process needs in its environment to work on this stack. */
+  environment: z.record(z.string(), z.string()),
   startedAt: z.string(),
 });
 export type State = z.infer<typeof State>;

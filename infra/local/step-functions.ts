@@ -4,8 +4,8 @@ import * as z from "zod/mini";
 import { type Execution, startWorkflow, type WorkflowOptions } from "./workflow.ts";
 
 /**
- * Step Functions' own wire protocol (AWS JSON 1.0) for the one local workflow: StartExecution, DescribeExecution and
- * StopExecution, as much as the SDK's client needs.
+ * Step Functions' own wire protocol (AWS JSON 1.0) for the one local workflow: StartExecution, DescribeExecution,
+ * StopExecution and ListExecutions, as much as the SDK's client needs.
  * Source: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
  */
 const region = "arn:aws:states:us-east-1:000000000000";
@@ -43,6 +43,11 @@ const describe = async (execution: Execution) => {
   };
 };
 
+const summary = async (execution: Execution) => {
+  const { input: _input, ...rest } = await describe(execution);
+  return rest;
+};
+
 /** Serves the workflow on a free local port. */
 export const startStepFunctions = async (options: WorkflowOptions) => {
   const workflow = startWorkflow(options);
@@ -62,6 +67,10 @@ export const startStepFunctions = async (options: WorkflowOptions) => {
         return { executionArn: arnOf(name), startDate: seconds(execution.startedAt) };
       },
     ],
+    [
+      "ListExecutions",
+      async () => ({ executions: await Promise.all(workflow.list().toReversed().slice(0, 100).map(summary)) }),
+    ],
     ["DescribeExecution", async (body) => describe(found(body))],
     [
       "StopExecution",
@@ -74,7 +83,8 @@ export const startStepFunctions = async (options: WorkflowOptions) => {
 
   const answer = async (request: IncomingMessage): Promise<object> => {
     const action = actions.get(String(request.headers["x-amz-target"]).replace("AWSStepFunctions.", ""));
-    if (!action) throw new ServiceError("ValidationException", "Only Start-, Describe- and StopExecution are here.");
+    if (!action)
+      throw new ServiceError("ValidationException", "Only Start-, Describe-, Stop- and ListExecutions are here.");
     return action(JSON.parse(await text(request)));
   };
 

@@ -112,14 +112,14 @@ export const startWorkflow = (options: WorkflowOptions) => {
       executions.set(name, execution);
       return execution;
     },
+    /** All executions, the latest last. */
+    list: (): readonly Execution[] => [...executions.values()],
     find: (name: string): Execution | undefined => executions.get(name),
     stop: () => {
       for (const execution of executions.values()) if (execution.status() === "RUNNING") execution.abort();
     },
   };
 };
-
-export type Workflow = ReturnType<typeof startWorkflow>;
 
 const errorOf = (failure: unknown) => {
   const inner = failure instanceof Error && failure.cause instanceof Error ? failure.cause : failure;

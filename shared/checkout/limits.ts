@@ -1,3 +1,5 @@
+import { env } from "../env.ts";
+
 /**
  * What keeps one execution within Step Functions' 25,000 events of history and 256 KB of state, and a Lambda call
  * within its time, whatever the order's size. test/workflow/limits.test.ts does the sum.
@@ -25,6 +27,6 @@ export const limits = {
   graceSeconds: 150,
 } as const;
 
-/** The wait before try number `waits` + 1: what the carrier asked for, or 5 s doubling to 15 min, jittered by half. */
+/** The wait before try number `waits` + 1: what the carrier asked for, or 5 s doubling to 15 min (env), jittered by half. */
 export const pauseSeconds = (waits: number, askedFor: number, random: () => number): number =>
-  Math.max(askedFor, Math.ceil(Math.min(900, 5 * 2 ** waits) * (0.5 + random() / 2)));
+  Math.max(askedFor, Math.ceil(Math.min(env.carrierLongestWaitSeconds(), 5 * 2 ** waits) * (0.5 + random() / 2)));

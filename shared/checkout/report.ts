@@ -43,6 +43,15 @@ export const orderReport = async (orderId: string): Promise<OrderReport | undefi
   return { id, account, state, checkout: (await readRun(id)) ?? null, seal: sealOf(item), attachments, requests };
 };
 
+/** The same of one request. */
+export const requestReportById = async (requestId: string): Promise<RequestReport | undefined> => {
+  const item = await get(keys.request(requestId));
+  const order = item && (await get(keys.order(z.parse(Request, item).order)));
+  if (!order) return undefined;
+  const { id, state } = z.parse(Order, order);
+  return requestReport(requestId, state, await attachmentsOf({ type: "order", id }));
+};
+
 const requestReport = async (
   requestId: string,
   state: Order["state"],

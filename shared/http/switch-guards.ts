@@ -1,15 +1,14 @@
 import type { APIGatewayProxyEvent } from "aws-lambda";
-import * as z from "zod/mini";
 import { holds, readAccount, sees } from "../accounts.ts";
 import { invalid, notFound, permissionMissing, unauthorized } from "../errors.ts";
 import { pageRequest } from "../lists.ts";
 import { ownPermission, type Route } from "../routes.ts";
 import type { Page } from "../schemas/page.ts";
-import { Switch } from "../schemas/switch.ts";
+import type { Switch } from "../schemas/switch.ts";
 import type { Account } from "../schemas/tenancy.ts";
 import { readSwitchPage } from "../switch-list.ts";
-import { collections, keys } from "../table/keys.ts";
-import { get } from "../table/read.ts";
+import { readSwitch } from "../switches.ts";
+import { collections } from "../table/keys.ts";
 import { type Guard, type Principal, pathId } from "./request.ts";
 
 /** The guards of switches: the account in the path, if there is one, then the permission, then the switch. */
@@ -50,10 +49,9 @@ export const switchGuard =
   (route: Route): Guard<{ current: Switch }> =>
   async (event) => {
     const { shown, id } = pathId(event, "id");
-    const item = await get(keys.switch(id));
+    const current = await readSwitch(id);
     return (principal) => {
       permit(route, principal);
-      const current = item && z.parse(Switch, item);
       if (!current || !sees(principal.key.account, { id: current.account, ancestors: current.ancestors }))
         throw notFound("switch", shown);
       return { current };

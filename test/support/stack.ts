@@ -14,11 +14,7 @@ export default async (project: TestProject) => {
   const stack = await startStack({ port: 0 });
   project.provide("baseUrl", stack.url);
   project.provide("environment", {
-    TABLE_NAME: stack.tableName,
-    BUCKET_NAME: stack.bucketName,
-    DYNAMODB_ENDPOINT: stack.dynamodbEndpoint,
-    S3_ENDPOINT: stack.s3Endpoint,
-    CARRIER_URL: stack.carrierUrl,
+    ...stack.environment,
     AWS_REGION: "us-east-1",
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
