@@ -3,11 +3,14 @@ import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import { addAccountCommands } from "./admin/accounts.ts";
 import { addAttachmentCommands } from "./admin/attachments.ts";
+import { addCheckCommand } from "./admin/check.ts";
 import { addDoctorCommand } from "./admin/doctor.ts";
+import { addEnvCommand } from "./admin/env.ts";
 import { CommandError, useEnvironment } from "./admin/environment.ts";
 import { addKeyCommands } from "./admin/keys.ts";
 import { addOrderCommands, addRequestCommands } from "./admin/orders.ts";
 import { printJson } from "./admin/output.ts";
+import { addSweepCommand } from "./admin/sweep.ts";
 import { addSwitchCommands } from "./admin/switches.ts";
 import { addUserCommands } from "./admin/users.ts";
 
@@ -61,6 +64,9 @@ addRequestCommands(group("request", "requests within orders"));
 addAttachmentCommands(group("attachment", "attachments of requests and orders, read-only"));
 addSwitchCommands(group("switch", "switches, read-only"));
 addDoctorCommand(program);
+addEnvCommand(program);
+addCheckCommand(program);
+addSweepCommand(program);
 
 /** An error as a person can act on it: the faults of what was given, a line each; else its message. */
 const explain = async (error: unknown): Promise<string> => {

@@ -1,5 +1,12 @@
 import { Readable } from "node:stream";
-import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  NoSuchKey,
+  PutObjectCommand,
+  S3Client,
+} from "@aws-sdk/client-s3";
 import { decodeTime } from "ulid";
 import { env } from "./env.ts";
 import { serviceUnavailable } from "./errors.ts";
@@ -24,6 +31,14 @@ const unavailableAs503 = (error: unknown): never => {
 export const fileKey = (parent: ParentRef, attachmentId: string): string => {
   const day = new Date(decodeTime(attachmentId)).toISOString().slice(0, 10).replaceAll("-", "/");
   return `attachments/${day}/${parent.type}/${parent.id}/${attachmentId}`;
+};
+
+/** Where a key leads: the attachment that the file belongs to; undefined for a key that is none of ours. */
+export const ownerOf = (key: string): { readonly parent: ParentRef; readonly id: string } | undefined => {
+  const [, type, parentId, id] =
+    /^attachments\/\d{4}\/\d\d\/\d\d\/(order|request)\/(\w{26})\/(\w{26})$/.exec(key) ?? [];
+  if (parentId === undefined || id === undefined) return undefined;
+  return { parent: { type: type === "order" ? "order" : "request", id: parentId }, id };
 };
 
 /** Stores a file; S3 itself refuses it if it arrives with another SHA-256. 503 where storage is away (so do all below). */
@@ -56,3 +71,31 @@ export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> |
   if (!(answer.Body instanceof Readable)) throw new Error("S3 answered without a stream.");
   return answer.Body;
 };
+
+export type StoredFile = { readonly key: string; readonly storedAt: Date };
+
+/** Up to `limit` files whose keys begin so, by key, beyond the key `after`; and whether there are more. */
+export const listFiles = async (
+  prefix: string,
+  after?: string,
+  limit = 1_000,
+): Promise<{ readonly files: readonly StoredFile[]; readonly more: boolean }> => {
+  const { Contents = [], IsTruncated = false } = await client
+    .send(new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after, MaxKeys: limit }))
+    .catch(unavailableAs503);
+  const files = Contents.flatMap(({ Key, LastModified }) =>
+    Key && LastModified ? [{ key: Key, storedAt: LastModified }] : [],
+  );
+  return { files, more: IsTruncated };
+};
+
+/** Every file whose key begins so: for operators. */
+export async function* allFiles(prefix: string): AsyncGenerator<StoredFile> {
+  let after: string | undefined;
+  for (let more = true; more; ) {
+    const page = await listFiles(prefix, after);
+    yield* page.files;
+    after = page.files.at(-1)?.key;
+    more = page.more && after !== undefined;
+  }
+}

@@ -54,6 +54,8 @@ const readParts = (contentType: string, body: Buffer): Promise<Map<string, Part[
         headers: { "content-type": contentType },
         isPartAFile,
         preservePath: true,
+        // The body is in memory: no part needs to wait. Busboy would wait for ever with one that has no headers.
+        fileHwm: body.length + 1,
         limits: { ...limits, fileSize },
       });
       form.on("field", keep);

@@ -17,6 +17,7 @@
  * | show, update, delete a switch              | Get switch (it carries its account's ancestors)   |
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
  * | list the switches of an account's tree     | Query switches, then Get each; the exact total is the account's |
+ | resume the sweep where it stopped         | Get sweep                                         |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
@@ -56,6 +57,8 @@ export const keys = {
   switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),
   /** Written only where a deleted attachment's file could not be removed: the delete can then be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
+  /** How far the sweep of files without metadata has come. */
+  sweep: (): Key => single("SWEEP"),
 };
 
 export const collections = {

@@ -93,21 +93,19 @@ export const hasItemFrom = async (
   return (Count ?? 0) > 0;
 };
 
-/** Every item whose sort key is `sk`, or equals its partition key: reads the whole table, so for operators only. */
-export async function* scan(sk: "ACCOUNT" | "USER" | "KEY" | "own"): AsyncGenerator<Item> {
+const filters = {
+  all: {},
+  own: { FilterExpression: "sk = pk" },
+  of: (sk: string) => ({ FilterExpression: "sk = :sk", ExpressionAttributeValues: { ":sk": sk } }),
+} as const;
+
+/** Every item, or those whose sort key is `sk`, or equals its partition key: reads the whole table, so for operators only. */
+export async function* scan(sk: "ACCOUNT" | "USER" | "KEY" | "own" | "all"): AsyncGenerator<Item> {
   let start: Record<string, unknown> | undefined;
+  const filter = sk === "own" || sk === "all" ? filters[sk] : filters.of(sk);
   do {
     const answer = await client
-      .send(
-        new ScanCommand({
-          TableName: env.tableName(),
-          ...(sk === "own"
-            ? { FilterExpression: "sk = pk" }
-            : { FilterExpression: "sk = :sk", ExpressionAttributeValues: { ":sk": sk } }),
-          ConsistentRead: true,
-          ExclusiveStartKey: start,
-        }),
-      )
+      .send(new ScanCommand({ TableName: env.tableName(), ...filter, ConsistentRead: true, ExclusiveStartKey: start }))
       .catch(unavailableAs503);
     yield* answer.Items ?? [];
     start = answer.LastEvaluatedKey;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import { TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
@@ -5,6 +6,8 @@ import { env } from "../env.ts";
 import { backOff } from "./back-off.ts";
 import { client, unavailableAs503 } from "./client.ts";
 import { expressions, type Item, type Write } from "./expressions.ts";
+
+type Update = Extract<Write, { readonly update: unknown }>;
 
 const transactItem = (write: Write) => {
   const { update, ...rest } = expressions(write);
@@ -63,15 +66,26 @@ const refused = <Name extends string>(
 // The document client leaves the items inside errors as they come over the wire.
 const stored = (item: Parameters<typeof unmarshall>[0] | undefined) => (item ? unmarshall(item) : undefined);
 
+/**
+ * Whether a refused update has been done before: the SDK repeats a call whose answer was lost. Only an update that sets
+ * all that its condition asks for can refuse itself.
+ */
+const isDone = ({ set = {}, add, remove, when }: Update, item: Item | undefined): boolean =>
+  item !== undefined &&
+  !add &&
+  !remove &&
+  Object.keys(when.equals ?? {}).every((name) => name in set) &&
+  Object.entries(set).every(([name, value]) => isDeepStrictEqual(item[name], value));
+
 /** One conditional update: whether it was done. Half the price of a transaction of one. */
-export const update = async (write: Extract<Write, { update: unknown }>): Promise<boolean> => {
+export const update = async (write: Update): Promise<boolean> => {
   const { update: UpdateExpression, ...parameters } = expressions(write);
   for (let attempt = 1; ; attempt += 1) {
     const outcome = await client
       .send(new UpdateCommand({ TableName: env.tableName(), Key: write.update, UpdateExpression, ...parameters }))
       .then(() => true)
       .catch((error: unknown) => {
-        if (error instanceof ConditionalCheckFailedException) return false;
+        if (error instanceof ConditionalCheckFailedException) return isDone(write, stored(error.Item));
         if (error instanceof Error && error.name === "TransactionConflictException") return "again";
         return unavailableAs503(error);
       });

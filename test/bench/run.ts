@@ -4,7 +4,10 @@ import { cold } from "./cold.ts";
 import { cost } from "./cost.ts";
 import type { Section } from "./figures.ts";
 import { flat } from "./flat.ts";
+import { load } from "./load.ts";
 import { type BenchService, benchService } from "./service.ts";
+import { upload } from "./upload.ts";
+import { warm } from "./warm.ts";
 
 /** `npm run bench`: every benchmark, side by side in one run. Nothing here fails for being slow. */
 
@@ -30,6 +33,9 @@ const benchmarks: Record<string, (service: BenchService) => Promise<Section>> = 
   cold: (service) => cold(service, Number(values.repetitions)),
   cost,
   flat,
+  warm: (service) => warm(service, Number(values.repetitions) * 5),
+  upload: (service) => upload(service, Number(values.repetitions)),
+  load: () => load(Number(values.seconds)),
 };
 
 const main = async () => {

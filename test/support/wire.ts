@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { madeUp } from "./wire-errors.ts";
 
 /**
  * The wire between the SDK and DynamoDB, S3 or the carrier: a proxy that sees every call, counts what it costs, and
@@ -40,6 +41,9 @@ export type WireCall = {
   fault?: FaultKind;
 };
 
+/** Told of each call before it is passed on, and again before its answer is; what it awaits holds the call up. */
+export type Watch = (call: WireCall, moment: "before" | "after") => Promise<void>;
+
 type Options = {
   /** Added to each answer, so that calls made at the same time are seen to overlap. */
   readonly latencyMs?: number;
@@ -50,6 +54,7 @@ type Options = {
 export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_000 }: Options = {}) => {
   const calls: WireCall[] = [];
   let armed: (Fault & { left: number; skip: number })[] = [];
+  let watch: Watch = async () => {};
 
   const faultFor = (operation: string): FaultKind | undefined => {
     const fault = armed.find(({ operation: pattern, left }) => left > 0 && pattern.test(operation));
@@ -85,14 +90,16 @@ export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_00
     fault: FaultKind | undefined,
   ) => {
     if (fault === "refuse") return incoming.socket.destroy();
-    const made = fault && madeUp(fault, call.operation);
-    if (made) return outgoing.writeHead(made.status, { "content-type": "application/x-amz-json-1.0" }).end(made.body);
+    const made = fault && madeUp(fault, call.operation, isDynamo(incoming));
+    if (made) return outgoing.writeHead(made.status, { "content-type": made.type }).end(made.body);
     if (fault === "delay") {
       await sleep(delayMs, undefined, { ref: false });
       return incoming.socket.destroy();
     }
+    await watch(call, "before");
     const { status, headers, content } = await forward(target, incoming, measured(incoming, body));
     call.units = unitsOf(incoming, content);
+    await watch(call, "after");
     if (latencyMs > 0) await sleep(latencyMs);
     if (fault === "lose-answer") return incoming.socket.destroy();
     outgoing.writeHead(status, headers);
@@ -112,6 +119,10 @@ export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_00
     arm: (...faults: readonly Fault[]) => {
       calls.length = 0;
       armed = faults.map((fault) => ({ ...fault, left: fault.times ?? 1, skip: (fault.nth ?? 1) - 1 }));
+    },
+    /** Until it is told otherwise, asks this of every call. */
+    watch: (watcher: Watch) => {
+      watch = watcher;
     },
     /** Whether every armed fault has fallen. */
     spent: () => armed.every(({ left }) => left === 0),
@@ -160,22 +171,6 @@ const unitsOf = (incoming: IncomingMessage, content: Buffer): number => {
   if (!isDynamo(incoming)) return 0;
   const { ConsumedCapacity = [] } = JSON.parse(content.toString() || "{}");
   return [ConsumedCapacity].flat().reduce((sum: number, { CapacityUnits = 0 }) => sum + CapacityUnits, 0);
-};
-
-const error = (type: string, more = {}) =>
-  JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message: "injected", ...more });
-
-/** The faults that are an answer of their own; undefined for those that spoil the real one. */
-const madeUp = (fault: FaultKind, operation: string): { status: number; body: string } | undefined => {
-  if (fault === "status-500") return { status: 500, body: error("InternalServerError") };
-  if (fault === "status-503") return { status: 503, body: error("ServiceUnavailable") };
-  if (fault === "throttle") return { status: 400, body: error("ProvisionedThroughputExceededException") };
-  if (fault !== "conflict") return undefined;
-  if (operation !== "TransactWriteItems") return { status: 400, body: error("TransactionConflictException") };
-  return {
-    status: 400,
-    body: error("TransactionCanceledException", { CancellationReasons: [{ Code: "TransactionConflict" }] }),
-  };
 };
 
 const forward = async (target: string, incoming: IncomingMessage, body: Buffer) => {

@@ -1,0 +1,14 @@
+import { emitCounts } from "../shared/metrics.ts";
+import { sweepOrphanFiles } from "../shared/sweep.ts";
+
+/** Daily. One that does not finish in its time goes on with the next. */
+export const handler = async (_event: unknown, context: { readonly getRemainingTimeInMillis: () => number }) => {
+  const now = new Date();
+  const swept = await sweepOrphanFiles({ now, remainingMs: context.getRemainingTimeInMillis });
+  const { days, files, removed, finished } = swept;
+  emitCounts(
+    { SweptDays: days, SweptFiles: files, OrphanFilesRemoved: removed, SweepsUnfinished: finished ? 0 : 1 },
+    now,
+  );
+  return swept;
+};

@@ -1,0 +1,111 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { checkInvariants } from "../../shared/invariants.ts";
+import { type Route, routes } from "../../shared/routes.ts";
+import { sweepOrphanFiles } from "../../shared/sweep.ts";
+import { prepare, type Tenants } from "../support/endpoints.ts";
+import { wires } from "../support/own-stack.ts";
+import { tenants } from "../support/tenants.ts";
+import { victims } from "../support/victim.ts";
+
+/**
+ * The process is killed before and after each AWS call of each endpoint that writes: before, and the call is never
+ * made; after, and it is, but nobody hears of it. By default around the writes alone, with --full around the reads too.
+ */
+
+const full = process.env.FULL === "1";
+const here = process.env.BASE_URL ?? "";
+const victim = victims();
+const writing = routes.filter(({ method }) => method !== "GET");
+const isWrite = /^(TransactWriteItems|UpdateItem|PutItem|PutObject|DeleteObject)$/;
+const moments = ["before", "after"] as const;
+const nextWeek = () => new Date(Date.now() + 7 * 86_400_000);
+
+type Point = { readonly nth: number; readonly operation: string; readonly moment: (typeof moments)[number] };
+type Wire = (typeof wires)["table"];
+const both: readonly Wire[] = [wires.table, wires.files];
+
+/** Calls this at each moment of each AWS call, counted over table and bucket together. */
+const watch = (at: (point: Point) => Promise<void>) => {
+  const counted = new Map<object, number>();
+  for (const wire of both)
+    wire.watch(async (call, moment) => {
+      const nth = counted.get(call) ?? counted.size + 1;
+      counted.set(call, nth);
+      await at({ nth, operation: call.operation, moment });
+    });
+};
+
+const unwatch = () => {
+  for (const wire of both) wire.watch(async () => {});
+};
+
+/** The moments at which a plain run can be killed. */
+const pointsOf = async (t: Tenants, route: Route): Promise<Point[]> => {
+  const run = await prepare(t, route);
+  const points: Point[] = [];
+  watch(async (point) => void points.push(point));
+  const { status } = await run.send();
+  unwatch();
+  expect(status).toBe(route.status);
+  return points.filter(({ operation }) => full || isWrite.test(operation)).sort((a, b) => a.nth - b.nth);
+};
+
+/** Runs an endpoint in a process that is killed at this point; whether it was. */
+const crash = async (send: () => Promise<unknown>, { nth, moment }: Point): Promise<boolean> => {
+  const { url, kill } = await victim.take();
+  let killed = false;
+  watch(async (point) => {
+    if (point.nth < nth || (point.nth === nth && point.moment !== moment && moment === "after")) return;
+    killed = true;
+    await kill();
+    throw new Error("nobody is there any more");
+  });
+  process.env.BASE_URL = url;
+  await send().catch(() => undefined);
+  process.env.BASE_URL = here;
+  unwatch();
+  if (!killed) await kill();
+  return killed;
+};
+
+const failures = async (t: Tenants, route: Route, point: Point): Promise<string[]> => {
+  const run = await prepare(t, route);
+  const killed = await crash(run.send, point);
+  const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
+  await sweepOrphanFiles({ now: nextWeek(), all: true });
+  const swept = await checkInvariants(nextWeek());
+  const { status, text } = await run.send();
+  const repeated = status === route.status || (route.operation === "delete" && status === 404);
+  const made = await run.made();
+  const after = await checkInvariants(nextWeek());
+  return [
+    killed ? "" : "it was not killed",
+    repeated ? "" : `repeating it answered ${status} ${text}`,
+    made === (route.operation === "delete" ? 0 : 1) ? "" : `${made} of it exist`,
+    route.operation === "delete" && (await run.left()) > 0 ? "it is still there" : "",
+    ...[...violated, ...swept, ...after].map(({ rule, at, detail }) => `${rule}: ${at}: ${detail}`),
+  ].filter(Boolean);
+};
+
+const tried: { endpoint: string; crashes: number; held: number }[] = [];
+
+afterAll(async () => {
+  await victim.end();
+  const sum = (of: "crashes" | "held") => tried.reduce((all, row) => all + row[of], 0);
+  console.table([...tried, { endpoint: "all", crashes: sum("crashes"), held: sum("held") }]);
+});
+
+describe("killed before or after an AWS call, an endpoint leaves nothing that the sweep does not mend, and can be repeated", () => {
+  it.each(writing.map((route) => [route.name, route] as const))("%s", { timeout: 300_000 }, async (_, route) => {
+    const t = await tenants();
+    const broken: string[] = [];
+    const points = await pointsOf(t, route);
+    for (const point of points) {
+      const found = await failures(t, route, point);
+      if (found.length > 0) broken.push(`${point.moment} call ${point.nth}, ${point.operation}: ${found.join("; ")}`);
+    }
+    tried.push({ endpoint: route.name, crashes: points.length, held: points.length - broken.length });
+    expect(points.length).toBeGreaterThan(1);
+    expect(broken).toEqual([]);
+  });
+});

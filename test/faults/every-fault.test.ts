@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { checkInvariants } from "../../shared/invariants.ts";
+import { type Route, routes } from "../../shared/routes.ts";
+import { sweepOrphanFiles } from "../../shared/sweep.ts";
+import type { Answered } from "../support/client.ts";
+import { prepare, type Tenants } from "../support/endpoints.ts";
+import { startAfresh, wires } from "../support/own-stack.ts";
+import { configured, shortenTimeouts } from "../support/patience.ts";
+import { tenants } from "../support/tenants.ts";
+import { type FaultKind, faultKinds } from "../support/wire.ts";
+
+/**
+ * Every single fault, everywhere: each AWS call that an endpoint makes in a plain run, spoiled in each way, once and
+ * for as long as it is retried. What an endpoint calls is recorded here, so that no new call is forgotten.
+ */
+
+const full = process.env.FULL === "1";
+/** One in nine of all faults by default: prime to the number of kinds, so that each kind has its turn. */
+const stride = full ? 1 : 9;
+
+type WireName = keyof typeof wires;
+type Call = { readonly wire: WireName; readonly operation: string; readonly nth: number };
+type Spoiled = Call & { readonly kind: FaultKind; readonly times: number; readonly ifMatch: boolean };
+
+const wireNames: readonly WireName[] = ["table", "files"];
+const disarm = () => wireNames.map((name) => wires[name].arm());
+
+const shortTimeoutMs = 150;
+const day = 86_400_000;
+
+/** The calls of a run without faults. */
+const record = async (t: Tenants, route: Route): Promise<Call[]> => {
+  const { send } = await prepare(t, route);
+  disarm();
+  expect((await send()).status).toBe(route.status);
+  return wireNames.flatMap((wire) => {
+    const operations = wires[wire].calls.map(({ operation }) => operation);
+    return operations.map((operation, index) => {
+      const nth = operations.slice(0, index + 1).filter((other) => other === operation).length;
+      return { wire, operation, nth };
+    });
+  });
+};
+
+const canConflict = /^(TransactWriteItems|UpdateItem|PutItem)$/;
+
+const faultsOf = ({ method }: Route, calls: readonly Call[]): Spoiled[] =>
+  calls.flatMap((call) =>
+    faultKinds
+      .filter((kind) => kind !== "conflict" || canConflict.test(call.operation))
+      .flatMap((kind) => [1, 99].map((times) => ({ ...call, kind, times })))
+      .flatMap((fault) =>
+        (/PATCH|DELETE/.test(method) ? [true, false] : [false]).map((ifMatch) => ({ ...fault, ifMatch })),
+      ),
+  );
+
+/** The success; of a DELETE or a PATCH with If-Match that was done although its answer was lost, that it cannot be done again. */
+const mended = (route: Route, ifMatch: boolean, wasDone: boolean, status: number): boolean =>
+  status === route.status ||
+  (wasDone && route.operation === "delete" && status === 404) ||
+  (wasDone && route.operation === "update" && ifMatch && status === 412);
+
+/** The success, or a 503 that says when to come again. */
+const documented = (route: Route, { status, headers, body }: Answered): boolean => {
+  if (status === route.status) return true;
+  if (status !== 503 || !/^\d+$/.test(headers.get("retry-after") ?? "")) return false;
+  expect(body).toMatchObject({ errors: [{ code: "service_unavailable", sub_code: "none" }] });
+  return true;
+};
+
+/** How long it would have taken with the timeouts that are configured: each call that hung, to the end of its own. */
+const realMs = (elapsed: number): number =>
+  wireNames.reduce((sum, name) => {
+    const hung = wires[name].calls.filter(({ fault }) => fault === "delay").length;
+    const { requestTimeout = Number.POSITIVE_INFINITY } = configured.get(Number(new URL(wires[name].url).port)) ?? {};
+    return sum + (hung === 0 ? 0 : hung * (requestTimeout - shortTimeoutMs));
+  }, elapsed);
+
+/** Runs an endpoint with one fault, then again without; what did not hold. */
+const failures = async (t: Tenants, route: Route, { wire, ifMatch, ...fault }: Spoiled): Promise<string[]> => {
+  const run = await prepare(t, route, ifMatch ? { "if-match": '"1"' } : {});
+  disarm();
+  wires[wire].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
+  const startedAt = performance.now();
+  const first = await run.send();
+  const ms = realMs(performance.now() - startedAt);
+  const fallen = wires[wire].calls.some((call) => call.fault === fault.kind);
+  disarm();
+  const wasDone = route.operation === "delete" ? (await run.left()) === 0 : (await run.made()) === 1;
+  const second = await run.send();
+  const expected = route.operation === "create" || route.operation === "update" ? 1 : 0;
+  const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
+  const [made, left] = [await run.made(), await run.left()];
+  return [
+    fallen ? "" : "the fault did not fall",
+    documented(route, first) ? "" : `answered ${first.status} ${first.text}`,
+    mended(route, ifMatch, wasDone, second.status) ? "" : `the retry answered ${second.status} ${second.text}`,
+    ms < 29_000 ? "" : `it would have taken ${Math.round(ms)} ms`,
+    made === expected ? "" : `${made} of it exist`,
+    route.operation === "delete" && left > 0 ? "it is still there" : "",
+    ...violated.map(({ rule, at, detail }) => `${rule}: ${at}: ${detail}`),
+  ].filter(Boolean);
+};
+
+const tried: { endpoint: string; calls: number; faults: number; held: number }[] = [];
+let index = 0;
+
+beforeAll(() => shortenTimeouts(shortTimeoutMs));
+
+afterAll(() => {
+  const sum = (of: "calls" | "faults" | "held") => tried.reduce((all, row) => all + row[of], 0);
+  console.table([...tried, { endpoint: "all", calls: sum("calls"), faults: sum("faults"), held: sum("held") }]);
+});
+
+describe("under every single fault of every AWS call, an endpoint answers as documented, and a retry mends it", () => {
+  it.each(routes.map((route) => [route.name, route] as const))("%s", { timeout: 1_800_000 }, async (_, route) => {
+    await startAfresh();
+    const t = await tenants();
+    const calls = await record(t, route);
+    const faults = faultsOf(route, calls).filter(() => index++ % stride === 0);
+    const broken: string[] = [];
+    for (const fault of faults) {
+      const found = await failures(t, route, fault);
+      const { kind, operation, nth, times, ifMatch } = fault;
+      const called = `${kind} x${times} at ${operation} ${nth}${ifMatch ? " with If-Match" : ""}`;
+      if (found.length > 0) broken.push(`${called}: ${found.join("; ")}`);
+    }
+    tried.push({
+      endpoint: route.name,
+      calls: calls.length,
+      faults: faults.length,
+      held: faults.length - broken.length,
+    });
+    expect(broken).toEqual([]);
+    const now = new Date(Date.now() + 2 * day);
+    await sweepOrphanFiles({ now });
+    expect(await checkInvariants(now)).toEqual([]);
+  });
+});
+
+describe("the clients", () => {
+  it("have timeouts and a number of attempts that were chosen, not the SDK's defaults", async () => {
+    for (const [name, operation] of [
+      ["table", "GetItem"],
+      ["files", "ListObjectsV2"],
+    ] as const) {
+      wires[name].arm({ kind: "status-500", operation: new RegExp(operation), times: 99 });
+      await expect(sweepOrphanFiles({ now: new Date() })).rejects.toMatchObject({ status: 503 });
+      expect(wires[name].calls).toHaveLength(3);
+      disarm();
+    }
+    const timeouts = wireNames.map((name) => configured.get(Number(new URL(wires[name].url).port)));
+    expect(timeouts).toMatchObject([
+      { connectionTimeout: 1_000, requestTimeout: 2_500 },
+      { connectionTimeout: 1_000, requestTimeout: 5_000 },
+    ]);
+  });
+});

@@ -1,0 +1,224 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import middy from "@middy/core";
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import * as fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KeyUse } from "../../shared/http/idempotency-key.ts";
+import { readForm } from "../../shared/http/read-form.ts";
+import { readInput } from "../../shared/http/read-input.ts";
+import { readJson } from "../../shared/http/read-json.ts";
+import type { Scope } from "../../shared/http/request.ts";
+import { respond, response } from "../../shared/http/respond.ts";
+import { type Route, routes } from "../../shared/routes.ts";
+import { makeResource, parentId, type Tenants } from "../support/endpoints.ts";
+import { eventOf, type Input, invoke } from "../support/event.ts";
+import { listen } from "../support/heard.ts";
+import { formCorpus, forms } from "../support/hostile-forms.ts";
+import { json, nasty, nastyTexts } from "../support/hostile-texts.ts";
+import { wires } from "../support/own-stack.ts";
+import { tenants } from "../support/tenants.ts";
+
+/**
+ * Hostile input: no 5xx, no hang, no growth, nothing of it in headers or unescaped in logs. Bodies go through the
+ * reading steps of their routes, of which a tenth, and all the rest, through whole endpoints with their table.
+ */
+
+const full = process.env.FULL === "1";
+const runs = (byDefault: number) => (full ? byDefault * 10 : byDefault);
+const slowMs = 2_000;
+
+let t: Tenants;
+const resources = new Map<string, string>();
+const tried = new Map<string, number>();
+
+beforeAll(async () => {
+  t = await tenants();
+  for (const route of routes) resources.set(route.name, await makeResource(t, route, `fuzzed by ${route.name}`));
+});
+afterAll(() => console.table([...tried].map(([inputs, count]) => ({ inputs, count }))));
+
+type Event = APIGatewayProxyEvent & { scope: Scope; keyUse: KeyUse | undefined; input: unknown };
+
+/** What a route does with a body before its own lines see it. */
+const reader = (route: Route) =>
+  middy<Event, APIGatewayProxyResult>()
+    .use(respond(route))
+    .use(readInput(route.reads, route.reads.from === "form" ? readForm : readJson))
+    .handler(async (event) => response(event.requestContext.requestId, route.status, { body: {} }));
+
+const read = async (route: Route, input: Input): Promise<APIGatewayProxyResult> =>
+  reader(route)({ ...eventOf(route, input), scope: {}, keyUse: undefined, input: undefined }, contextless);
+
+const contextless = await import("../../infra/local/proxy-event.ts").then(({ lambdaContext }) =>
+  lambdaContext("fuzz", "fuzz", 29_000),
+);
+
+const idsOf = (route: Route, id?: string) => {
+  const own = { account_id: parentId(t, route), request_id: parentId(t, route), order_id: parentId(t, route) };
+  const resource = resources.get(route.name) ?? "";
+  const ids = { ...own, attachment_id: resource, id: resource };
+  return id === undefined ? ids : Object.fromEntries(Object.keys(ids).map((name) => [name, id]));
+};
+
+const authorized = () => ({ authorization: `Bearer ${t.key("acme")}` });
+
+const hangs = (): never => {
+  throw new Error(`no answer within ${slowMs} ms`);
+};
+
+const plainHeader = /^[\x20-\x7e]*$/;
+const titles = /"(errors|type|statusCode)"|^\{\}$/;
+
+/** One input: what must hold of whatever it is answered. */
+const survives = async (kind: string, answering: () => Promise<APIGatewayProxyResult>) => {
+  const heard = listen();
+  const done = new AbortController();
+  try {
+    const late = sleep(slowMs, undefined, { signal: done.signal });
+    const { statusCode, headers = {}, body } = await Promise.race([answering(), late.then(hangs, () => hangs())]);
+    expect(statusCode).toBeLessThan(500);
+    for (const value of Object.values(headers)) expect(String(value)).toMatch(plainHeader);
+    expect(JSON.stringify(JSON.parse(body))).toMatch(titles);
+  } finally {
+    done.abort();
+    heard.stop();
+  }
+  for (const line of heard.written) {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    expect(line.trimEnd()).not.toMatch(/[\n\r\u0000-\u0008\u202a-\u202e\u2066-\u2069]/);
+    expect(Object.keys(JSON.parse(line))).toContain("route");
+  }
+  tried.set(kind, (tried.get(kind) ?? 0) + 1);
+};
+
+const check = <T>(inputs: fc.Arbitrary<T>, count: number, holds: (input: T) => Promise<void>) =>
+  fc.assert(fc.asyncProperty(inputs, holds), { numRuns: runs(count) });
+
+const taking = (from: Route["reads"]["from"]) => routes.filter(({ reads }) => reads.from === from);
+const oneOf = (from: readonly Route[]) => fc.constantFrom(...from);
+const long = { timeout: 900_000 };
+
+describe("hostile multipart bodies", long, () => {
+  it("are refused or read, whatever they are made of", () =>
+    check(fc.tuple(oneOf(taking("form")), forms), 4_000, ([route, { contentType, body }]) =>
+      survives("forms, read", () => read(route, { headers: { "content-type": contentType }, body })),
+    ));
+
+  it("are refused or stored by the whole endpoint", () =>
+    check(fc.tuple(oneOf(taking("form")), forms), 300, async ([route, { contentType, body }]) => {
+      const headers = { ...authorized(), "content-type": contentType };
+      await survives("forms, whole endpoint", () => invoke(route, { ids: idsOf(route), headers, body }));
+      wires.table.arm();
+    }));
+
+  it("of the corpus are refused or stored", async () => {
+    for (const [index, { contentType, body }] of formCorpus.entries()) {
+      const route = taking("form")[index % taking("form").length];
+      if (!route) throw new Error("no route takes a form");
+      const headers = { ...authorized(), "content-type": contentType };
+      await survives("forms of the corpus", () => invoke(route, { ids: idsOf(route), headers, body }));
+    }
+  });
+});
+
+describe("hostile JSON", long, () => {
+  const types = ["switch", "request_attachment", "order_attachment"];
+  const documents = fc.tuple(oneOf(taking("json")), fc.constantFrom(...types).chain(json));
+  const headers = { "content-type": "application/json" };
+
+  it("is refused or read, whatever is in it", () =>
+    check(documents, 4_000, ([route, body]) => survives("JSON, read", () => read(route, { headers, body }))));
+
+  it("is refused or stored by the whole endpoint", () =>
+    check(documents, 400, ([route, body]) =>
+      survives("JSON, whole endpoint", () =>
+        invoke(route, { ids: idsOf(route), headers: { ...headers, ...authorized() }, body }),
+      ),
+    ));
+
+  it("cannot reach a prototype", async () => {
+    const [route] = taking("json");
+    if (!route) throw new Error("no route takes JSON");
+    for (const body of [
+      '{"__proto__":{"polluted":1}}',
+      '{"type":"switch","data":{"constructor":{"prototype":{"polluted":1}}}}',
+    ])
+      await survives("JSON, read", () => read(route, { headers, body }));
+    expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
+  });
+});
+
+describe("hostile headers, queries and paths", long, () => {
+  const names = [
+    "Authorization",
+    "authorization",
+    "Content-Type",
+    "Idempotency-Key",
+    "If-Match",
+    "X-Request-Id",
+    "Accept",
+  ];
+  const headerSets = fc.dictionary(fc.oneof(fc.constantFrom(...names), nasty), nasty, { maxKeys: 6 });
+
+  it("in headers answer no worse than 422", () =>
+    check(fc.tuple(oneOf(routes), headerSets, fc.boolean()), 600, ([route, headers, known]) =>
+      survives("headers", () =>
+        invoke(route, { ids: idsOf(route), headers: { ...headers, ...(known && authorized()) } }),
+      ),
+    ));
+
+  it("in queries and cursors answer no worse than 422", async () => {
+    const cursor = fc.oneof(
+      nasty,
+      fc.base64String(),
+      fc.uint8Array().map((bytes) => Buffer.from(bytes).toString("base64url")),
+    );
+    const queries = fc.dictionary(fc.constantFrom("first", "after", "last", "before", "__proto__", "x"), cursor);
+    await check(fc.tuple(oneOf(taking("query")), queries), 400, ([route, query]) =>
+      survives("queries and cursors", () => invoke(route, { ids: idsOf(route), headers: authorized(), query })),
+    );
+  });
+
+  it("in paths answer 404, or 403 where permitted to know", () =>
+    check(fc.tuple(oneOf(routes), nasty), 300, ([route, id]) =>
+      survives("ids in paths", () => invoke(route, { ids: idsOf(route, id), headers: authorized() })),
+    ));
+
+  it("of the corpus, everywhere at once", async () => {
+    for (const route of routes)
+      for (const text of nastyTexts) {
+        const headers = { ...authorized(), "idempotency-key": text, "if-match": text, "content-type": text };
+        await survives("corpus, everywhere", () =>
+          invoke(route, { ids: idsOf(route, text), headers, query: { after: text }, body: text }),
+        );
+      }
+    wires.table.arm();
+  });
+});
+
+describe("memory", long, () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const used = () => {
+    collect();
+    return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
+  };
+
+  it("does not grow with the number of hostile bodies", async () => {
+    const [route] = taking("form");
+    if (!route) throw new Error("no route takes a form");
+    const samples = fc.sample(forms, 300);
+    const pass = async () => {
+      for (const { contentType, body } of samples)
+        await read(route, { headers: { "content-type": contentType }, body });
+      tried.set("forms, for memory", (tried.get("forms, for memory") ?? 0) + samples.length);
+    };
+    await pass();
+    await pass();
+    const before = used();
+    for (let n = 0; n < runs(4); n += 1) await pass();
+    expect(used() - before).toBeLessThan(8 * 1024 * 1024);
+  });
+});

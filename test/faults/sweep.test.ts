@@ -1,0 +1,198 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { handler } from "../../functions/sweep-orphan-files.ts";
+import { readAccount } from "../../shared/accounts.ts";
+import { createAttachment, deleteAttachment } from "../../shared/attachments.ts";
+import { allFiles, fileKey, openFile, putFile } from "../../shared/files.ts";
+import { checkInvariants } from "../../shared/invariants.ts";
+import { sweepOrphanFiles } from "../../shared/sweep.ts";
+import { dueDays } from "../../shared/sweep-days.ts";
+import { keys } from "../../shared/table/keys.ts";
+import { get } from "../../shared/table/read.ts";
+import { transact } from "../../shared/table/write.ts";
+import { admin, adminJson } from "../support/admin.ts";
+import { upload } from "../support/attachments.ts";
+import { call } from "../support/client.ts";
+import { startAfresh, wires } from "../support/own-stack.ts";
+import { tenants } from "../support/tenants.ts";
+
+const dayMs = 86_400_000;
+const later = (days: number) => new Date(Date.now() + days * dayMs);
+const ago = (days: number) => later(-days).toISOString().slice(0, 10);
+const sha256 = "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a";
+const file = { content: new Uint8Array([1]), sha256, filename: "a", contentType: "text/plain" };
+
+let t: Awaited<ReturnType<typeof tenants>>;
+let parent: { type: "request"; id: string };
+beforeEach(async () => {
+  await startAfresh();
+  t = await tenants();
+  parent = { type: "request", id: t.request("acme") };
+});
+
+/** A file without metadata: what an upload leaves that crashes between its steps. */
+const orphan = async (number: number, day?: string) => {
+  const id = `01ARZ3NDEKTSV4RRFFQ69${String(number).padStart(5, "0")}`;
+  const own = fileKey(parent, id);
+  const today = new Date().toISOString().slice(0, 10);
+  const key = own.replace(/\d{4}\/\d\d\/\d\d/, (day ?? today).replaceAll("-", "/"));
+  await putFile(key, file);
+  return { id, key };
+};
+
+const stored = async () => (await Array.fromAsync(allFiles("attachments/"))).map(({ key }) => key);
+const sweep = (days: number, more = {}) => sweepOrphanFiles({ now: later(days), ...more });
+
+describe("the sweep", () => {
+  it("removes a file without metadata when it is older than a day, and no other", async () => {
+    const { id } = await upload(t.attachments("request", "acme"), t.key("acme"));
+    const { key } = await orphan(1);
+    expect(await sweep(0)).toMatchObject({ removed: 0 });
+    expect(await stored()).toContain(key);
+    expect(await sweep(2)).toEqual({ days: 1, files: 2, removed: 1, finished: true });
+    expect(await stored()).toEqual([fileKey(parent, id)]);
+    expect(await checkInvariants(later(2))).toEqual([]);
+  });
+
+  it("leaves what was stored late under an early day until that is a day old as well", async () => {
+    const { key } = await orphan(1, ago(40));
+    expect(await sweep(0.9)).toMatchObject({ files: 1, removed: 0 });
+    expect(await stored()).toEqual([key]);
+  });
+
+  it("reads only the days that are due", async () => {
+    await orphan(1, ago(40));
+    await sweep(2);
+    await orphan(2, ago(39));
+    wires.files.arm();
+    await sweep(3);
+    const listed = wires.files.calls.map(({ sent }) => new URL(`http://x${sent}`).searchParams.get("prefix"));
+    const days = listed.filter((prefix) => prefix !== "attachments/");
+    expect(days).toHaveLength(2);
+    expect(new Set(days).size).toBe(days.length);
+    expect(await sweep(3)).toMatchObject({ days: 0, files: 0 });
+  });
+
+  it("goes on where it stopped, and stops before its time is over", async () => {
+    for (let n = 1; n <= 4; n += 1) await orphan(n, ago(40 - n));
+    let left = 2;
+    const remainingMs = () => (left-- > 0 ? 60_000 : 5_000);
+    expect(await sweep(2, { remainingMs })).toEqual({ days: 2, files: 2, removed: 2, finished: false });
+    expect(await stored()).toHaveLength(2);
+    expect(await sweep(2, { remainingMs })).toMatchObject({ files: 0, finished: false });
+    expect(await sweep(2)).toMatchObject({ files: 2, removed: 2, finished: true });
+    expect(await stored()).toEqual([]);
+  });
+
+  it("goes on after a fault of storage or table, and has then removed the same", async () => {
+    for (const [wire, operation] of [
+      [wires.files, /ListObjectsV2/],
+      [wires.files, /DeleteObject/],
+      [wires.table, /BatchGetItem/],
+      [wires.table, /TransactWriteItems/],
+    ] as const) {
+      await startAfresh();
+      const [, b] = [await orphan(1, ago(40)), await orphan(2, ago(39))];
+      wire.arm({ kind: "status-503", operation, times: 9 });
+      await expect(sweep(2)).rejects.toMatchObject({ status: 503 });
+      wire.arm();
+      expect(await sweep(2)).toMatchObject({ finished: true });
+      expect([await stored(), b.key]).toEqual([[], b.key]);
+    }
+  });
+
+  it("never removes a file whose metadata appears between its two looks", async () => {
+    const { id, key } = await orphan(1);
+    let looks = 0;
+    wires.table.watch(async ({ operation }, moment) => {
+      if (operation !== "BatchGetItem" || moment !== "after") return;
+      looks += 1;
+      if (looks === 1) await transact({ one: { put: { ...keys.attachment(parent, id), id } } });
+    });
+    expect(await sweep(2)).toMatchObject({ files: 1, removed: 0 });
+    wires.table.watch(async () => {});
+    expect([looks, await stored()]).toEqual([2, [key]]);
+  });
+
+  it("never removes a file of uploads and deletes that run beside it, though their day be due", async () => {
+    const account = await readAccount(t.account("acme"));
+    if (!account) throw new Error("no account");
+    const under = { ...parent, account, state: "CART", attachment_count: 0 } as const;
+    const data = { file, name: "LOA", notes: null, file_hint: "LOA", reference_id: null } as const;
+    const made: string[] = [];
+    let sweeps = 0;
+    let done = false;
+    const sweeping = (async () => {
+      for (; !done; sweeps += 1) await sweepOrphanFiles({ now: new Date(), all: true });
+    })();
+    for (let n = 0; n < 60; n += 1) {
+      const { attachment } = await createAttachment(under, data, later(-3), undefined);
+      if (n % 2 === 0) made.push(attachment.id);
+      else await deleteAttachment(under, { ...attachment, unfinished: false }, () => {});
+    }
+    done = true;
+    await sweeping;
+    expect(sweeps).toBeGreaterThan(10);
+    for (const id of made) expect(await openFile(fileKey(parent, id))).toBeDefined();
+    expect(await checkInvariants(new Date())).toEqual([]);
+  });
+
+  it("clears away the note of a delete that could not remove its file", async () => {
+    const path = t.attachments("request", "acme");
+    const { id } = await upload(path, t.key("acme"));
+    wires.files.arm({ kind: "status-503", operation: /DeleteObject/, times: 9 });
+    expect((await call("DELETE", `${path}/${id}`, { key: t.key("acme") })).status).toBe(503);
+    wires.files.arm();
+    expect(await get(keys.unfinishedDelete(parent, id))).toBeDefined();
+    expect(await sweep(2)).toMatchObject({ removed: 1 });
+    expect(await checkInvariants(later(2))).toEqual([]);
+  });
+});
+
+describe("the days that are due", () => {
+  it("are each new day once, when all its files are a day old, and each older day every 30 days", () => {
+    const start = Date.parse("2026-01-01T00:00:00Z");
+    const day = (n: number) => new Date(start + n * dayMs).toISOString().slice(0, 10);
+    const read = new Map<string, number[]>();
+    for (let today = 0; today < 120; today += 1)
+      for (const due of dueDays(day(0), today === 0 ? undefined : day(today - 1), day(today)))
+        read.set(due, [...(read.get(due) ?? []), today]);
+    for (let n = 0; n <= 117; n += 1)
+      expect(read.get(day(n))).toEqual([2, 32, 62, 92].map((age) => n + age).filter((today) => today < 120));
+  });
+
+  it("are those of sweeps that were missed as well", () => {
+    expect(dueDays("2026-01-01", "2026-01-03", "2026-01-07")).toEqual([
+      "2026-01-02",
+      "2026-01-03",
+      "2026-01-04",
+      "2026-01-05",
+    ]);
+    expect(dueDays("2026-01-01", "2026-01-07", "2026-01-07")).toEqual([]);
+    expect(dueDays("2026-03-01", undefined, "2026-01-07")).toEqual([]);
+  });
+});
+
+describe("the function", () => {
+  it("tells CloudWatch what it has done, in one line", async () => {
+    const lines = vi.spyOn(console, "log").mockImplementation(() => {});
+    await orphan(1, ago(40));
+    expect(await handler({}, { getRemainingTimeInMillis: () => 60_000 })).toMatchObject({ files: 1, removed: 0 });
+    const line = JSON.parse(String(lines.mock.calls[0]?.[0]));
+    lines.mockRestore();
+    expect(line).toMatchObject({ SweptFiles: 1, OrphanFilesRemoved: 0, SweepsUnfinished: 0 });
+    const [{ Namespace, Metrics }] = line._aws.CloudWatchMetrics;
+    expect([Namespace, Metrics.length]).toEqual(["Patchbay", 4]);
+    for (const { Name } of Metrics) expect(line[Name]).toEqual(expect.any(Number));
+  });
+});
+
+describe("admin sweep", () => {
+  it("counts without removing where it is told so", async () => {
+    await orphan(1, ago(40));
+    expect(await adminJson(["sweep", "--dry-run", "--json"])).toMatchObject({ files: 1, would_remove: 0 });
+    expect(await get(keys.sweep())).toBeUndefined();
+    expect((await admin(["sweep", "--all"])).stdout).toMatch(/^removed +0$/m);
+    expect(await sweep(2, { dryRun: true })).toMatchObject({ removed: 1 });
+    expect(await stored()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,26 @@
+import { vi } from "vitest";
+import { log } from "../../shared/log.ts";
+
+/** Lets the service log, and listens: everything that it writes to its outputs, as it was written. */
+export const listen = () => {
+  const written: string[] = [];
+  const hear = (chunk: unknown) => {
+    written.push(String(chunk));
+    return true;
+  };
+  const spies = [
+    vi.spyOn(process.stdout, "write").mockImplementation(hear),
+    vi.spyOn(process.stderr, "write").mockImplementation(hear),
+    ...(["log", "info", "warn", "error", "debug"] as const).map((method) =>
+      vi.spyOn(console, method).mockImplementation((...all: unknown[]) => void hear(`${all.map(String).join(" ")}\n`)),
+    ),
+  ];
+  log.setLogLevel("DEBUG");
+  return {
+    written,
+    stop: () => {
+      log.setLogLevel("SILENT");
+      for (const spy of spies) spy.mockRestore();
+    },
+  };
+};

@@ -1,0 +1,45 @@
+import { afterAll } from "vitest";
+import { startFiles } from "../../infra/local/files.ts";
+import { startStack } from "../../infra/local/stack.ts";
+import { startTable } from "../../infra/local/table.ts";
+import { startWire } from "./wire.ts";
+
+/**
+ * A whole service for one test file, in its own process, with a wire before its table and one before its bucket. The
+ * setup of the tests in test/faults loads it before anything makes a client.
+ */
+Object.assign(process.env, {
+  AWS_REGION: "us-east-1",
+  AWS_ACCESS_KEY_ID: "local",
+  AWS_SECRET_ACCESS_KEY: "local",
+  POWERTOOLS_LOG_LEVEL: "SILENT",
+});
+const parts = await Promise.all([startTable("patchbay"), startFiles("patchbay-files")]);
+const [tablePart, filesPart] = parts;
+const tableWire = await startWire(tablePart.endpoint, { delayMs: 2_000 });
+const filesWire = await startWire(filesPart.endpoint, { delayMs: 2_000 });
+Object.assign(process.env, { DYNAMODB_ENDPOINT: tableWire.url, S3_ENDPOINT: filesWire.url });
+const stack = await startStack({ port: 0 });
+process.env.BASE_URL = stack.url;
+
+export const wires = { table: tableWire, files: filesWire };
+
+/** The table and the bucket without a wire before them. */
+export const endpoints = { table: tablePart.endpoint, files: filesPart.endpoint };
+
+let generation = 0;
+
+/** From now on the service works on a table and a bucket that are new and empty. */
+export const startAfresh = async () => {
+  generation += 1;
+  Object.assign(process.env, { DYNAMODB_ENDPOINT: endpoints.table, S3_ENDPOINT: endpoints.files });
+  await Promise.all([startTable(`patchbay-${generation}`), startFiles(`patchbay-files-${generation}`)]);
+  Object.assign(process.env, { DYNAMODB_ENDPOINT: tableWire.url, S3_ENDPOINT: filesWire.url });
+  Object.assign(process.env, { TABLE_NAME: `patchbay-${generation}`, BUCKET_NAME: `patchbay-files-${generation}` });
+};
+
+afterAll(async () => {
+  await stack.stop();
+  await Promise.all([tableWire.close(), filesWire.close()]);
+  for (const part of parts) await part.stop();
+});
