@@ -63,7 +63,7 @@ const name = ({ pk, sk }: { pk: string; sk: string }) => `${pk} ${sk}`;
 export const uploading = ({ parents }: Model, to: Place) => {
   const parent = parents[to];
   return {
-    touches: [name(keys.parent(parent)), name(keys.attachment(parent, ""))],
+    touches: [name(keys.parent(parent)), name(keys.attachment(parent, "new"))],
     run: () => upload(parent),
   };
 };
