@@ -63,7 +63,7 @@ const name = ({ pk, sk }: { pk: string; sk: string }) => `${pk} ${sk}`;
 export const uploading = ({ parents }: Model, to: Place) => {
   const parent = parents[to];
   return {
-    touches: [name(keys.parent(parent)), name(keys.attachment(parent, "new"))],
+    calls: [[name(keys.parent(parent)), name(keys.attachment(parent, "new"))]],
     run: () => upload(parent),
   };
 };
@@ -74,7 +74,10 @@ export const deleting = ({ parents, attached }: Model, from: Place) => {
   const attachment = attached[from];
   if (!attachment) throw new Error(`Nothing is attached to the ${from}.`);
   return {
-    touches: [name(keys.parent(parent)), name(keys.attachment(parent, attachment.id)), fileKey(parent, attachment.id)],
+    calls: [
+      [name(keys.parent(parent)), name(keys.attachment(parent, attachment.id))],
+      [fileKey(parent, attachment.id)],
+    ],
     run: () => deleteAttachment(parent, { ...attachment, unfinished: false }, () => {}),
   };
 };

@@ -2,17 +2,19 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
  * Runs the real code in every order that can make a difference. Actors run until they come to a call; the scheduler
- * lets one call at a time go, so that a schedule is a list of choices, which can be replayed and varied.
+ * lets one call at a time go, so that a schedule is a list of choices, which can be replayed and varied. Calls that have
+ * no item and no file in common commute: of the schedules that differ only in the order of such calls, one is run.
  */
 
-/** What two calls have in common if their order matters: the beginning of the name of an item or a file. */
-export type Touched = readonly string[];
+/** Names of items and files, or how they begin. */
+type Touched = readonly string[];
 
 export type Actor = {
-  /** All that its calls touch. The main actor has none of its own: each of its calls says what it touches. */
-  readonly touches: Touched;
+  /** What each of its calls touches, in their order. The main actor leaves it out: it may touch anything. */
+  readonly calls?: readonly Touched[];
   readonly run: () => Promise<unknown>;
 };
+type Actors = Readonly<Record<string, Actor>>;
 
 type Turn = { readonly touches: Touched; readonly go: () => void };
 type Choice = { readonly options: number; readonly chosen: number };
@@ -20,74 +22,94 @@ type Choice = { readonly options: number; readonly chosen: number };
 const inConflict = (some: Touched, others: Touched) =>
   some.some((one) => others.some((other) => one.startsWith(other) || other.startsWith(one)));
 
-const actorOf = new AsyncLocalStorage<{ readonly wait: (touches: Touched) => Promise<void>; readonly name: string }>();
+type Seat = { readonly name: string; readonly wait: (touches: Touched) => Promise<void> };
+const seats = new AsyncLocalStorage<Seat>();
 
 /** The name of the actor that is at work here. */
-export const currentActor = (): string | undefined => actorOf.getStore()?.name;
+export const currentActor = (): string | undefined => seats.getStore()?.name;
 
 /** To be passed before each call: returns when it is the caller's turn. Who is no actor need not wait. */
-export const gate = async (touches: Touched): Promise<void> => actorOf.getStore()?.wait(touches);
+export const gate = async (touches: Touched): Promise<void> => seats.getStore()?.wait(touches);
 
-/** Runs the actors, the first of them as the main one, by these choices and then the main one first. */
-const runSchedule = async (actors: Readonly<Record<string, Actor>>, choices: readonly number[]): Promise<Choice[]> => {
+/** Starts the actors, and answers who is waiting each time that nobody is at work; nobody: they have ended. */
+const startActors = (actors: Actors) => {
   const waiting = new Map<string, Turn>();
-  const taken: Choice[] = [];
-  let [running, failure] = [Object.keys(actors).length, undefined as unknown];
-  let resting = () => {};
+  const failures: unknown[] = [];
+  let working = Object.keys(actors).length;
+  let allRest = () => {};
   const rest = () => {
-    running -= 1;
-    if (running === 0) resting();
+    working -= 1;
+    if (working === 0) allRest();
   };
-  const ended = Object.entries(actors).map(([name, { run }]) => {
-    const wait = (touches: Touched) =>
-      new Promise<void>((go, refuse) => {
-        if (waiting.has(name)) refuse(new Error(`${name} makes two calls at once.`));
-        waiting.set(name, { touches, go });
-        rest();
+  const waitAs = (name: string) => (touches: Touched) =>
+    new Promise<void>((resolve, reject) => {
+      if (waiting.has(name)) return reject(new Error(`${name} makes two calls at once.`));
+      const go = () => {
+        waiting.delete(name);
+        working += 1;
+        resolve();
+      };
+      waiting.set(name, { touches, go });
+      rest();
+    });
+  for (const [name, { run }] of Object.entries(actors))
+    seats
+      .run({ name, wait: waitAs(name) }, run)
+      .catch((error: unknown) => failures.push(error))
+      .then(rest);
+  return async (): Promise<ReadonlyMap<string, Turn>> => {
+    if (working > 0)
+      await new Promise<void>((resolve) => {
+        allRest = resolve;
       });
-    return actorOf.run({ wait, name }, run).catch((error: unknown) => {
-      failure ??= error;
-    });
-  });
-  for (const end of ended) end.then(rest);
-  for (;;) {
-    await new Promise<void>((resolve) => {
-      resting = resolve;
-      if (running === 0) resolve();
-    });
-    if (waiting.size === 0) break;
-    const [name, turn] = next(actors, waiting, choices, taken);
-    waiting.delete(name);
-    running += 1;
-    turn.go();
-  }
-  if (failure) throw failure;
+    if (failures.length > 0) throw failures[0];
+    return waiting;
+  };
+};
+
+/** Decides who goes next: the main actor, or one whose calls to come touch what the main one is about to touch. */
+const chooser = (actors: Actors, choices: readonly number[]) => {
+  const main = Object.keys(actors)[0] ?? "";
+  const left = new Map(Object.entries(actors).map(([name, { calls = [] }]) => [name, calls]));
+  const touching = (name: string) => (left.get(name) ?? []).flat();
+  const taken: Choice[] = [];
+  // An actor that was tried at a point sleeps while another goes there, until a call is made that touches its own.
+  const asleep = new Set<string>();
+
+  const choose = (waiting: ReadonlyMap<string, Turn>): string => {
+    const turn = waiting.get(main);
+    if (!turn) return [...waiting.keys()][0] ?? "";
+    const others = [...waiting.keys()].filter(
+      (name) => name !== main && !asleep.has(name) && inConflict(turn.touches, touching(name)),
+    );
+    const options = [main, ...others];
+    if (options.length === 1) return main;
+    const chosen = choices[taken.length] ?? 0;
+    taken.push({ options: options.length, chosen });
+    for (const tried of options.slice(1, Math.max(1, chosen))) asleep.add(tried);
+    return options[chosen] ?? "";
+  };
+  const next = (waiting: ReadonlyMap<string, Turn>): Turn => {
+    const name = choose(waiting);
+    const turn = waiting.get(name);
+    if (!turn) throw new Error("A schedule could not be replayed.");
+    for (const sleeper of asleep) if (inConflict(turn.touches, touching(sleeper))) asleep.delete(sleeper);
+    left.set(name, (left.get(name) ?? []).slice(1));
+    return turn;
+  };
+  return { next, taken };
+};
+
+const runSchedule = async (actors: Actors, choices: readonly number[]): Promise<readonly Choice[]> => {
+  const { next, taken } = chooser(actors, choices);
+  const atRest = startActors(actors);
+  for (let waiting = await atRest(); waiting.size > 0; waiting = await atRest()) next(waiting).go();
   return taken;
 };
 
-/** Who goes next: the main actor, or one that touches what the main actor is about to touch. */
-const next = (
-  actors: Readonly<Record<string, Actor>>,
-  waiting: ReadonlyMap<string, Turn>,
-  choices: readonly number[],
-  taken: Choice[],
-): readonly [string, Turn] => {
-  const main = Object.keys(actors)[0] ?? "";
-  const turn = waiting.get(main);
-  const options = [...waiting]
-    .filter(([name]) => name === main || !turn || inConflict(turn.touches, actors[name]?.touches ?? []))
-    .sort(([name], [other]) => Number(other === main) - Number(name === main));
-  const branches = turn ? options.length : 1;
-  const chosen = branches > 1 ? (choices[taken.length] ?? 0) : 0;
-  if (branches > 1) taken.push({ options: branches, chosen });
-  const option = options[chosen];
-  if (!option) throw new Error("A schedule could not be replayed.");
-  return option;
-};
-
-/** Tries every schedule, each on actors of its own, depth first; how many there were. */
+/** Tries every schedule, each on actors of its own, the first of which is the main one; how many there were. */
 export const everySchedule = async (
-  prepare: () => Promise<{ actors: Readonly<Record<string, Actor>>; check: () => Promise<void> }>,
+  prepare: () => Promise<{ readonly actors: Actors; readonly check: () => Promise<void> }>,
 ): Promise<number> => {
   let choices: number[] = [];
   for (let count = 1; ; count += 1) {

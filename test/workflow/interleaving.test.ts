@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, it, vi } from "vitest";
 import { carrier } from "../support/carrier.ts";
 import { deleting, newModel, uploading } from "../support/model.ts";
-import { brokenBy, type Changes, observe, withoutReceipts, withoutSealCondition } from "../support/observer.ts";
+import { brokenBy, type Changes, observe, withoutSealCondition } from "../support/observer.ts";
 import { everySchedule, gate } from "../support/schedules.ts";
 import { checkOut } from "../support/workflow.ts";
 
@@ -42,7 +42,7 @@ const tryAll = async (changes: Changes, spoil?: Parameters<typeof observer.begin
     const statuses: string[] = [];
     observer.begin(spoil);
     const actors = {
-      checkout: { touches: [], run: async () => statuses.push((await checkOut(model.id)).status) },
+      checkout: { run: async () => statuses.push((await checkOut(model.id)).status) },
       upload: uploading(model, changes.upload),
       delete: deleting(model, changes.delete),
     };
