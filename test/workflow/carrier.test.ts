@@ -122,10 +122,10 @@ describe("a carrier that refuses", () => {
 });
 
 describe("waiting", () => {
-  it("takes Retry-After in seconds or as a date, within 15 minutes", () => {
+  it("takes Retry-After in seconds or as a date, within four hours", () => {
     const now = new Date("2026-11-21T10:00:00Z");
     const given = [null, "7", "Sat, 21 Nov 2026 10:00:30 GMT", "Sat, 21 Nov 2026 09:00:00 GMT", "99999", "soon"];
-    expect(given.map((value) => secondsOf(value, now))).toEqual([0, 7, 30, 0, 900, 0]);
+    expect(given.map((value) => secondsOf(value, now))).toEqual([0, 7, 30, 0, 14_400, 0]);
   });
 
   it("grows with jitter up to 15 minutes, and is never shorter than what was asked for", () => {
