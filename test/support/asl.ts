@@ -13,6 +13,7 @@ const State = z.looseObject({
   Retry: z.optional(z.array(z.looseObject({ MaxAttempts: z.number() }))),
   Catch: z.optional(z.array(z.looseObject({ Next: z.string() }))),
   Parameters: z.optional(z.unknown()),
+  TimeoutSeconds: z.optional(z.number()),
   MaxConcurrency: z.optional(z.number()),
 });
 

@@ -43,7 +43,9 @@ export const newModel = async () => {
     requests: { one: { order: "order", type: add }, other: { order: "order", type: add } },
   });
   const id = orders.order?.id ?? "";
-  const [first = "", second = ""] = Object.values(requests).map((request) => request.id).sort();
+  const [first = "", second = ""] = Object.values(requests)
+    .map((request) => request.id)
+    .sort();
   const parents: Record<Place, Parent> = {
     "first request": await parentOf({ type: "request", id: first }),
     "second request": await parentOf({ type: "request", id: second }),

@@ -23,8 +23,11 @@ export const observe = () => {
   });
   return {
     leave,
-    begin: (how: typeof spoil = () => {}) => {
+    begin: () => {
       seen.length = 0;
+    },
+    /** Rewrites the checkout's calls from now on; without an argument no more. */
+    spoil: (how: (call: TableCall) => void = () => {}) => {
       spoil = how;
     },
     seen,
@@ -71,19 +74,21 @@ const livesOf = ({ attached }: Model, changes: Changes, seen: readonly Seen[]): 
 };
 
 /** Which promises a schedule broke: an attachment missing at the carrier, left behind there, unasked, or sent twice. */
-export const brokenBy = (model: Model, changes: Changes, seen: readonly Seen[], cart: Cart): string[] => {
+export const brokenBy = (model: Model, changes: Changes, seen: readonly Seen[], cart: Cart) => {
   const held = new Set(cart.attachments.map(({ request_id, attachment_id }) => `${request_id} ${attachment_id}`));
-  const judged = livesOf(model, changes, seen).flatMap(({ id, place, confirmed, deleted }) => {
+  const broken = new Set<"missing" | "left behind" | "unasked" | "sent twice" | "not checked out">();
+  for (const { id, place, confirmed, deleted } of livesOf(model, changes, seen)) {
     const sealed = seen.findLastIndex((one) => isSealOf(model.parents[place], one));
-    const requests = place === "order" ? model.requests : [model.parents[place].id];
-    return requests.map((request) => {
+    for (const request of place === "order" ? model.requests : [model.parents[place].id]) {
       const isThere = held.has(`${request} ${id}`);
-      if (deleted < sealed) return isThere ? "left behind" : "";
-      if (confirmed > sealed) return isThere ? "unasked" : "";
-      return isThere ? "" : "missing";
-    });
-  });
+      const isWanted = confirmed < sealed && deleted > sealed;
+      if (isWanted && !isThere) broken.add("missing");
+      if (!isWanted && isThere) broken.add(deleted < sealed ? "left behind" : "unasked");
+    }
+  }
   const calls = cart.calls.map(({ method, path }) => `${method} ${path}`);
-  const twice = calls.length > new Set(calls).size || cart.attachments.some(({ received }) => received !== 1);
-  return [...new Set([...judged, twice ? "sent twice" : "", cart.checked_out ? "" : "not checked out"])].filter(Boolean);
+  if (calls.length > new Set(calls).size || cart.attachments.some(({ received }) => received !== 1))
+    broken.add("sent twice");
+  if (!cart.checked_out) broken.add("not checked out");
+  return [...broken];
 };

@@ -107,15 +107,18 @@ const runSchedule = async (actors: Actors, choices: readonly number[]): Promise<
   return taken;
 };
 
-/** Tries every schedule, each on actors of its own, the first of which is the main one; how many there were. */
+/**
+ * Tries every schedule, each on actors of its own, the first of which is the main one, until there are no more or a check
+ * says that it is enough; how many there were.
+ */
 export const everySchedule = async (
-  prepare: () => Promise<{ readonly actors: Actors; readonly check: () => Promise<void> }>,
+  prepare: () => Promise<{ readonly actors: Actors; readonly check: () => Promise<"more" | "enough"> }>,
 ): Promise<number> => {
   let choices: number[] = [];
   for (let count = 1; ; count += 1) {
     const { actors, check } = await prepare();
     const taken = await runSchedule(actors, choices);
-    await check();
+    if ((await check()) === "enough") return count;
     const last = taken.findLastIndex(({ options, chosen }) => chosen + 1 < options);
     if (last === -1) return count;
     choices = taken.slice(0, last + 1).map(({ chosen }, index) => (index === last ? chosen + 1 : chosen));

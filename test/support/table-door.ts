@@ -4,17 +4,17 @@ import type { Key } from "../../shared/table/keys.ts";
 
 /** The door between the code and the table: sees each call before it goes out, may hold it, and may rewrite it. */
 
-const Key = z.object({ pk: z.string(), sk: z.string() });
-const Keyed = z.object({ Key });
+const ItemKey = z.object({ pk: z.string(), sk: z.string() });
+const Keyed = z.object({ Key: ItemKey });
 const Values = z.record(z.string(), z.unknown());
 
 const Input = z.object({
-  Key: z.optional(Key),
-  RequestItems: z.optional(z.record(z.string(), z.object({ Keys: z.array(Key) }))),
+  Key: z.optional(ItemKey),
+  RequestItems: z.optional(z.record(z.string(), z.object({ Keys: z.array(ItemKey) }))),
   TransactItems: z.optional(
     z.array(
       z.object({
-        Put: z.optional(z.object({ Item: Key })),
+        Put: z.optional(z.object({ Item: ItemKey })),
         Update: z.optional(Keyed),
         Delete: z.optional(Keyed),
         ConditionCheck: z.optional(Keyed),

@@ -13,7 +13,10 @@ const machines = [
 const states = machines.flatMap((machine) => Object.entries(machine.states));
 const tasks = states.filter(([, { Type }]) => Type === "Task");
 
-const placeholder = z.object({ FunctionName: z.string().check(z.regex(/^\$\{[a-z]+\}$/)), "Payload.$": z.literal("$") });
+const placeholder = z.object({
+  FunctionName: z.string().check(z.regex(/^\$\{[a-z]+\}$/)),
+  "Payload.$": z.literal("$"),
+});
 
 describe("the workflow's file", () => {
   it("keeps to what AWS, LocalStack-compatible endpoints and the local run all understand", () => {
@@ -63,7 +66,9 @@ describe("the workflow's file", () => {
   it("decides by strings that a step has written, and fails on one that nobody knows", () => {
     const choices = states.filter(([, { Type }]) => Type === "Choice");
     for (const [name, choice] of choices) {
-      expect(choicesOf(choice).map(({ Variable }) => Variable)).toSatisfy((paths: string[]) => new Set(paths).size === 1);
+      expect(choicesOf(choice).map(({ Variable }) => Variable)).toSatisfy(
+        (paths: string[]) => new Set(paths).size === 1,
+      );
       expect(["Fail", "PageEnded"], name).toContain(choice.Default);
     }
     expect(choices.length).toBe(5);

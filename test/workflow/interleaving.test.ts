@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { carrier } from "../support/carrier.ts";
-import { deleting, newModel, uploading } from "../support/model.ts";
-import { brokenBy, type Changes, observe, withoutSealCondition } from "../support/observer.ts";
+import { deleting, newModel, places, uploading } from "../support/model.ts";
+import { brokenBy, type Changes, observe, withoutReceipts, withoutSealCondition } from "../support/observer.ts";
 import { everySchedule, gate } from "../support/schedules.ts";
 import { checkOut } from "../support/workflow.ts";
 
@@ -29,51 +29,68 @@ beforeAll(async () => {
   upstream = await carrier();
   observer = observe();
 });
+afterEach(() => observer.spoil());
 afterAll(async () => {
   observer.leave();
   await upstream.close();
 });
 
-/** Tries every schedule of a checkout with these two changes; how many there were, and in how many what was broken. */
-const tryAll = async (changes: Changes, spoil?: Parameters<typeof observer.begin>[0]) => {
-  const broken: Record<string, number> = {};
-  const schedules = await everySchedule(async () => {
-    const model = await newModel();
-    const statuses: string[] = [];
-    observer.begin(spoil);
-    const actors = {
-      checkout: { run: async () => statuses.push((await checkOut(model.id)).status) },
-      upload: uploading(model, changes.upload),
-      delete: deleting(model, changes.delete),
-    };
-    const check = async () => {
-      for (const promise of brokenBy(model, changes, observer.seen, await upstream.cart(model.id)))
-        broken[promise] = (broken[promise] ?? 0) + 1;
-      if (statuses[0] !== "SUCCEEDED") broken[String(statuses)] = (broken[String(statuses)] ?? 0) + 1;
-    };
-    return { actors, check };
-  });
-  return { schedules, broken };
+type Broken = ReturnType<typeof brokenBy>[number];
+
+/** One run of the model's checkout with these two changes under way, and what is made of it. */
+const prepare = async (changes: Changes, note: (promises: readonly Broken[]) => "more" | "enough") => {
+  const model = await newModel();
+  observer.begin();
+  const actors = {
+    checkout: { run: () => checkOut(model.id) },
+    upload: uploading(model, changes.upload),
+    delete: deleting(model, changes.delete),
+  };
+  const check = async () => note(brokenBy(model, changes, observer.seen, await upstream.cart(model.id)));
+  return { actors, check };
 };
 
-const everyChange: Changes[] = [
-  { upload: "first request", delete: "first request" },
-  { upload: "second request", delete: "first request" },
-  { upload: "order", delete: "first request" },
-  { upload: "first request", delete: "order" },
-  { upload: "second request", delete: "order" },
-  { upload: "order", delete: "order" },
-];
+/** Tries schedules until each of these promises has been broken; those that were broken before there are no more. */
+const breakable = async (changes: Changes, ...promises: readonly Broken[]) => {
+  const broken = new Set<Broken>();
+  const note = (found: readonly Broken[]) => {
+    for (const promise of found) broken.add(promise);
+    return promises.every((promise) => broken.has(promise)) ? "enough" : "more";
+  };
+  await everySchedule(() => prepare(changes, note));
+  return [...broken].sort();
+};
 
-describe("whatever the order of the calls", () => {
-  it.each(everyChange)("x", async (changes) => {
-    const t = Date.now();
-    const r = await tryAll(changes);
-    console.log(JSON.stringify(changes), JSON.stringify(r), Date.now() - t);
-  }, 300_000);
-  it.each(everyChange)("no seal", async (changes) => {
-    const t = Date.now();
-    const r = await tryAll(changes, withoutSealCondition);
-    console.log(JSON.stringify(changes), JSON.stringify(r), Date.now() - t);
-  }, 300_000);
+const everyChange: readonly Changes[] = places.flatMap((to) => [
+  { upload: to, delete: "first request" },
+  { upload: to, delete: "order" },
+]);
+
+describe("a checkout during an upload and a delete", { timeout: 240_000 }, () => {
+  let total = 0;
+  afterAll(() => console.log(`${total} schedules tried`));
+
+  it.each(everyChange)("keeps every promise in every schedule: to the $upload, from the $delete", async (changes) => {
+    const broken: Broken[] = [];
+    const note = (found: readonly Broken[]) => {
+      broken.push(...found);
+      return "more" as const;
+    };
+    const schedules = await everySchedule(() => prepare(changes, note));
+    console.log(`upload to the ${changes.upload}, delete from the ${changes.delete}: ${schedules} schedules`);
+    total += schedules;
+    expect(broken).toEqual([]);
+    expect(schedules).toBeGreaterThan(50);
+  });
+
+  it.each(everyChange)("would not without the seal's condition: to the $upload, from the $delete", async (changes) => {
+    observer.spoil(withoutSealCondition);
+    expect(await breakable(changes, "left behind", "missing")).toEqual(["left behind", "missing"]);
+  });
+
+  it("would send files twice without receipts", async () => {
+    observer.spoil(withoutReceipts);
+    const changes = { upload: "order", delete: "first request" } as const;
+    expect(await breakable(changes, "sent twice")).toContain("sent twice");
+  });
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { longestRetryAfterSeconds } from "../../shared/carrier.ts";
 import { limits } from "../../shared/checkout/limits.ts";
 import { type State, workflow } from "../support/asl.ts";
 import { carrier } from "../support/carrier.ts";
@@ -39,6 +40,8 @@ const worstCase = () => {
   return loops + rounds + submits + ends;
 };
 
+const taskSeconds = (name: string) => inner[name]?.TimeoutSeconds ?? Number.NaN;
+
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
   upstream = await carrier();
@@ -49,6 +52,13 @@ describe("Step Functions' limits", () => {
   it("are kept by the history of the longest execution that there can be", () => {
     console.log(`history: at most ${worstCase()} events of ${mostEvents}`);
     expect(worstCase()).toBeLessThan(mostEvents);
+  });
+
+  it("leave the longest execution time for every wait that a carrier may ask for", () => {
+    const waits = (limits.loops + limits.waits) * longestRetryAfterSeconds;
+    const work = limits.loops * (taskSeconds("Forward") + taskSeconds("SealRequests"));
+    expect(waits + work).toBeLessThan(workflow.TimeoutSeconds);
+    expect(limits.longestRunMs).toBeGreaterThan(workflow.TimeoutSeconds * 1000);
   });
 
   it("are kept by an order that never comes to rest, which ends its run and says why", async () => {
