@@ -18,9 +18,10 @@ export type Meanwhile = Readonly<Record<string, readonly (() => Promise<unknown>
 
 type Options = { readonly before?: Meanwhile; readonly after?: Meanwhile };
 
-/** Steps that are interfered with, the names of those that were called, and the size of the largest state among them. */
+/** Steps that are interfered with: the names of those called, the seconds they asked to wait, the largest state's size. */
 const interfered = ({ before = {}, after = {} }: Options) => {
   const called: string[] = [];
+  const waits: number[] = [];
   let largest = 0;
   const measured = <T>(state: T): T => {
     largest = Math.max(largest, Buffer.byteLength(JSON.stringify(state)));
@@ -35,19 +36,20 @@ const interfered = ({ before = {}, after = {} }: Options) => {
         called.push(name);
         await before[name]?.[nth]?.();
         const result = measured(await handler(measured(state)));
+        if ("wait_seconds" in result) waits.push(Number(result.wait_seconds));
         await after[name]?.[nth]?.();
         return result;
       })
     );
   };
-  return { called, load, stateBytes: () => largest };
+  return { called, waits, load, stateBytes: () => largest };
 };
 
 let runs = 0;
 
 /** Runs an order's checkout through the ASL file, without the waiting. */
 export const checkOut = async (orderId: string, options: Options = {}, name = `test-${process.pid}-${++runs}`) => {
-  const { called, load, stateBytes } = interfered(options);
+  const { called, waits, load, stateBytes } = interfered(options);
   const workflow = startWorkflow({
     load,
     waits: { WaitForOldCalls: 0, WaitForCarrier: 5, WaitToSubmit: 5 },
@@ -56,7 +58,15 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
   const execution = workflow.start(name, JSON.stringify({ order_id: orderId }));
   if (!execution) throw new Error(`the name ${name} is used up`);
   const { error = null, cause = null } = await execution.ended;
-  return { status: execution.status(), error, cause, called, events: execution.events(), stateBytes: stateBytes() };
+  return {
+    status: execution.status(),
+    error,
+    cause,
+    called,
+    waits,
+    events: execution.events(),
+    stateBytes: stateBytes(),
+  };
 };
 
 /** Each receipt as "request attachment state", sorted. */

@@ -67,6 +67,18 @@ describe("a carrier in trouble", () => {
     expect(await upstream.held(order.id)).toEqual([order.place]);
   });
 
+  it("that asks for several waits at once is given the longest", async () => {
+    const order = await orderWithOne();
+    const others = [await order.attach(0), await order.attach("order")];
+    const busy = { method: "PUT", action: "status", status: 429 } as const;
+    for (const [index, id] of [order.attachment, ...others].entries())
+      await upstream.misbehave({ ...busy, path: id, headers: { "Retry-After": String([600, 3000, 1200][index]) } });
+    const run = await checkOut(order.id);
+    expect(run.status).toBe("SUCCEEDED");
+    expect(Math.max(...run.waits)).toBe(3000);
+    expect((await upstream.held(order.id)).length).toBe(3);
+  });
+
   it("ends the run when it stays away, and the next run forwards what is missing", async () => {
     const order = await orderWithOne();
     const second = await order.attach("order");
