@@ -31,7 +31,7 @@ const graphs = (metrics: Metrics): IWidget[][] => [
     ]),
     graph("Throttled calls per 5 minutes", [metrics.functionThrottles, metrics.readThrottles, metrics.writeThrottles]),
   ],
-  [graph("Sweeps per day", Object.values(metrics.sweeps ?? {})), graph("Own metrics per 5 minutes", [ownMetrics()])],
+  [graph("Sweeps per day", Object.values(metrics.sweeps)), graph("Own metrics per 5 minutes", [ownMetrics()])],
 ];
 
 const graph = (title: string, left: IMetric[]) =>

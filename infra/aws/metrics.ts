@@ -10,7 +10,7 @@ export type Watched = {
   readonly rest: RestApi;
   readonly table: Table;
   readonly machine: StateMachine;
-  readonly sweep: LambdaFunction | undefined;
+  readonly sweep: LambdaFunction;
 };
 
 export type Metrics = ReturnType<typeof metricsOf>;
@@ -33,5 +33,5 @@ export const metricsOf = ({ rest, table, machine, sweep }: Watched) => ({
   succeededCheckouts: machine.metricSucceeded(inFiveMinutes),
   failedCheckouts: machine.metricFailed(inFiveMinutes),
   timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
-  sweeps: sweep && { started: sweep.metricInvocations(inADay), failed: sweep.metricErrors(inADay) },
+  sweeps: { started: sweep.metricInvocations(inADay), failed: sweep.metricErrors(inADay) },
 });

@@ -70,10 +70,10 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
   ],
   ["FailedCheckouts", atLeast(1, metrics.failedCheckouts, "A checkout failed: its order is in its cart still.")],
   ["EndlessCheckouts", atLeast(1, metrics.timedOutCheckouts, "A checkout did not end within its week.")],
-  ...(metrics.sweeps ? sweepAlarms(metrics.sweeps) : []),
+  ...sweepAlarms(metrics.sweeps),
 ];
 
-const sweepAlarms = ({ started, failed }: NonNullable<Metrics["sweeps"]>): readonly NamedAlarm[] => [
+const sweepAlarms = ({ started, failed }: Metrics["sweeps"]): readonly NamedAlarm[] => [
   // Lambda repeats an event twice.
   ["DeadSweeps", atLeast(3, failed, "A sweep failed with both its repetitions: files without metadata pile up.")],
   [

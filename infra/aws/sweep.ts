@@ -8,8 +8,7 @@ import { filePrefix } from "./grants.ts";
 import { sweepName } from "./inventory.ts";
 
 /** Once a day, the files that have no metadata are removed: what a crash between the two can leave. */
-export const sweep = (scope: Construct, surroundings: Surroundings): LambdaFunction | undefined => {
-  if (!sweepName) return undefined;
+export const sweep = (scope: Construct, surroundings: Surroundings): LambdaFunction => {
   const handler = functionOf(scope, surroundings, {
     name: sweepName,
     access: { table: ["GetItem", "BatchGetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },

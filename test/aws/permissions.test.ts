@@ -1,6 +1,5 @@
 import type { Template } from "aws-cdk-lib/assertions";
 import { beforeAll, describe, expect, it } from "vitest";
-import { sweepName } from "../../infra/aws/inventory.ts";
 import { permissionsOf } from "../support/permissions.ts";
 import { synthesize } from "../support/template.ts";
 
@@ -62,14 +61,12 @@ const expected: Record<string, readonly string[]> = {
   "checkout/submit": [...table("GetItem", "UpdateItem"), ...writeKey, ...carrier],
   "checkout/finish": [...table("GetItem", "UpdateItem"), ...writeKey],
   "checkout/fail": [...table("GetItem", "Query", "UpdateItem"), ...writeKey],
-  ...(sweepName && {
-    [sweepName]: [
-      ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
-      ...writeKey,
-      ...files("DeleteObject"),
-      "s3:ListBucket on Files where {StringLike:{s3:prefix:attachments/*}}",
-    ],
-  }),
+  "sweep-orphan-files": [
+    ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
+    ...writeKey,
+    ...files("DeleteObject"),
+    "s3:ListBucket on Files where {StringLike:{s3:prefix:attachments/*}}",
+  ],
 };
 
 /** What every function may do: write into the one log group of its own, and send traces, which know no resource. */

@@ -18,9 +18,9 @@ type Sent = {
   readonly body?: string | Uint8Array | FormData;
 };
 
-/** One request to the service under test, over HTTP. (Vitest has a BASE_URL of its own, "/".) */
+/** One request to the service under test, over HTTP. */
 export const call = async (method: string, path: string, { key, headers = {}, json, body }: Sent = {}) => {
-  const response = await fetch((process.env.SERVICE_URL ?? inject("baseUrl")) + path, {
+  const response = await fetch((process.env.PATCHBAY_URL ?? inject("baseUrl")) + path, {
     method,
     headers: {
       ...(key !== undefined && { authorization: `Bearer ${key}` }),
