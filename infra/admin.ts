@@ -5,6 +5,7 @@ import { addAccountCommands } from "./admin/accounts.ts";
 import { addAttachmentCommands } from "./admin/attachments.ts";
 import { addCheckCommand } from "./admin/check.ts";
 import { addDoctorCommand } from "./admin/doctor.ts";
+import { addEnvCommand } from "./admin/env.ts";
 import { CommandError, useEnvironment } from "./admin/environment.ts";
 import { addKeyCommands } from "./admin/keys.ts";
 import { addOrderCommands, addRequestCommands } from "./admin/orders.ts";
@@ -16,12 +17,13 @@ import { addUserCommands } from "./admin/users.ts";
 /** The operators' CLI: `npm run admin -- <command>`. Its modules are loaded when a command needs them. */
 const program = new Command("admin")
   .description(
-    "Patchbay's operators' CLI: works on the local stack that is running, or on the table named by TABLE_NAME.",
+    "Patchbay's operators' CLI: works on a deployed stack (--stack), on the table named by TABLE_NAME, or on the local stack that is running.",
   )
   .configureHelp({ showGlobalOptions: true })
   .showHelpAfterError("Run `npm run admin -- --help` for the commands.");
 
-program.hook("preAction", useEnvironment);
+program.option("--stack <name>", "work on this deployed stack; the environment's PATCHBAY_STACK does the same");
+program.hook("preAction", () => useEnvironment(program.opts<{ stack?: string }>().stack));
 
 program
   .command("apply")
@@ -62,6 +64,7 @@ addRequestCommands(group("request", "requests within orders"));
 addAttachmentCommands(group("attachment", "attachments of requests and orders, read-only"));
 addSwitchCommands(group("switch", "switches, read-only"));
 addDoctorCommand(program);
+addEnvCommand(program);
 addCheckCommand(program);
 addSweepCommand(program);
 

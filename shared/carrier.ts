@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallBody } from "./carrier-form.ts";
 import { env } from "./env.ts";
+import { carrierToken } from "./secrets.ts";
 
 /** How a call to the carrier ended. */
 export type Outcome =
@@ -50,7 +51,7 @@ export const callCarrier = async (call: Call): Promise<Outcome> => {
 };
 
 const tryOnce = async ({ method, path, idempotencyKey, settled = [], body }: Call): Promise<Try> => {
-  const token = env.carrierToken();
+  const token = await carrierToken();
   const made = body?.();
   const timeout = AbortSignal.timeout(env.carrierTimeoutMs());
   try {

@@ -28,6 +28,8 @@ export const env = {
   carrierUrl: () => required("CARRIER_URL"),
   /** The bearer token that the carrier asks for, if it asks for one. */
   carrierToken: () => optional("CARRIER_TOKEN"),
+  /** The secret in Secrets Manager that holds that token, in place of CARRIER_TOKEN. */
+  carrierSecretArn: () => optional("CARRIER_SECRET_ARN"),
   /** How long one call to the carrier may take, its file included, in milliseconds. */
   carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000),
   /** The longest wait of a checkout before it tries a carrier that was away again, in seconds, unless that asks for more. */

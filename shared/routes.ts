@@ -72,7 +72,7 @@ export const createRequestAttachment = {
   parent: "request",
   resource: "request_attachment",
   operation: "create",
-  reads: { from: "form", schema: createAttachmentBody("request_attachment") },
+  reads: { from: "form", schema: /* @__PURE__ */ createAttachmentBody("request_attachment") },
   status: 201,
   access: {
     table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
@@ -116,7 +116,7 @@ export const updateRequestAttachment = {
   operation: "update",
   reads: {
     from: "json",
-    schema: updateAttachmentBody("request_attachment"),
+    schema: /* @__PURE__ */ updateAttachmentBody("request_attachment"),
     immutable: immutableAttachmentProperties,
   },
   status: 200,
@@ -144,7 +144,7 @@ export const createOrderAttachment = {
   parent: "order",
   resource: "order_attachment",
   operation: "create",
-  reads: { from: "form", schema: createAttachmentBody("order_attachment") },
+  reads: { from: "form", schema: /* @__PURE__ */ createAttachmentBody("order_attachment") },
   status: 201,
   access: {
     table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
@@ -188,7 +188,7 @@ export const updateOrderAttachment = {
   operation: "update",
   reads: {
     from: "json",
-    schema: updateAttachmentBody("order_attachment"),
+    schema: /* @__PURE__ */ updateAttachmentBody("order_attachment"),
     immutable: immutableAttachmentProperties,
   },
   status: 200,

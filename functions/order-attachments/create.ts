@@ -1,10 +1,10 @@
 import { attachmentDocument, createAttachment } from "../../shared/attachments.ts";
 import { single } from "../../shared/http/answers.ts";
 import { parentGuard } from "../../shared/http/attachment-guards.ts";
-import { endpoint } from "../../shared/http/endpoint.ts";
+import { uploadEndpoint } from "../../shared/http/upload-endpoint.ts";
 import { createOrderAttachment as route } from "../../shared/routes.ts";
 
-export const handler = endpoint(route, parentGuard(route), async ({ parent, input, now, idempotency }) => {
+export const handler = uploadEndpoint(route, parentGuard(route), async ({ parent, input, now, idempotency }) => {
   const { attachment, replayed } = await createAttachment(parent, input.data, now, idempotency);
   return single(attachmentDocument(parent, attachment), attachment.version, replayed);
 });

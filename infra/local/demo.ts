@@ -46,3 +46,12 @@ export const prefillOf = ({ key, subAccount, order, request }: Demo): Prefill =>
   key,
   ids: { account_id: subAccount, order_id: order, request_id: request },
 });
+
+/** What examples call the demo's key and ids: `admin env` prints them. */
+export const variablesOf = ({ key, account, subAccount, order, request }: Demo) => ({
+  KEY: key,
+  ACCOUNT: account,
+  SUB_ACCOUNT: subAccount,
+  ORDER: order,
+  REQUEST: request,
+});

@@ -61,12 +61,13 @@ const start = async () => {
     removeState(stack.port);
     await stack.stop();
   });
-  const { makeDemo, prefillOf } = await import("./demo.ts");
+  const { makeDemo, prefillOf, variablesOf } = await import("./demo.ts");
   const demo = await makeDemo();
   prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");
   const { url, environment } = stack;
-  writeState({ url, port: stack.port, environment, pid: process.pid, startedAt: new Date().toISOString() });
+  const startedAt = new Date().toISOString();
+  writeState({ url, port: stack.port, environment, demo: variablesOf(demo), pid: process.pid, startedAt });
   console.log(`carrier ${environment.CARRIER_URL}`);
   console.log(`ready ${stack.url}`);
   console.log(examples(stack.url, demo));

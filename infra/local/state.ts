@@ -11,6 +11,8 @@ const State = z.object({
   port: z.number(),
   /** What a process needs in its environment to work on this stack. */
   environment: z.record(z.string(), z.string()),
+  /** The demo's key and ids, by the names that the examples call them. */
+  demo: z.record(z.string(), z.string()),
   startedAt: z.string(),
 });
 export type State = z.infer<typeof State>;

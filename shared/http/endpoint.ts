@@ -7,7 +7,8 @@ import type { Reads, Route } from "../routes.ts";
 import { authenticate } from "./authenticate.ts";
 import { useOf } from "./idempotency-key.ts";
 import { precondition } from "./precondition.ts";
-import { readInput } from "./read-input.ts";
+import { type ReadBody, readInput } from "./read-input.ts";
+import { readJson } from "./read-json.ts";
 import type { Guard, Principal, Scope } from "./request.ts";
 import { type Answer, respond, response } from "./respond.ts";
 
@@ -20,20 +21,28 @@ type Call<T extends Scope, I> = T & {
   readonly precondition: Precondition;
 };
 
-/** The one way in: every endpoint is a route, a guard and a few lines of its own. Order of the checks: semantics.md, 2. */
-export const endpoint = <T extends Scope, S extends z.core.$ZodType>(
-  route: Route & { readonly reads: Reads<S> },
-  guard: Guard<T>,
-  handle: (call: Call<T, z.output<S>>) => Promise<Answer> | Answer,
-) =>
-  middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
-    .use(respond(route))
-    .use(authenticate(guard))
-    .use(readInput(route.reads))
-    .handler(async (event) => {
-      const { scope, input, principal } = event;
-      const now = new Date();
-      const idempotency = useOf(route, event, input, now);
-      const call = { ...scope, input, principal, now, idempotency, precondition: precondition(event) };
-      return response(event.requestContext.requestId, route.status, await handle(call));
-    });
+/**
+ * The one way in: every endpoint is a route, a guard and a few lines of its own. Order of the checks: semantics.md, 2.
+ * How a body is read is given once, here, so that a bundle holds no reader that it does not use.
+ */
+export const endpointReading =
+  (readBody: ReadBody) =>
+  <T extends Scope, S extends z.core.$ZodType>(
+    route: Route & { readonly reads: Reads<S> },
+    guard: Guard<T>,
+    handle: (call: Call<T, z.output<S>>) => Promise<Answer> | Answer,
+  ) =>
+    middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
+      .use(respond(route))
+      .use(authenticate(guard))
+      .use(readInput(route.reads, readBody))
+      .handler(async (event) => {
+        const { scope, input, principal } = event;
+        const now = new Date();
+        const idempotency = useOf(route, event, input, now);
+        const call = { ...scope, input, principal, now, idempotency, precondition: precondition(event) };
+        return response(event.requestContext.requestId, route.status, await handle(call));
+      });
+
+/** An endpoint that takes JSON, or no body. */
+export const endpoint = endpointReading(readJson);

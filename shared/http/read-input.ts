@@ -5,8 +5,6 @@ import { type Fault, invalid } from "../errors.ts";
 import type { Reads } from "../routes.ts";
 import { check } from "../schemas/faults.ts";
 import type { KeyUse } from "./idempotency-key.ts";
-import { readForm } from "./read-form.ts";
-import { readJson } from "./read-json.ts";
 import type { Scope } from "./request.ts";
 
 const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
@@ -29,13 +27,19 @@ const echoes = (sent: unknown, current: unknown) =>
   sent === current ||
   (typeof sent === "string" && typeof current === "string" && sent.toLowerCase() === current.toLowerCase());
 
+/** Reads a body: what it says, and what is wrong with it beside the schema. Throws where it cannot be read at all. */
+export type ReadBody = (
+  event: APIGatewayProxyEvent,
+) => Promise<{ readonly input: unknown; readonly faults: readonly Fault[] }>;
+
 /** Reads and checks what the route takes; all faults come in one answer. A list's query is its guard's. */
 export const readInput = <S extends z.core.$ZodType>(
   reads: Reads<S>,
+  readBody: ReadBody,
 ): MiddlewareObj<APIGatewayProxyEvent & { scope: Scope; keyUse: KeyUse | undefined; input: z.output<S> }> => ({
   before: async ({ event }) => {
     if (reads.from === "nothing" || reads.from === "query") return;
-    const { input, faults } = reads.from === "form" ? await readForm(event) : { input: readJson(event), faults: [] };
+    const { input, faults } = await readBody(event);
     const checked = check(reads.schema, input, "body");
     const immutable = reads.from === "json" ? immutableFaults(input, reads.immutable, event.scope.current) : [];
     const rules = (reads.from === "json" && reads.rules?.(input, event.scope.current)) || [];

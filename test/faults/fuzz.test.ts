@@ -6,7 +6,9 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KeyUse } from "../../shared/http/idempotency-key.ts";
+import { readForm } from "../../shared/http/read-form.ts";
 import { readInput } from "../../shared/http/read-input.ts";
+import { readJson } from "../../shared/http/read-json.ts";
 import type { Scope } from "../../shared/http/request.ts";
 import { respond, response } from "../../shared/http/respond.ts";
 import { type Route, routes } from "../../shared/routes.ts";
@@ -43,7 +45,7 @@ type Event = APIGatewayProxyEvent & { scope: Scope; keyUse: KeyUse | undefined; 
 const reader = (route: Route) =>
   middy<Event, APIGatewayProxyResult>()
     .use(respond(route))
-    .use(readInput(route.reads))
+    .use(readInput(route.reads, route.reads.from === "form" ? readForm : readJson))
     .handler(async (event) => response(event.requestContext.requestId, route.status, { body: {} }));
 
 const read = async (route: Route, input: Input): Promise<APIGatewayProxyResult> =>

@@ -134,8 +134,6 @@ export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_00
   };
 };
 
-export type Wire = Awaited<ReturnType<typeof startWire>>;
-
 /** How many of the calls had to wait for another: the longest chain in which each began after the one before had ended. */
 export const sequentialRounds = (calls: readonly WireCall[]): number => {
   const depths = new Map<WireCall, number>();

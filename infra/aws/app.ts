@@ -1,0 +1,14 @@
+import { join } from "node:path";
+import { App, Validations } from "aws-cdk-lib";
+import { AwsSolutionsChecks } from "cdk-nag";
+import { bundle } from "./bundle.ts";
+import { functionNames } from "./inventory.ts";
+import { patchbay } from "./stack.ts";
+
+const bundles = join(import.meta.dirname, "../../.patchbay/bundles");
+bundle(functionNames, bundles);
+
+const app = new App();
+Validations.of(app).addPlugins(new AwsSolutionsChecks(app, { verbose: true }));
+patchbay(app, bundles);
+app.synth();

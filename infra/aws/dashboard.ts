@@ -1,0 +1,42 @@
+import {
+  type Alarm,
+  AlarmStatusWidget,
+  Dashboard,
+  GraphWidget,
+  type IMetric,
+  type IWidget,
+  MathExpression,
+} from "aws-cdk-lib/aws-cloudwatch";
+import type { Construct } from "constructs";
+import type { Metrics } from "./metrics.ts";
+
+/** All of the service on one page: what is wrong, then requests, speed, checkouts, throttling and sweeps. */
+export const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: Alarm[]): Dashboard =>
+  new Dashboard(scope, "Dashboard", {
+    dashboardName,
+    widgets: [[new AlarmStatusWidget({ title: "Alarms", alarms, width: 24 })], ...graphs(metrics)],
+  });
+
+const graphs = (metrics: Metrics): IWidget[][] => [
+  [
+    graph("Requests per 5 minutes", [metrics.requests, metrics.callerErrors, metrics.serverErrors]),
+    graph("Latency in ms", [metrics.latencyP50, metrics.latencyP99]),
+  ],
+  [
+    graph("Checkouts per 5 minutes", [
+      metrics.startedCheckouts,
+      metrics.succeededCheckouts,
+      metrics.failedCheckouts,
+      metrics.timedOutCheckouts,
+    ]),
+    graph("Throttled calls per 5 minutes", [metrics.functionThrottles, metrics.readThrottles, metrics.writeThrottles]),
+  ],
+  [graph("Sweeps per day", Object.values(metrics.sweeps ?? {})), graph("Own metrics per 5 minutes", [ownMetrics()])],
+];
+
+const graph = (title: string, left: IMetric[]) =>
+  new GraphWidget({ title, left, width: 12, leftYAxis: { min: 0, showUnits: false } });
+
+/** Whatever the functions write in CloudWatch's embedded metric format. */
+const ownMetrics = () =>
+  new MathExpression({ expression: `SEARCH('Namespace="Patchbay"', 'Sum', 300)`, usingMetrics: {}, label: "" });

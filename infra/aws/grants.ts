@@ -1,0 +1,63 @@
+import type { Stack } from "aws-cdk-lib";
+import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { FileAction, TableAction } from "../../shared/routes.ts";
+import type { Storage } from "./storage.ts";
+
+/** What a route's or a step's own row says that its function may do. */
+export type Access = {
+  readonly table: readonly TableAction[];
+  readonly files: readonly (FileAction | "GetObject")[];
+};
+
+/** All files are below this prefix; see `fileKey` in shared/files.ts. */
+export const filePrefix = "attachments/";
+
+const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
+
+/** What each action on a file asks of the key: S3 makes a data key to write, opens it to read, needs none to delete. */
+const fileKeyActions = {
+  PutObject: "kms:GenerateDataKey",
+  GetObject: "kms:Decrypt",
+  DeleteObject: undefined,
+} as const;
+
+/** The statements that give exactly this access, and the use of the key through the service concerned only. */
+export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Access): PolicyStatement[] => {
+  const through = (service: "dynamodb" | "s3", actions: readonly string[]) =>
+    new PolicyStatement({
+      actions: [...actions],
+      resources: [key.keyArn],
+      conditions: { StringEquals: { "kms:ViaService": `${service}.${stack.region}.amazonaws.com` } },
+    });
+  const statements: PolicyStatement[] = [];
+  if (access.table.length > 0) {
+    const mayWrite = access.table.some((action) => writes.includes(action));
+    statements.push(
+      new PolicyStatement({
+        actions: access.table.map((action) => `dynamodb:${action}`),
+        resources: [table.tableArn],
+      }),
+      // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
+      through("dynamodb", [
+        "kms:Decrypt",
+        "kms:DescribeKey",
+        ...(mayWrite ? ["kms:Encrypt", "kms:GenerateDataKey"] : []),
+      ]),
+    );
+  }
+  if (access.files.length > 0) {
+    const keyActions = access.files.map((action) => fileKeyActions[action]).filter((action) => action !== undefined);
+    statements.push(
+      new PolicyStatement({
+        actions: access.files.map((action) => `s3:${action}`),
+        resources: [bucket.arnForObjects(`${filePrefix}*`)],
+      }),
+    );
+    if (keyActions.length > 0) statements.push(through("s3", keyActions));
+    // Without it, S3 answers 403 for a file that is gone, not 404. A read knows no prefix to make it conditional on.
+    // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
+    if (access.files.includes("GetObject"))
+      statements.push(new PolicyStatement({ actions: ["s3:ListBucket"], resources: [bucket.bucketArn] }));
+  }
+  return statements;
+};

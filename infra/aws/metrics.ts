@@ -1,0 +1,37 @@
+import { Duration } from "aws-cdk-lib";
+import type { RestApi } from "aws-cdk-lib/aws-apigateway";
+import { Stats } from "aws-cdk-lib/aws-cloudwatch";
+import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
+
+/** What alarms and dashboard look at. */
+export type Watched = {
+  readonly rest: RestApi;
+  readonly table: Table;
+  readonly machine: StateMachine;
+  readonly sweep: LambdaFunction | undefined;
+};
+
+export type Metrics = ReturnType<typeof metricsOf>;
+
+const inFiveMinutes = { period: Duration.minutes(5), statistic: Stats.SUM };
+const inADay = { period: Duration.days(1), statistic: Stats.SUM };
+
+/** Plain metrics only: not every LocalStack-compatible endpoint takes metric math in an alarm. */
+export const metricsOf = ({ rest, table, machine, sweep }: Watched) => ({
+  requests: rest.metricCount(inFiveMinutes),
+  callerErrors: rest.metricClientError(inFiveMinutes),
+  serverErrors: rest.metricServerError(inFiveMinutes),
+  latencyP50: rest.metricLatency({ statistic: Stats.p(50) }),
+  latencyP99: rest.metricLatency({ statistic: Stats.p(99) }),
+  // Functions share the account's concurrency: whoever uses it up, all are turned away.
+  functionThrottles: LambdaFunction.metricAllThrottles(inFiveMinutes),
+  readThrottles: table.metric("ReadThrottleEvents", inFiveMinutes),
+  writeThrottles: table.metric("WriteThrottleEvents", inFiveMinutes),
+  startedCheckouts: machine.metricStarted(inFiveMinutes),
+  succeededCheckouts: machine.metricSucceeded(inFiveMinutes),
+  failedCheckouts: machine.metricFailed(inFiveMinutes),
+  timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
+  sweeps: sweep && { started: sweep.metricInvocations(inADay), failed: sweep.metricErrors(inADay) },
+});

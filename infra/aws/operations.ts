@@ -1,0 +1,77 @@
+import { Alarm, type AlarmProps, ComparisonOperator, type IMetric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
+import { ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { Topic } from "aws-cdk-lib/aws-sns";
+import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
+import type { Construct } from "constructs";
+import { addDashboard } from "./dashboard.ts";
+import type { Surroundings } from "./function.ts";
+import { type Metrics, metricsOf, type Watched } from "./metrics.ts";
+
+/** Alarms, who hears of them, and the dashboard. What each alarm means and asks for: the README's runbook. */
+export const operations = (scope: Construct, { settings, storage }: Surroundings, watched: Watched): Topic => {
+  const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
+  // CloudWatch cannot publish to an encrypted topic without the use of its key.
+  storage.key.grant(new ServicePrincipal("cloudwatch.amazonaws.com"), "kms:Decrypt", "kms:GenerateDataKey*");
+  if (settings.alarmEmail) topic.addSubscription(new EmailSubscription(settings.alarmEmail));
+
+  const metrics = metricsOf(watched);
+  const alarms = alarmsOf(metrics).map(([name, props]) => {
+    const alarm = new Alarm(scope, `${name}Alarm`, { alarmName: `${settings.stackName}-${name}`, ...props });
+    const action = new SnsAction(topic);
+    alarm.addAlarmAction(action);
+    alarm.addOkAction(action);
+    return alarm;
+  });
+  addDashboard(scope, settings.stackName, metrics, alarms);
+  return topic;
+};
+
+const atLeast = (threshold: number, metric: IMetric, alarmDescription: string): AlarmProps => ({
+  metric,
+  threshold,
+  alarmDescription,
+  evaluationPeriods: 1,
+  comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+  // Nothing happened, so nothing went wrong.
+  treatMissingData: TreatMissingData.NOT_BREACHING,
+});
+
+type NamedAlarm = readonly [name: string, props: AlarmProps];
+
+const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
+  ["ServerErrors", atLeast(5, metrics.serverErrors, "Five or more requests within five minutes were answered 5xx.")],
+  [
+    "FunctionThrottles",
+    atLeast(1, metrics.functionThrottles, "The account's concurrency was used up: Lambda turned calls away."),
+  ],
+  ["ReadThrottles", atLeast(1, metrics.readThrottles, "DynamoDB turned reads of the table away.")],
+  ["WriteThrottles", atLeast(1, metrics.writeThrottles, "DynamoDB turned writes to the table away.")],
+  [
+    "SlowRequests",
+    {
+      ...atLeast(3000, metrics.latencyP99, "For 15 minutes, one request in a hundred took three seconds or more."),
+      evaluationPeriods: 3,
+    },
+  ],
+  ["FailedCheckouts", atLeast(1, metrics.failedCheckouts, "A checkout failed: its order is in its cart still.")],
+  ["EndlessCheckouts", atLeast(1, metrics.timedOutCheckouts, "A checkout did not end within its week.")],
+  ...(metrics.sweeps ? sweepAlarms(metrics.sweeps) : []),
+];
+
+const sweepAlarms = ({ started, failed }: NonNullable<Metrics["sweeps"]>): readonly NamedAlarm[] => [
+  // Lambda repeats an event twice.
+  ["DeadSweeps", atLeast(3, failed, "A sweep failed with both its repetitions: files without metadata pile up.")],
+  [
+    "MissedSweeps",
+    {
+      metric: started,
+      threshold: 1,
+      alarmDescription: "For two days no sweep has begun: files without metadata pile up.",
+      evaluationPeriods: 2,
+      comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
+      // What never runs has no metrics.
+      treatMissingData: TreatMissingData.BREACHING,
+    },
+  ],
+];

@@ -1,0 +1,89 @@
+import { CfnResource, Duration, Stack } from "aws-cdk-lib";
+import { AttributeType, BillingMode, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
+import { Key } from "aws-cdk-lib/aws-kms";
+import { LogGroup } from "aws-cdk-lib/aws-logs";
+import { BlockPublicAccess, Bucket, BucketEncryption, type BucketProps, ObjectOwnership } from "aws-cdk-lib/aws-s3";
+import type { Construct } from "constructs";
+import { accept } from "./accept.ts";
+import type { Settings } from "./settings.ts";
+
+export type Storage = ReturnType<typeof storage>;
+
+/** The table, the bucket, and the key that encrypts both. */
+export const storage = (scope: Construct, settings: Settings) => {
+  const key = new Key(scope, "Key", {
+    description: "Patchbay: its table, its files, its carrier secret and its alarms",
+    enableKeyRotation: true,
+    pendingWindow: Duration.days(settings.production ? 30 : 7),
+    removalPolicy: settings.removalPolicy,
+  });
+  return { key, table: table(scope, settings, key), bucket: bucket(scope, settings, key) };
+};
+
+const table = (scope: Construct, { production, removalPolicy }: Settings, encryptionKey: Key) =>
+  new Table(scope, "Table", {
+    partitionKey: { name: "pk", type: AttributeType.STRING },
+    sortKey: { name: "sk", type: AttributeType.STRING },
+    billingMode: BillingMode.PAY_PER_REQUEST,
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    timeToLiveAttribute: "expires_at",
+    encryption: TableEncryption.CUSTOMER_MANAGED,
+    encryptionKey,
+    deletionProtection: production,
+    removalPolicy,
+  });
+
+const common = (settings: Settings) => ({
+  blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+  objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+  enforceSSL: true,
+  minimumTLSVersion: 1.2,
+  removalPolicy: settings.removalPolicy,
+});
+
+/** Not versioned: who deletes an attachment wants its file gone. The interface promises no more, and no less. */
+const bucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
+  // @ts-expect-error aws-cdk-lib's Bucket is not its own IBucket under exactOptionalPropertyTypes (isWebsite)
+  const logged: Pick<BucketProps, "serverAccessLogsBucket" | "serverAccessLogsPrefix"> = settings.production
+    ? { serverAccessLogsBucket: accessLogs(scope, settings), serverAccessLogsPrefix: "files/" }
+    : {};
+  const files = new Bucket(scope, "Files", {
+    ...logged,
+    ...common(settings),
+    encryption: BucketEncryption.KMS,
+    encryptionKey,
+    // One call to KMS for many files, in place of one for each.
+    bucketKeyEnabled: true,
+    autoDeleteObjects: settings.emptyBucket,
+    lifecycleRules: [{ id: "abort-incomplete-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) }],
+  });
+  if (settings.emptyBucket) keepEmptyingTidy(files, settings);
+  if (!settings.production)
+    accept(files, {
+      "AwsSolutions-S1":
+        "A sandbox holds no customer's files, and logs that S3 delivers hours later would keep it from being removed. Production has them.",
+    });
+  return files;
+};
+
+/** CDK's function that empties a bucket makes its log group by itself, and would leave it behind. */
+const keepEmptyingTidy = (bucket: Bucket, { logRetention: retention, removalPolicy }: Settings) => {
+  const handler = Stack.of(bucket).node.findChild("Custom::S3AutoDeleteObjectsCustomResourceProvider");
+  const logs = new LogGroup(handler, "Logs", { retention, removalPolicy });
+  const resource = handler.node.findChild("Handler");
+  if (!CfnResource.isCfnResource(resource)) throw new Error("CDK makes this function in another way by now.");
+  resource.addPropertyOverride("LoggingConfig.LogGroup", logs.logGroupName);
+};
+
+const accessLogs = (scope: Construct, settings: Settings) => {
+  const logs = new Bucket(scope, "FileAccessLogs", {
+    ...common(settings),
+    // S3 delivers its logs only into buckets with its own keys.
+    encryption: BucketEncryption.S3_MANAGED,
+    lifecycleRules: [{ id: "expire", expiration: Duration.days(365) }],
+  });
+  accept(logs, {
+    "AwsSolutions-S1": "This is the bucket of the access logs: to log its own log deliveries would not end.",
+  });
+  return logs;
+};

@@ -1,0 +1,16 @@
+import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
+import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+
+/** The same with S3: both clients with their defaults, one read and one small object. */
+const endpoint = process.env.DYNAMODB_ENDPOINT;
+const client = new DynamoDBClient({ ...(endpoint && { endpoint }) });
+const s3 = new S3Client({
+  ...(process.env.S3_ENDPOINT && { endpoint: process.env.S3_ENDPOINT, forcePathStyle: true }),
+});
+
+export const handler = async () => {
+  const Key = { pk: { S: "KEY#none" }, sk: { S: "KEY" } };
+  await client.send(new GetItemCommand({ TableName: process.env.TABLE_NAME, Key }));
+  await s3.send(new PutObjectCommand({ Bucket: process.env.BUCKET_NAME, Key: "bench", Body: "bench" }));
+  return { statusCode: 200 };
+};

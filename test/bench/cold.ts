@@ -1,0 +1,89 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { buildSync } from "esbuild";
+import { bundle, bundleOptions } from "../../infra/aws/bundle.ts";
+import { routes } from "../../shared/routes.ts";
+import { steps } from "../../shared/steps.ts";
+import { sixteen } from "../support/sixteen.ts";
+import { interleaved, median, round, type Section } from "./figures.ts";
+import type { BenchService } from "./service.ts";
+
+const others = ["bare-dynamodb", "bare-both", "hono", "express"] as const;
+
+/** Builds what is compared with as the functions are built, but with the SDK's defaults. */
+const bundleOthers = (outdir: string) =>
+  buildSync({
+    ...bundleOptions,
+    entryPoints: others.map((name) => ({ in: `test/bench/apps/${name}.ts`, out: `${name}/index` })),
+    outdir,
+  });
+
+const runChild = promisify(execFile);
+const child = join(import.meta.dirname, "cold-child.ts");
+
+/** The state that a step is given: an order without requests, so that it reads and writes, and calls no carrier twice. */
+const stateOf = (order: string, name: string) => {
+  const run = { order_id: order, run: "bench" };
+  const page = { ...run, after: null, through: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", loops: 9, waits: 0 };
+  if (name === "checkout/forward" || name === "checkout/seal") return page;
+  if (name === "checkout/close") return { ...run, version: 0, loops: 9, results: [] };
+  return run;
+};
+
+/** Import and first answer of each bundle, beside the bare clients and beside what a user might pick instead. */
+export const cold = async (service: BenchService, repetitions: number): Promise<Section> => {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));
+  const names = [...routes, ...steps].map(({ name }) => name);
+  bundle(names, join(folder, "ours"));
+  bundleOthers(join(folder, "others"));
+  const prepare = sixteen(service, service.place);
+  const fileOf = (name: string) =>
+    join(folder, others.some((other) => other === name) ? "others" : "ours", name, "index.mjs");
+  const eventsOf = async (name: string) => {
+    if (name.startsWith("checkout/")) return { alone: {}, whole: stateOf(service.place.order, name) };
+    const whole = await service.eventOf(await (prepare[name] ?? prepare["switches/show"] ?? Promise.reject)());
+    return { alone: name.startsWith("bare") ? null : { ...whole, headers: {}, multiValueHeaders: {} }, whole };
+  };
+  const wholes = new Map<string, number[]>();
+  const start = async (name: string) => {
+    const eventFile = join(folder, "event.json");
+    writeFileSync(eventFile, JSON.stringify(await eventsOf(name)));
+    const { stdout } = await runChild(process.execPath, [child, fileOf(name), eventFile], {
+      env: { ...process.env, ...service.environment, NODE_NO_WARNINGS: "1" },
+    });
+    const { first, whole, status }: { first: number; whole: number; status: number } = JSON.parse(stdout);
+    if (status >= 400) throw new Error(`${name} answered ${status}`);
+    wholes.set(name, [...(wholes.get(name) ?? []), whole]);
+    return first;
+  };
+  const all = [...others, ...names];
+  const times = await interleaved(Object.fromEntries(all.map((name) => [name, () => start(name)])), repetitions);
+  const sizes = new Map(all.map((name) => [name, statSync(fileOf(name)).size]));
+  rmSync(folder, { recursive: true });
+  const needsFiles = (name: string) =>
+    [...routes, ...steps].some((row) => row.name === name && row.access.files.length);
+  const rows = all.map((name) => {
+    const bare = needsFiles(name) || name === "bare-both" ? "bare-both" : "bare-dynamodb";
+    const ms = median(times[name] ?? []);
+    const target = others.some((other) => other === name) ? "" : needsFiles(name) ? 0.8 : 0.75;
+    return {
+      bundle: name,
+      KB: Math.round((sizes.get(name) ?? 0) / 1024),
+      ms: round(ms, 1),
+      "beside the bare client": round(ms / median(times[bare] ?? [])),
+      target,
+      "ms with AWS": round(median(wholes.get(name) ?? []), 1),
+    };
+  });
+  return {
+    title: `Cold start: import and first answer, medians of ${repetitions}`,
+    notes: [
+      "The first answer needs no AWS on either side: the bare clients are made, ours refuse a request without a key (a step: a",
+      "state that is none). Then, with AWS: one read (and one PUT) of the bare clients; every call of a whole request of ours.",
+    ],
+    rows,
+  };
+};

@@ -1,0 +1,49 @@
+import { measuredService } from "../support/measured.ts";
+import { sixteen } from "../support/sixteen.ts";
+import { round, type Section } from "./figures.ts";
+import type { BenchService } from "./service.ts";
+
+/** Public on-demand prices in us-east-1, in dollars: https://aws.amazon.com/dynamodb/pricing/on-demand/ and its like. */
+const prices = {
+  readUnit: 0.125 / 1e6,
+  writeUnit: 0.625 / 1e6,
+  s3Put: 5 / 1e6,
+  lambdaRequest: 0.2 / 1e6,
+  /** arm64, 1,024 MB. */
+  lambdaSecond: 0.0000133334,
+  gatewayRequest: 3.5 / 1e6,
+} as const;
+
+/** Billed time of one request: a millisecond of our own, and 5 ms for each AWS call that had to wait for another. */
+const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
+
+/** Rounds, units and dollars of one request of each endpoint. */
+export const cost = async ({ place }: BenchService): Promise<Section> => {
+  const service = await measuredService();
+  const rows: Record<string, string | number>[] = [];
+  for (const [name, prepare] of Object.entries(sixteen(service, place))) {
+    const { status, calls, rounds, readUnits, writeUnits } = await service.measure(await prepare());
+    const puts = calls.filter((call) => call === "PutObject").length;
+    const table = readUnits * prices.readUnit + writeUnits * prices.writeUnit + puts * prices.s3Put;
+    const compute = prices.lambdaRequest + secondsOf(rounds) * prices.lambdaSecond;
+    rows.push({
+      endpoint: name,
+      status,
+      calls: calls.length,
+      "in a row": rounds,
+      "read units": readUnits,
+      "write units": writeUnits,
+      "table and files, $ per million": round(table * 1e6),
+      "with function and gateway": round((table + compute + prices.gatewayRequest) * 1e6),
+    });
+  }
+  await service.close();
+  return {
+    title: "Round trips, capacity and money",
+    notes: [
+      "On-demand prices of us-east-1: $0.125 and $0.625 per million read and write units, $5 per million S3 PUTs, $0.20",
+      "per million invocations, $0.0000133334 per GB-second (arm64, 1 GB, 5 ms a round trip), $3.50 per million API calls.",
+    ],
+    rows,
+  };
+};

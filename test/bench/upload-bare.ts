@@ -1,0 +1,20 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
+
+const { DYNAMODB_ENDPOINT, S3_ENDPOINT, TABLE_NAME, BUCKET_NAME } = process.env;
+const table = DynamoDBDocumentClient.from(
+  new DynamoDBClient({ ...(DYNAMODB_ENDPOINT && { endpoint: DYNAMODB_ENDPOINT }) }),
+);
+const files = new S3Client({ ...(S3_ENDPOINT && { endpoint: S3_ENDPOINT, forcePathStyle: true }) });
+
+/** The least that an upload can be: base64 decoded, one PUT, one transaction of three writes; nothing parsed or checked. */
+export const uploadBare = async ({ body }: { readonly body: string | null }) => {
+  const id = crypto.randomUUID();
+  await files.send(new PutObjectCommand({ Bucket: BUCKET_NAME, Key: id, Body: Buffer.from(body ?? "", "base64") }));
+  const items = ["attachment", "reference", "parent"].map((sk) => ({
+    Put: { TableName: TABLE_NAME, Item: { pk: `BARE#${id}`, sk } },
+  }));
+  await table.send(new TransactWriteCommand({ TransactItems: items }));
+  return { statusCode: 201 };
+};

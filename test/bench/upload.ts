@@ -1,0 +1,64 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { lambdaContext } from "../../infra/local/proxy-event.ts";
+import { interleaved, median, round, type Section } from "./figures.ts";
+import type { BenchService } from "./service.ts";
+
+const bytes = 4_200_000;
+const runChild = promisify(execFile);
+
+const uploadOf = ({ place }: BenchService, size: number) => {
+  const body = new FormData();
+  body.append("data[name]", "Letter of authorization");
+  body.append("data[file]", new File([new Uint8Array(size).fill(7)], "loa.pdf", { type: "application/pdf" }));
+  const path = `/api/v1/requests/${place.request}/attachments`;
+  return { method: "POST", path, init: { headers: { authorization: `Bearer ${place.key}` }, body } };
+};
+
+/** A 4.2 MB file from the event to the stored object, beside base64, one PUT and one transaction of the same bytes. */
+export const upload = async (service: BenchService, repetitions: number): Promise<Section> => {
+  const [small, event] = [
+    await service.eventOf(uploadOf(service, 10)),
+    await service.eventOf(uploadOf(service, bytes)),
+  ];
+  const handler = service.handlers.get("request-attachments/create");
+  const { uploadBare } = await import("./upload-bare.ts");
+  const timed = async (run: () => Promise<{ statusCode: number }> | undefined) => {
+    const start = performance.now();
+    const answer = await run();
+    if (answer?.statusCode !== 201) throw new Error(`the upload answered ${answer?.statusCode}`);
+    return performance.now() - start;
+  };
+  const context = lambdaContext("request-attachments/create", "bench", 29_000);
+  const times = await interleaved(
+    { ours: () => timed(() => handler?.(event, context)), bare: () => timed(() => uploadBare(event)) },
+    repetitions,
+  );
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));
+  const file = join(folder, "event.json");
+  writeFileSync(file, JSON.stringify([small, event]));
+  const peak = async (mode: string) => {
+    const script = join(import.meta.dirname, "upload-child.ts");
+    const { stdout } = await runChild(process.execPath, ["--expose-gc", script, mode, file], {
+      env: { ...process.env, ...service.environment, NODE_NO_WARNINGS: "1" },
+    });
+    return Number(JSON.parse(stdout).extra);
+  };
+  const peaks = await interleaved({ ours: () => peak("ours"), bare: () => peak("bare") }, 7);
+  rmSync(folder, { recursive: true });
+  const [ours, bare] = [median(times.ours ?? []), median(times.bare ?? [])];
+  const copies = (name: string) => round(median(peaks[name] ?? []) / bytes);
+  return {
+    title: `Upload of ${bytes} bytes, medians of ${repetitions}`,
+    notes: [
+      "The bare upload parses and checks nothing. Memory: peak beyond what the process held with the event in hand.",
+    ],
+    rows: [
+      { upload: "ours", ms: round(ours), ratio: round(ours / bare), target: 1.3, "memory, in files": copies("ours") },
+      { upload: "bare", ms: round(bare), ratio: 1, target: "", "memory, in files": copies("bare") },
+    ],
+  };
+};

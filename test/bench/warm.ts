@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DeleteObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import * as documents from "@aws-sdk/lib-dynamodb";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { ulid } from "ulid";
+import { lambdaContext } from "../../infra/local/proxy-event.ts";
+import type { Prepared } from "../support/measured.ts";
+import { sixteen } from "../support/sixteen.ts";
+import { sequentialRounds } from "../support/wire.ts";
+import { median, percentile, round, type Section } from "./figures.ts";
+import type { BenchService } from "./service.ts";
+
+/** One AWS call as our code made it: its command, its input, and when it ran. */
+type Recorded = { readonly operation: string; readonly input: object; readonly startedAt: number; endedAt: number };
+
+const commands = { ...documents, PutObjectCommand, DeleteObjectCommand };
+
+/** Records every command that goes through the SDK's clients; `delayMs` shows which of them overlap. */
+const recorder = () => {
+  let calls: Recorded[] | undefined;
+  let delayMs = 0;
+  for (const { prototype } of [DynamoDBDocumentClient, S3Client]) {
+    const send: unknown = Reflect.get(prototype, "send");
+    if (typeof send !== "function") throw new Error("the SDK's clients have changed");
+    const recorded = async function (this: unknown, command: { input: object }, ...rest: readonly unknown[]) {
+      if (!calls) return Reflect.apply(send, this, [command, ...rest]);
+      const call = {
+        operation: command.constructor.name,
+        input: command.input,
+        startedAt: performance.now(),
+        endedAt: 0,
+      };
+      calls.push(call);
+      if (delayMs > 0) await sleep(delayMs);
+      try {
+        return await Reflect.apply(send, this, [command, ...rest]);
+      } finally {
+        call.endedAt = performance.now();
+      }
+    };
+    Object.defineProperty(prototype, "send", { value: recorded });
+  }
+  return async <T>(run: () => Promise<T>, slowed = 0) => {
+    const during: Recorded[] = [];
+    calls = during;
+    delayMs = slowed;
+    const result = await run();
+    calls = undefined;
+    return { result, calls: during };
+  };
+};
+
+/** The round of each call, in the order of the calls. */
+const roundsOf = (calls: readonly Recorded[]) =>
+  calls.map((call) =>
+    sequentialRounds(
+      calls
+        .filter(({ startedAt }) => startedAt <= call.startedAt)
+        .map((each) => ({ ...each, units: 0, sent: "", endedAt: each.endedAt })),
+    ),
+  );
+
+/** The same input about another thing: its id, and what else must be new, in every string. */
+const about = (value: unknown, ids: readonly [string, string], fresh: string): unknown => {
+  if (typeof value === "string")
+    return value
+      .replaceAll(...ids)
+      .replace(/^SWITCH_NAME#.*/, `SWITCH_NAME#${fresh}`)
+      .replace(/^REFERENCE#.*/, `REFERENCE#${fresh}`);
+  if (Array.isArray(value)) return value.map((each) => about(each, ids, fresh));
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, about(each, ids, fresh)]));
+};
+
+const bareClients = ({ environment }: BenchService) => {
+  const table = DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint: environment.DYNAMODB_ENDPOINT }));
+  const files = new S3Client({ endpoint: environment.S3_ENDPOINT, forcePathStyle: true });
+  return (operation: string, input: unknown): Promise<unknown> => {
+    const Command = Reflect.get(commands, operation);
+    const client = operation.includes("Object") ? files : table;
+    return Reflect.apply(client.send, client, [Reflect.construct(Command, [input])]);
+  };
+};
+
+/** Whole handler time beside the same AWS calls made bare, in the same order and concurrency. */
+export const warm = async (service: BenchService, repetitions: number): Promise<Section> => {
+  const record = recorder();
+  const bare = bareClients(service);
+  const handle = async (name: string, prepared: Prepared) => {
+    const handler = service.handlers.get(name);
+    if (!handler) throw new Error(`no handler ${name}`);
+    const event = await service.eventOf(prepared);
+    return async () => handler(event, lambdaContext(name, "bench", 29_000));
+  };
+  const rows: Record<string, string | number>[] = [];
+  for (const [name, prepare] of Object.entries(sixteen(service, service.place))) {
+    const calibrated = await record(await handle(name, await prepare()), 25);
+    const rounds = roundsOf(calibrated.calls);
+    const [ours, theirs]: [number[], number[]] = [[], []];
+    for (let repetition = 0; repetition < repetitions; repetition += 1) {
+      const [own, other] = [await prepare(), await prepare()];
+      const run = await handle(name, own);
+      const start = performance.now();
+      const { result, calls } = await record(run);
+      ours.push(performance.now() - start);
+      if (result.statusCode >= 300) throw new Error(`${name} answered ${result.statusCode}`);
+      const id = name.endsWith("create") || name.endsWith("account") ? JSON.parse(result.body).data.id : lastOf(own);
+      const ids = [id, own.path === other.path ? ulid() : lastOf(other)] as const;
+      const inputs = calls.map(({ input }) => about(input, ids, crypto.randomUUID()));
+      const bareStart = performance.now();
+      for (let level = 1; level <= Math.max(...rounds); level += 1)
+        await Promise.all(calls.map((call, index) => rounds[index] === level && bare(call.operation, inputs[index])));
+      theirs.push(performance.now() - bareStart);
+    }
+    rows.push({
+      endpoint: name,
+      calls: rounds.length,
+      "in a row": Math.max(...rounds),
+      "ms, ours": round(median(ours)),
+      "ms, bare": round(median(theirs)),
+      ratio: round(median(ours) / median(theirs)),
+      target: 1.15,
+      "p99, ours": round(percentile(ours, 0.99)),
+    });
+  }
+  return {
+    title: `Warm: a whole handler beside the same AWS calls made bare, medians of ${repetitions}`,
+    notes: ["Bare calls are the SDK's with its defaults, in the same order and concurrency, on fresh items."],
+    rows,
+  };
+};
+
+const lastOf = ({ path }: Prepared) => path.slice(path.lastIndexOf("/") + 1);

@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Cost } from "../support/measured.ts";
+import { type Grown, growths } from "./growths.ts";
+
+/** What a request costs does not grow with what is stored: `npm run bench` tries the same with 100,000 of each. */
+
+const many = 1_500;
+let grown: Grown;
+beforeAll(async () => {
+  grown = await growths({ many, subAccounts: 100 });
+}, 120_000);
+afterAll(() => grown.close());
+
+const shown = ({ calls: _, ...cost }: Cost) => cost;
+
+describe("rounds and units are the same", () => {
+  it.each(["attachments of a request", "attachments of an order", "switches of an account", "sub-accounts"] as const)(
+    "with few and with many %s",
+    (what) => {
+      const { few, many } = grown.pairs[what];
+      expect(few.size).toBeGreaterThan(0);
+      for (const [name, cost] of few) expect([name, shown(many.get(name) ?? cost)]).toEqual([name, shown(cost)]);
+      expect([...many.keys()]).toEqual([...few.keys()]);
+    },
+  );
+
+  it("at the top of 1 level of accounts and of 8, but for the one entry and count that each level adds to a switch", () => {
+    const { few, many } = grown.pairs.levels;
+    for (const [name, cost] of few) {
+      const perLevel = /create|delete/.test(name) ? 7 * 4 : 0;
+      expect([name, shown(many.get(name) ?? cost)]).toEqual([
+        name,
+        { ...shown(cost), writeUnits: cost.writeUnits + perLevel },
+      ]);
+    }
+  });
+});

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Cost, type MeasuredService, measuredService } from "../support/measured.ts";
+import { sixteen } from "../support/sixteen.ts";
+
+/** The AWS calls of one request of each endpoint, and how many of them had to wait for another: counted on the wire. */
+
+let service: MeasuredService;
+const costs = new Map<string, Cost>();
+
+beforeAll(async () => {
+  service = await measuredService();
+  const { tenants } = await import("../support/tenants.ts");
+  const t = await tenants();
+  const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
+  for (const [name, prepare] of Object.entries(sixteen(service, place)))
+    costs.set(name, await service.measure(await prepare()));
+}, 60_000);
+afterAll(() => service.close());
+
+describe("what one request costs: status, sequential calls, read units, write units", () => {
+  it.each([
+    ["request-attachments/create", 201, 4, 5, 6],
+    ["request-attachments/list", 200, 2, 6, 0],
+    ["request-attachments/show", 200, 2, 6, 0],
+    ["request-attachments/update", 200, 3, 6, 1],
+    ["request-attachments/delete", 200, 4, 7, 6],
+    ["order-attachments/create", 201, 4, 4, 6],
+    ["order-attachments/list", 200, 2, 5, 0],
+    ["order-attachments/show", 200, 2, 5, 0],
+    ["order-attachments/update", 200, 3, 5, 1],
+    ["order-attachments/delete", 200, 4, 6, 6],
+    ["switches/create", 201, 3, 3, 8],
+    ["switches/create-under-account", 201, 3, 3, 12],
+    ["switches/list", 200, 3, 6, 0],
+    ["switches/show", 200, 2, 3, 0],
+    ["switches/update", 200, 3, 3, 1],
+    ["switches/delete", 200, 3, 3, 8],
+  ])("%s: %i, %i in a row, %i and %i", (name, status, rounds, readUnits, writeUnits) => {
+    expect(costs.get(name)).toEqual({ status, rounds, readUnits, writeUnits, calls: expect.any(Array) });
+  });
+
+  it("covers every route", async () => {
+    const { routes } = await import("../../shared/routes.ts");
+    expect([...costs.keys()].sort()).toEqual(routes.map(({ name }) => name).sort());
+  });
+
+  it("needs S3 for uploads and deletes of attachments only", () => {
+    const withFiles = [...costs].filter(([, { calls }]) => calls.some((call) => call.endsWith("Object")));
+    expect(withFiles.map(([name]) => name)).toEqual(
+      ["request", "order"].flatMap((kind) => [`${kind}-attachments/create`, `${kind}-attachments/delete`]),
+    );
+  });
+});

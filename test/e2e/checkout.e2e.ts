@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import * as z from "zod/mini";
+import { admin, adminJson } from "../support/admin.ts";
+import { attachmentOf, form, upload } from "../support/attachments.ts";
+import { call } from "../support/client.ts";
+import { type Customer, newCustomer } from "./customer.ts";
+
+const Cart = z.object({
+  checked_out: z.boolean(),
+  attachments: z.array(
+    z.object({ request_id: z.string(), attachment_id: z.string(), sha256: z.string(), received: z.number() }),
+  ),
+});
+
+const carrier = inject("carrierUrl");
+const cartOf = async (order: string) => z.parse(Cart, await (await fetch(`${carrier}/carts/${order}`)).json());
+
+describe("a checkout", () => {
+  let customer: Customer;
+  let key: string;
+  let order: string;
+  beforeAll(async () => {
+    customer = await newCustomer();
+    key = customer.key("acme");
+    order = customer.id("orders", "acme");
+  });
+
+  const checkOut = () => admin(["order", "checkout", order, "--wait", "--json"]);
+  const state = async () => (await adminJson(["order", "show", order, "--json"])).state;
+
+  it("that the carrier refuses is FAILED with its reason, and leaves the order in its cart, open for more", async () => {
+    const { id } = await upload(customer.attachments("order", "acme"), key);
+    const fault = { method: "PUT", path: order, action: "status", status: 422, times: 2 };
+    expect((await fetch(`${carrier}/faults`, { method: "POST", body: JSON.stringify(fault) })).status).toBe(201);
+    const { code, stdout } = await checkOut();
+    await fetch(`${carrier}/faults`, { method: "DELETE" });
+    expect([code, JSON.parse(stdout)]).toEqual([
+      1,
+      { run: `checkout-${order}-1`, status: "FAILED", reason: expect.stringMatching(new RegExp(`${id}.*422`)) },
+    ]);
+    expect([await state(), (await cartOf(order)).checked_out]).toEqual(["CART", false]);
+  });
+
+  it("can be run again: SUCCEEDED, and every file is at the carrier, once and byte for byte", async () => {
+    const content = new Uint8Array(Buffer.alloc(1_000_000, "\r\n--ä\0"));
+    const body = form({}, new File([content], "own.pdf", { type: "application/pdf" }));
+    const own = attachmentOf(await call("POST", customer.attachments("request", "acme"), { key, body })).id;
+
+    const { stdout } = await checkOut();
+    expect(JSON.parse(stdout)).toEqual({ run: `checkout-${order}-2`, status: "SUCCEEDED", reason: null });
+    expect(await state()).toBe("CHECKED_OUT");
+
+    const cart = await cartOf(order);
+    const [first, second] = [customer.id("requests", "acme"), customer.id("requests", "second")];
+    expect(cart.checked_out).toBe(true);
+    expect(cart.attachments.map(({ request_id }) => request_id).sort()).toEqual([first, first, second].sort());
+    expect(cart.attachments.map(({ received }) => received)).toEqual([1, 1, 1]);
+    const forwarded = cart.attachments.find(({ attachment_id }) => attachment_id === own);
+    expect(forwarded?.sha256).toBe(createHash("sha256").update(content).digest("hex"));
+    expect((await call("GET", customer.attachments("request", "acme"), { key })).status).toBe(200);
+  });
+});

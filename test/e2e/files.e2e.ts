@@ -1,0 +1,45 @@
+import { createHash, randomBytes } from "node:crypto";
+import { beforeAll, describe, expect, it } from "vitest";
+import { fileKey, openFile } from "../../shared/files.ts";
+import { attachmentOf, form } from "../support/attachments.ts";
+import { call, codeOf } from "../support/client.ts";
+import { type Customer, newCustomer } from "./customer.ts";
+
+let customer: Customer;
+beforeAll(async () => {
+  customer = await newCustomer();
+});
+
+const sha256 = async (chunks: AsyncIterable<Uint8Array> | Uint8Array[]) => {
+  const hash = createHash("sha256");
+  for await (const chunk of chunks) hash.update(chunk);
+  return hash.digest("hex");
+};
+
+const uploadBytes = (content: Uint8Array<ArrayBuffer>) =>
+  call("POST", customer.attachments("request", "acme"), {
+    key: customer.key("acme"),
+    body: form({}, new File([content], "scan.pdf", { type: "application/pdf" })),
+  });
+
+const stored = (attachment: string) =>
+  openFile(fileKey({ type: "request", id: customer.id("requests", "acme") }, attachment));
+
+describe("a file", () => {
+  it("of 4.2 MB is stored byte for byte, and is gone once its attachment is deleted", async () => {
+    const content = new Uint8Array(randomBytes(4_200_000));
+    const answer = await uploadBytes(content);
+    expect(answer.status).toBe(201);
+    const { id } = attachmentOf(answer);
+    expect(await sha256((await stored(id)) ?? [])).toBe(await sha256([content]));
+
+    const path = `${customer.attachments("request", "acme")}/${id}`;
+    expect((await call("DELETE", path, { key: customer.key("acme") })).status).toBe(200);
+    expect(await stored(id)).toBeUndefined();
+  });
+
+  it("that is too large is a 413 in the service's own words", async () => {
+    const answer = await uploadBytes(new Uint8Array(5_000_000));
+    expect([answer.status, codeOf(answer)]).toEqual([413, "payload_too_large"]);
+  });
+});

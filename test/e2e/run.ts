@@ -1,0 +1,66 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+/** `npm run test:e2e`: the black-box suite, over HTTP, against a deployment that is there already. */
+
+const help = `Usage: npm run test:e2e -- --base-url <url> [options] [part of a file's name]
+
+Runs the end-to-end suite against a deployment: AWS, LocalStack, MiniStack, or \`npm start\`. It makes accounts, orders
+and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
+
+  --base-url <url>     the stack's output BaseUrl, or what \`npm start\` prints
+  --stack <name>       the deployed stack (default: the environment's PATCHBAY_STACK; else Patchbay-sandbox, where the
+                       URL is not that of the local stack)
+  --carrier-port <n>   where the suite starts the stand-in carrier, on 127.0.0.1, if the local stack has none of its own:
+                       where the deployment's carrierUrl says (default 4567, as deploy:local says)
+  --carrier-url <url>  a stand-in carrier that runs already, in its place
+  --help               show this
+
+An emulator's endpoint is taken from its URL, or from AWS_ENDPOINT_URL.`;
+
+const read = () =>
+  parseArgs({
+    allowPositionals: true,
+    options: {
+      "base-url": { type: "string" },
+      stack: { type: "string" },
+      "carrier-port": { type: "string" },
+      "carrier-url": { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+
+const run = (baseUrl: string, { values, positionals }: ReturnType<typeof read>) => {
+  const { status } = spawnSync("vitest", ["run", "--config", "vitest.e2e.config.ts", ...positionals], {
+    cwd: join(import.meta.dirname, "../.."),
+    stdio: "inherit",
+    env: {
+      ...process.env,
+      E2E_BASE_URL: baseUrl.replace(/\/$/, ""),
+      ...(values.stack && { PATCHBAY_STACK: values.stack }),
+      ...(values["carrier-port"] && { E2E_CARRIER_PORT: values["carrier-port"] }),
+      ...(values["carrier-url"] && { E2E_CARRIER_URL: values["carrier-url"] }),
+    },
+  });
+  return status ?? 1;
+};
+
+const main = (): number => {
+  const given = read();
+  if (given.values.help) {
+    console.log(help);
+    return 0;
+  }
+  const baseUrl = given.values["base-url"];
+  if (!baseUrl) throw new Error("Say where the deployment answers: --base-url <url>.");
+  if (!URL.canParse(baseUrl)) throw new Error(`${baseUrl} is no URL.`);
+  return run(baseUrl, given);
+};
+
+try {
+  process.exitCode = main();
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : error}\n\n${help}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,83 @@
+import { randomUUID } from "node:crypto";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { call, codeOf, faultsOf, notFoundBody } from "../support/client.ts";
+import { makeSwitch, patch, plain, post, switchesPath, switchOf } from "../support/switches.ts";
+import { type Customer, newCustomer } from "./customer.ts";
+
+let customer: Customer;
+let key: string;
+beforeAll(async () => {
+  customer = await newCustomer();
+  key = customer.key("acme");
+});
+
+const List = z.object({ data: z.object({ items: z.array(z.object({ data: z.object({ id: z.string() }) })) }) });
+const idsOf = ({ body }: { body: unknown }) => z.parse(List, body).data.items.map(({ data }) => data.id);
+const under = (account: string) => `/api/v1/accounts/${customer.id("accounts", account)}/switches`;
+
+describe("a switch", () => {
+  it("is created, shown, updated and deleted", async () => {
+    const http = { sms_enabled: true, sms_protocol: "HTTP", sms_endpoints: ["https://example.com/sms"] };
+    const created = await post(key, { name: "Main", ...http });
+    expect([created.status, created.headers.get("etag")]).toEqual([201, '"1"']);
+    const made = switchOf(created);
+    expect(made).toMatchObject({ ...plain, ...http, name: "Main" });
+
+    const shown = await call("GET", `${switchesPath}/${made.id}`, { key });
+    expect([shown.status, shown.body]).toEqual([200, created.body]);
+
+    const updated = await patch(key, made.id, { name: "Renamed", mms_secret: "s" });
+    expect([updated.status, updated.headers.get("etag")]).toEqual([200, '"2"']);
+    expect(switchOf(updated)).toEqual({
+      ...made,
+      name: "Renamed",
+      mms_secret: "s",
+      updated_at: switchOf(updated).updated_at,
+    });
+
+    const deleted = await call("DELETE", `${switchesPath}/${made.id}`, { key });
+    expect([deleted.status, deleted.body]).toEqual([200, updated.body]);
+    const gone = await call("GET", `${switchesPath}/${made.id}`, { key });
+    expect([gone.status, gone.body]).toEqual([404, notFoundBody("switch", made.id)]);
+  });
+
+  it("under a sub-account is in the list of the account above it, of no other", async () => {
+    const own = await makeSwitch(key, { name: "Own" });
+    const eastern = await makeSwitch(key, { name: "Eastern" }, under("east"));
+    expect(idsOf(await call("GET", switchesPath, { key }))).toEqual([own.id, eastern.id].sort());
+    expect(idsOf(await call("GET", `${switchesPath}?first=1`, { key }))).toEqual([own.id]);
+    expect(idsOf(await call("GET", switchesPath, { key: customer.key("other") }))).toEqual([]);
+  });
+
+  it("has a name that is taken once, also by an update", async () => {
+    await makeSwitch(key, { name: "Taken" });
+    const second = await post(key, { name: "Taken" });
+    expect([second.status, faultsOf(second)]).toEqual([422, ["body /data/name constraint.unique"]]);
+    const other = await makeSwitch(key, { name: "Free" });
+    const renamed = await patch(key, other.id, { name: "Taken" });
+    expect([renamed.status, faultsOf(renamed)]).toEqual([422, ["body /data/name constraint.unique"]]);
+  });
+
+  it("is made once for one Idempotency-Key, and not overwritten against its ETag", async () => {
+    const headers = { "idempotency-key": randomUUID() };
+    const first = await post(key, { name: "Once" }, switchesPath, headers);
+    const again = await post(key, { name: "Once" }, switchesPath, headers);
+    expect([first.status, again.status, again.body]).toEqual([201, 201, first.body]);
+    const { id } = switchOf(first);
+    expect((await patch(key, id, { sms_identity: "a" }, { "if-match": '"1"' })).status).toBe(200);
+    const lost = await patch(key, id, { sms_identity: "b" }, { "if-match": '"1"' });
+    expect([lost.status, codeOf(lost)]).toEqual([412, "precondition_failed"]);
+  });
+
+  it("is kept from whoever may not see it: 401, 403 and 404", async () => {
+    const { id } = await makeSwitch(key, { name: "Private" });
+    const seen = async (sent: { key?: string }) => {
+      const answer = await call("GET", `${switchesPath}/${id}`, sent);
+      return [answer.status, codeOf(answer)];
+    };
+    expect(await seen({})).toEqual([401, "unauthorized"]);
+    expect(await seen({ key: customer.key("guest") })).toEqual([403, "access_denied.permission"]);
+    expect(await seen({ key: customer.key("other") })).toEqual([404, "not_found"]);
+  });
+});

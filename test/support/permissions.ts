@@ -1,0 +1,59 @@
+import type { Template } from "aws-cdk-lib/assertions";
+import * as z from "zod/mini";
+
+const OneOrMore = z.union([z.string(), z.array(z.string())]);
+const Statement = z.object({
+  Action: OneOrMore,
+  Effect: z.literal("Allow"),
+  Resource: z.unknown(),
+  Condition: z.optional(z.unknown()),
+});
+const Document = z.object({ Statement: z.array(Statement) });
+const Inline = z.object({ PolicyDocument: Document });
+const Role = z.object({
+  Properties: z.object({
+    Description: z.optional(z.string()),
+    Policies: z._default(z.array(Inline), []),
+    ManagedPolicyArns: z._default(z.array(z.unknown()), []),
+  }),
+});
+const Policy = z.object({
+  Properties: z.object({ PolicyDocument: Document, Roles: z.array(z.object({ Ref: z.string() })) }),
+});
+
+/** Where a resource stands in the template, as short as a person would say it. */
+const shortened = (resource: unknown): string =>
+  JSON.stringify(resource)
+    .replaceAll(/\{"Fn::GetAtt":\["([A-Za-z-]+?)[0-9A-F]{8}","Arn"\]\}|\{"Ref":"([A-Za-z-]+?)[0-9A-F]{8}"\}/g, "$1$2")
+    .replaceAll(/\{"Fn::Join":\["",\[(.*?)\]\]\}/g, (_, parts: string) => parts.replaceAll(/[",]/g, ""))
+    .replaceAll('"', "");
+
+/** " via s3" where a condition asks for that service, " where …" where it asks for anything else. */
+const condition = (asked: unknown): string => {
+  if (asked === undefined) return "";
+  const service = /^\{StringEquals:\{kms:ViaService:(\w+)\./.exec(shortened(asked))?.[1];
+  return service ? ` via ${service}` : ` where ${shortened(asked)}`;
+};
+
+/** Of every role, by its description or its name: all that it may do, as "action on resource", and its managed policies. */
+export const permissionsOf = (template: Template): Record<string, string[]> => {
+  const attached = Object.values(template.findResources("AWS::IAM::Policy")).map((each) => z.parse(Policy, each));
+  return Object.fromEntries(
+    Object.entries(template.findResources("AWS::IAM::Role")).flatMap(([id, resource]) => {
+      const { Description, Policies, ManagedPolicyArns } = z.parse(Role, resource).Properties;
+      const others = attached.filter(({ Properties: { Roles } }) => Roles.some(({ Ref }) => Ref === id));
+      const documents = [...Policies, ...others.map(({ Properties }) => Properties)];
+      const statements = documents.flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
+      const actions = statements.flatMap(({ Action, Resource, Condition }) =>
+        [Action]
+          .flat()
+          .flatMap((action) =>
+            [Resource].flat().map((each) => `${action} on ${shortened(each)}${condition(Condition)}`),
+          ),
+      );
+      return [
+        [(Description ?? id).replace("Patchbay: ", ""), [...actions, ...ManagedPolicyArns.map(shortened)].sort()],
+      ];
+    }),
+  );
+};

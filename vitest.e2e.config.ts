@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+/** The suite that `npm run test:e2e` runs against a deployment. */
+export default defineConfig({
+  test: {
+    include: ["test/e2e/**/*.e2e.ts"],
+    globalSetup: ["test/e2e/setup.ts"],
+    setupFiles: ["test/support/environment.ts"],
+    // A deployment is shared: one file at a time, as its cold functions allow.
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
+});
