@@ -13,7 +13,7 @@ import { victims } from "../support/victim.ts";
  */
 
 const full = process.env.FULL === "1";
-const here = process.env.BASE_URL ?? "";
+const here = process.env.OWN_STACK_URL ?? "";
 const victim = victims();
 const writing = routes.filter(({ method }) => method !== "GET");
 const isWrite = /^(TransactWriteItems|UpdateItem|PutItem|PutObject|DeleteObject)$/;
@@ -60,9 +60,9 @@ const crash = async (send: () => Promise<unknown>, { nth, moment }: Point): Prom
     await kill();
     throw new Error("nobody is there any more");
   });
-  process.env.BASE_URL = url;
+  process.env.OWN_STACK_URL = url;
   await send().catch(() => undefined);
-  process.env.BASE_URL = here;
+  process.env.OWN_STACK_URL = here;
   unwatch();
   if (!killed) await kill();
   return killed;
