@@ -26,7 +26,8 @@ export type Call = {
 const tries = 4;
 const firstWaitMs = 250;
 const longestWaitHereMs = 5_000;
-const longestRetryAfterSeconds = 900;
+/** So that the longest run, all its waits together, ends within its workflow's week. */
+export const longestRetryAfterSeconds = 4 * 3600;
 
 type Try =
   | Outcome

@@ -41,8 +41,9 @@ const restApi = (scope: Construct, settings: Settings) => {
     endpointTypes: [EndpointType.REGIONAL],
     // Anything else is text: a multipart body arrives at its function byte for byte, as base64.
     binaryMediaTypes: ["multipart/form-data"],
-    cloudWatchRole: true,
-    cloudWatchRoleRemovalPolicy: settings.removalPolicy,
+    ...(settings.apiLogsRole === "own"
+      ? { cloudWatchRole: true, cloudWatchRoleRemovalPolicy: settings.removalPolicy }
+      : { cloudWatchRole: false }),
     deployOptions: {
       stageName: "live",
       tracingEnabled: true,

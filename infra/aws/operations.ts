@@ -1,6 +1,7 @@
 import { Alarm, type AlarmProps, ComparisonOperator, type IMetric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
-import { ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import type { Key } from "aws-cdk-lib/aws-kms";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import type { Construct } from "constructs";
@@ -11,8 +12,7 @@ import { type Metrics, metricsOf, type Watched } from "./metrics.ts";
 /** Alarms, who hears of them, and the dashboard. What each alarm means and asks for: the README's runbook. */
 export const operations = (scope: Construct, { settings, storage }: Surroundings, watched: Watched): Topic => {
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
-  // CloudWatch cannot publish to an encrypted topic without the use of its key.
-  storage.key.grant(new ServicePrincipal("cloudwatch.amazonaws.com"), "kms:Decrypt", "kms:GenerateDataKey*");
+  letAlarmsPublish(topic, storage.key);
   if (settings.alarmEmail) topic.addSubscription(new EmailSubscription(settings.alarmEmail));
 
   const metrics = metricsOf(watched);
@@ -25,6 +25,20 @@ export const operations = (scope: Construct, { settings, storage }: Surroundings
   });
   addDashboard(scope, settings.stackName, metrics, alarms);
   return topic;
+};
+
+/** A topic with a policy has no longer the one that lets its account's alarms in, and its key lets nobody in by itself. */
+const letAlarmsPublish = (topic: Topic, key: Key) => {
+  const ofThisAccount = {
+    principals: [new ServicePrincipal("cloudwatch.amazonaws.com")],
+    conditions: { StringEquals: { "aws:SourceAccount": topic.stack.account } },
+  };
+  topic.addToResourcePolicy(
+    new PolicyStatement({ actions: ["sns:Publish"], resources: [topic.topicArn], ...ofThisAccount }),
+  );
+  key.addToResourcePolicy(
+    new PolicyStatement({ actions: ["kms:Decrypt", "kms:GenerateDataKey*"], resources: ["*"], ...ofThisAccount }),
+  );
 };
 
 const atLeast = (threshold: number, metric: IMetric, alarmDescription: string): AlarmProps => ({

@@ -13,6 +13,11 @@ const Context = z.object({
   carrierUrl: z._default(z.url(), "https://carrier.invalid"),
   /** Where a LocalStack-compatible endpoint answers, if that is what is deployed to. */
   emulator: z.optional(z.url()),
+  /**
+   * The role by which API Gateway writes logs, one for the region: this stack's own, which goes with it, or `existing`,
+   * where another stack (production beside a sandbox) has set one already.
+   */
+  apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
   /** Who hears of alarms. */
   alarmEmail: z.optional(z.email()),
   /** A regional web ACL of the organisation's, put before the API. */

@@ -33,6 +33,8 @@ export type Call = {
 export type Cart = {
   checked_out: boolean;
   readonly held: Map<string, Held>;
+  /** The idempotency keys that stored each file. */
+  readonly keys: Map<string, Set<string>>;
   readonly withdrawn: Map<string, Held>;
   readonly calls: Call[];
   readonly answers: Map<string, Reply>;
@@ -41,6 +43,7 @@ export type Cart = {
 const newCart = (): Cart => ({
   checked_out: false,
   held: new Map(),
+  keys: new Map(),
   withdrawn: new Map(),
   calls: [],
   answers: new Map(),
@@ -116,10 +119,18 @@ export const putAttachment = async (
   const { sha256 = form.sha256, ...told } = metadata;
   if (sha256 !== form.sha256) return refusal(422, "the file's SHA-256 is not the one announced");
   const place = `${ids.request}/${ids.attachment}`;
-  const received = (cart.held.get(place)?.received ?? 0) + 1;
+  const isNew = !cart.held.has(place);
+  const received = countKey(cart, place, incoming.headers["idempotency-key"]);
   const held = { request_id: ids.request, attachment_id: ids.attachment, ...told, bytes: form.bytes, sha256, received };
   cart.held.set(place, held);
-  return { status: received === 1 ? 201 : 200, body: held };
+  return { status: isNew ? 201 : 200, body: held };
+};
+
+/** By how many keys a file was stored, this one included; without a key each time counts. */
+const countKey = (cart: Cart, place: string, key: string | string[] | undefined): number => {
+  const keys = cart.keys.get(place) ?? new Set();
+  cart.keys.set(place, keys.add(typeof key === "string" ? `key ${key}` : `none ${keys.size}`));
+  return keys.size;
 };
 
 /** Withdraws a file; one that is not there is withdrawn already. 409 once checked out. */

@@ -8,6 +8,8 @@ const workflow: StateMachineDefinition = JSON.parse(
   readFileSync(new URL("../../functions/checkout/workflow.asl.json", import.meta.url), "utf8"),
 );
 
+const machine = new StateMachine(workflow, { validationOptions: { checkArn: false } });
+
 /** A step's function. */
 export type StepHandler = (state: unknown) => Promise<object>;
 
@@ -73,7 +75,6 @@ const payloadOf = (input: unknown) =>
 
 /** Runs executions of the workflow over the real step functions, as Step Functions does: by name, each once. */
 export const startWorkflow = (options: WorkflowOptions) => {
-  const machine = new StateMachine(workflow, { validationOptions: { checkArn: false } });
   const runOverrides = overrides(options);
   const executions = new Map<string, Execution>();
 

@@ -8,6 +8,7 @@ import { CheckoutRun, type Receipt, type RunRef, SentMetadata } from "../schemas
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
 import { update } from "../table/write.ts";
+import { isUnavailable } from "../unavailable.ts";
 import type { Plan } from "./plan.ts";
 import { stopRun } from "./run.ts";
 import { putUpstream, withdrawUpstream } from "./upstream.ts";
@@ -66,16 +67,21 @@ const put = async (place: Place, parent: ParentRef, attachment: Attachment, pend
     const outcome = await putUpstream({ order: ref.order_id, request, attachment: id }, file);
     return await noteOutcome(place, pending, outcome, "forwarded");
   } catch (error) {
-    if (error instanceof ApiError && error.status === 503)
-      return { kind: "away", wait_seconds: 0, reason: "storage is away" };
+    if (isAway(error)) return { kind: "away", wait_seconds: 0, reason: `${cannot(place, id)}: storage is away.` };
     if (!(error instanceof FileError)) throw error;
     // The file goes after its metadata: without metadata it was deleted, with them it is lost.
     if (error.gone && !(await get(keys.attachment(parent, id)))) return { kind: "done" };
     await writeReceipt(request, { ...pending, at: new Date().toISOString(), answer: error.message });
-    await stopRun(ref, `The attachment ${id} cannot be forwarded under the request ${request}: ${error.message}.`);
+    await stopRun(ref, `${cannot(place, id)}: ${error.message}.`);
     return { kind: "stop" };
   }
 };
+
+const cannot = ({ request }: Place, id: string) =>
+  `The attachment ${id} cannot be forwarded under the request ${request}`;
+
+/** S3 refuses passingly, or breaks off in the middle of a file. */
+const isAway = (error: unknown) => (error instanceof ApiError && error.status === 503) || isUnavailable(error);
 
 /** Withdraws what was forwarded, or may have been, and has been deleted since. */
 export const withdrawOne = async ({ ref, request }: Place, receipt: Receipt): Promise<Settled> => {

@@ -15,7 +15,7 @@ export type ForwardedPage = RequestPage & {
 export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => {
   const until = Date.now() + limits.workMs;
   let progress = false;
-  let ending: Exclude<Settled, { kind: "done" }> | "time" | undefined;
+  let ending: Ending | undefined;
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
   for (const request of await forwardedRequests(page.order_id, page)) {
     const { forward, withdraw } = await planOf(request, ofOrder);
@@ -25,28 +25,35 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
       ...forward.map((planned) => () => forwardOne(place, planned)),
     ];
     await bounded(limits.concurrency, calls, async (call) => {
-      if (!ending && Date.now() > until) ending = "time";
+      if (!ending && Date.now() > until) ending = { kind: "time" };
       if (ending) return;
       const settled = await call();
       if (settled.kind === "done") progress = true;
-      else if (ending === undefined || settled.kind === "stop") ending = settled;
+      else ending = graver(ending, settled);
     });
     if (ending) break;
   }
   return next({ ...page, waits: progress ? 0 : page.waits, loops: page.loops - 1 }, ending);
 };
 
-const next = async (
-  page: RequestPage,
-  ending: Exclude<Settled, { kind: "done" }> | "time" | undefined,
-): Promise<ForwardedPage> => {
+/** Why a page is left before it is done. */
+type Ending = Exclude<Settled, { kind: "done" }> | { readonly kind: "time" };
+
+/** Of two endings the one to go by: the end of the run before any wait, the longest wait before going on at once. */
+const graver = (one: Ending | undefined, other: Ending): Ending => {
+  if (!one || one.kind === "time" || other.kind === "stop") return other;
+  if (one.kind === "stop" || other.kind === "time") return one;
+  return other.wait_seconds > one.wait_seconds ? other : one;
+};
+
+const next = async (page: RequestPage, ending: Ending | undefined): Promise<ForwardedPage> => {
   if (ending === undefined) return { ...page, waits: 0, outcome: "FORWARDED", wait_seconds: 0 };
-  if (ending !== "time" && ending.kind === "stop") return { ...page, outcome: "FAILED", wait_seconds: 0 };
+  if (ending.kind === "stop") return { ...page, outcome: "FAILED", wait_seconds: 0 };
   if (page.loops <= 0 || page.waits >= limits.waits) {
-    await stopRun(page, ending === "time" ? "There is more to forward than one run can take." : ending.reason);
+    await stopRun(page, ending.kind === "time" ? "There is more to forward than one run can take." : ending.reason);
     return { ...page, outcome: "FAILED", wait_seconds: 0 };
   }
-  if (ending === "time") return { ...page, outcome: "MORE", wait_seconds: 0 };
+  if (ending.kind === "time") return { ...page, outcome: "MORE", wait_seconds: 0 };
   const wait_seconds = pauseSeconds(page.waits, ending.wait_seconds, Math.random);
   return { ...page, waits: page.waits + 1, outcome: "WAIT", wait_seconds };
 };

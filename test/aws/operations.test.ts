@@ -8,6 +8,12 @@ beforeAll(() => {
   template = synthesize({ alarmEmail: "operators@example.com" }).template;
 });
 
+/** CloudWatch, for the alarms of this account only. */
+const alarms = {
+  Principal: { Service: "cloudwatch.amazonaws.com" },
+  Condition: { StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } } },
+};
+
 const alarm = (name: string, properties: object) =>
   template.hasResourceProperties("AWS::CloudWatch::Alarm", {
     AlarmName: `Patchbay-production-${name}`,
@@ -43,6 +49,7 @@ describe("an alarm", () => {
       PolicyDocument: {
         Statement: Match.arrayWith([
           Match.objectLike({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } }),
+          Match.objectLike({ Effect: "Allow", Action: "sns:Publish", ...alarms }),
         ]),
       },
     });
@@ -54,7 +61,7 @@ describe("an alarm", () => {
         Statement: Match.arrayWith([
           Match.objectLike({
             Action: ["kms:Decrypt", "kms:GenerateDataKey*"],
-            Principal: { Service: "cloudwatch.amazonaws.com" },
+            ...alarms,
           }),
         ]),
       },

@@ -123,6 +123,13 @@ describe("a sandbox", () => {
   });
 });
 
+describe("a stack beside another in its region", () => {
+  it("leaves the role alone by which API Gateway writes logs", () => {
+    synthesize({ apiLogsRole: "existing" }).template.resourceCountIs("AWS::ApiGateway::Account", 0);
+    sandbox.template.resourceCountIs("AWS::ApiGateway::Account", 1);
+  });
+});
+
 describe("a context that says nonsense", () => {
   it.each([{ stage: "staging" }, { carrierUrl: "carrier" }, { alarmEmail: "nobody" }, { architecture: "mips" }])(
     "is refused: %o",

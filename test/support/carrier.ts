@@ -37,11 +37,26 @@ export type Fault = {
   readonly delay_ms?: number;
 };
 
+const readCart = async (url: string, order: string) =>
+  z.parse(Cart, await (await fetch(`${url}/carts/${order}`)).json());
+
+/** What a carrier holds of an order that is checked out there, each as "request attachment bytes sha256", sorted. */
+export const forwardedTo = async (url: string, order: string) => {
+  const { attachments, checked_out } = await readCart(url, order);
+  if (!checked_out) throw new Error("the cart is not checked out");
+  return attachments
+    .map((one) => {
+      if (one.received !== 1) throw new Error(`received ${one.received} times`);
+      return `${one.request_id} ${one.attachment_id} ${one.bytes} ${one.sha256}`;
+    })
+    .sort();
+};
+
 /** The stand-in carrier, over real HTTP, as the one that the steps call; its token must be right. */
 export const carrier = async () => {
   const { url, close } = await startCarrier({ port: 0, token: "carrier-token" });
   Object.assign(process.env, { CARRIER_URL: url, CARRIER_TOKEN: "carrier-token", CARRIER_TIMEOUT_MS: "400" });
-  const cart = async (order: string) => z.parse(Cart, await (await fetch(`${url}/carts/${order}`)).json());
+  const cart = (order: string) => readCart(url, order);
   return {
     url,
     close,

@@ -18,9 +18,15 @@ export type Meanwhile = Readonly<Record<string, readonly (() => Promise<unknown>
 
 type Options = { readonly before?: Meanwhile; readonly after?: Meanwhile };
 
-/** Steps that are interfered with, and the names of those that were called. */
+/** Steps that are interfered with: the names of those called, the seconds they asked to wait, the largest state's size. */
 const interfered = ({ before = {}, after = {} }: Options) => {
   const called: string[] = [];
+  const waits: number[] = [];
+  let largest = 0;
+  const measured = <T>(state: T): T => {
+    largest = Math.max(largest, Buffer.byteLength(JSON.stringify(state)));
+    return state;
+  };
   const load = (name: string): StepHandler | undefined => {
     const handler = loadStep(name);
     return (
@@ -29,20 +35,21 @@ const interfered = ({ before = {}, after = {} }: Options) => {
         const nth = called.filter((each) => each === name).length;
         called.push(name);
         await before[name]?.[nth]?.();
-        const result = await handler(state);
+        const result = measured(await handler(measured(state)));
+        if ("wait_seconds" in result) waits.push(Number(result.wait_seconds));
         await after[name]?.[nth]?.();
         return result;
       })
     );
   };
-  return { called, load };
+  return { called, waits, load, stateBytes: () => largest };
 };
 
 let runs = 0;
 
 /** Runs an order's checkout through the ASL file, without the waiting. */
 export const checkOut = async (orderId: string, options: Options = {}, name = `test-${process.pid}-${++runs}`) => {
-  const { called, load } = interfered(options);
+  const { called, waits, load, stateBytes } = interfered(options);
   const workflow = startWorkflow({
     load,
     waits: { WaitForOldCalls: 0, WaitForCarrier: 5, WaitToSubmit: 5 },
@@ -51,7 +58,15 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
   const execution = workflow.start(name, JSON.stringify({ order_id: orderId }));
   if (!execution) throw new Error(`the name ${name} is used up`);
   const { error = null, cause = null } = await execution.ended;
-  return { status: execution.status(), error, cause, called, events: execution.events() };
+  return {
+    status: execution.status(),
+    error,
+    cause,
+    called,
+    waits,
+    events: execution.events(),
+    stateBytes: stateBytes(),
+  };
 };
 
 /** Each receipt as "request attachment state", sorted. */

@@ -67,6 +67,18 @@ describe("a carrier in trouble", () => {
     expect(await upstream.held(order.id)).toEqual([order.place]);
   });
 
+  it("that asks for several waits at once is given the longest", async () => {
+    const order = await orderWithOne();
+    const others = [await order.attach(0), await order.attach("order")];
+    const busy = { method: "PUT", action: "status", status: 429 } as const;
+    for (const [index, id] of [order.attachment, ...others].entries())
+      await upstream.misbehave({ ...busy, path: id, headers: { "Retry-After": String([600, 3000, 1200][index]) } });
+    const run = await checkOut(order.id);
+    expect(run.status).toBe("SUCCEEDED");
+    expect(Math.max(...run.waits)).toBe(3000);
+    expect((await upstream.held(order.id)).length).toBe(3);
+  });
+
   it("ends the run when it stays away, and the next run forwards what is missing", async () => {
     const order = await orderWithOne();
     const second = await order.attach("order");
@@ -122,10 +134,10 @@ describe("a carrier that refuses", () => {
 });
 
 describe("waiting", () => {
-  it("takes Retry-After in seconds or as a date, within 15 minutes", () => {
+  it("takes Retry-After in seconds or as a date, within four hours", () => {
     const now = new Date("2026-11-21T10:00:00Z");
     const given = [null, "7", "Sat, 21 Nov 2026 10:00:30 GMT", "Sat, 21 Nov 2026 09:00:00 GMT", "99999", "soon"];
-    expect(given.map((value) => secondsOf(value, now))).toEqual([0, 7, 30, 0, 900, 0]);
+    expect(given.map((value) => secondsOf(value, now))).toEqual([0, 7, 30, 0, 14_400, 0]);
   });
 
   it("grows with jitter up to 15 minutes, and is never shorter than what was asked for", () => {

@@ -1,0 +1,37 @@
+import { parseArgs } from "node:util";
+import { startStack } from "../../infra/local/stack.ts";
+
+/**
+ * `node test/bench/large-order.ts [--requests 200] [--attachments 20] [--bytes 100000]`: checks a large order out locally,
+ * compares what the carrier has with what was uploaded, and prints peak memory beside that of a small order.
+ */
+const { values } = parseArgs({
+  options: {
+    requests: { type: "string", default: "200" },
+    attachments: { type: "string", default: "20" },
+    bytes: { type: "string", default: "100000" },
+  },
+});
+const fileBytes = Number(values.bytes);
+const stack = await startStack({ port: 0 });
+process.env.CARRIER_URL = stack.carrierUrl;
+// Only now does the environment say where the table is.
+const { largeOrder } = await import("../support/large-order.ts");
+const { checkOutMeasured } = await import("../support/checkout-process.ts");
+const { forwardedTo } = await import("../support/carrier.ts");
+
+const measure = async (requests: number, attachments: number) => {
+  const { id, expected } = await largeOrder({ requests, attachments, fileBytes });
+  const { status, cause, events, seconds, peakMegabytes } = await checkOutMeasured(id);
+  const arrived = await forwardedTo(stack.carrierUrl, id);
+  const equal = JSON.stringify(arrived) === JSON.stringify(expected);
+  if (status !== "SUCCEEDED" || !equal) process.exitCode = 1;
+  console.log(
+    `${requests} x ${attachments}: ${status} ${cause ?? ""} in ${seconds.toFixed(1)} s, ${arrived.length} files at the carrier, ` +
+      `${equal ? "bytes equal" : "NOT as uploaded"}, peak RSS ${peakMegabytes} MB, ${events} history events of 25,000`,
+  );
+};
+
+await measure(2, 2);
+await measure(Number(values.requests), Number(values.attachments));
+await stack.stop();

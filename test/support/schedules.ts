@@ -1,0 +1,126 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/**
+ * Runs the real code in every order that can make a difference. Actors run until they come to a call; the scheduler
+ * lets one call at a time go, so that a schedule is a list of choices, which can be replayed and varied. Calls that have
+ * no item and no file in common commute: of the schedules that differ only in the order of such calls, one is run.
+ */
+
+/** Names of items and files, or how they begin. */
+type Touched = readonly string[];
+
+export type Actor = {
+  /** What each of its calls touches, in their order. The main actor leaves it out: it may touch anything. */
+  readonly calls?: readonly Touched[];
+  readonly run: () => Promise<unknown>;
+};
+type Actors = Readonly<Record<string, Actor>>;
+
+type Turn = { readonly touches: Touched; readonly go: () => void };
+type Choice = { readonly options: number; readonly chosen: number };
+
+const inConflict = (some: Touched, others: Touched) =>
+  some.some((one) => others.some((other) => one.startsWith(other) || other.startsWith(one)));
+
+type Seat = { readonly name: string; readonly wait: (touches: Touched) => Promise<void> };
+const seats = new AsyncLocalStorage<Seat>();
+
+/** The name of the actor that is at work here. */
+export const currentActor = (): string | undefined => seats.getStore()?.name;
+
+/** To be passed before each call: returns when it is the caller's turn. Who is no actor need not wait. */
+export const gate = async (touches: Touched): Promise<void> => seats.getStore()?.wait(touches);
+
+/** Starts the actors, and answers who is waiting each time that nobody is at work; nobody: they have ended. */
+const startActors = (actors: Actors) => {
+  const waiting = new Map<string, Turn>();
+  const failures: unknown[] = [];
+  let working = Object.keys(actors).length;
+  let allRest = () => {};
+  const rest = () => {
+    working -= 1;
+    if (working === 0) allRest();
+  };
+  const waitAs = (name: string) => (touches: Touched) =>
+    new Promise<void>((resolve, reject) => {
+      if (waiting.has(name)) return reject(new Error(`${name} makes two calls at once.`));
+      const go = () => {
+        waiting.delete(name);
+        working += 1;
+        resolve();
+      };
+      waiting.set(name, { touches, go });
+      rest();
+    });
+  for (const [name, { run }] of Object.entries(actors))
+    seats
+      .run({ name, wait: waitAs(name) }, run)
+      .catch((error: unknown) => failures.push(error))
+      .then(rest);
+  return async (): Promise<ReadonlyMap<string, Turn>> => {
+    if (working > 0)
+      await new Promise<void>((resolve) => {
+        allRest = resolve;
+      });
+    if (failures.length > 0) throw failures[0];
+    return waiting;
+  };
+};
+
+/** Decides who goes next: the main actor, or one whose calls to come touch what the main one is about to touch. */
+const chooser = (actors: Actors, choices: readonly number[]) => {
+  const main = Object.keys(actors)[0] ?? "";
+  const left = new Map(Object.entries(actors).map(([name, { calls = [] }]) => [name, calls]));
+  const touching = (name: string) => (left.get(name) ?? []).flat();
+  const taken: Choice[] = [];
+  // An actor that was tried at a point sleeps while another goes there, until a call is made that touches its own.
+  const asleep = new Set<string>();
+
+  const choose = (waiting: ReadonlyMap<string, Turn>): string => {
+    const turn = waiting.get(main);
+    if (!turn) return [...waiting.keys()][0] ?? "";
+    const others = [...waiting.keys()].filter(
+      (name) => name !== main && !asleep.has(name) && inConflict(turn.touches, touching(name)),
+    );
+    const options = [main, ...others];
+    if (options.length === 1) return main;
+    const chosen = choices[taken.length] ?? 0;
+    taken.push({ options: options.length, chosen });
+    for (const tried of options.slice(1, Math.max(1, chosen))) asleep.add(tried);
+    return options[chosen] ?? "";
+  };
+  const next = (waiting: ReadonlyMap<string, Turn>): Turn => {
+    const name = choose(waiting);
+    const turn = waiting.get(name);
+    if (!turn) throw new Error("A schedule could not be replayed.");
+    for (const sleeper of asleep) if (inConflict(turn.touches, touching(sleeper))) asleep.delete(sleeper);
+    left.set(name, (left.get(name) ?? []).slice(1));
+    return turn;
+  };
+  return { next, taken };
+};
+
+const runSchedule = async (actors: Actors, choices: readonly number[]): Promise<readonly Choice[]> => {
+  const { next, taken } = chooser(actors, choices);
+  const atRest = startActors(actors);
+  for (let waiting = await atRest(); waiting.size > 0; waiting = await atRest()) next(waiting).go();
+  return taken;
+};
+
+/**
+ * Tries every schedule, each on actors of its own, the first of which is the main one, until there are no more or a check
+ * says that it is enough; how many there were.
+ */
+export const everySchedule = async (
+  prepare: () => Promise<{ readonly actors: Actors; readonly check: () => Promise<"more" | "enough"> }>,
+): Promise<number> => {
+  let choices: number[] = [];
+  for (let count = 1; ; count += 1) {
+    const { actors, check } = await prepare();
+    const taken = await runSchedule(actors, choices);
+    if ((await check()) === "enough") return count;
+    const last = taken.findLastIndex(({ options, chosen }) => chosen + 1 < options);
+    if (last === -1) return count;
+    choices = taken.slice(0, last + 1).map(({ chosen }, index) => (index === last ? chosen + 1 : chosen));
+  }
+};
