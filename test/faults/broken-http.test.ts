@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 /** Writes the pieces, waits a little for an answer, ends, and tells all that came back within 2 s. */
 const exchange = async (pieces: readonly (string | Uint8Array)[], patienceMs = 150): Promise<string> => {
-  const { port } = new URL(process.env.OWN_STACK_URL ?? "");
+  const { port } = new URL(process.env.PATCHBAY_URL ?? "");
   const socket = connect(Number(port), "127.0.0.1");
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(chunk));

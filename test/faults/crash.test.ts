@@ -13,11 +13,7 @@ import { victims } from "../support/victim.ts";
  */
 
 const full = process.env.FULL === "1";
-<<<<<<< HEAD
-const here = process.env.OWN_STACK_URL ?? "";
-=======
 const here = process.env.PATCHBAY_URL ?? "";
->>>>>>> main
 const victim = victims();
 const writing = routes.filter(({ method }) => method !== "GET");
 const isWrite = /^(TransactWriteItems|UpdateItem|PutItem|PutObject|DeleteObject)$/;
@@ -64,15 +60,9 @@ const crash = async (send: () => Promise<unknown>, { nth, moment }: Point): Prom
     await kill();
     throw new Error("nobody is there any more");
   });
-<<<<<<< HEAD
-  process.env.OWN_STACK_URL = url;
-  await send().catch(() => undefined);
-  process.env.OWN_STACK_URL = here;
-=======
   process.env.PATCHBAY_URL = url;
   await send().catch(() => undefined);
   process.env.PATCHBAY_URL = here;
->>>>>>> main
   unwatch();
   if (!killed) await kill();
   return killed;

@@ -20,11 +20,7 @@ type Sent = {
 
 /** One request to the service under test, over HTTP. */
 export const call = async (method: string, path: string, { key, headers = {}, json, body }: Sent = {}) => {
-<<<<<<< HEAD
-  const response = await fetch((process.env.OWN_STACK_URL ?? inject("baseUrl")) + path, {
-=======
   const response = await fetch((process.env.PATCHBAY_URL ?? inject("baseUrl")) + path, {
->>>>>>> main
     method,
     headers: {
       ...(key !== undefined && { authorization: `Bearer ${key}` }),

@@ -20,11 +20,7 @@ const tableWire = await startWire(tablePart.endpoint, { delayMs: 2_000 });
 const filesWire = await startWire(filesPart.endpoint, { delayMs: 2_000 });
 Object.assign(process.env, { DYNAMODB_ENDPOINT: tableWire.url, S3_ENDPOINT: filesWire.url });
 const stack = await startStack({ port: 0 });
-<<<<<<< HEAD
-process.env.OWN_STACK_URL = stack.url;
-=======
 process.env.PATCHBAY_URL = stack.url;
->>>>>>> main
 
 export const wires = { table: tableWire, files: filesWire };
 
