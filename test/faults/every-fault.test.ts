@@ -138,6 +138,22 @@ describe("under every single fault of every AWS call, an endpoint answers as doc
   });
 });
 
+describe("a PATCH with If-Match", () => {
+  const patches = routes.filter(({ method }) => method === "PATCH");
+  it.each(patches.map((route) => [route.name, route] as const))(
+    "hears of its success where the first answer was lost: %s",
+    async (_, route) => {
+      const t = await tenants();
+      const run = await prepare(t, route, { "if-match": '"1"' });
+      disarm();
+      wires.table.arm({ kind: "lose-answer", operation: /UpdateItem|TransactWriteItems/ });
+      const { status, headers } = await run.send();
+      expect([wires.table.spent(), status, headers.get("etag")]).toEqual([true, 200, '"2"']);
+      expect((await run.send()).status).toBe(412);
+    },
+  );
+});
+
 describe("the clients", () => {
   it("have timeouts and a number of attempts that were chosen, not the SDK's defaults", async () => {
     for (const [name, operation] of [

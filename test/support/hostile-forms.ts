@@ -97,6 +97,7 @@ export const formCorpus: readonly HostileForm[] = [
   whole(field(`name="data[name]"; x="${"x".repeat(1_000_000)}"`)),
   whole(field('name="data[notes]"', "x".repeat(3_000_000))),
   whole(field('name="data[file]"; filename="a"', "x".repeat(5_000_000))),
+  whole(Buffer.from(`\r\n${"x".repeat(70_000)}`), ...good),
   whole(Buffer.from("\r\n".repeat(500_000))),
   whole(Buffer.from("X: 1\r\n".repeat(300_000))),
   { contentType: contentType("b", 9), body: Buffer.from("--b\r\n".repeat(200_000)) },

@@ -1,0 +1,135 @@
+import { afterEach, beforeAll, expect, it } from "vitest";
+import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
+import { type Route, routes } from "../../shared/routes.ts";
+import { admin } from "../support/admin.ts";
+import { form, pdf } from "../support/attachments.ts";
+import { carrier } from "../support/carrier.ts";
+import { type Answered, call } from "../support/client.ts";
+import { fill, parentId, type Tenants, worksOnOne } from "../support/endpoints.ts";
+import { listen } from "../support/heard.ts";
+import { add, newOrder } from "../support/orders.ts";
+import { wires } from "../support/own-stack.ts";
+import { shortenTimeouts } from "../support/patience.ts";
+import { tenants } from "../support/tenants.ts";
+import type { FaultKind } from "../support/wire.ts";
+import { checkOut } from "../support/workflow.ts";
+
+/** Planted markers are found in no log line, error, metric or workflow state. */
+
+const planted = {
+  file: "planted-content-7f3a",
+  smsSecret: "planted-sms-secret-91c2",
+  mmsSecret: "planted-mms-secret-0b4d",
+  notes: "planted-notes-55e8",
+};
+
+let t: Tenants;
+beforeAll(async () => {
+  shortenTimeouts(150);
+  t = await tenants();
+});
+afterEach(() => [wires.table.arm(), wires.files.arm()]);
+
+const markers = () => [...Object.values(planted), t.key("acme"), t.key("other"), "apik_"];
+
+const found = (texts: readonly string[]) => markers().filter((marker) => texts.some((text) => text.includes(marker)));
+
+const secrets = { sms_secret: planted.smsSecret, mms_secret: planted.mmsSecret };
+let made = 0;
+
+const send = (route: Route, resource: string, key = t.key("acme")): Promise<Answered> => {
+  made += 1;
+  const path = fill(route, { parent: parentId(t, route), resource });
+  const headers = { "idempotency-key": `planted-${made}` };
+  const upload = form({ "data[notes]": planted.notes }, pdf("loa.pdf", planted.file));
+  if (route.reads.from === "form") return call(route.method, path, { key, headers, body: upload });
+  const data = { name: `planted ${made}`, notes: planted.notes, ...(route.resource === "switch" && secrets) };
+  return call(route.method, path, {
+    key,
+    ...(route.reads.from === "json" && { json: { type: route.resource, data } }),
+  });
+};
+
+/** A resource with everything planted in it. */
+const plant = async (route: Route): Promise<string> => {
+  const creates = routes.find(
+    ({ resource, operation, parent }) =>
+      resource === route.resource && operation === "create" && parent === route.parent,
+  );
+  if (!worksOnOne(route) || !creates) return "";
+  const { text } = await send(creates, "");
+  return /"id":"(\w{26})"/.exec(text)?.[1] ?? "";
+};
+
+const spoilt: readonly FaultKind[] = ["status-500", "lose-answer", "cut", "delay"];
+
+it.each(routes.map((route) => [route.name, route] as const))(
+  "%s tells nothing, whatever goes wrong",
+  { timeout: 120_000 },
+  async (_, route) => {
+    const resource = await plant(route);
+    const target = () => (route.method === "DELETE" ? plant(route) : resource);
+    const heard = listen();
+    const errors: string[] = [];
+    let last = 0;
+    try {
+      for (const kind of spoilt)
+        for (const [wire, operation] of [
+          [wires.table, /GetItem/],
+          [wires.table, /Query|TransactWriteItems|UpdateItem/],
+          [wires.files, /Object/],
+        ] as const) {
+          const on = await target();
+          wire.arm({ kind, operation, times: 99 });
+          const { status, text } = await send(route, on);
+          if (status >= 400) errors.push(text);
+          wire.arm();
+        }
+      for (const key of [t.key("other"), "apik_planted"]) {
+        const { status, text } = await send(route, resource, key);
+        if (status >= 400) errors.push(text);
+      }
+      last = (await send(route, await target())).status;
+    } finally {
+      heard.stop();
+    }
+    expect(heard.written.length).toBeGreaterThan(12);
+    expect(errors.length).toBeGreaterThan(4);
+    expect(last).toBe(route.status);
+    expect([found(heard.written), found(errors)]).toEqual([[], []]);
+  },
+);
+
+it("a checkout tells nothing in its state, its logs or its report, whether it succeeds or fails", async () => {
+  const upstream = await carrier();
+  const heard = listen();
+  const states: string[] = [];
+  try {
+    for (const status of [200, 400]) {
+      const order = await newOrder(add);
+      const body = form({ "data[notes]": planted.notes }, pdf("loa.pdf", planted.file));
+      await call("POST", order.paths.request(0), { key: order.key, body });
+      if (status === 400) await upstream.misbehave({ method: "PUT", action: "status", status, times: 99 });
+      states.push(JSON.stringify(await checkOut(order.id)), order.key);
+      expect(states.pop()).toMatch(/^apik_/);
+    }
+  } finally {
+    heard.stop();
+    await upstream.close();
+  }
+  expect(states.map((state) => /"status":"(\w+)"/.exec(state)?.[1])).toEqual(["SUCCEEDED", "FAILED"]);
+  expect([found(states), found(heard.written)]).toEqual([[], []]);
+});
+
+it("the sweep's metrics, and what operators see, tell nothing", async () => {
+  const heard = listen();
+  await sweep({}, { getRemainingTimeInMillis: () => 60_000 }).finally(heard.stop);
+  const seen = await Promise.all(
+    [["check"], ["sweep"], ["account", "list"], ["key", "list"]].map((args) => admin(args)),
+  );
+  expect(found([...heard.written, ...seen.flatMap(({ stdout, stderr }) => [stdout, stderr])])).toEqual([]);
+});
+
+it("a marker would be found where it is", () => {
+  expect(found([`x ${planted.file} y`])).toEqual([planted.file]);
+});

@@ -1,0 +1,108 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+
+/** What comes with us: the lock file is whole, nothing runs on install that was not approved, every licence is known. */
+
+const root = join(import.meta.dirname, "..");
+const readJson = (file: string): unknown => JSON.parse(readFileSync(join(root, file), "utf8"));
+
+const Package = z.looseObject({
+  version: z.optional(z.string()),
+  resolved: z.optional(z.string()),
+  integrity: z.optional(z.string()),
+  dev: z.optional(z.boolean()),
+  link: z.optional(z.boolean()),
+  inBundle: z.optional(z.boolean()),
+  license: z.optional(z.string()),
+  hasInstallScript: z.optional(z.boolean()),
+  dependencies: z.optional(z.record(z.string(), z.string())),
+  optionalDependencies: z.optional(z.record(z.string(), z.string())),
+});
+const { packages } = z.parse(z.object({ packages: z.record(z.string(), Package) }), readJson("package-lock.json"));
+const project = z.parse(
+  z.looseObject({
+    dependencies: z.record(z.string(), z.string()),
+    devDependencies: z.record(z.string(), z.string()),
+    optionalDependencies: z.record(z.string(), z.string()),
+    allowScripts: z.record(z.string(), z.boolean()),
+    scripts: z.record(z.string(), z.string()),
+  }),
+  readJson("package.json"),
+);
+
+const all = Object.entries(packages).filter(([path]) => path !== "");
+const nameOf = (path: string) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+
+/** Where Node would find a package that one at `from` asks for. */
+const resolve = (from: string, name: string): string | undefined => {
+  for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/node_modules/")))) {
+    const path = `${folder && `${folder}/`}node_modules/${name}`;
+    if (packages[path]) return path;
+    if (folder === "" || !folder.includes("/node_modules/"))
+      return packages[`node_modules/${name}`] && `node_modules/${name}`;
+  }
+};
+
+describe("the lock file", () => {
+  it("is there, with every package that package.json names, at exactly that version", () => {
+    const named = { ...project.dependencies, ...project.devDependencies, ...project.optionalDependencies };
+    for (const [name, version] of Object.entries(named))
+      expect([name, packages[`node_modules/${name}`]?.version]).toEqual([name, version]);
+  });
+
+  it("has an entry with a version for every dependency of every package, optional ones of other platforms included", () => {
+    const missing = Object.entries(packages).flatMap(([path, { dependencies = {}, optionalDependencies = {} }]) =>
+      Object.keys({ ...dependencies, ...optionalDependencies })
+        .filter((name) => !packages[resolve(path, name) ?? ""]?.version)
+        .map((name) => `${path || "the project"} -> ${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("takes every package by its hash, and from no other registry than npm's own", () => {
+    const registry = "https://registry.npmjs.org/";
+    const odd = all.filter(
+      ([, { resolved = registry, integrity, inBundle }]) =>
+        !inBundle && !(resolved.startsWith(registry) && integrity?.startsWith("sha512-")),
+    );
+    expect(odd.map(([path]) => path)).toEqual([]);
+  });
+});
+
+describe("an install", () => {
+  it("runs no script that was not approved or refused by name", () => {
+    const scripted = all.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path));
+    const undecided = scripted.filter((name) => !(name in project.allowScripts));
+    expect([undecided, project.allowScripts.node]).toEqual([[], true]);
+    const approved = Object.entries(project.allowScripts).filter(([, allowed]) => allowed);
+    expect(approved.map(([name]) => name)).toEqual(["node"]);
+  });
+});
+
+describe("what is deployed", () => {
+  const licences = [
+    "MIT",
+    "MIT-0",
+    "Apache-2.0",
+    "(MIT OR Apache-2.0)",
+    "ISC",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "0BSD",
+    "BlueOak-1.0.0",
+  ];
+  const production = all.filter(([, { dev }]) => !dev);
+
+  it("is under licences that we know", () => {
+    const unknown = production.filter(([, { license }]) => !licences.includes(license ?? "none"));
+    expect(production.length).toBeGreaterThan(20);
+    expect(unknown.map(([path, { license }]) => `${nameOf(path)}: ${license}`)).toEqual([]);
+  });
+
+  it("can be listed as an SBOM, and the project's own licence is there", () => {
+    expect(project.scripts.sbom).toBe("npm sbom --sbom-format cyclonedx --omit dev");
+    expect(existsSync(join(root, "LICENSE"))).toBe(true);
+  });
+});
