@@ -22,13 +22,13 @@ const { forwardedTo } = await import("../support/carrier.ts");
 
 const measure = async (requests: number, attachments: number) => {
   const { id, expected } = await largeOrder({ requests, attachments, fileBytes });
-  const { status, cause, events, seconds, peakMegabytes } = await checkOutMeasured(id);
+  const { status, cause, events, seconds, peak } = await checkOutMeasured(id);
   const arrived = await forwardedTo(CARRIER_URL, id);
   const equal = JSON.stringify(arrived) === JSON.stringify(expected);
   if (status !== "SUCCEEDED" || !equal) process.exitCode = 1;
   console.log(
     `${requests} x ${attachments}: ${status} ${cause ?? ""} in ${seconds.toFixed(1)} s, ${arrived.length} files at the carrier, ` +
-      `${equal ? "bytes equal" : "NOT as uploaded"}, peak RSS ${peakMegabytes} MB, ${events} history events of 25,000`,
+      `${equal ? "bytes equal" : "NOT as uploaded"}, peak RSS ${peak.rss} MB (${peak.inUse} MB in use), ${events} history events of 25,000`,
   );
 };
 
