@@ -14,7 +14,7 @@ const { values } = parseArgs({
 });
 const fileBytes = Number(values.bytes);
 const stack = await startStack({ port: 0 });
-process.env.CARRIER_URL = stack.carrierUrl;
+const { CARRIER_URL } = stack.environment;
 // Only now does the environment say where the table is.
 const { largeOrder } = await import("../support/large-order.ts");
 const { checkOutMeasured } = await import("../support/checkout-process.ts");
@@ -23,7 +23,7 @@ const { forwardedTo } = await import("../support/carrier.ts");
 const measure = async (requests: number, attachments: number) => {
   const { id, expected } = await largeOrder({ requests, attachments, fileBytes });
   const { status, cause, events, seconds, peakMegabytes } = await checkOutMeasured(id);
-  const arrived = await forwardedTo(stack.carrierUrl, id);
+  const arrived = await forwardedTo(CARRIER_URL, id);
   const equal = JSON.stringify(arrived) === JSON.stringify(expected);
   if (status !== "SUCCEEDED" || !equal) process.exitCode = 1;
   console.log(
