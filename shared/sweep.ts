@@ -26,6 +26,8 @@ export type SweepOptions = {
   readonly dryRun?: boolean;
   /** Every day, due or not. */
   readonly all?: boolean;
+  /** How many files it lists at a time. */
+  readonly pageSize?: number;
 };
 
 const nothing = { days: 0, files: 0, removed: 0 };
@@ -69,10 +71,10 @@ const daysLeft = async ({ swept_on, sweeping }: Bookmark, today: string, all: bo
 const sweepPage = async (
   day: string,
   after: string | undefined,
-  { now, dryRun }: SweepOptions,
+  { now, dryRun, pageSize }: SweepOptions,
   counts: { files: number; removed: number },
 ): Promise<string | undefined> => {
-  const { files, more } = await listFiles(prefixOf(day), after);
+  const { files, more } = await listFiles(prefixOf(day), after, pageSize);
   const old = files.filter(({ storedAt }) => now.getTime() - storedAt.getTime() > graceMs);
   for (let start = 0; start < old.length; start += 50)
     for (const file of await withoutMetadata(old.slice(start, start + 50)))

@@ -83,6 +83,15 @@ describe("the sweep", () => {
     expect(await stored()).toEqual([]);
   });
 
+  it("goes on within a day of many pages", async () => {
+    for (let n = 1; n <= 5; n += 1) await orphan(n, ago(40));
+    let left = 2;
+    const remainingMs = () => (left-- > 0 ? 60_000 : 5_000);
+    expect(await sweep(2, { remainingMs, pageSize: 2 })).toMatchObject({ files: 4, removed: 4, finished: false });
+    expect(await sweep(2, { pageSize: 2 })).toMatchObject({ files: 1, removed: 1, finished: true });
+    expect(await stored()).toEqual([]);
+  });
+
   it("goes on after a fault of storage or table, and has then removed the same", async () => {
     for (const [wire, operation] of [
       [wires.files, /ListObjectsV2/],
