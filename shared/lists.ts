@@ -81,8 +81,8 @@ export const readPage = async <T>(
   const last = items.at(-1);
   return {
     items,
-    before: earlier && first ? encodeCursor(list, first.id) : null,
     after: later && last ? encodeCursor(list, last.id) : null,
+    before: earlier && first ? encodeCursor(list, first.id) : null,
     limit,
   };
 };

@@ -5,5 +5,6 @@
 export const emitCounts = (counts: Readonly<Record<string, number>>, now: Date): void => {
   const Metrics = Object.keys(counts).map((Name) => ({ Name, Unit: "Count" }));
   const CloudWatchMetrics = [{ Namespace: "Patchbay", Dimensions: [[]], Metrics }];
-  console.log(JSON.stringify({ _aws: { Timestamp: now.getTime(), CloudWatchMetrics }, ...counts }));
+  // Not by console: Lambda would wrap its lines, and CloudWatch looks for _aws at the root.
+  process.stdout.write(`${JSON.stringify({ _aws: { Timestamp: now.getTime(), CloudWatchMetrics }, ...counts })}\n`);
 };

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, inject, it } from "vitest";
@@ -14,13 +14,12 @@ const folder = join(root, "test-artifacts/typed-client");
 const Package = z.object({ scripts: z.object({ "openapi:types": z.string() }) });
 
 const snippet = () => {
-  for (const name of ["README.md", "docs-client.md"]) {
-    const text = existsSync(join(root, name)) ? readFileSync(join(root, name), "utf8") : "";
-    const section = /^#+ A typed client\n(.*?)(?=^#+ |$(?![\s\S]))/ms.exec(text)?.[1];
-    const code = /^```ts\n(.*?)^```$/ms.exec(section ?? "")?.[1];
-    if (code) return code;
-  }
-  throw new Error('README.md has no section "A typed client" with a ts block.');
+  const section = /^#+ A typed client\n(.*?)(?=^#+ |$(?![\s\S]))/ms.exec(
+    readFileSync(join(root, "README.md"), "utf8"),
+  )?.[1];
+  const code = /^```ts\n(.*?)^```$/ms.exec(section ?? "")?.[1];
+  if (!code) throw new Error('README.md has no section "A typed client" with a ts block.');
+  return code;
 };
 
 const run = (file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) =>

@@ -183,7 +183,7 @@ describe("the days that are due", () => {
 
 describe("the function", () => {
   it("tells CloudWatch what it has done, in one line", async () => {
-    const lines = vi.spyOn(console, "log").mockImplementation(() => {});
+    const lines = vi.spyOn(process.stdout, "write").mockReturnValue(true);
     await orphan(1, ago(40));
     expect(await handler({}, { getRemainingTimeInMillis: () => 60_000 })).toMatchObject({ files: 1, removed: 0 });
     const line = JSON.parse(String(lines.mock.calls[0]?.[0]));
