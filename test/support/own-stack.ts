@@ -27,16 +27,21 @@ export const wires = { table: tableWire, files: filesWire };
 /** The table and the bucket without a wire before them. */
 export const endpoints = { table: tablePart.endpoint, files: filesPart.endpoint };
 
+const own = crypto.randomUUID().slice(0, 8);
 let generation = 0;
 
-/** From now on the service works on a table and a bucket that are new and empty. */
+/** From now on the service works on a table and a bucket that are new and empty, and no other process's. */
 export const startAfresh = async () => {
   generation += 1;
+  const [tableName, bucketName] = [`patchbay-${own}-${generation}`, `files-${own}-${generation}`];
   Object.assign(process.env, { DYNAMODB_ENDPOINT: endpoints.table, S3_ENDPOINT: endpoints.files });
-  await Promise.all([startTable(`patchbay-${generation}`), startFiles(`patchbay-files-${generation}`)]);
+  await Promise.all([startTable(tableName), startFiles(bucketName)]);
   Object.assign(process.env, { DYNAMODB_ENDPOINT: tableWire.url, S3_ENDPOINT: filesWire.url });
-  Object.assign(process.env, { TABLE_NAME: `patchbay-${generation}`, BUCKET_NAME: `patchbay-files-${generation}` });
+  Object.assign(process.env, { TABLE_NAME: tableName, BUCKET_NAME: bucketName });
 };
+
+// The embedded parts may be those of all tests, where the environment names them.
+await startAfresh();
 
 afterAll(async () => {
   await stack.stop();
