@@ -15,6 +15,15 @@ const wholeNumber = (name: string, fallback: number): number => {
   return Number(text);
 };
 
+export const logLevels = ["DEBUG", "INFO", "WARN", "ERROR", "SILENT"] as const;
+
+const levelOf = (name: string) => {
+  const level = logLevels.find((each) => each === name);
+  if (!level)
+    throw new Error(`The environment variable LOG_LEVEL must be one of ${logLevels.join(", ")}, not ${name}.`);
+  return level;
+};
+
 export const env = {
   /** The DynamoDB table of all metadata. */
   tableName: () => required("TABLE_NAME"),
@@ -42,4 +51,8 @@ export const env = {
   maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", 4_600_000),
   /** The port of the local gateway. */
   port: () => wholeNumber("PORT", 3000),
+  /** The least level that is logged: DEBUG, INFO, WARN, ERROR or SILENT. */
+  logLevel: () => levelOf(optional("LOG_LEVEL") ?? "INFO"),
+  /** X-Ray's trace of the invocation; Lambda sets it. */
+  traceId: () => optional("_X_AMZN_TRACE_ID"),
 };

@@ -41,20 +41,28 @@ export const ownerOf = (key: string): { readonly parent: ParentRef; readonly id:
   return { parent: { type: type === "order" ? "order" : "request", id: parentId }, id };
 };
 
+const hasHeaders = (request: unknown): request is { headers: Record<string, string> } =>
+  typeof request === "object" && request !== null && "headers" in request;
+
 /** Stores a file; S3 itself refuses it if it arrives with another SHA-256. 503 where storage is away (so do all below). */
 export const putFile = async (key: string, { content, contentType, sha256 }: UploadedFile): Promise<void> => {
-  await client
-    .send(
-      new PutObjectCommand({
-        Bucket: env.bucketName(),
-        Key: key,
-        Body: content,
-        ContentLength: content.length,
-        ContentType: contentType,
-        ChecksumSHA256: Buffer.from(sha256, "hex").toString("base64"),
-      }),
-    )
-    .catch(unavailableAs503);
+  const command = new PutObjectCommand({
+    Bucket: env.bucketName(),
+    Key: key,
+    Body: content,
+    ContentLength: content.length,
+    ContentType: contentType,
+    ChecksumSHA256: Buffer.from(sha256, "hex").toString("base64"),
+  });
+  // The signature covers the same hash: with the header there, the SDK does not make it a second time.
+  command.middlewareStack.add(
+    (next) => (args) => {
+      if (hasHeaders(args.request)) args.request.headers["x-amz-content-sha256"] = sha256;
+      return next(args);
+    },
+    { step: "build", name: "knownContentHash" },
+  );
+  await client.send(command).catch(unavailableAs503);
 };
 
 /** Removes a file; one that is not there is removed already. */

@@ -51,7 +51,7 @@ const stopOnSignal = (stop: () => Promise<void>) => {
 const start = async () => {
   const { port, quiet, help: asksForHelp } = options();
   if (asksForHelp) return console.log(help);
-  process.env.POWERTOOLS_LOG_LEVEL ??= "CRITICAL";
+  process.env.LOG_LEVEL ??= "SILENT";
   // People at a terminal do not wait for minutes until a carrier that was away is asked again.
   process.env.CARRIER_LONGEST_WAIT_SECONDS ??= "2";
   const names = new Map<string, string>();

@@ -17,7 +17,7 @@ export const benchService = async () => {
     S3_ENDPOINT: files.endpoint,
     CARRIER_URL: carrier.url,
     ...aws,
-    POWERTOOLS_LOG_LEVEL: "SILENT",
+    LOG_LEVEL: "SILENT",
   };
   Object.assign(process.env, environment);
   // Clients are made when these are imported: only after the environment says where everything is.

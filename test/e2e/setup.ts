@@ -16,7 +16,7 @@ const carrierPort = Number(process.env.E2E_CARRIER_PORT ?? 4567);
 /** Finds what the CLI needs to make data for the deployment under test, and the carrier that the deployment calls. */
 export default async (project: TestProject) => {
   const baseUrl = process.env.E2E_BASE_URL ?? "";
-  process.env.POWERTOOLS_LOG_LEVEL = "SILENT";
+  process.env.LOG_LEVEL = "SILENT";
   if (findRunning()?.url === baseUrl) await useEnvironment();
   else {
     // MiniStack and LocalStack answer for the APIs below the endpoint that answers for all else.
@@ -39,7 +39,7 @@ const carrier = async () => {
 
 /** What the tests' own processes and the CLI read. */
 const environment = () => {
-  const names = /^(AWS_|TABLE_NAME|BUCKET_NAME|DYNAMODB_|S3_|STATE_MACHINE_|STEP_FUNCTIONS_|POWERTOOLS_)/;
+  const names = /^(AWS_|TABLE_NAME|BUCKET_NAME|DYNAMODB_|S3_|STATE_MACHINE_|STEP_FUNCTIONS_|LOG_LEVEL)/;
   return Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
       names.test(name) && value !== undefined ? [[name, value] as const] : [],

@@ -19,7 +19,7 @@ const script = new URL("../bench/check-out-order.ts", import.meta.url).pathname;
  * there is plenty, V8 takes its time to collect garbage, and what is held could not be told from what is not.
  */
 export const checkOutMeasured = async (order: string) => {
-  const env = { ...process.env, POWERTOOLS_LOG_LEVEL: "SILENT" };
+  const env = { ...process.env, LOG_LEVEL: "SILENT" };
   const { stdout } = await promisify(execFile)(process.execPath, ["--max-old-space-size=128", script, order], { env });
   return z.parse(Measured, JSON.parse(stdout));
 };

@@ -1,5 +1,4 @@
 import { vi } from "vitest";
-import { log } from "../../shared/log.ts";
 
 /** Lets the service log, and listens: everything that it writes to its outputs, as it was written. */
 export const listen = () => {
@@ -15,11 +14,11 @@ export const listen = () => {
       vi.spyOn(console, method).mockImplementation((...all: unknown[]) => void hear(`${all.map(String).join(" ")}\n`)),
     ),
   ];
-  log.setLogLevel("DEBUG");
+  process.env.LOG_LEVEL = "DEBUG";
   return {
     written,
     stop: () => {
-      log.setLogLevel("SILENT");
+      process.env.LOG_LEVEL = "SILENT";
       for (const spy of spies) spy.mockRestore();
     },
   };

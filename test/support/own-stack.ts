@@ -12,7 +12,7 @@ Object.assign(process.env, {
   AWS_REGION: "us-east-1",
   AWS_ACCESS_KEY_ID: "local",
   AWS_SECRET_ACCESS_KEY: "local",
-  POWERTOOLS_LOG_LEVEL: "SILENT",
+  LOG_LEVEL: "SILENT",
 });
 const parts = await Promise.all([startTable("patchbay"), startFiles("patchbay-files")]);
 const [tablePart, filesPart] = parts;

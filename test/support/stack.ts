@@ -10,7 +10,7 @@ declare module "vitest" {
 
 /** Runs the whole local service once for all tests: over the wire, on free ports, stopped at the end. */
 export default async (project: TestProject) => {
-  process.env.POWERTOOLS_LOG_LEVEL = "SILENT";
+  process.env.LOG_LEVEL = "SILENT";
   const stack = await startStack({ port: 0 });
   project.provide("baseUrl", stack.url);
   project.provide("environment", {
@@ -18,7 +18,7 @@ export default async (project: TestProject) => {
     AWS_REGION: "us-east-1",
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
-    POWERTOOLS_LOG_LEVEL: "SILENT",
+    LOG_LEVEL: "SILENT",
   });
   return () => stack.stop();
 };
