@@ -1,4 +1,4 @@
-import { apply } from "../../shared/apply.ts";
+import * as z from "zod/mini";
 import type { Prefill } from "./docs.ts";
 
 const everything = [
@@ -27,8 +27,19 @@ const document = {
   },
 };
 
+export const Demo = z.object({
+  account: z.string(),
+  subAccount: z.string(),
+  key: z.string(),
+  subAccountKey: z.string(),
+  order: z.string(),
+  request: z.string(),
+});
+export type Demo = z.infer<typeof Demo>;
+
 /** Makes the demo data and answers what the printed examples need. */
-export const makeDemo = async () => {
+export const makeDemo = async (): Promise<Demo> => {
+  const { apply } = await import("../../shared/apply.ts");
   const { accounts, keys, orders, requests } = await apply(document);
   return {
     account: accounts.acme?.id ?? "",
@@ -39,7 +50,6 @@ export const makeDemo = async () => {
     request: requests.numbers?.id ?? "",
   };
 };
-export type Demo = Awaited<ReturnType<typeof makeDemo>>;
 
 /** What the API reference fills in: the ids by the names of the path's parameters. */
 export const prefillOf = ({ key, subAccount, order, request }: Demo): Prefill => ({

@@ -1,4 +1,6 @@
 import { parseArgs } from "node:util";
+import { type Data, openData } from "./data.ts";
+import { type Demo, makeDemo, prefillOf, variablesOf } from "./demo.ts";
 import type { Prefill } from "./docs.ts";
 import { examples } from "./examples.ts";
 import type { Served } from "./gateway.ts";
@@ -12,6 +14,7 @@ const help = `Usage: npm start -- [options]
 Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a stand-in carrier.
 
   --port <port>  where the API answers (default: the environment's PORT, or 3000; 0 for any free port)
+  --data <dir>   keep the data there between runs (default: in memory, gone at the end)
   --quiet        no line for each request
   --help         show this
 
@@ -21,6 +24,7 @@ const options = () => {
   const { values } = parseArgs({
     options: {
       port: { type: "string" },
+      data: { type: "string" },
       quiet: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
@@ -48,21 +52,31 @@ const stopOnSignal = (stop: () => Promise<void>) => {
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
 };
 
+/** The demo that is kept with the data, else a new one. */
+const demoOf = async (data: Data | undefined): Promise<Demo> => {
+  const kept = data?.readDemo();
+  if (kept) return kept;
+  const demo = await makeDemo();
+  data?.keepDemo(demo);
+  return demo;
+};
+
 const start = async () => {
-  const { port, quiet, help: asksForHelp } = options();
+  const { port, quiet, data: folder, help: asksForHelp } = options();
   if (asksForHelp) return console.log(help);
   process.env.LOG_LEVEL ??= "SILENT";
   // People at a terminal do not wait for minutes until a carrier that was away is asked again.
   process.env.CARRIER_LONGEST_WAIT_SECONDS ??= "2";
+  const data = folder === undefined ? undefined : openData(folder);
+  process.once("exit", () => data?.close());
   const names = new Map<string, string>();
   let prefill: Prefill | undefined;
-  const stack = await startStack({ port, onRequest: quiet ? undefined : line(names), prefill: () => prefill });
+  const stack = await startStack({ port, onRequest: quiet ? undefined : line(names), prefill: () => prefill, data });
   stopOnSignal(async () => {
     removeState(stack.port);
     await stack.stop();
   });
-  const { makeDemo, prefillOf, variablesOf } = await import("./demo.ts");
-  const demo = await makeDemo();
+  const demo = await demoOf(data);
   prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");
   const { url, environment } = stack;

@@ -1,6 +1,7 @@
 import { routes } from "../../shared/routes.ts";
 import { type Step, steps } from "../../shared/steps.ts";
 import { startCarrier } from "./carrier.ts";
+import type { Data } from "./data.ts";
 import { docs, type Prefill } from "./docs.ts";
 import { startFiles } from "./files.ts";
 import { type GatewayOptions, type Handler, startGateway } from "./gateway.ts";
@@ -11,6 +12,8 @@ import type { StepHandler } from "./workflow.ts";
 export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
   /** What the API reference fills in, once it is known. */
   readonly prefill?: () => Prefill | undefined;
+  /** Where data is kept between runs, if it is. */
+  readonly data?: Pick<Data, "table" | "files"> | undefined;
 };
 
 const tableName = "patchbay";
@@ -26,8 +29,12 @@ const loadHandlers = async <H>(named: readonly { readonly name: string }[]) => {
 };
 
 /** The parts that functions talk to, on free ports, and the environment that says where they are. */
-const startParts = async () => {
-  const [table, files, carrier] = await Promise.all([startTable(tableName), startFiles(bucketName), startCarrier()]);
+const startParts = async (data: StackOptions["data"]) => {
+  const [table, files, carrier] = await Promise.all([
+    startTable(tableName, data?.table),
+    startFiles(bucketName, data?.files),
+    startCarrier(),
+  ]);
   const environment = {
     TABLE_NAME: tableName,
     BUCKET_NAME: bucketName,
@@ -42,10 +49,11 @@ const startParts = async () => {
 };
 
 /** The whole service on this machine, on free ports but for the gateway's, ready for requests. */
-export const startStack = async ({ port, throttle, onRequest, prefill = () => undefined }: StackOptions) => {
+export const startStack = async (options: StackOptions) => {
+  const { port, throttle, onRequest, prefill = () => undefined, data } = options;
   const defaults = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
   for (const [name, value] of Object.entries(defaults)) process.env[name] ??= value;
-  const parts = await startParts();
+  const parts = await startParts(data);
   Object.assign(process.env, parts.environment);
   try {
     const [endpoints, stepHandlers] = await Promise.all([
