@@ -9,7 +9,7 @@ import { routes } from "../../shared/routes.ts";
 import { steps } from "../../shared/steps.ts";
 import { sixteen } from "../support/sixteen.ts";
 import { interleaved, median, round, type Section } from "./figures.ts";
-import type { BenchService } from "./service.ts";
+import { benchService } from "./service.ts";
 
 const others = ["bare-dynamodb", "bare-both", "hono", "express"] as const;
 
@@ -34,7 +34,8 @@ const stateOf = (order: string, name: string) => {
 };
 
 /** Import and first answer of each bundle, beside the bare clients and beside what a user might pick instead. */
-export const cold = async (service: BenchService, repetitions: number): Promise<Section> => {
+export const cold = async (repetitions: number): Promise<Section> => {
+  const service = await benchService();
   const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));
   const names = [...routes, ...steps].map(({ name }) => name);
   bundle(names, join(folder, "ours"));
@@ -78,6 +79,7 @@ export const cold = async (service: BenchService, repetitions: number): Promise<
       "ms with AWS": round(median(wholes.get(name) ?? []), 1),
     };
   });
+  await service.close();
   return {
     title: `Cold start: import and first answer, medians of ${repetitions}`,
     notes: [

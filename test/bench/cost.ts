@@ -1,7 +1,7 @@
 import { measuredService } from "../support/measured.ts";
 import { sixteen } from "../support/sixteen.ts";
 import { round, type Section } from "./figures.ts";
-import type { BenchService } from "./service.ts";
+import { startParts } from "./parts.ts";
 
 /** Public on-demand prices in us-east-1, in dollars: https://aws.amazon.com/dynamodb/pricing/on-demand/ and its like. */
 const prices = {
@@ -18,8 +18,12 @@ const prices = {
 const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
 
 /** Rounds, units and dollars of one request of each endpoint. */
-export const cost = async ({ place }: BenchService): Promise<Section> => {
+export const cost = async (): Promise<Section> => {
+  const parts = await startParts();
   const service = await measuredService();
+  const { tenants } = await import("../support/tenants.ts");
+  const t = await tenants();
+  const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
   const rows: Record<string, string | number>[] = [];
   for (const [name, prepare] of Object.entries(sixteen(service, place))) {
     const { status, calls, rounds, readUnits, writeUnits } = await service.measure(await prepare());
@@ -38,6 +42,7 @@ export const cost = async ({ place }: BenchService): Promise<Section> => {
     });
   }
   await service.close();
+  await parts.stop();
   return {
     title: "Round trips, capacity and money",
     notes: [

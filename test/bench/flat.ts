@@ -1,10 +1,13 @@
 import { growths } from "../cost/growths.ts";
 import type { Section } from "./figures.ts";
+import { startParts } from "./parts.ts";
 
 /** What a request costs beside little and beside much that is stored; test/cost/flat.test.ts holds the equality. */
 export const flat = async (): Promise<Section> => {
+  const parts = await startParts();
   const { pairs, close } = await growths({ many: 100_000, subAccounts: 1_000 });
   await close();
+  await parts.stop();
   const rows = Object.entries(pairs).flatMap(([what, { few, many }]) =>
     [...few].map(([name, before]) => {
       const after = many.get(name);

@@ -1,11 +1,11 @@
-import { parseArgs } from "node:util";
+import { execFile } from "node:child_process";
+import { parseArgs, promisify } from "node:util";
 import { table } from "../../infra/admin/output.ts";
 import { cold } from "./cold.ts";
 import { cost } from "./cost.ts";
 import type { Section } from "./figures.ts";
 import { flat } from "./flat.ts";
 import { load } from "./load.ts";
-import { type BenchService, benchService } from "./service.ts";
 import { upload } from "./upload.ts";
 import { warm } from "./warm.ts";
 
@@ -24,35 +24,46 @@ const options = {
   repetitions: { type: "string", default: "21" },
   seconds: { type: "string", default: "60" },
   json: { type: "boolean", default: false },
+  here: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const;
 
 const { values } = parseArgs({ options });
+const repetitions = Number(values.repetitions);
 
-const benchmarks: Record<string, (service: BenchService) => Promise<Section>> = {
-  cold: (service) => cold(service, Number(values.repetitions)),
+const benchmarks: Record<string, () => Promise<Section>> = {
   cost,
   flat,
-  warm: (service) => warm(service, Number(values.repetitions) * 5),
-  upload: (service) => upload(service, Number(values.repetitions)),
+  cold: () => cold(repetitions),
+  warm: () => warm(repetitions * 5),
+  upload: () => upload(repetitions),
   load: () => load(Number(values.seconds)),
 };
+
+/** Each benchmark in a process of its own, so that none inherits what another has loaded. */
+const inChild = async (name: string): Promise<Section> => {
+  const passed = ["--repetitions", values.repetitions, "--seconds", values.seconds, "--json", "--here"];
+  const { stdout } = await promisify(execFile)(process.execPath, [import.meta.filename, "--only", name, ...passed], {
+    maxBuffer: 1e8,
+  });
+  return JSON.parse(stdout);
+};
+
+const show = ({ title, notes = [], rows }: Section) => console.log(`\n${title}\n${notes.join("\n")}\n\n${table(rows)}`);
 
 const main = async () => {
   if (values.help) return console.log(help);
   const names = values.only?.split(",") ?? Object.keys(benchmarks);
-  const unknown = names.find((name) => !benchmarks[name]);
-  if (unknown) throw new Error(`There is no benchmark ${unknown}: run with --help.`);
-  const service = await benchService();
   const sections: Section[] = [];
-  for (const [name, run] of Object.entries(benchmarks)) {
-    if (!names.includes(name)) continue;
+  for (const name of names) {
+    const run = benchmarks[name];
+    if (!run) throw new Error(`There is no benchmark ${name}: run with --help.`);
+    if (values.here) return console.log(JSON.stringify(await run()));
     console.error(`${name} …`);
-    const section = await run(service);
+    const section = await inChild(name);
     sections.push(section);
-    if (!values.json) console.log(`\n${section.title}\n${(section.notes ?? []).join("\n")}\n\n${table(section.rows)}`);
+    if (!values.json) show(section);
   }
-  await service.close();
   if (values.json) console.log(JSON.stringify(sections, null, 2));
 };
 

@@ -1,25 +1,11 @@
 import type { APIGatewayProxyEvent } from "aws-lambda";
-import { startCarrier } from "../../infra/local/carrier.ts";
-import { startFiles } from "../../infra/local/files.ts";
 import type { Handler } from "../../infra/local/gateway.ts";
-import { startTable } from "../../infra/local/table.ts";
 import type { Prepared } from "../support/measured.ts";
+import { startParts } from "./parts.ts";
 
-/** The embedded parts and the service on them, for benchmarks: real servers, on free ports, stopped at the end. */
-export const benchService = async () => {
-  const aws = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
-  Object.assign(process.env, aws);
-  const [table, files, carrier] = await Promise.all([startTable("patchbay"), startFiles("files"), startCarrier()]);
-  const environment = {
-    TABLE_NAME: "patchbay",
-    BUCKET_NAME: "files",
-    DYNAMODB_ENDPOINT: table.endpoint,
-    S3_ENDPOINT: files.endpoint,
-    CARRIER_URL: carrier.url,
-    ...aws,
-    LOG_LEVEL: "SILENT",
-  };
-  Object.assign(process.env, environment);
+/** The service on the embedded parts, for benchmarks: real servers, on free ports, stopped at the end. */
+export const benchService = async (latencyMs = 0) => {
+  const { environment, stop } = await startParts(latencyMs);
   // Clients are made when these are imported: only after the environment says where everything is.
   const { routes } = await import("../../shared/routes.ts");
   const { startGateway } = await import("../../infra/local/gateway.ts");
@@ -56,7 +42,7 @@ export const benchService = async () => {
     },
     close: async () => {
       await gateway.close();
-      await Promise.all([table.stop(), files.stop(), carrier.close()]);
+      await stop();
     },
   };
 };

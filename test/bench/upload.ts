@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { lambdaContext } from "../../infra/local/proxy-event.ts";
 import { interleaved, median, round, type Section } from "./figures.ts";
-import type { BenchService } from "./service.ts";
+import { type BenchService, benchService } from "./service.ts";
 
 const bytes = 4_200_000;
 const runChild = promisify(execFile);
@@ -19,7 +19,8 @@ const uploadOf = ({ place }: BenchService, size: number) => {
 };
 
 /** A 4.2 MB file from the event to the stored object, beside base64, one PUT and one transaction of the same bytes. */
-export const upload = async (service: BenchService, repetitions: number): Promise<Section> => {
+export const upload = async (repetitions: number): Promise<Section> => {
+  const service = await benchService();
   const [small, event] = [
     await service.eventOf(uploadOf(service, 10)),
     await service.eventOf(uploadOf(service, bytes)),
@@ -51,6 +52,7 @@ export const upload = async (service: BenchService, repetitions: number): Promis
   rmSync(folder, { recursive: true });
   const [ours, bare] = [median(times.ours ?? []), median(times.bare ?? [])];
   const copies = (name: string) => round(median(peaks[name] ?? []) / bytes);
+  await service.close();
   return {
     title: `Upload of ${bytes} bytes, medians of ${repetitions}`,
     notes: [
