@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { log } from "../log.ts";
+import { embedded } from "../metrics.ts";
 import type { Step } from "../steps.ts";
 
 /** The one way in for a step: checks the slice of the state that it needs, and writes one log line. */
@@ -11,13 +12,18 @@ export const step =
   ): ((event: unknown) => Promise<O>) =>
   async (event) => {
     const started = Date.now();
+    const line = () => ({
+      step: name,
+      ms: Date.now() - started,
+      ...embedded({ ms: "Milliseconds" }, new Date(), "step"),
+    });
     try {
       const state = z.parse(input, event);
       const output = await handle(state);
-      log.info("step", { step: name, ...traits(state), ...traits(output), ms: Date.now() - started });
+      log.info("step", { ...line(), ...traits(state), ...traits(output) });
       return output;
     } catch (error) {
-      log.error("step", { step: name, ms: Date.now() - started, ...(error instanceof Error && { error }) });
+      log.error("step", { ...line(), ...(error instanceof Error && { error }) });
       throw error;
     }
   };

@@ -2,6 +2,7 @@ import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import { ApiError, internalError } from "../errors.ts";
 import { log } from "../log.ts";
+import { embedded } from "../metrics.ts";
 import type { Route } from "../routes.ts";
 import type { Principal } from "./request.ts";
 
@@ -37,6 +38,7 @@ const logRequest = (route: string, event: Event, status: number, cause?: unknown
     ms: Date.now() - event.requestContext.requestTimeEpoch,
     key_id: event.principal?.key.id,
     account_id: event.principal?.key.account,
+    ...embedded({ ms: "Milliseconds" }, new Date(), "route"),
   };
   if (status >= 500) log.error("request", { ...line, ...(cause instanceof Error && { error: cause }) });
   else log.info("request", line);
