@@ -14,6 +14,7 @@ import {
   shown,
   withdrawAttachment,
 } from "./carrier-carts.ts";
+import { listen } from "./listen.ts";
 
 /** How the carrier can be told to misbehave: `POST /faults`. */
 const Fault = z.object({
@@ -77,16 +78,13 @@ export const startCarrier = async ({ port = 0, token }: { port?: number; token?:
       outgoing.destroy();
     }
   });
-  server.listen(port, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const listening = typeof address === "object" && address ? address.port : port;
+  const where = await listen(server, port);
   const close = async () => {
     server.close();
     server.closeAllConnections();
     await once(server, "close");
   };
-  return { port: listening, url: `http://127.0.0.1:${listening}`, close };
+  return { ...where, close };
 };
 
 const serve = async (

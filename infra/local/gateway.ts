@@ -15,6 +15,7 @@ import {
 } from "../../shared/errors.ts";
 import type { Route } from "../../shared/routes.ts";
 import { readBody } from "./body.ts";
+import { listen } from "./listen.ts";
 import { lambdaContext, type Matched, matcher, proxyEvent } from "./proxy-event.ts";
 import { type Throttle, tokenBucket } from "./throttle.ts";
 
@@ -95,16 +96,13 @@ export const startGateway = async (options: GatewayOptions) => {
     onRequest?.({ method: incoming.method ?? "", path: url.pathname, status, ms: performance.now() - startedAt, key });
   });
   server.on("clientError", refuseUnreadable);
-  server.listen(port, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const listening = typeof address === "object" && address ? address.port : port;
+  const where = await listen(server, port);
   const close = async () => {
     server.close();
     server.closeIdleConnections();
     await once(server, "close");
   };
-  return { port: listening, url: `http://127.0.0.1:${listening}`, close };
+  return { ...where, close };
 };
 
 const invoke = async (

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
+import { listen } from "./listen.ts";
 import { type Execution, startWorkflow, type WorkflowOptions } from "./workflow.ts";
 
 /**
@@ -100,10 +101,9 @@ export const startStepFunctions = async (options: WorkflowOptions) => {
         }),
     );
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
+  const { url } = await listen(server);
   return {
-    endpoint: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`,
+    endpoint: url,
     stateMachineArn,
     workflow,
     stop: async () => {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { listen } from "../../infra/local/listen.ts";
 import { madeUp } from "./wire-errors.ts";
 
 /**
@@ -109,11 +110,9 @@ export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_00
     return incoming.socket.destroy();
   };
 
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
+  const { url } = await listen(server);
   return {
-    url: `http://127.0.0.1:${typeof address === "object" ? address?.port : address}`,
+    url,
     calls,
     /** Forgets what was seen and arms these faults. */
     arm: (...faults: readonly Fault[]) => {
