@@ -64,13 +64,29 @@ export const proxyEvent = (
     multiValueQueryStringParameters: orNull(query),
     pathParameters: orNull(pathParameters),
     stageVariables: null,
-    requestContext: requestContext(incoming, route, url),
+    requestContext: requestContext(route, {
+      path: url.pathname,
+      protocol: `HTTP/${incoming.httpVersion}`,
+      sourceIp: incoming.socket.remoteAddress,
+      userAgent: incoming.headers["user-agent"],
+    }),
     body: body.length > 0 ? body.toString(binary ? "base64" : "utf8") : null,
     isBase64Encoded: binary && body.length > 0,
   };
 };
 
-const requestContext = (incoming: IncomingMessage, route: Route, url: URL): APIGatewayProxyEvent["requestContext"] => ({
+type From = {
+  readonly path: string;
+  readonly protocol?: string;
+  readonly sourceIp?: string | undefined;
+  readonly userAgent?: string | undefined;
+};
+
+/** What an event says of its request beside the request itself. */
+export const requestContext = (
+  route: Route,
+  { path, protocol = "HTTP/1.1", sourceIp = "127.0.0.1", userAgent }: From,
+): APIGatewayProxyEvent["requestContext"] => ({
   accountId: "000000000000",
   apiId: "local",
   authorizer: null,
@@ -87,13 +103,13 @@ const requestContext = (incoming: IncomingMessage, route: Route, url: URL): APIG
     cognitoIdentityId: null,
     cognitoIdentityPoolId: null,
     principalOrgId: null,
-    sourceIp: incoming.socket.remoteAddress ?? "127.0.0.1",
+    sourceIp,
     user: null,
-    userAgent: incoming.headers["user-agent"] ?? null,
+    userAgent: userAgent ?? null,
     userArn: null,
   },
-  path: url.pathname,
-  protocol: `HTTP/${incoming.httpVersion}`,
+  path,
+  protocol,
   requestId: randomUUID(),
   requestTimeEpoch: Date.now(),
   resourceId: "local",

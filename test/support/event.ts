@@ -1,6 +1,5 @@
-import { randomUUID } from "node:crypto";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
-import { lambdaContext } from "../../infra/local/proxy-event.ts";
+import { lambdaContext, requestContext } from "../../infra/local/proxy-event.ts";
 import type { Route } from "../../shared/routes.ts";
 
 export type Input = {
@@ -9,39 +8,6 @@ export type Input = {
   readonly query?: Record<string, string>;
   readonly body?: string | Uint8Array;
 };
-
-const identity = {
-  accessKey: null,
-  accountId: null,
-  apiKey: null,
-  apiKeyId: null,
-  caller: null,
-  clientCert: null,
-  cognitoAuthenticationProvider: null,
-  cognitoAuthenticationType: null,
-  cognitoIdentityId: null,
-  cognitoIdentityPoolId: null,
-  principalOrgId: null,
-  sourceIp: "127.0.0.1",
-  user: null,
-  userAgent: null,
-  userArn: null,
-};
-
-const contextOf = ({ method, path }: Route): APIGatewayProxyEvent["requestContext"] => ({
-  accountId: "000000000000",
-  apiId: "test",
-  authorizer: null,
-  httpMethod: method,
-  identity,
-  path,
-  protocol: "HTTP/1.1",
-  requestId: randomUUID(),
-  requestTimeEpoch: Date.now(),
-  resourceId: "test",
-  resourcePath: path,
-  stage: "test",
-});
 
 /** The event that API Gateway would make of this, whatever a socket would say to it. Bytes arrive in base64. */
 export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: Input): APIGatewayProxyEvent => ({
@@ -54,7 +20,7 @@ export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: I
   multiValueQueryStringParameters: null,
   pathParameters: ids,
   stageVariables: null,
-  requestContext: contextOf(route),
+  requestContext: requestContext(route, { path: route.path }),
   body: body === undefined ? null : typeof body === "string" ? body : Buffer.from(body).toString("base64"),
   isBase64Encoded: typeof body === "object",
 });

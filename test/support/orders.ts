@@ -35,3 +35,10 @@ export const newOrder = async (...types: readonly string[]) => {
 
 export type TestOrder = Awaited<ReturnType<typeof newOrder>>;
 export const add = "ADD_MESSAGING_NUMBERS";
+
+/** An order whose one request has one attachment; `place` is the two as the carrier's stand-in lists them. */
+export const orderWithOne = async () => {
+  const order = await newOrder(add);
+  const attachment = await order.attach(0);
+  return { ...order, attachment, place: `${order.requests[0]} ${attachment}` };
+};

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { secondsOf } from "../../shared/carrier.ts";
 import { pauseSeconds } from "../../shared/checkout/limits.ts";
 import { carrier } from "../support/carrier.ts";
-import { add, newOrder } from "../support/orders.ts";
+import { add, newOrder, orderWithOne } from "../support/orders.ts";
 import { checkOut, receipts, stateOf } from "../support/workflow.ts";
 
 let upstream: Awaited<ReturnType<typeof carrier>>;
@@ -11,12 +11,6 @@ beforeAll(async () => {
 });
 afterEach(() => upstream.behave());
 afterAll(() => upstream.close());
-
-const orderWithOne = async () => {
-  const order = await newOrder(add);
-  const attachment = await order.attach(0);
-  return { ...order, attachment, place: `${order.requests[0]} ${attachment}` };
-};
 
 describe("a carrier in trouble", () => {
   it.each([

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { steps } from "../../shared/steps.ts";
 import { carrier } from "../support/carrier.ts";
-import { add, newOrder } from "../support/orders.ts";
+import { orderWithOne } from "../support/orders.ts";
 import { checkOut, stateOf } from "../support/workflow.ts";
 
 let upstream: Awaited<ReturnType<typeof carrier>>;
@@ -10,12 +10,6 @@ beforeAll(async () => {
 });
 afterEach(() => upstream.behave());
 afterAll(() => upstream.close());
-
-const orderWithOne = async () => {
-  const order = await newOrder(add);
-  const attachment = await order.attach(0);
-  return { ...order, attachment, place: `${order.requests[0]} ${attachment}` };
-};
 
 const broken = (times: number, name = "Error") =>
   Array.from({ length: times }, () => async () => {
