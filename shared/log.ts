@@ -1,4 +1,5 @@
 import { env, logLevels } from "./env.ts";
+import { readableStack } from "./readable-stack.ts";
 
 /**
  * Structured logs: a line of JSON for each request or step. What it is given is all it prints: never hand it an event, a
@@ -10,7 +11,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const told = ({ name, message, stack, cause }: Error): Fields => ({
   name,
   message,
-  stack,
+  ...(stack && { stack: readableStack(stack) }),
   ...(cause instanceof Error && { cause: told(cause) }),
 });
 

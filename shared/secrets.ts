@@ -1,3 +1,4 @@
+import { GetSecretValueCommand, SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { env } from "./env.ts";
 
 /** For how long a secret is kept: a new one is in use after that, without a deployment. */
@@ -22,9 +23,7 @@ export const carrierToken = async (): Promise<string | undefined> => {
   return token;
 };
 
-/** The client is loaded here, so that only what reads a secret pays for it. */
 const readSecret = async (arn: string): Promise<string> => {
-  const { GetSecretValueCommand, SecretsManagerClient } = await import("@aws-sdk/client-secrets-manager");
   const client = new SecretsManagerClient({
     maxAttempts: 3,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_500, throwOnRequestTimeout: true },

@@ -6,7 +6,7 @@ import { functionNames } from "./inventory.ts";
 import { patchbay } from "./stack.ts";
 
 const bundles = join(import.meta.dirname, "../../.patchbay/bundles");
-bundle(functionNames, bundles);
+await bundle(functionNames, bundles);
 
 const app = new App();
 Validations.of(app).addPlugins(new AwsSolutionsChecks(app, { verbose: true }));

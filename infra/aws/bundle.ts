@@ -1,6 +1,7 @@
-import { rmSync } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type BuildOptions, buildSync } from "esbuild";
+import { type BuildOptions, build, type Plugin } from "esbuild";
+import { keepOwnSources } from "./source-map.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -20,7 +21,7 @@ export const bundleOptions = {
   mainFields: ["module", "main"],
   // CommonJS packages (busboy) ask for Node's own modules with require, which ES modules lack.
   banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
-  // Names stay readable in stacks, and the sources are in the repository: the map needs no copy of them.
+  // The sources are in the repository: the map needs no copy of them.
   sourcemap: true,
   sourcesContent: false,
   legalComments: "none",
@@ -28,18 +29,47 @@ export const bundleOptions = {
   logLevel: "warning",
 } as const satisfies BuildOptions;
 
+/** What our functions never use of the SDK and of Node, and a cold start would pay for: each says why. */
+const standIns = Object.fromEntries(
+  Object.entries({
+    "@aws-sdk/credential-provider-node": "credential-provider-node.ts",
+    "@aws-sdk/endpoint-cache": "endpoint-cache.ts",
+    "@smithy/core/event-streams": "event-streams.ts",
+    "node:http": "http.ts",
+    "node:process": "process.ts",
+  }).map(([module, file]) => [module, join(import.meta.dirname, "stand-ins", file)]),
+);
+
+/**
+ * Lets esbuild shake a client's schemas. They write their keys as constants, `{ [_hH]: _xaa }`, and a computed key counts
+ * as a side effect: all of S3's hundred operations would stay for the few that we call. So each key is written out.
+ */
+const shakenSchemas: Plugin = {
+  name: "shaken-schemas",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /[/\\]schemas[/\\]schemas_\d+\.js$/ }, async ({ path }) => {
+      const source = await readFile(path, "utf8");
+      const constants = new Map(
+        Array.from(source.matchAll(/^const (\w+) = (".*");$/gm), ([, name, text]) => [name, text]),
+      );
+      return { contents: source.replace(/(?<=[{,] )\[(\w+)\](?=:)/g, (key, name) => constants.get(name) ?? key) };
+    }),
+};
+
 /**
  * Bundles functions (by their names: files below `functions/`, without `.ts`) in one esbuild call. Each gets a directory
  * of its own in `outdir`, `<name>/index.mjs` and its source map, which holds all that it needs and nothing else.
  * Answers esbuild's metafile, which tells what is in each bundle.
  */
-export const bundle = (names: readonly string[], outdir: string) => {
-  rmSync(outdir, { recursive: true, force: true });
-  const { metafile } = buildSync({
+export const bundle = async (names: readonly string[], outdir: string) => {
+  await rm(outdir, { recursive: true, force: true });
+  const { metafile } = await build({
     ...bundleOptions,
     entryPoints: names.map((name) => ({ in: `functions/${name}.ts`, out: `${name}/index` })),
     outdir,
-    alias: { "@aws-sdk/credential-provider-node": join(import.meta.dirname, "environment-credentials.ts") },
+    alias: standIns,
+    plugins: [shakenSchemas],
   });
+  await Promise.all(names.map((name) => keepOwnSources(join(outdir, name, "index.mjs.map"), root)));
   return metafile;
 };

@@ -78,7 +78,6 @@ export const functionOf = (
     environment: {
       TABLE_NAME: storage.table.tableName,
       ...(access.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
-      NODE_OPTIONS: "--enable-source-maps",
       ...environment,
     },
   });

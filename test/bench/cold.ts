@@ -38,7 +38,7 @@ export const cold = async (repetitions: number): Promise<Section> => {
   const service = await benchService();
   const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));
   const names = [...routes, ...steps].map(({ name }) => name);
-  bundle(names, join(folder, "ours"));
+  await bundle(names, join(folder, "ours"));
   bundleOthers(join(folder, "others"));
   const prepare = sixteen(service, service.place);
   const fileOf = (name: string) =>

@@ -1,6 +1,6 @@
 /**
- * Stands in for `@aws-sdk/credential-provider-node` in the bundles (see bundle.ts). Lambda puts the role's credentials
- * into the environment and nowhere else, so the chain of files, SSO and metadata services would be dead weight.
+ * Stands in for `@aws-sdk/credential-provider-node`. Lambda puts the role's credentials into the environment and nowhere
+ * else, so the chain of files, SSO and metadata services would be dead weight.
  */
 export const defaultProvider = () => async () => {
   const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env;
