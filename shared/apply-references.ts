@@ -1,6 +1,6 @@
-import { ulid } from "ulid";
 import * as z from "zod/mini";
 import type { Fault } from "./errors.ts";
+import { newId } from "./new-id.ts";
 import { pointer } from "./schemas/faults.ts";
 import { parseUlid } from "./schemas/identifiers.ts";
 import { Account, maxAccountLevels, Order, User } from "./schemas/tenancy.ts";
@@ -23,7 +23,7 @@ export const references = async (file: TenantsFile) => {
   const existing = await readExisting(file);
   const ids = new Map<string, string>();
   const idOf = (section: keyof TenantsFile, name: string) => {
-    const id = ids.get(`${section} ${name}`) ?? ulid();
+    const id = ids.get(`${section} ${name}`) ?? newId();
     ids.set(`${section} ${name}`, id);
     return id;
   };

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { ulid } from "ulid";
 import { sees } from "./accounts.ts";
 import { hashOfKey } from "./api-keys.ts";
 import { type References, references } from "./apply-references.ts";
 import { invalid } from "./errors.ts";
+import { newId } from "./new-id.ts";
 import { check } from "./schemas/faults.ts";
 import type { Account, ApiKey, Order, Request, User } from "./schemas/tenancy.ts";
 import { TenantsFile } from "./schemas/tenants-file.ts";
@@ -73,7 +73,7 @@ const issueKeys = (file: TenantsFile, { account, user }: References) =>
   section(file.keys, (name, entry) => {
     const secret = `apik_${randomBytes(32).toString("base64url")}`;
     const key: ApiKey = {
-      id: ulid(),
+      id: newId(),
       account: account(entry.account, ["keys", name, "account"])?.id ?? "",
       user: entry.user === null ? null : user(entry.user, ["keys", name, "user"]),
       expires_at: entry.expires_at === null ? null : new Date(entry.expires_at).toISOString(),

@@ -1,8 +1,8 @@
-import { ulid } from "ulid";
 import * as z from "zod/mini";
 import { invalid, notFound } from "./errors.ts";
 import { fileKey, putFile, removeFile } from "./files.ts";
 import type { Idempotency, Made } from "./idempotency.ts";
+import { newId } from "./new-id.ts";
 import { onLatest, type Precondition } from "./on-latest.ts";
 import type { Parent } from "./orders.ts";
 import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schemas/attachment.ts";
@@ -54,7 +54,7 @@ export const createAttachment = async (
   idempotency: Idempotency | undefined,
 ): Promise<{ readonly attachment: Attachment; readonly replayed: boolean }> => {
   if (idempotency?.made) return { attachment: newAttachment(input, idempotency.made), replayed: true };
-  const made = { id: ulid(now.getTime()), at: now.toISOString() };
+  const made = { id: newId(now.getTime()), at: now.toISOString() };
   const attachment = newAttachment(input, made);
   const storedAs = fileKey(parent, made.id);
   await putFile(storedAs, input.file);

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { ulid } from "ulid";
 import * as z from "zod/mini";
 import { invalid, notFound } from "./errors.ts";
 import type { Idempotency, Made } from "./idempotency.ts";
+import { newId } from "./new-id.ts";
 import { onLatest, type Precondition } from "./on-latest.ts";
 import { Switch, type SwitchChanges, SwitchData, type SwitchSettings } from "./schemas/switch.ts";
 import { switchFaults } from "./schemas/switch-rules.ts";
@@ -66,7 +66,7 @@ export const createSwitch = async (
   idempotency: Idempotency | undefined,
 ): Promise<{ readonly made: Switch; readonly replayed: boolean }> => {
   if (idempotency?.made) return { made: newSwitch(account, settings, idempotency.made), replayed: true };
-  const mark = { id: ulid(now.getTime()), at: now.toISOString() };
+  const mark = { id: newId(now.getTime()), at: now.toISOString() };
   const made = newSwitch(account, settings, mark);
   const refused = await transact<string>({
     idempotency: idempotency?.write(mark),

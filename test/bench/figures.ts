@@ -21,6 +21,33 @@ export const interleaved = async (
   return results;
 };
 
+/** Makes one run ready; what that answers is run and timed. */
+type Ready = () => Promise<() => Promise<unknown>>;
+
+/**
+ * Milliseconds of `repetitions` runs of two things. They are made ready a batch at a time and then run by turns, each the
+ * first as often as the other: what making them ready leaves behind, in caches or on the event loop, slows neither.
+ */
+export const alternating = async (
+  one: Ready,
+  other: Ready,
+  repetitions: number,
+): Promise<readonly [number[], number[]]> => {
+  const batch = 15;
+  const times = [[], []] as readonly [number[], number[]];
+  for (let done = 0; done < repetitions; done += batch) {
+    const pairs: (readonly [() => Promise<unknown>, () => Promise<unknown>])[] = [];
+    while (pairs.length < batch) pairs.push([await one(), await other()]);
+    for (const [turn, pair] of pairs.entries())
+      for (const which of turn % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+        const start = performance.now();
+        await pair[which]();
+        times[which].push(performance.now() - start);
+      }
+  }
+  return times;
+};
+
 export type Section = {
   readonly title: string;
   readonly notes?: readonly string[];

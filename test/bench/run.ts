@@ -13,7 +13,7 @@ import { warm } from "./warm.ts";
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <names>        some of: cost, flat, cold, warm, upload, load (with commas between them)
+  --only <names>        some of: cost, flat, cold, warm, warm-embedded, upload, load (with commas between them)
   --repetitions <n>     runs of each thing that is timed (default: 21)
   --seconds <n>         length of the load (default: 60)
   --json                print JSON
@@ -35,7 +35,8 @@ const benchmarks: Record<string, () => Promise<Section>> = {
   cost,
   flat,
   cold: () => cold(repetitions),
-  warm: () => warm(repetitions * 5),
+  warm: () => warm(repetitions * 5, 3),
+  "warm-embedded": () => warm(repetitions * 5, 0),
   upload: () => upload(repetitions),
   load: () => load(Number(values.seconds)),
 };

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { lambdaContext } from "../../infra/local/proxy-event.ts";
-import { interleaved, median, round, type Section } from "./figures.ts";
+import { alternating, interleaved, median, round, type Section } from "./figures.ts";
 import { type BenchService, benchService } from "./service.ts";
 
 const bytes = 4_200_000;
@@ -27,15 +27,14 @@ export const upload = async (repetitions: number): Promise<Section> => {
   ];
   const handler = service.handlers.get("request-attachments/create");
   const { uploadBare } = await import("./upload-bare.ts");
-  const timed = async (run: () => Promise<{ statusCode: number }> | undefined) => {
-    const start = performance.now();
-    const answer = await run();
+  const checked = (send: () => Promise<{ statusCode: number }> | undefined) => async () => async () => {
+    const answer = await send();
     if (answer?.statusCode !== 201) throw new Error(`the upload answered ${answer?.statusCode}`);
-    return performance.now() - start;
   };
   const context = lambdaContext("request-attachments/create", "bench", 29_000);
-  const times = await interleaved(
-    { ours: () => timed(() => handler?.(event, context)), bare: () => timed(() => uploadBare(event)) },
+  const [ourTimes, bareTimes] = await alternating(
+    checked(() => handler?.(event, context)),
+    checked(() => uploadBare(event)),
     repetitions,
   );
   const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));
@@ -50,7 +49,7 @@ export const upload = async (repetitions: number): Promise<Section> => {
   };
   const peaks = await interleaved({ ours: () => peak("ours"), bare: () => peak("bare") }, 7);
   rmSync(folder, { recursive: true });
-  const [ours, bare] = [median(times.ours ?? []), median(times.bare ?? [])];
+  const [ours, bare] = [median(ourTimes), median(bareTimes)];
   const copies = (name: string) => round(median(peaks[name] ?? []) / bytes);
   await service.close();
   return {
