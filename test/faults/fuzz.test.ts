@@ -30,6 +30,7 @@ const runs = (byDefault: number) => (full ? byDefault * 10 : byDefault);
 const slowMs = 2_000;
 
 let t: Tenants;
+let heard: ReturnType<typeof listen>;
 const resources = new Map<string, string>();
 const tried = new Map<string, number>();
 
@@ -71,9 +72,17 @@ const hangs = (): never => {
 const plainHeader = /^[\x20-\x7e]*$/;
 const titles = /"(errors|type|statusCode)"|^\{\}$/;
 
+/** Listens to the log while a suite runs: once, for Vitest keeps every spy that it ever made. */
+const listening = () => {
+  beforeAll(() => {
+    heard = listen();
+  });
+  afterAll(() => heard.stop());
+};
+
 /** One input: what must hold of whatever it is answered. */
 const survives = async (kind: string, answering: () => Promise<APIGatewayProxyResult>) => {
-  const heard = listen();
+  const before = heard.written.length;
   const done = new AbortController();
   try {
     const late = sleep(slowMs, undefined, { signal: done.signal });
@@ -83,9 +92,9 @@ const survives = async (kind: string, answering: () => Promise<APIGatewayProxyRe
     expect(JSON.stringify(JSON.parse(body))).toMatch(titles);
   } finally {
     done.abort();
-    heard.stop();
+    wires.table.arm();
   }
-  for (const line of heard.written) {
+  for (const line of heard.written.slice(before)) {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
     expect(line.trimEnd()).not.toMatch(/[\n\r\u0000-\u0008\u202a-\u202e\u2066-\u2069]/);
     expect(Object.keys(JSON.parse(line))).toContain("route");
@@ -101,16 +110,17 @@ const oneOf = (from: readonly Route[]) => fc.constantFrom(...from);
 const long = { timeout: 900_000 };
 
 describe("hostile multipart bodies", long, () => {
+  listening();
+
   it("are refused or read, whatever they are made of", () =>
     check(fc.tuple(oneOf(taking("form")), forms), 4_000, ([route, { contentType, body }]) =>
       survives("forms, read", () => read(route, { headers: { "content-type": contentType }, body })),
     ));
 
   it("are refused or stored by the whole endpoint", () =>
-    check(fc.tuple(oneOf(taking("form")), forms), 300, async ([route, { contentType, body }]) => {
+    check(fc.tuple(oneOf(taking("form")), forms), 300, ([route, { contentType, body }]) => {
       const headers = { ...authorized(), "content-type": contentType };
-      await survives("forms, whole endpoint", () => invoke(route, { ids: idsOf(route), headers, body }));
-      wires.table.arm();
+      return survives("forms, whole endpoint", () => invoke(route, { ids: idsOf(route), headers, body }));
     }));
 
   it("of the corpus are refused or stored", async () => {
@@ -124,6 +134,8 @@ describe("hostile multipart bodies", long, () => {
 });
 
 describe("hostile JSON", long, () => {
+  listening();
+
   const types = ["switch", "request_attachment", "order_attachment"];
   const documents = fc.tuple(oneOf(taking("json")), fc.constantFrom(...types).chain(json));
   const headers = { "content-type": "application/json" };
@@ -151,6 +163,8 @@ describe("hostile JSON", long, () => {
 });
 
 describe("hostile headers, queries and paths", long, () => {
+  listening();
+
   const names = [
     "Authorization",
     "authorization",
@@ -194,7 +208,6 @@ describe("hostile headers, queries and paths", long, () => {
           invoke(route, { ids: idsOf(route, text), headers, query: { after: text }, body: text }),
         );
       }
-    wires.table.arm();
   });
 });
 
