@@ -33,9 +33,9 @@ export const alternating = async (
   other: Ready,
   repetitions: number,
 ): Promise<readonly [number[], number[]]> => {
-  const batch = 15;
   const times = [[], []] as readonly [number[], number[]];
-  for (let done = 0; done < repetitions; done += batch) {
+  while (times[0].length < repetitions) {
+    const batch = Math.min(15, repetitions - times[0].length);
     const pairs: (readonly [() => Promise<unknown>, () => Promise<unknown>])[] = [];
     while (pairs.length < batch) pairs.push([await one(), await other()]);
     for (const [turn, pair] of pairs.entries())
