@@ -10,6 +10,9 @@ import { startWire } from "../support/wire.ts";
  */
 const Wanted = z.object({ table: z.string(), bucket: z.string(), latencyMs: z.number() });
 
+// Registered first: a benchmark that fails at once must not leave this behind.
+process.on("disconnect", () => process.exit(0));
+
 const wanted = z.parse(Wanted, (await once(process, "message"))[0]);
 const parts = await Promise.all([startTable(wanted.table), startFiles(wanted.bucket)]);
 const { latencyMs } = wanted;
@@ -17,4 +20,3 @@ const [table, files] = await Promise.all(
   parts.map(async ({ endpoint }) => (latencyMs > 0 ? (await startWire(endpoint, { latencyMs })).url : endpoint)),
 );
 process.send?.({ table, files });
-process.on("disconnect", () => process.exit(0));
