@@ -58,8 +58,8 @@ export const load = async (seconds: number): Promise<Section> => {
   return {
     title: `Load: 50 clients for ${seconds} s`,
     notes: [
-      "Each server is one process; the embedded DynamoDB and the clients share the machine with it. Memory is taken after a",
-      "first quarter of the load, when the heap has grown to what the load needs.",
+      "Each server is one process; the embedded DynamoDB and the clients share the machine with it. The start is after",
+      "a quarter of that time under the same load, when the heap has grown to what the load needs.",
     ],
     rows,
   };

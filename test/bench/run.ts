@@ -37,7 +37,7 @@ const benchmarks: Record<string, () => Promise<Section>> = {
   cold: () => cold(repetitions),
   warm: () => warm(repetitions * 5, 3),
   "warm-embedded": () => warm(repetitions * 5, 0),
-  upload: () => upload(repetitions),
+  upload: () => upload(repetitions * 5),
   load: () => load(Number(values.seconds)),
 };
 
