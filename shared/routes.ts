@@ -1,9 +1,9 @@
 import type * as z from "zod/mini";
+import { createAttachmentBody, immutableAttachmentProperties, updateAttachmentBody } from "./attachments/schema.ts";
 import type { Fault } from "./errors.ts";
-import { createAttachmentBody, immutableAttachmentProperties, updateAttachmentBody } from "./schemas/attachment.ts";
-import { PageQuery } from "./schemas/page.ts";
-import { CreateSwitchBody, immutableSwitchProperties, UpdateSwitchBody } from "./schemas/switch.ts";
-import { switchFaults } from "./schemas/switch-rules.ts";
+import { switchFaults } from "./switches/rules.ts";
+import { CreateSwitchBody, immutableSwitchProperties, UpdateSwitchBody } from "./switches/schema.ts";
+import { PageQuery } from "./table/page-query.ts";
 
 /**
  * THE table: every endpoint of the interface. API Gateway, the functions and their grants, the local gateway,

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { endRound, Round, RoundResults } from "../../shared/checkout/round.ts";
 import { step } from "../../shared/checkout/step.ts";
-import { close } from "../../shared/steps.ts";
+import { close } from "../../shared/checkout/steps.ts";
 
 const { order_id, run, version } = Round.shape;
 const State = z.object({ order_id, run, version, loops: z.number(), results: RoundResults });

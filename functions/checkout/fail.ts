@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
 import { failRun } from "../../shared/checkout/end.ts";
+import { RunRef } from "../../shared/checkout/schema.ts";
 import { step } from "../../shared/checkout/step.ts";
-import { RunRef } from "../../shared/schemas/checkout.ts";
-import { fail } from "../../shared/steps.ts";
+import { fail } from "../../shared/checkout/steps.ts";
 
 const Failure = z.object({ Error: z.string() });
 const State = z.object({ ...RunRef.shape, reason: z.optional(z.string()), failure: z.optional(Failure) });

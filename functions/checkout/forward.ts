@@ -1,6 +1,6 @@
 import { forwardPage } from "../../shared/checkout/forward-page.ts";
+import { RequestPage } from "../../shared/checkout/schema.ts";
 import { step } from "../../shared/checkout/step.ts";
-import { RequestPage } from "../../shared/schemas/checkout.ts";
-import { forward } from "../../shared/steps.ts";
+import { forward } from "../../shared/checkout/steps.ts";
 
 export const handler = step(forward, RequestPage, forwardPage);

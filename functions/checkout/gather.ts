@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
 import { limits } from "../../shared/checkout/limits.ts";
 import { beginRound } from "../../shared/checkout/round.ts";
+import { RunRef } from "../../shared/checkout/schema.ts";
 import { step } from "../../shared/checkout/step.ts";
-import { RunRef } from "../../shared/schemas/checkout.ts";
-import { gather } from "../../shared/steps.ts";
+import { gather } from "../../shared/checkout/steps.ts";
 
 const State = z.object({ ...RunRef.shape, loops: z._default(z.number(), limits.loops) });
 

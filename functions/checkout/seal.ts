@@ -1,6 +1,6 @@
+import { RequestPage } from "../../shared/checkout/schema.ts";
 import { sealPage } from "../../shared/checkout/seal.ts";
 import { step } from "../../shared/checkout/step.ts";
-import { RequestPage } from "../../shared/schemas/checkout.ts";
-import { seal } from "../../shared/steps.ts";
+import { seal } from "../../shared/checkout/steps.ts";
 
 export const handler = step(seal, RequestPage, sealPage);

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
+import { RunRef } from "../../shared/checkout/schema.ts";
 import { step } from "../../shared/checkout/step.ts";
+import { submit } from "../../shared/checkout/steps.ts";
 import { submitCart } from "../../shared/checkout/submit.ts";
-import { RunRef } from "../../shared/schemas/checkout.ts";
-import { submit } from "../../shared/steps.ts";
 
 const State = z.object({ ...RunRef.shape, waits: z._default(z.number(), 0) });
 

@@ -1,6 +1,6 @@
-import { attachmentDocument, createAttachment } from "../../shared/attachments.ts";
+import { parentGuard } from "../../shared/attachments/access.ts";
+import { attachmentDocument, createAttachment } from "../../shared/attachments/attachments.ts";
 import { single } from "../../shared/http/answers.ts";
-import { parentGuard } from "../../shared/http/attachment-guards.ts";
 import { uploadEndpoint } from "../../shared/http/upload-endpoint.ts";
 import { createOrderAttachment as route } from "../../shared/routes.ts";
 

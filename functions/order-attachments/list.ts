@@ -1,6 +1,6 @@
-import { attachmentDocument } from "../../shared/attachments.ts";
+import { attachmentListGuard } from "../../shared/attachments/access.ts";
+import { attachmentDocument } from "../../shared/attachments/attachments.ts";
 import { list } from "../../shared/http/answers.ts";
-import { attachmentListGuard } from "../../shared/http/attachment-guards.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { listOrderAttachments as route } from "../../shared/routes.ts";
 

@@ -1,6 +1,6 @@
-import { attachmentDocument, deleteAttachment } from "../../shared/attachments.ts";
+import { deletableAttachmentGuard } from "../../shared/attachments/access.ts";
+import { attachmentDocument, deleteAttachment } from "../../shared/attachments/attachments.ts";
 import { single } from "../../shared/http/answers.ts";
-import { deletableAttachmentGuard } from "../../shared/http/attachment-guards.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { deleteRequestAttachment as route } from "../../shared/routes.ts";
 

@@ -1,6 +1,6 @@
-import { attachmentDocument, updateAttachment } from "../../shared/attachments.ts";
+import { attachmentGuard } from "../../shared/attachments/access.ts";
+import { attachmentDocument, updateAttachment } from "../../shared/attachments/attachments.ts";
 import { single } from "../../shared/http/answers.ts";
-import { attachmentGuard } from "../../shared/http/attachment-guards.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { updateRequestAttachment as route } from "../../shared/routes.ts";
 

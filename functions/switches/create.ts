@@ -1,8 +1,8 @@
 import { single } from "../../shared/http/answers.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
-import { ownAccountGuard } from "../../shared/http/switch-guards.ts";
 import { createSwitch as route } from "../../shared/routes.ts";
-import { createSwitch, switchDocument } from "../../shared/switches.ts";
+import { ownAccountGuard } from "../../shared/switches/access.ts";
+import { createSwitch, switchDocument } from "../../shared/switches/switches.ts";
 
 export const handler = endpoint(route, ownAccountGuard(route), async ({ account, input, now, idempotency }) => {
   const { made, replayed } = await createSwitch(account, input.data, now, idempotency);

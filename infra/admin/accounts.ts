@@ -13,7 +13,7 @@ const row = ({ id, name, ancestors, features, switch_count }: Awaited<ReturnType
 });
 
 const load = async (id: string) => {
-  const { readAccount } = await import("../../shared/accounts.ts");
+  const { readAccount } = await import("../../shared/tenants/accounts.ts");
   const account = await readAccount(id);
   if (!account) throw new CommandError(`There is no account ${id}: \`account list\` shows those that exist.`);
   return account;
@@ -40,7 +40,7 @@ export const addAccountCommands = (account: Command): void => {
     .description("list all accounts (reads the whole table)")
     .option("--json", "print JSON")
     .action(async ({ json }: Output) => {
-      const { listAccounts } = await import("../../shared/accounts.ts");
+      const { listAccounts } = await import("../../shared/tenants/accounts.ts");
       printRows((await listAccounts()).map(row), { json });
     });
   account
@@ -57,7 +57,7 @@ export const addAccountCommands = (account: Command): void => {
     .option("--json", "print JSON")
     .action(async (id: string, state: string, { json }: Output) => {
       if (state !== "on" && state !== "off") throw new CommandError(`The feature is turned on or off, not ${state}.`);
-      const { setAttachmentAccess } = await import("../../shared/accounts.ts");
+      const { setAttachmentAccess } = await import("../../shared/tenants/accounts.ts");
       const { id: accountId } = await load(id);
       await setAttachmentAccess(accountId, state === "on");
       printThing(row(await load(id)), { json });

@@ -21,7 +21,7 @@ export const addAttachmentCommands = (attachment: Command): void => {
     .option("--order <id>", "the order")
     .option("--json", "print JSON")
     .action(async ({ json, ...of }: Output & Of) => {
-      const { allAttachments } = await import("../../shared/attachments.ts");
+      const { allAttachments } = await import("../../shared/attachments/attachments.ts");
       const rows = await Array.fromAsync(
         allAttachments(parentOf(of)),
         ({ id, name, file_hint, filename, bytes, inserted_at }) => ({
@@ -43,7 +43,7 @@ export const addAttachmentCommands = (attachment: Command): void => {
     .option("--order <id>", "its order")
     .option("--json", "print JSON")
     .action(async (id: string, { json, ...of }: Output & Of) => {
-      const { readAttachment } = await import("../../shared/attachments.ts");
+      const { readAttachment } = await import("../../shared/attachments/attachments.ts");
       const found = await readAttachment(parentOf(of), id.toUpperCase());
       if (!found)
         throw new CommandError(`There is no attachment ${id} there: \`attachment list\` shows those that exist.`);

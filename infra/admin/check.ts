@@ -11,7 +11,7 @@ export const addCheckCommand = (program: Command): void => {
     )
     .option("--json", "print JSON")
     .action(async ({ json }: Output) => {
-      const { checkInvariants } = await import("../../shared/invariants.ts");
+      const { checkInvariants } = await import("./invariants.ts");
       const found = await checkInvariants(new Date());
       if (found.length > 0 || json) printRows(found, { json });
       else console.log("Everything holds.");

@@ -1,6 +1,6 @@
 /** Creates one thing by `apply`, and answers its id (and, for a key, the key itself). */
 export const make = async (section: "accounts" | "users" | "keys" | "orders" | "requests", entry: object) => {
-  const { apply } = await import("../../shared/apply.ts");
+  const { apply } = await import("../../shared/tenants/apply.ts");
   const made = await apply({ [section]: { new: entry } });
   return made[section].new ?? {};
 };

@@ -22,7 +22,7 @@ export const addOrderCommands = (order: Command): void => {
     .option("--account <id>", "only those of this account")
     .option("--json", "print JSON")
     .action(async ({ account, json }: Output & { account?: string }) => {
-      const { listOrders } = await import("../../shared/orders.ts");
+      const { listOrders } = await import("../../shared/tenants/orders.ts");
       const orders = (await listOrders()).filter((one) => !account || one.account === account.toUpperCase());
       printRows(
         orders.map(({ id, account, state, attachment_count }) => ({
@@ -94,9 +94,9 @@ const shortAttachment = ({ id, name, filename }: { id: string; name?: string; fi
 });
 
 const checkOut = async (id: string, wait?: boolean, json?: boolean) => {
-  const { readOrder } = await import("../../shared/orders.ts");
+  const { readOrder } = await import("../../shared/tenants/orders.ts");
   if (!(await readOrder(id))) throw noOrder(id);
-  const { startCheckout, waitForCheckout } = await import("../checkout-start.ts");
+  const { startCheckout, waitForCheckout } = await import("./start-checkout.ts");
   const run = await startCheckout(id);
   if (!wait) return printThing({ run, status: "RUNNING" }, { json });
   if (!json) console.error(`The run ${run} is under way …`);
@@ -124,7 +124,7 @@ export const addRequestCommands = (request: Command): void => {
     .requiredOption("--order <id>", "the order")
     .option("--json", "print JSON")
     .action(async ({ order, json }: Output & { order: string }) => {
-      const { requestsOfOrder } = await import("../../shared/orders.ts");
+      const { requestsOfOrder } = await import("../../shared/tenants/orders.ts");
       printRows(await requestsOfOrder(order.toUpperCase()), { json });
     });
   request

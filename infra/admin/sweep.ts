@@ -13,7 +13,7 @@ export const addSweepCommand = (program: Command): void => {
     .option("--all", "every day, due or not", false)
     .option("--json", "print JSON")
     .action(async ({ json, dryRun, all }: Output & { dryRun: boolean; all: boolean }) => {
-      const { sweepOrphanFiles } = await import("../../shared/sweep.ts");
+      const { sweepOrphanFiles } = await import("../../shared/attachments/sweep.ts");
       const { removed, ...swept } = await sweepOrphanFiles({ now: new Date(), dryRun, all });
       printThing({ ...swept, [dryRun ? "would_remove" : "removed"]: removed }, { json });
     });

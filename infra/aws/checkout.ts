@@ -6,7 +6,7 @@ import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Secret } from "aws-cdk-lib/aws-secretsmanager";
 import { DefinitionBody, LogLevel, StateMachine, StateMachineType } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
-import { type Step, steps } from "../../shared/steps.ts";
+import { type Step, steps } from "../../shared/checkout/steps.ts";
 import { accept } from "./accept.ts";
 import { allow, functionOf, type Surroundings } from "./function.ts";
 

@@ -9,7 +9,7 @@ export type Access = {
   readonly files: readonly (FileAction | "GetObject")[];
 };
 
-/** All files are below this prefix; see `fileKey` in shared/files.ts. */
+/** All files are below this prefix; see `fileKey` in shared/attachments/files.ts. */
 export const filePrefix = "attachments/";
 
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];

@@ -1,5 +1,5 @@
+import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
-import { steps } from "../../shared/steps.ts";
 
 /** The sweep, by its file below `functions/`. */
 export const sweepName = "sweep-orphan-files";

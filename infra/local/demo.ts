@@ -39,7 +39,7 @@ export type Demo = z.infer<typeof Demo>;
 
 /** Makes the demo data and answers what the printed examples need. */
 export const makeDemo = async (): Promise<Demo> => {
-  const { apply } = await import("../../shared/apply.ts");
+  const { apply } = await import("../../shared/tenants/apply.ts");
   const { accounts, keys, orders, requests } = await apply(document);
   return {
     account: accounts.acme?.id ?? "",

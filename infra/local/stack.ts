@@ -1,5 +1,5 @@
+import { type Step, steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
-import { type Step, steps } from "../../shared/steps.ts";
 import { startCarrier } from "./carrier.ts";
 import type { Data } from "./data.ts";
 import { docs, type Prefill } from "./docs.ts";

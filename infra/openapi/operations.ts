@@ -1,5 +1,5 @@
 import { ownPermission, parentPermissions, type Route } from "../../shared/routes.ts";
-import { exampleOf } from "./examples.ts";
+import { exampleOf } from "./examples/by-route.ts";
 import { operationId, tags } from "./names.ts";
 import { parametersOf } from "./parameters.ts";
 import { requestBodyOf } from "./requests.ts";

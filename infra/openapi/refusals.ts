@@ -15,8 +15,8 @@ import {
   unsupportedMediaType,
 } from "../../shared/errors.ts";
 import { ownPermission, parentPermissions, type Route } from "../../shared/routes.ts";
+import { exampleOf } from "./examples/by-route.ts";
 import { ids } from "./examples/ids.ts";
-import { exampleOf } from "./examples.ts";
 
 /** One error that an operation can answer, under a title. */
 export type Refusal = { readonly title: string; readonly code: ErrorCode; readonly error: ApiError };

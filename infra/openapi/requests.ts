@@ -1,5 +1,5 @@
 import type { Route } from "../../shared/routes.ts";
-import { exampleOf } from "./examples.ts";
+import { exampleOf } from "./examples/by-route.ts";
 import { pascal } from "./names.ts";
 import { isJson, type Json, type Schemas } from "./schemas.ts";
 

@@ -1,7 +1,7 @@
 import type { Route } from "../../shared/routes.ts";
-import { documents, listOf } from "../../shared/schemas/documents.ts";
-import { ErrorBody } from "../../shared/schemas/error-body.ts";
-import { exampleOf } from "./examples.ts";
+import { documents, listOf } from "./documents.ts";
+import { ErrorBody } from "./error-body.ts";
+import { exampleOf } from "./examples/by-route.ts";
 import { pascal } from "./names.ts";
 import { type Refusal, reasons, refusalsOf } from "./refusals.ts";
 import type { Json, Schemas } from "./schemas.ts";

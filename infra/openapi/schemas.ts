@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
-import { AttachmentData, FileHint, UploadedFile } from "../../shared/schemas/attachment.ts";
-import { documents, PageInfo } from "../../shared/schemas/documents.ts";
-import { ErrorBody, ErrorObject, ErrorParams, ErrorSource } from "../../shared/schemas/error-body.ts";
-import { Timestamp, Ulid, Uuid } from "../../shared/schemas/identifiers.ts";
+import { AttachmentData, FileHint, UploadedFile } from "../../shared/attachments/schema.ts";
+import { Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
+import { documents, PageInfo } from "./documents.ts";
+import { ErrorBody, ErrorObject, ErrorParams, ErrorSource } from "./error-body.ts";
 import { pascal } from "./names.ts";
 import { properties } from "./properties.ts";
 

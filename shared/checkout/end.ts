@@ -1,10 +1,10 @@
-import { bounded } from "../bounded.ts";
-import type { RunRef } from "../schemas/checkout.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
+import { bounded } from "./bounded.ts";
 import { limits } from "./limits.ts";
 import { forwardedRequests } from "./plan.ts";
 import { noteRun, readRun } from "./run.ts";
+import type { RunRef } from "./schema.ts";
 import { liftSeal } from "./seal.ts";
 
 /** Makes the order CHECKED_OUT, and with it its requests, which have no other state; repeating it is harmless. */

@@ -1,16 +1,16 @@
 import * as z from "zod/mini";
-import type { Outcome } from "../carrier.ts";
-import { FileError } from "../carrier-form.ts";
+import { fileKey, openFile } from "../attachments/files.ts";
+import { Attachment } from "../attachments/schema.ts";
 import { ApiError } from "../errors.ts";
-import { fileKey, openFile } from "../files.ts";
-import { Attachment } from "../schemas/attachment.ts";
-import { CheckoutRun, type Receipt, type RunRef, SentMetadata } from "../schemas/checkout.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
+import { isUnavailable } from "../table/unavailable.ts";
 import { update } from "../table/write.ts";
-import { isUnavailable } from "../unavailable.ts";
+import type { Outcome } from "./carrier.ts";
+import { FileError } from "./carrier-form.ts";
 import type { Plan } from "./plan.ts";
 import { stopRun } from "./run.ts";
+import { CheckoutRun, type Receipt, type RunRef, SentMetadata } from "./schema.ts";
 import { putUpstream, withdrawUpstream } from "./upstream.ts";
 
 /** How one attachment ended: done, to be tried again after a while, or the end of the run. */

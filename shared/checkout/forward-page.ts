@@ -1,9 +1,9 @@
-import { bounded } from "../bounded.ts";
-import type { RequestPage } from "../schemas/checkout.ts";
+import { bounded } from "./bounded.ts";
 import { forwardOne, type Settled, withdrawOne } from "./forward-one.ts";
 import { limits, pauseSeconds } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, planOf } from "./plan.ts";
 import { stopRun } from "./run.ts";
+import type { RequestPage } from "./schema.ts";
 
 /** A page as `forward` leaves it: all there, to be gone on with at once or after a while, or the end of the run. */
 export type ForwardedPage = RequestPage & {

@@ -2,7 +2,7 @@ import { env } from "../env.ts";
 
 /**
  * What keeps one execution within Step Functions' 25,000 events of history and 256 KB of state, and a Lambda call
- * within its time, whatever the order's size. test/workflow/limits.test.ts does the sum.
+ * within its time, whatever the order's size. test/shared/checkout/limits.test.ts does the sum.
  * Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
  */
 export const limits = {

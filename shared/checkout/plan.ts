@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
-import { Attachment } from "../schemas/attachment.ts";
-import { forwardedType, Receipt, type RequestPage } from "../schemas/checkout.ts";
-import { Request } from "../schemas/tenancy.ts";
+import { Attachment } from "../attachments/schema.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { get, query } from "../table/read.ts";
+import { Request } from "../tenants/schema.ts";
+import { forwardedType, Receipt, type RequestPage } from "./schema.ts";
 
 /** More than any collection holds: a checkout reads them whole. */
 const all = 1_000_000;

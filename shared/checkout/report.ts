@@ -1,11 +1,11 @@
 import * as z from "zod/mini";
-import { AttachmentData } from "../schemas/attachment.ts";
-import { type CheckoutRun, forwardedType, type Receipt, Seal } from "../schemas/checkout.ts";
-import { Order, Request } from "../schemas/tenancy.ts";
+import { AttachmentData } from "../attachments/schema.ts";
 import { collections, keys } from "../table/keys.ts";
 import { get, query } from "../table/read.ts";
+import { Order, Request } from "../tenants/schema.ts";
 import { attachmentsOf, type Owned, receiptsOf } from "./plan.ts";
 import { readRun } from "./run.ts";
+import { type CheckoutRun, forwardedType, type Receipt, Seal } from "./schema.ts";
 
 /** What became of an attachment at the carrier; one that was added after the checkout has no receipt. */
 type ShownReceipt = Pick<Receipt, "state"> & Partial<Pick<Receipt, "at" | "sha256" | "status" | "answer">>;

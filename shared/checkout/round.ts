@@ -1,10 +1,10 @@
 import * as z from "zod/mini";
-import { RequestPage, RunRef } from "../schemas/checkout.ts";
-import { Order } from "../schemas/tenancy.ts";
 import { keys } from "../table/keys.ts";
 import { get } from "../table/read.ts";
+import { Order } from "../tenants/schema.ts";
 import { limits } from "./limits.ts";
 import { forwardedRequests } from "./plan.ts";
+import { RequestPage, RunRef } from "./schema.ts";
 import { sealParent } from "./seal.ts";
 
 export const Round = z.object({

@@ -1,10 +1,10 @@
 import * as z from "zod/mini";
-import { CheckoutRun, type RunRef } from "../schemas/checkout.ts";
-import { Order } from "../schemas/tenancy.ts";
 import { keys } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
 import { update } from "../table/write.ts";
+import { Order } from "../tenants/schema.ts";
 import { limits } from "./limits.ts";
+import { CheckoutRun, type RunRef } from "./schema.ts";
 
 /** The order's latest run, if there was one. */
 export const readRun = async (orderId: string): Promise<CheckoutRun | undefined> => {

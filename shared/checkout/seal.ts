@@ -1,11 +1,11 @@
-import { bounded } from "../bounded.ts";
-import type { RequestPage, RunRef, Seal } from "../schemas/checkout.ts";
-import { forwardedType } from "../schemas/checkout.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { update } from "../table/write.ts";
+import { bounded } from "./bounded.ts";
 import { limits } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, planOf } from "./plan.ts";
 import { stopRun } from "./run.ts";
+import type { RequestPage, RunRef, Seal } from "./schema.ts";
+import { forwardedType } from "./schema.ts";
 
 /**
  * Seals a parent: one conditional write, which holds only while its attachments are those of `version`. Every attachment

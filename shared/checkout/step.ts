@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { log } from "../log.ts";
 import { embedded } from "../metrics.ts";
-import type { Step } from "../steps.ts";
+import type { Step } from "./steps.ts";
 
 /** The one way in for a step: checks the slice of the state that it needs, and writes one log line. */
 export const step =

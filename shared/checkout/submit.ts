@@ -1,7 +1,7 @@
-import type { Outcome } from "../carrier.ts";
-import type { RunRef } from "../schemas/checkout.ts";
+import type { Outcome } from "./carrier.ts";
 import { limits, pauseSeconds } from "./limits.ts";
 import { noteRun, readRun, stopRun } from "./run.ts";
+import type { RunRef } from "./schema.ts";
 import { checkOutUpstream } from "./upstream.ts";
 
 export type Submitted = RunRef & {

@@ -1,5 +1,5 @@
-import { callCarrier, type Outcome } from "../carrier.ts";
-import { type FilePart, filePartBody } from "../carrier-form.ts";
+import { callCarrier, type Outcome } from "./carrier.ts";
+import { type FilePart, filePartBody } from "./carrier-form.ts";
 
 /** The carrier's protocol: its three calls, each with the key that its repetitions share. README, "The carrier". */
 

@@ -1,6 +1,6 @@
-import type { Page } from "../schemas/page.ts";
-import { etag } from "./precondition.ts";
-import type { Answer } from "./respond.ts";
+import type { Page } from "../table/page-query.ts";
+import { etag } from "./preconditions.ts";
+import type { Answer } from "./responses.ts";
 
 /** One document, with its ETag; marked where it is the first answer again. */
 export const single = (body: unknown, version: number, replayed = false): Answer => ({

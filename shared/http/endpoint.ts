@@ -1,16 +1,16 @@
 import middy from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import type * as z from "zod/mini";
-import type { Idempotency } from "../idempotency.ts";
-import type { Precondition } from "../on-latest.ts";
 import type { Reads, Route } from "../routes.ts";
-import { authenticate } from "./authenticate.ts";
-import { useOf } from "./idempotency-key.ts";
-import { precondition } from "./precondition.ts";
-import { type ReadBody, readInput } from "./read-input.ts";
+import type { Idempotency } from "../table/idempotency.ts";
+import type { Precondition } from "../table/optimistic-update.ts";
+import { authenticate } from "./caller.ts";
+import { useOf } from "./idempotency.ts";
+import { type ReadBody, readInput } from "./input.ts";
+import { precondition } from "./preconditions.ts";
 import { readJson } from "./read-json.ts";
 import type { Guard, Principal, Scope } from "./request.ts";
-import { type Answer, respond, response } from "./respond.ts";
+import { type Answer, respond, response } from "./responses.ts";
 
 /** What an endpoint's own lines get: who calls, what the guard found, what was sent, and when. */
 type Call<T extends Scope, I> = T & {

@@ -1,5 +1,5 @@
 import { malformed, payloadTooLarge, unsupportedMediaType } from "../errors.ts";
-import type { ReadBody } from "./read-input.ts";
+import type { ReadBody } from "./input.ts";
 import { header } from "./request.ts";
 
 /** More than any document of the interface can need, however its characters are escaped. */

@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEvent } from "aws-lambda";
-import { noId, parseUlid } from "../schemas/identifiers.ts";
-import type { ApiKey, User } from "../schemas/tenancy.ts";
+import { noId, parseUlid } from "../schema/fields.ts";
+import type { ApiKey, User } from "../tenants/schema.ts";
 
 /** Who calls: a valid key and the user that it impersonates. */
 export type Principal = { readonly key: ApiKey; readonly user: User };

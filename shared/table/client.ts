@@ -2,7 +2,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { env } from "../env.ts";
 import { serviceUnavailable } from "../errors.ts";
-import { isUnavailable } from "../unavailable.ts";
+import { isUnavailable } from "./unavailable.ts";
 
 const endpoint = env.dynamodbEndpoint();
 

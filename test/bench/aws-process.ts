@@ -2,7 +2,7 @@ import { once } from "node:events";
 import * as z from "zod/mini";
 import { startFiles } from "../../infra/local/files.ts";
 import { startTable } from "../../infra/local/table.ts";
-import { startWire } from "../support/wire.ts";
+import { startWire } from "../support/fault-proxy/proxy.ts";
 
 /**
  * The embedded DynamoDB and S3 in a process of their own, as AWS's are: S3's server would run on the thread that is

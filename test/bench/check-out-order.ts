@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { checkOut } from "../support/workflow.ts";
+import { checkOut } from "../support/servers/workflow.ts";
 
 /**
  * `node test/bench/check-out-order.ts <order>`: runs one checkout in a process of its own, against the environment's table,

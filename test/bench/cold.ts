@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { buildSync } from "esbuild";
 import { bundle, bundleOptions } from "../../infra/aws/bundle.ts";
+import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
-import { steps } from "../../shared/steps.ts";
-import { sixteen } from "../support/sixteen.ts";
+import { sixteen } from "../support/requests/request-per-endpoint.ts";
 import { interleaved, median, round, type Section } from "./figures.ts";
 import { benchService } from "./service.ts";
 

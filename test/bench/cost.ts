@@ -1,5 +1,5 @@
-import { measuredService } from "../support/measured.ts";
-import { sixteen } from "../support/sixteen.ts";
+import { sixteen } from "../support/requests/request-per-endpoint.ts";
+import { measuredService } from "../support/servers/measured.ts";
 import { round, type Section } from "./figures.ts";
 import { startParts } from "./parts.ts";
 
@@ -21,7 +21,7 @@ const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
 export const cost = async (): Promise<Section> => {
   const parts = await startParts();
   const service = await measuredService();
-  const { tenants } = await import("../support/tenants.ts");
+  const { tenants } = await import("../support/fixtures/tenants.ts");
   const t = await tenants();
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
   const rows: Record<string, string | number>[] = [];

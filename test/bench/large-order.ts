@@ -16,9 +16,9 @@ const fileBytes = Number(values.bytes);
 const stack = await startStack({ port: 0 });
 const { CARRIER_URL } = stack.environment;
 // Only now does the environment say where the table is.
-const { largeOrder } = await import("../support/large-order.ts");
-const { checkOutMeasured } = await import("../support/checkout-process.ts");
-const { forwardedTo } = await import("../support/carrier.ts");
+const { largeOrder } = await import("../support/fixtures/large-order.ts");
+const { checkOutMeasured } = await import("../support/processes/checkout-process.ts");
+const { forwardedTo } = await import("../support/servers/carrier.ts");
 
 const measure = async (requests: number, attachments: number) => {
   const { id, expected } = await largeOrder({ requests, attachments, fileBytes });

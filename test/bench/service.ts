@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import type { Handler } from "../../infra/local/gateway.ts";
-import type { Prepared } from "../support/measured.ts";
+import type { Prepared } from "../support/servers/measured.ts";
 import { startParts } from "./parts.ts";
 
 /** The service on the embedded parts, for benchmarks: real servers, on free ports, stopped at the end. */
@@ -9,7 +9,7 @@ export const benchService = async (latencyMs = 0) => {
   // Clients are made when these are imported: only after the environment says where everything is.
   const { routes } = await import("../../shared/routes.ts");
   const { startGateway } = await import("../../infra/local/gateway.ts");
-  const { tenants } = await import("../support/tenants.ts");
+  const { tenants } = await import("../support/fixtures/tenants.ts");
   const handlers = new Map<string, Handler>();
   for (const { name } of routes)
     handlers.set(name, (await import(new URL(`../../functions/${name}.ts`, import.meta.url).href)).handler);

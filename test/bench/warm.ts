@@ -5,9 +5,9 @@ import * as documents from "@aws-sdk/lib-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { ulid } from "ulid";
 import { lambdaContext } from "../../infra/local/proxy-event.ts";
-import type { Prepared } from "../support/measured.ts";
-import { sixteen } from "../support/sixteen.ts";
-import { sequentialRounds } from "../support/wire.ts";
+import { sequentialRounds } from "../support/fault-proxy/proxy.ts";
+import { sixteen } from "../support/requests/request-per-endpoint.ts";
+import type { Prepared } from "../support/servers/measured.ts";
 import { alternating, median, percentile, round, type Section } from "./figures.ts";
 import { type BenchService, benchService } from "./service.ts";
 

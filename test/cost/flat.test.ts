@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Cost } from "../support/measured.ts";
+import type { Cost } from "../support/servers/measured.ts";
 import { type Grown, growths } from "./growths.ts";
 
 /** What a request costs does not grow with what is stored: `npm run bench` tries the same with 100,000 of each. */

@@ -1,6 +1,6 @@
-import type { Cost, MeasuredService } from "../support/measured.ts";
-import { measuredService } from "../support/measured.ts";
-import { sixteen } from "../support/sixteen.ts";
+import { sixteen } from "../support/requests/request-per-endpoint.ts";
+import type { Cost, MeasuredService } from "../support/servers/measured.ts";
+import { measuredService } from "../support/servers/measured.ts";
 
 /** Measures each endpoint with little and with much stored around it. */
 
@@ -29,7 +29,7 @@ const permissions = [
 
 /** A customer with a chain of accounts below the first, or with many beside each other below it. */
 const customer = async ({ levels = 1, subAccounts = 0 } = {}) => {
-  const { apply } = await import("../../shared/apply.ts");
+  const { apply } = await import("../../shared/tenants/apply.ts");
   const features = { ordering_attachment_access: true };
   const chain = Array.from({ length: levels }, (_, level) => [
     `level${level}`,
@@ -66,7 +66,7 @@ const measureAll = async (service: MeasuredService, { place }: Customer, which: 
 
 export const growths = async ({ many, subAccounts }: { readonly many: number; readonly subAccounts: number }) => {
   const service = await measuredService();
-  const { fillAttachments, fillSwitches } = await import("../support/fill.ts");
+  const { fillAttachments, fillSwitches } = await import("../support/fixtures/seed-items.ts");
 
   const attachments = async (type: "request" | "order", count: number) => {
     const one = await customer();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Cost, type MeasuredService, measuredService } from "../support/measured.ts";
-import { sixteen } from "../support/sixteen.ts";
+import { sixteen } from "../support/requests/request-per-endpoint.ts";
+import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured.ts";
 
 /** The AWS calls of one request of each endpoint, and how many of them had to wait for another: counted on the wire. */
 
@@ -9,7 +9,7 @@ const costs = new Map<string, Cost>();
 
 beforeAll(async () => {
   service = await measuredService();
-  const { tenants } = await import("../support/tenants.ts");
+  const { tenants } = await import("../support/fixtures/tenants.ts");
   const t = await tenants();
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
   for (const [name, prepare] of Object.entries(sixteen(service, place)))

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { attachmentOf, form, pageOf, upload } from "../support/attachments.ts";
-import { call, codeOf, faultsOf, notFoundBody } from "../support/client.ts";
+import { attachmentOf, form, pageOf, upload } from "../support/fixtures/attachments.ts";
+import { call, codeOf, faultsOf, notFoundBody } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";

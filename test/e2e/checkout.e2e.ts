@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import * as z from "zod/mini";
-import { admin, adminJson } from "../support/admin.ts";
-import { attachmentOf, form, upload } from "../support/attachments.ts";
-import { call } from "../support/client.ts";
+import { attachmentOf, form, upload } from "../support/fixtures/attachments.ts";
+import { admin, adminJson } from "../support/processes/admin-cli.ts";
+import { call } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 const Cart = z.object({

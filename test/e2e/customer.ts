@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import { adminJson } from "../support/admin.ts";
-import { allPermissions } from "../support/tenants.ts";
+import { allPermissions } from "../support/fixtures/tenants.ts";
+import { adminJson } from "../support/processes/admin-cli.ts";
 
 const Made = z.record(z.string(), z.object({ id: z.string(), key: z.optional(z.string()) }));
 const Applied = z.object({ accounts: Made, users: Made, keys: Made, orders: Made, requests: Made });

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { fileKey, openFile } from "../../shared/files.ts";
-import { attachmentOf, form } from "../support/attachments.ts";
-import { call, codeOf } from "../support/client.ts";
+import { fileKey, openFile } from "../../shared/attachments/files.ts";
+import { attachmentOf, form } from "../support/fixtures/attachments.ts";
+import { call, codeOf } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 let customer: Customer;

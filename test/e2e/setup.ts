@@ -2,7 +2,7 @@ import type { TestProject } from "vitest/node";
 import { useEnvironment } from "../../infra/admin/environment.ts";
 import { startCarrier } from "../../infra/local/carrier.ts";
 import { findRunning } from "../../infra/local/state.ts";
-import type {} from "../support/stack.ts";
+import type {} from "../support/servers/stack.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { call, codeOf, faultsOf, notFoundBody } from "../support/client.ts";
-import { makeSwitch, patch, plain, post, switchesPath, switchOf } from "../support/switches.ts";
+import { makeSwitch, patch, plain, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
+import { call, codeOf, faultsOf, notFoundBody } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 let customer: Customer;

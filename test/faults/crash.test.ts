@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { checkInvariants } from "../../shared/invariants.ts";
+import { checkInvariants } from "../../infra/admin/invariants.ts";
+import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import { type Route, routes } from "../../shared/routes.ts";
-import { sweepOrphanFiles } from "../../shared/sweep.ts";
-import { prepare, type Tenants } from "../support/endpoints.ts";
-import { wires } from "../support/own-stack.ts";
-import { tenants } from "../support/tenants.ts";
-import { victims } from "../support/victim.ts";
+import { tenants } from "../support/fixtures/tenants.ts";
+import { victims } from "../support/processes/crash-child.ts";
+import { prepare, type Tenants } from "../support/requests/endpoints.ts";
+import { wires } from "../support/servers/own-stack.ts";
 
 /**
  * The process is killed before and after each AWS call of each endpoint that writes: before, and the call is never

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { checkInvariants } from "../../shared/invariants.ts";
+import { checkInvariants } from "../../infra/admin/invariants.ts";
+import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import { type Route, routes } from "../../shared/routes.ts";
-import { sweepOrphanFiles } from "../../shared/sweep.ts";
-import type { Answered } from "../support/client.ts";
-import { prepare, type Tenants } from "../support/endpoints.ts";
-import { startAfresh, wires } from "../support/own-stack.ts";
-import { configured, shortenTimeouts } from "../support/patience.ts";
-import { tenants } from "../support/tenants.ts";
-import { type FaultKind, faultKinds } from "../support/wire.ts";
+import { type FaultKind, faultKinds } from "../support/fault-proxy/proxy.ts";
+import { configured, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
+import { tenants } from "../support/fixtures/tenants.ts";
+import type { Answered } from "../support/requests/client.ts";
+import { prepare, type Tenants } from "../support/requests/endpoints.ts";
+import { startAfresh, wires } from "../support/servers/own-stack.ts";
 
 /**
  * Every single fault, everywhere: each AWS call that an endpoint makes in a plain run, spoiled in each way, once and

@@ -5,20 +5,20 @@ import middy from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { KeyUse } from "../../shared/http/idempotency-key.ts";
-import { readForm } from "../../shared/http/read-form.ts";
-import { readInput } from "../../shared/http/read-input.ts";
+import { readForm } from "../../shared/http/form.ts";
+import type { KeyUse } from "../../shared/http/idempotency.ts";
+import { readInput } from "../../shared/http/input.ts";
 import { readJson } from "../../shared/http/read-json.ts";
 import type { Scope } from "../../shared/http/request.ts";
-import { respond, response } from "../../shared/http/respond.ts";
+import { respond, response } from "../../shared/http/responses.ts";
 import { type Route, routes } from "../../shared/routes.ts";
-import { makeResource, parentId, type Tenants } from "../support/endpoints.ts";
-import { eventOf, type Input, invoke } from "../support/event.ts";
-import { listen } from "../support/heard.ts";
-import { formCorpus, forms } from "../support/hostile-forms.ts";
-import { json, nasty, nastyTexts } from "../support/hostile-texts.ts";
-import { wires } from "../support/own-stack.ts";
-import { tenants } from "../support/tenants.ts";
+import { formCorpus, forms } from "../support/fixtures/hostile-forms.ts";
+import { json, nasty, nastyTexts } from "../support/fixtures/hostile-texts.ts";
+import { tenants } from "../support/fixtures/tenants.ts";
+import { makeResource, parentId, type Tenants } from "../support/requests/endpoints.ts";
+import { eventOf, type Input, invoke } from "../support/requests/event.ts";
+import { listen } from "../support/servers/captured-logs.ts";
+import { wires } from "../support/servers/own-stack.ts";
 
 /**
  * Hostile input: no 5xx, no hang, no growth, nothing of it in headers or unescaped in logs. Bodies go through the

@@ -1,18 +1,18 @@
 import { afterEach, beforeAll, expect, it } from "vitest";
 import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
 import { type Route, routes } from "../../shared/routes.ts";
-import { admin } from "../support/admin.ts";
-import { form, pdf } from "../support/attachments.ts";
-import { carrier } from "../support/carrier.ts";
-import { type Answered, call } from "../support/client.ts";
-import { fill, parentId, type Tenants, worksOnOne } from "../support/endpoints.ts";
-import { listen } from "../support/heard.ts";
-import { add, newOrder } from "../support/orders.ts";
-import { wires } from "../support/own-stack.ts";
-import { shortenTimeouts } from "../support/patience.ts";
-import { tenants } from "../support/tenants.ts";
-import type { FaultKind } from "../support/wire.ts";
-import { checkOut } from "../support/workflow.ts";
+import type { FaultKind } from "../support/fault-proxy/proxy.ts";
+import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
+import { form, pdf } from "../support/fixtures/attachments.ts";
+import { add, newOrder } from "../support/fixtures/orders.ts";
+import { tenants } from "../support/fixtures/tenants.ts";
+import { admin } from "../support/processes/admin-cli.ts";
+import { type Answered, call } from "../support/requests/client.ts";
+import { fill, parentId, type Tenants, worksOnOne } from "../support/requests/endpoints.ts";
+import { listen } from "../support/servers/captured-logs.ts";
+import { carrier } from "../support/servers/carrier.ts";
+import { wires } from "../support/servers/own-stack.ts";
+import { checkOut } from "../support/servers/workflow.ts";
 
 /** Planted markers are found in no log line, error, metric or workflow state. */
 

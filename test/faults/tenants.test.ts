@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { apply } from "../../shared/apply.ts";
-import { checkInvariants } from "../../shared/invariants.ts";
+import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { ownPermission, parentPermissions, type Route, routes } from "../../shared/routes.ts";
-import { upload } from "../support/attachments.ts";
-import { type Answered, call } from "../support/client.ts";
-import { bodyOf, fill, worksOnOne } from "../support/endpoints.ts";
-import { makeSwitch } from "../support/switches.ts";
-import { allPermissions } from "../support/tenants.ts";
+import { apply } from "../../shared/tenants/apply.ts";
+import { upload } from "../support/fixtures/attachments.ts";
+import { makeSwitch } from "../support/fixtures/switches.ts";
+import { allPermissions } from "../support/fixtures/tenants.ts";
+import { type Answered, call } from "../support/requests/client.ts";
+import { bodyOf, fill, worksOnOne } from "../support/requests/endpoints.ts";
 
 /**
  * The whole matrix of tenants, from the route table: every endpoint x every kind of key x whose key it is, seen from

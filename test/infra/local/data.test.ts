@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, expect, it } from "vitest";
-import { form } from "../../support/attachments.ts";
+import { form } from "../../support/fixtures/attachments.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const folder = mkdtempSync(join(tmpdir(), "patchbay-data-"));

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  DescribeExecutionCommand,
+  ExecutionAlreadyExists,
+  ExecutionDoesNotExist,
+  SFNClient,
+  StartExecutionCommand,
+} from "@aws-sdk/client-sfn";
+import { isHeld, readRun, settleCrashedRun } from "../../shared/checkout/run.ts";
+import { env } from "../../shared/env.ts";
+
+/** Starting an order's checkout, and waiting for its end: on AWS, LocalStack or the local stack. */
+
+const clientOf = () => {
+  const endpoint = env.stepFunctionsEndpoint();
+  return new SFNClient({ ...(endpoint && { endpoint }) });
+};
+
+/** Derived from the order and the number of its run, so that two starts at once are one. */
+const nameOf = (orderId: string, attempt: number) => `checkout-${orderId}-${attempt}`;
+
+const executionArn = (name: string) => `${env.stateMachineArn().replace(":stateMachine:", ":execution:")}:${name}`;
+
+const describe = async (client: SFNClient, name: string) =>
+  client.send(new DescribeExecutionCommand({ executionArn: executionArn(name) })).catch((error: unknown) => {
+    if (error instanceof ExecutionDoesNotExist) return undefined;
+    throw error;
+  });
+
+/** The name of the execution, undefined where the name has been used up. */
+const tryStart = async (client: SFNClient, orderId: string, attempt: number): Promise<string | undefined> => {
+  const name = nameOf(orderId, attempt);
+  const command = new StartExecutionCommand({
+    stateMachineArn: env.stateMachineArn(),
+    name,
+    input: JSON.stringify({ order_id: orderId }),
+  });
+  try {
+    await client.send(command);
+    return name;
+  } catch (error) {
+    if (!(error instanceof ExecutionAlreadyExists)) throw error;
+    return (await describe(client, name))?.status === "RUNNING" ? name : undefined;
+  }
+};
+
+/**
+ * Starts an order's checkout and answers its run's name; if one is under way, that one's. A run that holds the order
+ * though its execution is over has crashed: the new one takes its place.
+ */
+export const startCheckout = async (orderId: string): Promise<string> => {
+  const client = clientOf();
+  const last = await readRun(orderId);
+  if (last && isHeld(last, new Date())) {
+    if ((await describe(client, last.run))?.status === "RUNNING") return last.run;
+    await settleCrashedRun(orderId, last, new Date());
+  }
+  // A name is used up where a run ended before it could write anything down.
+  for (let attempt = (last?.attempt ?? 0) + 1; ; attempt += 1) {
+    const name = await tryStart(client, orderId, attempt);
+    if (name) return name;
+  }
+};
+
+export type CheckoutEnd = { readonly run: string; readonly status: string; readonly reason: string | null };
+
+/** Waits until a run has ended. */
+export const waitForCheckout = async (run: string, pollMs = 500): Promise<CheckoutEnd> => {
+  const client = clientOf();
+  for (;;) {
+    const execution = await describe(client, run);
+    const status = execution?.status ?? "LOST";
+    if (status !== "RUNNING") return { run, status, reason: execution?.cause ?? execution?.error ?? null };
+    await sleep(pollMs);
+  }
+};

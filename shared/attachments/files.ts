@@ -1,0 +1,109 @@
+import { Readable } from "node:stream";
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  NoSuchKey,
+  PutObjectCommand,
+  S3Client,
+} from "@aws-sdk/client-s3";
+import { decodeTime } from "ulid";
+import { env } from "../env.ts";
+import { serviceUnavailable } from "../errors.ts";
+import type { ParentRef } from "../table/keys.ts";
+import { isUnavailable } from "../table/unavailable.ts";
+import type { UploadedFile } from "./schema.ts";
+
+const endpoint = env.s3Endpoint();
+
+const client = new S3Client({
+  // An endpoint of its own (an emulator) has no bucket subdomains.
+  ...(endpoint && { endpoint, forcePathStyle: true }),
+  maxAttempts: 3,
+  requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
+});
+
+const unavailableAs503 = (error: unknown): never => {
+  throw isUnavailable(error) ? serviceUnavailable(error) : error;
+};
+
+/** `attachments/2026/11/21/<parent type>/<parent id>/<id>`: the day of the upload first, for the sweep; then the way to its metadata. */
+export const fileKey = (parent: ParentRef, attachmentId: string): string => {
+  const day = new Date(decodeTime(attachmentId)).toISOString().slice(0, 10).replaceAll("-", "/");
+  return `attachments/${day}/${parent.type}/${parent.id}/${attachmentId}`;
+};
+
+/** Where a key leads: the attachment that the file belongs to; undefined for a key that is none of ours. */
+export const ownerOf = (key: string): { readonly parent: ParentRef; readonly id: string } | undefined => {
+  const [, type, parentId, id] =
+    /^attachments\/\d{4}\/\d\d\/\d\d\/(order|request)\/(\w{26})\/(\w{26})$/.exec(key) ?? [];
+  if (parentId === undefined || id === undefined) return undefined;
+  return { parent: { type: type === "order" ? "order" : "request", id: parentId }, id };
+};
+
+const hasHeaders = (request: unknown): request is { headers: Record<string, string> } =>
+  typeof request === "object" && request !== null && "headers" in request;
+
+/** Stores a file; S3 itself refuses it if it arrives with another SHA-256. 503 where storage is away (so do all below). */
+export const putFile = async (key: string, { content, contentType, sha256 }: UploadedFile): Promise<void> => {
+  const command = new PutObjectCommand({
+    Bucket: env.bucketName(),
+    Key: key,
+    Body: content,
+    ContentLength: content.length,
+    ContentType: contentType,
+    ChecksumSHA256: Buffer.from(sha256, "hex").toString("base64"),
+  });
+  // The signature covers the same hash: with the header there, the SDK does not make it a second time.
+  command.middlewareStack.add(
+    (next) => (args) => {
+      if (hasHeaders(args.request)) args.request.headers["x-amz-content-sha256"] = sha256;
+      return next(args);
+    },
+    { step: "build", name: "knownContentHash" },
+  );
+  await client.send(command).catch(unavailableAs503);
+};
+
+/** Removes a file; one that is not there is removed already. */
+export const removeFile = async (key: string): Promise<void> => {
+  await client.send(new DeleteObjectCommand({ Bucket: env.bucketName(), Key: key })).catch(unavailableAs503);
+};
+
+/** A file's bytes as they come, held nowhere as a whole; undefined where it is gone. Breaking off the loop closes it. */
+export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> | undefined> => {
+  const answer = await client
+    .send(new GetObjectCommand({ Bucket: env.bucketName(), Key: key }))
+    .catch((error: unknown) => (error instanceof NoSuchKey ? undefined : unavailableAs503(error)));
+  if (!answer) return undefined;
+  if (!(answer.Body instanceof Readable)) throw new Error("S3 answered without a stream.");
+  return answer.Body;
+};
+
+export type StoredFile = { readonly key: string; readonly storedAt: Date };
+
+/** Up to `limit` files whose keys begin so, by key, beyond the key `after`; and whether there are more. */
+export const listFiles = async (
+  prefix: string,
+  after?: string,
+  limit = 1_000,
+): Promise<{ readonly files: readonly StoredFile[]; readonly more: boolean }> => {
+  const { Contents = [], IsTruncated = false } = await client
+    .send(new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after, MaxKeys: limit }))
+    .catch(unavailableAs503);
+  const files = Contents.flatMap(({ Key, LastModified }) =>
+    Key && LastModified ? [{ key: Key, storedAt: LastModified }] : [],
+  );
+  return { files, more: IsTruncated };
+};
+
+/** Every file whose key begins so: for operators. */
+export async function* allFiles(prefix: string): AsyncGenerator<StoredFile> {
+  let after: string | undefined;
+  for (let more = true; more; ) {
+    const page = await listFiles(prefix, after);
+    yield* page.files;
+    after = page.files.at(-1)?.key;
+    more = page.more && after !== undefined;
+  }
+}

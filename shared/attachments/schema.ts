@@ -1,0 +1,88 @@
+import * as z from "zod/mini";
+import { nonBlankText, Timestamp, text, Ulid, Uuid } from "../schema/fields.ts";
+
+export const FileHint = z.enum(["DEFAULT", "LOA"]);
+
+/** Up to 4,000 characters; an empty text is none. */
+const Notes = z.pipe(
+  z.nullable(text(4000)),
+  z.transform((notes) => notes || null),
+);
+
+/** 1 to 255 characters without path separators or control characters. */
+const Filename = text(255).check(
+  z.minLength(1),
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  z.regex(/^[^/\\\u0000-\u001f\u007f-\u009f]*$/, { error: "must not contain /, \\ or control characters" }),
+);
+
+/** What a caller sees of an attachment: `data` of its document. */
+export const AttachmentData = z.object({
+  id: Ulid,
+  name: z.string(),
+  notes: z.nullable(z.string()),
+  file_hint: FileHint,
+  reference_id: z.nullable(Uuid),
+  filename: z.string(),
+  inserted_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type AttachmentData = z.infer<typeof AttachmentData>;
+
+/** An attachment as the table keeps it. `version` counts its writes and is its ETag; the last three describe its file. */
+export const Attachment = z.object({
+  ...AttachmentData.shape,
+  version: z.number(),
+  bytes: z.number(),
+  sha256: z.string(),
+  content_type: z.string(),
+});
+export type Attachment = z.infer<typeof Attachment>;
+
+/** A file as it came; its content is left out of JSON, where its SHA-256 stands for it. */
+export const UploadedFile = z
+  .object(
+    {
+      content: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
+      sha256: z.string(),
+      filename: z.string(),
+      contentType: z.string(),
+    },
+    { error: ({ input }) => (input === undefined ? undefined : "must be a file: a part with a filename") },
+  )
+  .check(
+    z.refine<{ content: Uint8Array }>(({ content }) => content.length > 0, {
+      error: "can't be empty",
+      params: { sub_code: "constraint.length" },
+    }),
+  );
+
+export type UploadedFile = z.infer<typeof UploadedFile>;
+
+export const createAttachmentBody = <T extends string>(type: T) =>
+  z.object({
+    type: z.optional(z.literal(type)),
+    data: z.object({
+      file: UploadedFile,
+      name: nonBlankText(255),
+      notes: z._default(Notes, null),
+      file_hint: z._default(FileHint, "DEFAULT"),
+      reference_id: z._default(z.nullable(Uuid), null),
+      filename: z.optional(Filename),
+    }),
+  });
+export type NewAttachment = z.infer<ReturnType<typeof createAttachmentBody>>["data"];
+
+export const updateAttachmentBody = <T extends string>(type: T) =>
+  z.object({
+    type: z.literal(type),
+    data: z.object({
+      name: z.optional(nonBlankText(255)),
+      notes: z.optional(Notes),
+      file_hint: z.optional(FileHint),
+    }),
+  });
+export type AttachmentChanges = z.infer<ReturnType<typeof updateAttachmentBody>>["data"];
+
+/** What a PATCH may echo but not change. */
+export const immutableAttachmentProperties = ["id", "filename", "reference_id", "inserted_at", "updated_at"] as const;

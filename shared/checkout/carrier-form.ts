@@ -1,0 +1,92 @@
+import { createHash } from "node:crypto";
+import type { SentMetadata } from "./schema.ts";
+
+/** A body made as it is sent, and what went wrong in making it. */
+export type CallBody = {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly chunks: () => AsyncGenerator<Uint8Array>;
+  readonly failure: () => Error | undefined;
+};
+
+/** Why a file cannot be sent: it is gone, or it is not the one that was uploaded. */
+export class FileError extends Error {
+  override readonly name = "FileError";
+  readonly gone: boolean;
+
+  constructor(message: string, gone: boolean) {
+    super(message);
+    this.gone = gone;
+  }
+}
+
+export type FilePart = {
+  readonly sent: SentMetadata;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly open: () => Promise<AsyncIterable<Uint8Array> | undefined>;
+};
+
+/** As browsers write names into a multipart header. Source: https://html.spec.whatwg.org/#multipart-form-data */
+const quoted = (name: string) => name.replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+
+/**
+ * A multipart body of two parts, `metadata` (JSON) and `file`, whose bytes go from storage to the carrier as they come.
+ * Its end is sent only if length and SHA-256 are those of the upload; else the body breaks off and counts for nothing.
+ */
+export const filePartBody = (boundary: string, metadata: object, { sent, open, ...file }: FilePart): CallBody => {
+  const head = Buffer.from(
+    `--${boundary}\r\nContent-Disposition: form-data; name="metadata"\r\nContent-Type: application/json\r\n\r\n` +
+      `${JSON.stringify(metadata)}\r\n--${boundary}\r\n` +
+      `Content-Disposition: form-data; name="file"; filename="${quoted(sent.filename)}"\r\n` +
+      `Content-Type: ${file.contentType}\r\n\r\n`,
+  );
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
+  let failure: Error | undefined;
+  const failing = (error: unknown) => {
+    failure = error instanceof Error ? error : new Error("The file could not be read.", { cause: error });
+    return failure;
+  };
+  return {
+    headers: {
+      "Content-Type": `multipart/form-data; boundary=${boundary}`,
+      "Content-Length": String(head.length + file.bytes + tail.length),
+    },
+    failure: () => failure,
+    async *chunks() {
+      yield head;
+      const source = verified(file, open)[Symbol.asyncIterator]();
+      try {
+        for (;;) {
+          const next = await source.next().catch((error: unknown) => Promise.reject(failing(error)));
+          if (next.done) break;
+          yield next.value;
+        }
+      } finally {
+        await source.return(undefined);
+      }
+      yield tail;
+    },
+  };
+};
+
+/** The file's bytes; an error instead of the last of them, if they are not the ones that were uploaded. */
+async function* verified(
+  { bytes, sha256 }: Pick<FilePart, "bytes" | "sha256">,
+  open: FilePart["open"],
+): AsyncGenerator<Uint8Array> {
+  const file = await open();
+  if (!file) throw new FileError("its file is gone from storage", true);
+  const hash = createHash("sha256");
+  let length = 0;
+  let held: Uint8Array | undefined;
+  for await (const chunk of file) {
+    length += chunk.length;
+    hash.update(chunk);
+    if (length > bytes) throw new FileError("its stored file is longer than the one uploaded", false);
+    if (held) yield held;
+    held = chunk;
+  }
+  if (hash.digest("hex") !== sha256) throw new FileError("its stored file is not the one uploaded", false);
+  if (held) yield held;
+}

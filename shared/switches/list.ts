@@ -1,0 +1,35 @@
+import * as z from "zod/mini";
+import { Ulid } from "../schema/fields.ts";
+import { collections, keys } from "../table/keys.ts";
+import type { Page } from "../table/page-query.ts";
+import { fitting, type PageRequest, readPage } from "../table/pages.ts";
+import { getMany, queryAll } from "../table/read.ts";
+import { Switch } from "./schema.ts";
+
+/** Less than the 6 MB that a function can answer, with room for the envelopes of a page. */
+const maxPageBytes = 5_000_000;
+
+const Entry = z.object({ id: Ulid });
+
+const sizeOf = (one: Switch) => Buffer.byteLength(JSON.stringify(one));
+
+/**
+ * A page of the switches of an account and of every account below it, in two round trips whatever the tree's size:
+ * the entries of the account's one list, then the switches. A page that a function could not answer ends early.
+ */
+export const readSwitchPage = async (account: string, asked: PageRequest): Promise<Page<Switch>> => {
+  const list = collections.switches(account);
+  const entries = await readPage(list, asked, (item) => z.parse(Entry, item));
+  const found = await getMany(entries.items.map(({ id }) => keys.switch(id)));
+  // One that was deleted between the two reads is left out.
+  const items = found.flatMap((item) => (item ? [z.parse(Switch, item)] : []));
+  return fitting(list, asked, { ...entries, items }, sizeOf, maxPageBytes);
+};
+
+/** Every switch of an account and of every account below it, in the order of their ids. */
+export async function* allSwitches(account: string): AsyncGenerator<Switch> {
+  for await (const entry of queryAll(collections.switches(account))) {
+    const [item] = await getMany([keys.switch(z.parse(Entry, entry).id)]);
+    if (item) yield z.parse(Switch, item);
+  }
+}

@@ -1,0 +1,130 @@
+import { createHash } from "node:crypto";
+import * as z from "zod/mini";
+import { invalid, notFound } from "../errors.ts";
+import { newId } from "../schema/new-id.ts";
+import type { Write } from "../table/expressions.ts";
+import type { Idempotency, Made } from "../table/idempotency.ts";
+import { keys } from "../table/keys.ts";
+import { onLatest, type Precondition } from "../table/optimistic-update.ts";
+import { get } from "../table/read.ts";
+import { transact, update } from "../table/write.ts";
+import type { Account } from "../tenants/schema.ts";
+import { switchFaults } from "./rules.ts";
+import { Switch, type SwitchChanges, SwitchData, type SwitchSettings } from "./schema.ts";
+
+/** The envelope of a switch, as every endpoint answers it. */
+export const switchDocument = (stored: Switch) => ({
+  type: "switch",
+  data: z.parse(SwitchData, { ...stored, sms_options: null, mms_options: null }),
+});
+
+/** A name's place in its account. Its hash stands for it: a name of 255 characters can be longer than a key. */
+const nameKey = ({ account, name }: Pick<Switch, "account" | "name">) =>
+  keys.switchName(account, createHash("sha256").update(name).digest("base64url"));
+
+const nameOf = (of: Switch) => ({ put: { ...nameKey(of), switch: of.id }, when: { exists: false } }) as const;
+
+/** The accounts whose lists hold a switch: its own and all above it. */
+const treeOf = ({ account, ancestors }: Switch): readonly string[] => [...ancestors, account];
+
+/** For each account of its tree, a switch's entry and the exact count: there after the write, or no more. */
+const inTree = (of: Switch, difference: 1 | -1): Record<string, Write> => {
+  const writes = treeOf(of).flatMap((account): [string, Write][] => {
+    const key = keys.switchEntry(account, of.id);
+    const entry: Write = difference === 1 ? { put: { ...key, id: of.id } } : { delete: key };
+    const count = { update: keys.account(account), add: { switch_count: difference }, when: { exists: true } };
+    return [
+      [`entry of ${account}`, entry],
+      [`count of ${account}`, count],
+    ];
+  });
+  return Object.fromEntries(writes);
+};
+
+const nameTaken = () =>
+  invalid([{ in: "body", pointer: "/data/name", sub_code: "constraint.unique", detail: "has already been taken" }]);
+
+const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings, { id, at }: Made): Switch => ({
+  id,
+  ...settings,
+  inserted_at: at,
+  updated_at: at,
+  account,
+  ancestors,
+  version: 1,
+});
+
+/**
+ * Creates a switch in an account, its name, and its entries in the lists of the account and all above it, in one
+ * transaction. With an Idempotency-Key that was used before, answers again what it made then. 422 where the name is
+ * taken in that account.
+ */
+export const createSwitch = async (
+  account: Account,
+  settings: SwitchSettings,
+  now: Date,
+  idempotency: Idempotency | undefined,
+): Promise<{ readonly made: Switch; readonly replayed: boolean }> => {
+  if (idempotency?.made) return { made: newSwitch(account, settings, idempotency.made), replayed: true };
+  const mark = { id: newId(now.getTime()), at: now.toISOString() };
+  const made = newSwitch(account, settings, mark);
+  const refused = await transact<string>({
+    idempotency: idempotency?.write(mark),
+    name: nameOf(made),
+    switch: { put: { ...keys.switch(made.id), ...made }, when: { exists: false } },
+    ...inTree(made, 1),
+  });
+  if (refused.size === 0) return { made, replayed: false };
+  if (idempotency && refused.has("idempotency"))
+    return { made: newSwitch(account, settings, idempotency.winner(refused.get("idempotency"))), replayed: true };
+  if (refused.has("name")) throw nameTaken();
+  throw notFound("account", account.id);
+};
+
+/** One switch; undefined where there is none. */
+export const readSwitch = async (id: string): Promise<Switch | undefined> => {
+  const item = await get(keys.switch(id));
+  return item && z.parse(Switch, item);
+};
+
+const reread = (id: string) => async (): Promise<Switch> => {
+  const found = await readSwitch(id);
+  if (!found) throw notFound("switch", id);
+  return found;
+};
+
+/**
+ * Changes what is sent; the rules are judged on the result, again where another change came first, and changing
+ * nothing moves nothing. 422 where the new name is taken or a rule is broken; 412 and 404 as the rules say.
+ */
+export const updateSwitch = (
+  current: Switch,
+  changes: SwitchChanges,
+  now: Date,
+  precondition: Precondition,
+): Promise<Switch> =>
+  onLatest(current, precondition, reread(current.id), async (latest) => {
+    const faults = switchFaults({ data: changes }, latest);
+    if (faults.length > 0) throw invalid(faults);
+    const changed = z.parse(Switch, { ...latest, ...changes });
+    if (JSON.stringify(changed) === JSON.stringify(z.parse(Switch, latest))) return latest;
+    const set = { ...changes, updated_at: now.toISOString(), version: latest.version + 1 };
+    const written = { ...changed, updated_at: set.updated_at, version: set.version };
+    const write = { update: keys.switch(latest.id), set, when: { equals: { version: latest.version } } };
+    if (written.name === latest.name) return (await update(write)) ? written : undefined;
+    const refused = await transact({ switch: write, name: nameOf(written), formerName: { delete: nameKey(latest) } });
+    if (refused.has("switch")) return undefined;
+    if (refused.has("name")) throw nameTaken();
+    return written;
+  });
+
+/** Removes a switch, its name and its entries in all lists, in one transaction; answers it as it was. */
+export const deleteSwitch = (current: Switch, precondition: Precondition): Promise<Switch> =>
+  onLatest(current, precondition, reread(current.id), async (latest) => {
+    const refused = await transact<string>({
+      switch: { delete: keys.switch(latest.id), when: { equals: { version: latest.version } } },
+      name: { delete: nameKey(latest) },
+      ...inTree(latest, -1),
+    });
+    return refused.size === 0 ? latest : undefined;
+  });

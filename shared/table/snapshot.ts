@@ -1,0 +1,47 @@
+import type { StoredFile } from "../attachments/files.ts";
+import type { Item } from "./expressions.ts";
+import type { Key } from "./keys.ts";
+
+/** A violation is never to be; a notice may be, for a while: the sweep, or a repeated call, ends it. */
+export type Finding = {
+  readonly level: "violation" | "notice";
+  readonly rule: string;
+  /** The item's or the file's key. */
+  readonly at: string;
+  readonly detail: string;
+};
+
+/** All items and files at a moment. */
+export type Snapshot = {
+  readonly items: readonly (Item & Key)[];
+  readonly item: (key: Key) => Item | undefined;
+  readonly files: ReadonlyMap<string, Date>;
+  readonly now: Date;
+};
+
+export const place = ({ pk, sk }: Key): string => (pk === sk ? pk : `${pk} ${sk}`);
+
+export const snapshot = (items: readonly Item[], files: readonly StoredFile[], now: Date): Snapshot => {
+  const keyed = items.map((item) => ({ ...item, pk: String(item.pk), sk: String(item.sk) }));
+  const byPlace = new Map(keyed.map((item) => [place(item), item]));
+  return {
+    items: keyed,
+    item: (key) => byPlace.get(place(key)),
+    files: new Map(files.map(({ key, storedAt }) => [key, storedAt])),
+    now,
+  };
+};
+
+export const violation = (rule: string, at: string, detail: string): Finding => ({
+  level: "violation",
+  rule,
+  at,
+  detail,
+});
+
+/** How many there are of each. */
+export const tally = (names: Iterable<string>): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+};

@@ -1,0 +1,45 @@
+import * as z from "zod/mini";
+import { noId, Ulid } from "../schema/fields.ts";
+import { collections, keys, type ParentRef } from "../table/keys.ts";
+import { get, getMany, queryAll, scan } from "../table/read.ts";
+import { Account, Order, type OrderState, Request } from "./schema.ts";
+
+/** An order or a request as the parent of attachments. */
+export type Parent = ParentRef & {
+  readonly account: Account;
+  readonly state: OrderState;
+  readonly attachment_count: number;
+};
+
+/** An order; undefined where there is none. */
+export const readOrder = async (id: string): Promise<Order | undefined> => {
+  const item = await get(keys.order(id));
+  return item && z.parse(Order, item);
+};
+
+/** A parent with its account and state, in two round trips; undefined where there is none. */
+export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => {
+  const item = await get(keys.parent(ref));
+  if (ref.type === "order") {
+    const order = item && z.parse(Order, item);
+    const [account] = await getMany([keys.account(order?.account ?? noId)]);
+    return order && account && { ...order, ...ref, account: z.parse(Account, account) };
+  }
+  const request = item && z.parse(Request, item);
+  const [account, order] = await getMany([keys.account(request?.account ?? noId), keys.order(request?.order ?? noId)]);
+  if (!request || !account || !order) return undefined;
+  return { ...request, ...ref, account: z.parse(Account, account), state: z.parse(Order, order).state };
+};
+
+const OrderRequest = z.object({ id: Ulid, type: z.string(), account: Ulid });
+
+/** The requests of an order, by id. */
+export const requestsOfOrder = async (order: string): Promise<z.infer<typeof OrderRequest>[]> =>
+  Array.fromAsync(queryAll(collections.orderRequests(order)), (item) => z.parse(OrderRequest, item));
+
+/** All orders, by id; reads the whole table. */
+export const listOrders = async (): Promise<Order[]> => {
+  const items = await Array.fromAsync(scan("own"));
+  const orders = items.flatMap((item) => (String(item.pk).startsWith("ORDER#") ? [z.parse(Order, item)] : []));
+  return orders.sort((a, b) => (a.id < b.id ? -1 : 1));
+};

@@ -1,0 +1,48 @@
+import * as z from "zod/mini";
+import { Ulid } from "../schema/fields.ts";
+
+/** The tenants and what they order, as the table keeps them. */
+
+export const Account = z.object({
+  id: Ulid,
+  name: z.string(),
+  /** The accounts above it, root first. */
+  ancestors: z.array(Ulid),
+  features: z.object({ ordering_attachment_access: z.boolean() }),
+  /** How many switches it and all accounts below it have. */
+  switch_count: z.number(),
+});
+export type Account = z.infer<typeof Account>;
+
+/** An account tree has at most this many levels, the root included. */
+export const maxAccountLevels = 8;
+
+export const User = z.object({
+  id: Ulid,
+  account: Ulid,
+  permissions: z.array(z.string()),
+  disabled: z.boolean(),
+});
+export type User = z.infer<typeof User>;
+
+export const ApiKey = z.object({
+  id: Ulid,
+  account: Ulid,
+  user: z.nullable(Ulid),
+  expires_at: z.nullable(z.string()),
+  revoked: z.boolean(),
+});
+export type ApiKey = z.infer<typeof ApiKey>;
+
+export const OrderState = z.enum(["CART", "CHECKED_OUT"]);
+export type OrderState = z.infer<typeof OrderState>;
+
+/** What orders and requests have in common as parents of attachments: an exact count, and a version that only grows. */
+const parent = { attachment_count: z.number(), attachments_version: z.number() };
+
+export const Order = z.object({ id: Ulid, account: Ulid, state: OrderState, ...parent });
+export type Order = z.infer<typeof Order>;
+
+/** A request has no state of its own: it is in its order's. */
+export const Request = z.object({ id: Ulid, account: Ulid, order: Ulid, type: z.string(), ...parent });
+export type Request = z.infer<typeof Request>;

@@ -1,0 +1,15 @@
+import * as z from "zod/mini";
+import { keys } from "../table/keys.ts";
+import { scan } from "../table/read.ts";
+import { update } from "../table/write.ts";
+import { User } from "./schema.ts";
+
+/** All users, by id; reads the whole table. */
+export const listUsers = async (): Promise<User[]> => {
+  const users = await Array.fromAsync(scan("USER"), (item) => z.parse(User, item));
+  return users.sort((a, b) => (a.id < b.id ? -1 : 1));
+};
+
+/** Disables or enables a user; false where there is none. */
+export const setUserDisabled = (id: string, disabled: boolean): Promise<boolean> =>
+  update({ update: keys.user(id.toUpperCase()), set: { disabled }, when: { exists: true } });

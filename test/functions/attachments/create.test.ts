@@ -1,0 +1,258 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { attachmentOf, form, pageOf, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
+import { kinds, tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, faultsOf } from "../../support/requests/client.ts";
+
+describe.each(kinds)("attachments of a %s", (kind) => {
+  let path: string;
+  let key: string;
+  let parentId: string;
+
+  beforeAll(async () => {
+    const t = await tenants();
+    parentId = kind === "request" ? t.request("acme") : t.order("acme");
+    key = t.key("acme");
+    path = t.attachments(kind, "acme");
+  });
+
+  const post = (body: FormData, headers = {}) => call("POST", path, { key, body, headers });
+  const postRaw = (...parts: Parameters<typeof rawForm>) => call("POST", path, { key, ...rawForm(...parts) });
+
+  const ulid = expect.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
+  const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  const filePart = (parameters: string, type?: string): [string, string] => [
+    `Content-Disposition: form-data; name="data[file]"${parameters}${type ? `\r\nContent-Type: ${type}` : ""}`,
+    "content",
+  ];
+  const namePart: [string, string] = ['Content-Disposition: form-data; name="data[name]"', "LOA"];
+
+  describe("an upload", () => {
+    it("answers 201 with the whole document, ETag and request id", async () => {
+      const answer = await post(
+        form({
+          type: `${kind}_attachment`,
+          "data[name]": "  Letter of authorization ",
+          "data[notes]": "signed",
+          "data[file_hint]": "LOA",
+          "data[reference_id]": "7B3E4C1A-0000-4000-8000-00000000ABCD",
+          "data[filename]": "signed loa.pdf",
+        }),
+      );
+      expect(answer.status).toBe(201);
+      expect(answer.body).toEqual({
+        type: `${kind}_attachment`,
+        data: {
+          id: ulid,
+          name: "Letter of authorization",
+          notes: "signed",
+          file_hint: "LOA",
+          reference_id: "7b3e4c1a-0000-4000-8000-00000000abcd",
+          filename: "signed loa.pdf",
+          inserted_at: timestamp,
+          updated_at: timestamp,
+        },
+        ...(kind === "request" && { associations: { request: { type: "request", data: { id: parentId } } } }),
+      });
+      expect(answer.headers.get("etag")).toBe('"1"');
+      expect(answer.headers.get("content-type")).toBe("application/json");
+      expect(answer.headers.get("x-request-id")).toMatch(/.+/);
+    });
+
+    it("fills in the defaults and takes the file's own name", async () => {
+      const answer = await post(form({}, pdf("Gebühren – 请求.pdf")));
+      expect(attachmentOf(answer)).toMatchObject({
+        name: "LOA",
+        notes: null,
+        file_hint: "DEFAULT",
+        reference_id: null,
+        filename: "Gebühren – 请求.pdf",
+      });
+    });
+
+    it("takes an empty note for none, and ignores parts that it does not know", async () => {
+      const answer = await post(form({ "data[notes]": "", "data[color]": "red", unknown: "1" }));
+      expect(attachmentOf(answer).notes).toBeNull();
+    });
+
+    it("takes the parent's id in lower case", async () => {
+      const answer = await call("POST", path.replace(parentId, parentId.toLowerCase()), { key, body: form() });
+      expect(answer.status).toBe(201);
+      if (kind === "request")
+        expect(answer.body).toMatchObject({ associations: { request: { data: { id: parentId } } } });
+    });
+
+    it("counts characters, not UTF-16 units or bytes", async () => {
+      expect((await post(form({ "data[name]": "😀".repeat(255) }))).status).toBe(201);
+      expect(faultsOf(await post(form({ "data[name]": "😀".repeat(256) })))).toEqual([
+        "body /data/name constraint.length",
+      ]);
+    });
+
+    it("takes a 4.2 MB file", async () => {
+      const content = new File([new Uint8Array(4.2 * 1024 * 1024).fill(7)], "big.bin");
+      expect((await post(form({}, content))).status).toBe(201);
+    });
+  });
+
+  describe("an uploaded file's name", () => {
+    it.each([
+      [`; filename="../../etc/passwd"`, "passwd"],
+      [`; filename="C:\\\\Users\\\\ann\\\\loa.pdf"`, "loa.pdf"],
+      [`; filename="C:\\Users\\ann\\loa.pdf"`, "loa.pdf"],
+      [`; filename*=UTF-8''na%C3%AFve%20%E2%82%AC.pdf`, "naïve €.pdf"],
+      [`; filename="a\u0007b.pdf"`, "ab.pdf"],
+      [`; filename=".."`, "attachment"],
+      [`; filename=""`, "attachment"],
+    ])("%s becomes %s", async (parameters, expected) => {
+      expect(attachmentOf(await postRaw(namePart, filePart(parameters, "application/pdf"))).filename).toBe(expected);
+    });
+
+    it("is `attachment` for a file that has none", async () => {
+      for (const type of ["application/octet-stream", "application/pdf"])
+        expect(attachmentOf(await postRaw(namePart, filePart("", type))).filename).toBe("attachment");
+    });
+  });
+
+  describe("a refused upload", () => {
+    it("names every fault of the form in one answer", async () => {
+      const answer = await post(
+        form(
+          {
+            type: "switch",
+            "data[name]": " ",
+            "data[notes]": "n".repeat(4001),
+            "data[file_hint]": "loa",
+            "data[reference_id]": "no-uuid",
+            "data[filename]": "a/b",
+          },
+          null,
+        ),
+      );
+      expect(answer.status).toBe(422);
+      expect(answer.body).toEqual({
+        errors: [
+          ["/type", "constraint.enum", `must be ${kind}_attachment`],
+          ["/data/file", "constraint.required", "can't be blank"],
+          ["/data/name", "constraint.required", "can't be blank"],
+          ["/data/notes", "constraint.length", "must be at most 4000 characters"],
+          ["/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA"],
+          ["/data/reference_id", "constraint.format", "must be a UUID"],
+          ["/data/filename", "constraint.format", "must not contain /, \\ or control characters"],
+        ].map(([pointer, sub_code, detail]) => ({
+          code: "invalid_parameter",
+          title: "Invalid Parameter",
+          detail,
+          sub_code,
+          source: { in: "body", pointer },
+        })),
+      });
+    });
+
+    it.each<[string, () => Promise<Awaited<ReturnType<typeof call>>>, string]>([
+      ["has no name", () => post(form({ "data[name]": undefined })), "/data/name constraint.required"],
+      ["has too long a name", () => post(form({ "data[name]": "n".repeat(256) })), "/data/name constraint.length"],
+      ["has an empty file", () => post(form({}, pdf("loa.pdf", ""))), "/data/file constraint.length"],
+      [
+        "has a text in place of the file",
+        () => post(form({ "data[file]": "loa.pdf" }, null)),
+        "/data/file constraint.type",
+      ],
+      [
+        "has two files",
+        () => postRaw(namePart, filePart(`; filename="a"`, "text/plain"), filePart(`; filename="b"`, "text/plain")),
+        "/data/file constraint.type",
+      ],
+      ["has two names", () => postRaw(namePart, namePart, filePart(`; filename="a"`)), "/data/name constraint.type"],
+      [
+        "has too long a filename",
+        () => post(form({ "data[filename]": "f".repeat(256) })),
+        "/data/filename constraint.length",
+      ],
+      ["has an empty filename", () => post(form({ "data[filename]": "" })), "/data/filename constraint.required"],
+    ])("is one that %s", async (_, send, fault) => {
+      const answer = await send();
+      expect(answer.status).toBe(422);
+      expect(faultsOf(answer)).toEqual([`body ${fault}`]);
+    });
+
+    it("is one whose form breaks off, has no boundary, or has too many parts", async () => {
+      const { body, headers } = rawForm(namePart, filePart(`; filename="a"`));
+      const many = Array.from({ length: 150 }, () => namePart);
+      for (const sent of [
+        { body: body.subarray(0, body.length - 20), headers },
+        { body, headers: { "content-type": "multipart/form-data" } },
+        rawForm(...many),
+      ])
+        expect(faultsOf(await call("POST", path, { key, ...sent }))).toEqual(["body  malformed"]);
+    });
+
+    it("is one of another media type", async () => {
+      const answer = await call("POST", path, { key, json: {} });
+      expect(answer.status).toBe(415);
+      expect(answer.body).toEqual({
+        errors: [
+          {
+            code: "unsupported_media_type",
+            title: "Unsupported Media Type",
+            detail: "The Content-Type must be multipart/form-data.",
+            sub_code: "none",
+            params: { expected: "multipart/form-data" },
+          },
+        ],
+      });
+    });
+
+    it("is one whose file is over the limit: 413, whether the function or the gateway finds it", async () => {
+      for (const size of [4_600_001, 7_000_000, 11_000_000]) {
+        const answer = await post(form({}, new File([new Uint8Array(size)], "big.bin")));
+        expect([answer.status, codeOf(answer)]).toEqual([413, "payload_too_large"]);
+        expect(answer.body).toMatchObject({
+          errors: [{ params: { limit_bytes: size < 10_000_000 ? 4_600_000 : 10_485_760 } }],
+        });
+      }
+    });
+  });
+
+  describe("a reference_id", () => {
+    const reference = "11111111-2222-3333-4444-555555555555";
+
+    it("is unique under its parent, whatever its case, and free again once deleted", async () => {
+      const first = await upload(path, key, { "data[reference_id]": reference });
+      const again = await post(form({ "data[reference_id]": reference.toUpperCase() }));
+      expect(again.status).toBe(422);
+      expect(again.body).toEqual({
+        errors: [
+          {
+            code: "invalid_parameter",
+            title: "Invalid Parameter",
+            detail: "has already been taken",
+            sub_code: "constraint.unique",
+            source: { in: "body", pointer: "/data/reference_id" },
+          },
+        ],
+      });
+      expect((await call("DELETE", `${path}/${first.id}`, { key })).status).toBe(200);
+      expect((await post(form({ "data[reference_id]": reference }))).status).toBe(201);
+    });
+
+    it("may be used again under another parent", async () => {
+      const t = await tenants();
+      for (const name of ["acme", "sibling"])
+        await upload(t.attachments(kind, name), t.key("acme"), {
+          "data[reference_id]": reference,
+        });
+    });
+
+    it("goes to one of 30 uploads that arrive at once, and the total counts just that one", async () => {
+      const t = await tenants();
+      const mine = { path: t.attachments(kind, "acme"), key: t.key("acme") };
+      const answers = await Promise.all(
+        Array.from({ length: 30 }, () =>
+          call("POST", mine.path, { key: mine.key, body: form({ "data[reference_id]": reference }) }),
+        ),
+      );
+      expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(29).fill(422)]);
+      expect(pageOf(await call("GET", mine.path, { key: mine.key }))).toMatchObject({ total: 1 });
+    });
+  });
+});

@@ -1,0 +1,133 @@
+import { randomUUID } from "node:crypto";
+import { beforeAll, describe, expect, it } from "vitest";
+import { apply } from "../../../shared/tenants/apply.ts";
+import { attachmentOf, form, pageOf, pdf, rawForm } from "../../support/fixtures/attachments.ts";
+import { allPermissions, kinds, tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, errorBody } from "../../support/requests/client.ts";
+
+describe.each(kinds)("an Idempotency-Key on an upload to a %s", (kind) => {
+  let t: Awaited<ReturnType<typeof tenants>>;
+  let path: string;
+
+  beforeAll(async () => {
+    t = await tenants();
+    path = t.attachments(kind, "acme");
+  });
+
+  const newKey = () => randomUUID();
+  const post = (idempotencyKey: string, body = form(), to = path, key = t.key("acme")) =>
+    call("POST", to, { key, body, headers: { "idempotency-key": idempotencyKey } });
+
+  const conflict = {
+    ...errorBody({
+      code: "invalid_parameter",
+      title: "Invalid Parameter",
+      detail: "has already been used with another body",
+      sub_code: "constraint.unique",
+      source: { in: "header", pointer: "/Idempotency-Key" },
+    }),
+  };
+
+  it("answers the first answer again, marked, and makes nothing more", async () => {
+    const before = pageOf(await call("GET", path, { key: t.key("acme") })).total;
+    const key = newKey();
+    const first = await post(key);
+    expect([first.status, first.headers.get("idempotency-replayed")]).toEqual([201, null]);
+    const again = await post(key);
+    expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get("etag")).toBe(first.headers.get("etag"));
+    expect(pageOf(await call("GET", path, { key: t.key("acme") })).total).toBe(before + 1);
+  });
+
+  it("answers the first answer even when the attachment has changed or is gone, and with a reference_id of its own", async () => {
+    const key = newKey();
+    const body = () => form({ "data[reference_id]": "99999999-0000-4000-8000-000000000001" });
+    const first = await post(key, body());
+    const one = `${path}/${attachmentOf(first).id}`;
+    await call("PATCH", one, { key: t.key("acme"), json: { type: `${kind}_attachment`, data: { name: "changed" } } });
+    expect((await post(key, body())).body).toEqual(first.body);
+    await call("DELETE", one, { key: t.key("acme") });
+    expect((await post(key, body())).body).toEqual(first.body);
+    expect((await call("GET", one, { key: t.key("acme") })).status).toBe(404);
+  });
+
+  it("is refused with any other content: name, file, file's name, or parent", async () => {
+    const key = newKey();
+    await post(key);
+    for (const sent of [
+      form({ "data[name]": "Other" }),
+      form({ "data[notes]": "x" }),
+      form({}, pdf("loa.pdf", "other bytes")),
+      form({}, pdf("other.pdf")),
+    ]) {
+      const answer = await post(key, sent);
+      expect([answer.status, answer.body]).toEqual([422, conflict]);
+    }
+    const elsewhere = await post(key, form(), t.attachments(kind, "sibling"));
+    expect([elsewhere.status, elsewhere.body]).toEqual([422, conflict]);
+  });
+
+  it("takes a new multipart boundary, order of parts and unknown part for no difference", async () => {
+    const key = newKey();
+    const name = ['Content-Disposition: form-data; name="data[name]"', "LOA"] as const;
+    const file = ['Content-Disposition: form-data; name="data[file]"; filename="a.pdf"', "bytes"] as const;
+    const other = ['Content-Disposition: form-data; name="color"', "red"] as const;
+    const send = ({ body, headers }: ReturnType<typeof rawForm>) =>
+      call("POST", path, { key: t.key("acme"), body, headers: { ...headers, "idempotency-key": key } });
+    const first = await send(rawForm(name, file));
+    const again = await send(rawForm(other, file, name));
+    expect([again.status, again.headers.get("idempotency-replayed"), again.body]).toEqual([201, "true", first.body]);
+  });
+
+  it("belongs to the account of the API key: another key of it replays, another account's makes its own", async () => {
+    const account = t.account("acme");
+    const made = await apply({
+      users: { u: { account, permissions: allPermissions } },
+      keys: { second: { account, user: "u" } },
+    });
+    const key = newKey();
+    const shared = t.attachments(kind, "east");
+    const first = await post(key, form(), shared);
+    const again = await post(key, form(), shared, made.keys.second?.key ?? "");
+    expect([again.headers.get("idempotency-replayed"), again.body]).toEqual(["true", first.body]);
+    const other = await post(key, form(), shared, t.key("east"));
+    expect([other.status, other.headers.get("idempotency-replayed")]).toEqual([201, null]);
+    expect(attachmentOf(other).id).not.toBe(attachmentOf(first).id);
+  });
+
+  it("settles 20 POSTs at once: one attachment, every answer the same", async () => {
+    const mine = t.attachments(kind, "done");
+    const key = newKey();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post(key, form(), mine)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers.filter(({ headers }) => headers.get("idempotency-replayed") === null)).toHaveLength(1);
+    expect(pageOf(await call("GET", mine, { key: t.key("acme") })).total).toBe(1);
+  });
+
+  it("is not used up by a refused POST", async () => {
+    const key = newKey();
+    expect((await post(key, form({ "data[name]": "" }))).status).toBe(422);
+    expect((await post(key)).status).toBe(201);
+  });
+
+  it.each([
+    ["k".repeat(256), "constraint.length"],
+    ["", "constraint.length"],
+    ["two words", "constraint.format"],
+    ["schlüssel", "constraint.format"],
+  ])("must be 1 to 255 visible ASCII characters: %s", async (value, rule) => {
+    const answer = await post(value);
+    expect(answer.status).toBe(422);
+    expect(answer.body).toMatchObject({
+      errors: [{ sub_code: rule, source: { in: "header", pointer: "/Idempotency-Key" } }],
+    });
+  });
+
+  it("does not excuse a caller from the checks", async () => {
+    const key = newKey();
+    await post(key);
+    expect(codeOf(await post(key, form(), path, t.key("other")))).toBe("not_found");
+  });
+});

@@ -1,0 +1,187 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
+import { kinds, tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, faultsOf, notFoundBody } from "../../support/requests/client.ts";
+
+describe.each(kinds)("attachments of a %s", (kind) => {
+  let t: Awaited<ReturnType<typeof tenants>>;
+  let path: string;
+  let key: string;
+
+  beforeAll(async () => {
+    t = await tenants();
+    key = t.key("acme");
+    path = t.attachments(kind, "acme");
+  });
+
+  const unknown = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+  const patch = (id: string, data: unknown, headers = {}) =>
+    call("PATCH", `${path}/${id}`, { key, headers, json: { type: `${kind}_attachment`, data } });
+
+  describe("show", () => {
+    it("answers the document that the upload answered, whatever the case of the id", async () => {
+      const attachment = await upload(path, key);
+      for (const id of [attachment.id, attachment.id.toLowerCase()]) {
+        const answer = await call("GET", `${path}/${id}`, { key });
+        expect(answer.status).toBe(200);
+        expect(attachmentOf(answer)).toEqual(attachment);
+        expect(answer.headers.get("etag")).toBe('"1"');
+      }
+    });
+
+    it("knows no attachment of another parent, and none whose id is not a ULID", async () => {
+      const { id } = await upload(t.attachments(kind, "sibling"), key);
+      for (const other of [id, unknown, "not-a-ulid", "1", "%00", "a%2Fb"]) {
+        const answer = await call("GET", `${path}/${other}`, { key });
+        expect(answer.status).toBe(404);
+        expect(answer.body).toEqual(notFoundBody(`${kind}_attachment`, decodeURIComponent(other)));
+      }
+    });
+  });
+
+  describe("update", () => {
+    it("changes what is sent, keeps the rest and moves updated_at", async () => {
+      const before = await upload(path, key, { "data[notes]": "old", "data[file_hint]": "LOA" });
+      const answer = await patch(before.id, { name: " New " });
+      expect(answer.status).toBe(200);
+      const after = attachmentOf(answer);
+      expect(after).toEqual({ ...before, name: "New", updated_at: expect.any(String) });
+      expect(after.updated_at > before.updated_at).toBe(true);
+      expect(answer.headers.get("etag")).toBe('"2"');
+      expect(attachmentOf(await call("GET", `${path}/${before.id}`, { key }))).toEqual(after);
+    });
+
+    it("clears notes with null or an empty text", async () => {
+      for (const notes of [null, ""]) {
+        const { id } = await upload(path, key, { "data[notes]": "old" });
+        expect(attachmentOf(await patch(id, { notes })).notes).toBeNull();
+      }
+    });
+
+    it("moves nothing when nothing changes, echoes of what cannot change included", async () => {
+      const before = await upload(path, key, { "data[reference_id]": "aaaaaaaa-0000-4000-8000-00000000000b" });
+      const answer = await patch(before.id, {
+        ...before,
+        reference_id: before.reference_id?.toUpperCase(),
+        color: "unknown properties are ignored",
+      });
+      expect(answer.status).toBe(200);
+      expect(attachmentOf(answer)).toEqual(before);
+      expect(answer.headers.get("etag")).toBe('"1"');
+    });
+
+    it("names every fault in one answer", async () => {
+      const { id } = await upload(path, key);
+      const answer = await call("PATCH", `${path}/${id}`, {
+        key,
+        json: {
+          type: "switch",
+          data: {
+            name: null,
+            notes: 7,
+            file_hint: "X",
+            id: unknown,
+            filename: "x",
+            reference_id: unknown,
+            inserted_at: "x",
+            updated_at: null,
+          },
+        },
+      });
+      expect(answer.status).toBe(422);
+      expect(faultsOf(answer)).toEqual([
+        "body /type constraint.enum",
+        "body /data/name constraint.required",
+        "body /data/notes constraint.type",
+        "body /data/file_hint constraint.enum",
+        "body /data/id constraint.immutable",
+        "body /data/filename constraint.immutable",
+        "body /data/reference_id constraint.immutable",
+        "body /data/inserted_at constraint.immutable",
+        "body /data/updated_at constraint.immutable",
+      ]);
+    });
+
+    it.each([
+      [{}, ["body /type constraint.required", "body /data constraint.required"]],
+      [{ type: `${kind}_attachment` }, ["body /data constraint.required"]],
+      [{ type: `${kind}_attachment`, data: [] }, ["body /data constraint.type"]],
+      [[], ["body  constraint.type"]],
+      ["text", ["body  constraint.type"]],
+      [null, ["body  constraint.type"]],
+    ])("refuses the body %j", async (json, faults) => {
+      const { id } = await upload(path, key);
+      expect(faultsOf(await call("PATCH", `${path}/${id}`, { key, json }))).toEqual(faults);
+    });
+
+    it("refuses what is not JSON, and another media type", async () => {
+      const { id } = await upload(path, key);
+      for (const body of ["", "{", "{'type': 1}"])
+        expect(
+          faultsOf(
+            await call("PATCH", `${path}/${id}`, { key, body, headers: { "content-type": "application/json" } }),
+          ),
+        ).toEqual(["body  malformed"]);
+      const other = await call("PATCH", `${path}/${id}`, {
+        key,
+        body: "{}",
+        headers: { "content-type": "text/plain" },
+      });
+      expect([other.status, codeOf(other)]).toEqual([415, "unsupported_media_type"]);
+    });
+
+    it("holds to If-Match: 412 instead of a lost update", async () => {
+      const { id } = await upload(path, key);
+      expect((await patch(id, { name: "a" }, { "if-match": '"1"' })).status).toBe(200);
+      const lost = await patch(id, { name: "b" }, { "if-match": '"1"' });
+      expect([lost.status, codeOf(lost)]).toEqual([412, "precondition_failed"]);
+      expect((await patch(id, { name: "c" }, { "if-match": '"1", "2"' })).status).toBe(200);
+      expect((await patch(id, { name: "d" }, { "if-match": "*" })).status).toBe(200);
+      expect((await patch(id, { name: "e" }, { "if-match": 'W/"4"' })).status).toBe(412);
+    });
+
+    it("loses no change when many arrive at once", async () => {
+      const { id } = await upload(path, key);
+      const changes = [{ name: "n" }, { notes: "o" }, { file_hint: "LOA" }];
+      const answers = await Promise.all(changes.map((data) => patch(id, data)));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+      const final = attachmentOf(await call("GET", `${path}/${id}`, { key }));
+      expect(final).toMatchObject({ name: "n", notes: "o", file_hint: "LOA" });
+      const conditional = await Promise.all(
+        ["p", "q", "r", "s"].map((name) => patch(id, { name }, { "if-match": '"4"' })),
+      );
+      expect(conditional.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412]);
+    });
+  });
+
+  describe("delete", () => {
+    it("answers the document as it was; then it is gone", async () => {
+      const attachment = await upload(path, key);
+      const answer = await call("DELETE", `${path}/${attachment.id}`, { key });
+      expect(answer.status).toBe(200);
+      expect(attachmentOf(answer)).toEqual(attachment);
+      for (const method of ["GET", "DELETE"]) {
+        const gone = await call(method, `${path}/${attachment.id}`, { key });
+        expect([gone.status, gone.body]).toEqual([404, notFoundBody(`${kind}_attachment`, attachment.id)]);
+      }
+    });
+
+    it("holds to If-Match", async () => {
+      const { id } = await upload(path, key);
+      expect((await call("DELETE", `${path}/${id}`, { key, headers: { "if-match": '"2"' } })).status).toBe(412);
+      expect((await call("DELETE", `${path}/${id}`, { key, headers: { "if-match": '"1"' } })).status).toBe(200);
+    });
+
+    it("happens once however many ask for it: 60 deletes of 30 attachments", async () => {
+      const mine = await tenants();
+      const list = mine.attachments(kind, "acme");
+      const uploads = await Promise.all(Array.from({ length: 30 }, () => upload(list, mine.key("acme"))));
+      const answers = await Promise.all(
+        [...uploads, ...uploads].map(({ id }) => call("DELETE", `${list}/${id}`, { key: mine.key("acme") })),
+      );
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(30);
+      expect(answers.filter(({ status }) => status === 404)).toHaveLength(30);
+      expect(pageOf(await call("GET", list, { key: mine.key("acme") }))).toMatchObject({ ids: [], total: 0 });
+    });
+  });
+});

@@ -1,0 +1,144 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { ownPermission, parentPermissions, type Route, routes } from "../../shared/routes.ts";
+import { apply } from "../../shared/tenants/apply.ts";
+import { form, upload } from "../support/fixtures/attachments.ts";
+import { makeSwitch } from "../support/fixtures/switches.ts";
+import { allPermissions, tenants } from "../support/fixtures/tenants.ts";
+import { type Answered, call, errorBody, notFoundBody } from "../support/requests/client.ts";
+
+/** What every route must refuse, derived from the route table: a new row is covered the moment it is added. */
+
+let t: Awaited<ReturnType<typeof tenants>>;
+const existing = { request: "", order: "", request_attachment: "", order_attachment: "", account: "", switch: "" };
+
+beforeAll(async () => {
+  t = await tenants();
+  Object.assign(existing, { request: t.request("acme"), order: t.order("acme"), account: t.account("acme") });
+  for (const kind of ["request", "order"] as const)
+    existing[`${kind}_attachment`] = (await upload(t.attachments(kind, "acme"), t.key("acme"))).id;
+  existing.switch = (await makeSwitch(t.key("acme"), { name: "existing" })).id;
+});
+
+const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+/** The path of a route, its parent and its resource filled in. */
+const pathOf = ({ path, parent, resource }: Route, ids: Partial<Record<"parent" | "resource", string>> = {}) =>
+  path
+    .replace(/\{(request|order|account)_id\}/, ids.parent ?? (parent ? existing[parent] : ""))
+    .replace(/\{(attachment_id|id)\}/, ids.resource ?? existing[resource]);
+
+const send = (route: Route, path: string, key: string | undefined, headers = {}): Promise<Answered> => {
+  if (route.reads.from === "form") return call(route.method, path, { key, headers, body: form() });
+  if (route.reads.from === "json")
+    return call(route.method, path, { key, headers, json: { type: route.resource, data: { name: "n" } } });
+  return call(route.method, path, { key, headers });
+};
+
+/** What no answer may tell: where things are kept, and how the code failed. */
+const internals = /dynamodb|amazon|aws|s3|bucket|patchbay-|lambda|node_modules|\bat .*\.ts|apik_|zod|ECONN/i;
+
+const expectError = (answer: Answered, status: number, body: unknown) => {
+  expect([answer.status, answer.body]).toEqual([status, body]);
+  expect(answer.headers.get("content-type")).toBe("application/json");
+  expect(answer.headers.get("x-request-id")).toMatch(/^[\w-]{8,}$/);
+  expect(answer.text).not.toMatch(internals);
+};
+
+describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
+  it("answers 401 to each kind of bad key, and nothing before that", async () => {
+    const account = t.account("acme");
+    const made = await apply({
+      users: {
+        on: { account, permissions: allPermissions },
+        off: { account, permissions: allPermissions, disabled: true },
+      },
+      keys: {
+        expired: { account, user: "on", expires_at: "2020-01-01T00:00:00Z" },
+        revoked: { account, user: "on", revoked: true },
+        userless: { account, user: null },
+        disabled: { account, user: "off" },
+      },
+    });
+    const unauthorized = errorBody({
+      code: "unauthorized",
+      title: "Unauthorized",
+      detail: "The access token is missing or invalid.",
+    });
+    const bad = [
+      undefined,
+      "",
+      "apik_short",
+      `apik_${"z".repeat(43)}`,
+      ...Object.values(made.keys).map(({ key }) => key),
+    ];
+    for (const key of bad)
+      for (const path of [pathOf(route), pathOf(route, { parent: unknownId, resource: unknownId })]) {
+        const answer = await send(route, path, key);
+        expectError(answer, 401, unauthorized);
+        expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      }
+  });
+
+  it("answers 403 with the permission that is missing", async () => {
+    const parents =
+      route.parent === "request" || route.parent === "order" ? [parentPermissions[route.parent].CART] : [];
+    const needed = [...parents, ownPermission(route)];
+    for (const [index, permission] of needed.entries()) {
+      const account = t.account("acme");
+      const granted = needed.slice(0, index);
+      const others = allPermissions.filter((other) => other.split(":")[0] !== permission.split(":")[0]);
+      for (const permissions of [granted, [...others, ...granted]]) {
+        const made = await apply({ users: { u: { account, permissions } }, keys: { k: { account, user: "u" } } });
+        const answer = await send(route, pathOf(route), made.keys.k?.key);
+        const detail = `The user lacks the permission ${permission}.`;
+        expectError(
+          answer,
+          403,
+          errorBody({ code: "access_denied.permission", title: "Access Denied", detail, params: { permission } }),
+        );
+      }
+    }
+  });
+
+  if (route.parent !== null) {
+    const { parent } = route;
+    it("answers 404 for a parent of another tenant exactly as for one that does not exist", async () => {
+      for (const [key, id] of [
+        [t.key("other"), existing[parent]],
+        [t.key("east"), existing[parent]],
+        [t.key("acme"), unknownId],
+        [t.key("acme"), "not-a-ulid"],
+      ] as const) {
+        const shown = id === "" ? existing[parent] : id;
+        expectError(await send(route, pathOf(route, { parent: shown }), key), 404, notFoundBody(parent, shown));
+      }
+    });
+  }
+
+  if (route.operation === "show" || route.operation === "update" || route.operation === "delete") {
+    it("answers 404 for what does not exist, whether or not its id is a ULID", async () => {
+      for (const id of [unknownId, unknownId.toLowerCase(), "nonsense"]) {
+        const shown = id === "nonsense" ? id : id.toUpperCase();
+        expectError(
+          await send(route, pathOf(route, { resource: id }), t.key("acme")),
+          404,
+          notFoundBody(route.resource, shown),
+        );
+      }
+    });
+  }
+
+  if (route.reads.from === "form" || route.reads.from === "json") {
+    it("answers 415 to another media type", async () => {
+      const expected = route.reads.from === "form" ? "multipart/form-data" : "application/json";
+      const answer = await call(route.method, pathOf(route), {
+        key: t.key("acme"),
+        body: "a=1",
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+      });
+      const detail = `The Content-Type must be ${expected}.`;
+      const title = "Unsupported Media Type";
+      expectError(answer, 415, errorBody({ code: "unsupported_media_type", title, detail, params: { expected } }));
+    });
+  }
+});

@@ -1,0 +1,253 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { makeSwitch, plain, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
+import { tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, errorBody, faultsOf } from "../../support/requests/client.ts";
+
+let t: Awaited<ReturnType<typeof tenants>>;
+beforeAll(async () => {
+  t = await tenants();
+});
+
+const full = {
+  name: "Everything",
+  sms_enabled: true,
+  sms_auth_method: "BASIC",
+  sms_protocol: "HTTP",
+  sms_endpoints: ["https://example.com/sms", "http://10.0.0.1:8080/in?x=1"],
+  sms_identity: "user",
+  sms_message_format: "LEGACY_SMS_2_0",
+  sms_secret: "planted-secret",
+  mms_enabled: true,
+  mms_auth_method: "BEARER",
+  mms_protocol: "MM4",
+  mms_endpoints: ["mm4.example.com:2525", "mms@example.com"],
+  mms_identity: null,
+  mms_message_format: "SERVICE_MMS_1_0",
+  mms_secret: "token",
+};
+
+describe("POST /switches", () => {
+  it("creates a switch of which only the name is given, all else being the defaults", async () => {
+    const answer = await post(t.key("acme"), { name: "  Plain  " });
+    const { id, inserted_at, updated_at } = switchOf(answer);
+    expect([answer.status, answer.body]).toEqual([
+      201,
+      { type: "switch", data: { id, name: "Plain", ...plain, inserted_at, updated_at } },
+    ]);
+    expect(inserted_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(updated_at).toBe(inserted_at);
+    expect(answer.headers.get("etag")).toBe('"1"');
+  });
+
+  it("keeps and answers every property, secrets included", async () => {
+    const answer = await post(t.key("acme"), { ...full, unknown: 1, sms_options: { ignored: true } });
+    const data = { ...plain, ...full };
+    expect(switchOf(answer)).toMatchObject(data);
+    const shown = await call("GET", `${switchesPath}/${switchOf(answer).id}`, { key: t.key("acme") });
+    expect([shown.status, shown.body]).toEqual([200, answer.body]);
+  });
+
+  it("tells all faults of a body at once", async () => {
+    const answer = await post(t.key("acme"), {
+      name: "  ",
+      sms_enabled: "yes",
+      sms_protocol: "MM4",
+      sms_endpoints: [7],
+      sms_secret: "x".repeat(1025),
+      mms_enabled: true,
+      mms_auth_method: "BASIC",
+      mms_protocol: "HTTP",
+      mms_identity: "x".repeat(256),
+    });
+    expect(answer.status).toBe(422);
+    expect(faultsOf(answer)).toEqual([
+      "body /data/name constraint.required",
+      "body /data/sms_enabled constraint.type",
+      "body /data/sms_protocol constraint.enum",
+      "body /data/sms_endpoints/0 constraint.type",
+      "body /data/sms_secret constraint.length",
+      "body /data/mms_identity constraint.length",
+      "body /data/mms_endpoints constraint.required",
+      "body /data/mms_secret constraint.required",
+    ]);
+  });
+
+  it.each([
+    ["no type", { data: { name: "n" } }, ["body /type constraint.required"]],
+    ["another type", { type: "request", data: { name: "n" } }, ["body /type constraint.enum"]],
+    ["no data", { type: "switch" }, ["body /data constraint.required"]],
+    ["no name", { type: "switch", data: {} }, ["body /data/name constraint.required"]],
+    ["null as name", { type: "switch", data: { name: null } }, ["body /data/name constraint.required"]],
+    ["a number as name", { type: "switch", data: { name: 7 } }, ["body /data/name constraint.type"]],
+    ["a long name", { type: "switch", data: { name: "x".repeat(256) } }, ["body /data/name constraint.length"]],
+    ["an array", [], ["body  constraint.type"]],
+    ["null", null, ["body  constraint.type"]],
+  ])("refuses %s", async (_, json, faults) => {
+    const answer = await call("POST", switchesPath, { key: t.key("acme"), json });
+    expect([answer.status, faultsOf(answer)]).toEqual([422, faults]);
+  });
+
+  it.each(["", "{", "{'a':1}", "\u0000"])("refuses %j as not JSON", async (body) => {
+    const headers = { "content-type": "application/json" };
+    const answer = await call("POST", switchesPath, { key: t.key("acme"), body, headers });
+    expect([answer.status, faultsOf(answer)]).toEqual([422, ["body  malformed"]]);
+  });
+
+  it.each([
+    ["sms", "HTTP", "http://example.com"],
+    ["sms", "HTTP", "https://EXAMPLE.com:8443/a%20b?c=d#e"],
+    ["sms", "HTTP", "http://[::1]:3000/"],
+    ["sms", "EMAIL", "first.last+tag@mail.example.com"],
+    ["sms", "SMTP", "relay.example.com"],
+    ["sms", "SMTP", "relay.example.com:25"],
+    ["sms", "SMTP", "192.0.2.7:2525"],
+    ["sms", "SMTP", "[2001:db8::1]:25"],
+    ["sms", "SMTP", "ops@example.com"],
+    ["mms", "MM4", "localhost:25"],
+    ["sms", "MAILBOX", "any text"],
+    ["mms", "NONE", "any text"],
+  ])("takes as an endpoint of %s over %s: %s", async (channel, protocol, endpoint) => {
+    const data = { [`${channel}_protocol`]: protocol, [`${channel}_endpoints`]: [endpoint] };
+    const answer = await post(t.key("acme"), { name: `${channel} ${protocol} ${endpoint}`, ...data });
+    expect([answer.status, answer.body]).toMatchObject([201, { data }]);
+  });
+
+  it.each([
+    ["sms", "HTTP", "example.com"],
+    ["sms", "HTTP", "/relative"],
+    ["sms", "HTTP", "ftp://example.com/"],
+    ["sms", "HTTP", "javascript:alert(1)"],
+    ["sms", "HTTP", "https://user:secret@example.com/"],
+    ["sms", "HTTP", "https://user@example.com/"],
+    ["sms", "HTTP", "https://@example.com/"],
+    ["sms", "HTTP", "https://exa mple.com/"],
+    ["sms", "HTTP", " https://example.com/"],
+    ["sms", "HTTP", "https://example.com/\r\nX: 1"],
+    ["sms", "HTTP", "https://"],
+    ["sms", "HTTP", "http://example.com:99999/"],
+    ["sms", "HTTP", ""],
+    ["sms", "EMAIL", "not-an-email"],
+    ["sms", "EMAIL", "a@b@example.com"],
+    ["sms", "EMAIL", "https://example.com"],
+    ["sms", "SMTP", "relay.example.com:0"],
+    ["sms", "SMTP", "relay.example.com:65536"],
+    ["sms", "SMTP", "relay example"],
+    ["sms", "SMTP", "smtp://relay.example.com"],
+    ["mms", "MM4", ":25"],
+    ["mms", "MM4", "-x.example.com"],
+    ["mms", "MM4", "[::1"],
+    ["mms", "EMAIL", ""],
+  ])("refuses as an endpoint of %s over %s: %j, whether or not the channel is on", async (channel, protocol, bad) => {
+    for (const enabled of [true, false]) {
+      const good = protocol === "HTTP" ? "https://example.com" : "ops@example.com";
+      const answer = await post(t.key("acme"), {
+        name: "never made",
+        [`${channel}_enabled`]: enabled,
+        [`${channel}_protocol`]: protocol,
+        [`${channel}_endpoints`]: [good, bad],
+      });
+      expect([answer.status, faultsOf(answer)]).toEqual([422, [`body /data/${channel}_endpoints/1 constraint.format`]]);
+    }
+  });
+
+  it("takes 10 endpoints of 2,048 characters, and no more of either", async () => {
+    const url = `https://example.com/${"x".repeat(2028)}`;
+    const of = (sms_endpoints: readonly string[]) =>
+      post(t.key("acme"), { name: `endpoints ${sms_endpoints.length}`, sms_protocol: "HTTP", sms_endpoints });
+    expect((await of(Array(10).fill(url))).status).toBe(201);
+    expect(faultsOf(await of(Array(11).fill(url)))).toEqual(["body /data/sms_endpoints constraint.length"]);
+    expect(faultsOf(await of([`${url}x`]))).toEqual(["body /data/sms_endpoints/0 constraint.length"]);
+  });
+
+  describe.each(["sms", "mms"])("with %s on", (channel) => {
+    const on = (data: Record<string, unknown>) =>
+      Object.fromEntries(
+        Object.entries({ enabled: true, ...data }).map(([name, value]) => [`${channel}_${name}`, value]),
+      );
+    const required = (...names: string[]) => names.map((name) => `body /data/${channel}_${name} constraint.required`);
+
+    it.each([
+      ["HTTP without endpoints", { protocol: "HTTP" }, ["endpoints"]],
+      ["EMAIL without endpoints", { protocol: "EMAIL", endpoints: [] }, ["endpoints"]],
+      ["SMTP without endpoints", { protocol: "SMTP" }, ["endpoints"]],
+      ["BASIC without anything", { auth_method: "BASIC" }, ["identity", "secret"]],
+      ["BASIC with an empty identity", { auth_method: "BASIC", identity: "", secret: "s" }, ["identity"]],
+      ["BASIC without a secret", { auth_method: "BASIC", identity: "i" }, ["secret"]],
+      ["BEARER without a secret", { auth_method: "BEARER", identity: "i" }, ["secret"]],
+    ])("refuses %s", async (_, data, missing) => {
+      const answer = await post(t.key("acme"), { name: "never made", ...on(data) });
+      expect([answer.status, faultsOf(answer)]).toEqual([422, required(...missing)]);
+      const off = await post(t.key("acme"), { name: `off ${channel} ${_}`, ...on({ ...data, enabled: false }) });
+      expect(off.status).toBe(201);
+    });
+
+    it("needs nothing for NONE", async () => {
+      expect((await post(t.key("acme"), { name: `on ${channel}`, ...on({}) })).status).toBe(201);
+    });
+  });
+
+  it("refuses a name that is taken in the account, and takes it in another", async () => {
+    await makeSwitch(t.key("acme"), { name: "Taken" });
+    const answer = await post(t.key("acme"), { name: " Taken " });
+    expect([answer.status, answer.body]).toEqual([
+      422,
+      errorBody({
+        code: "invalid_parameter",
+        title: "Invalid Parameter",
+        sub_code: "constraint.unique",
+        detail: "has already been taken",
+        source: { in: "body", pointer: "/data/name" },
+      }),
+    ]);
+    expect((await post(t.key("east"), { name: "Taken" })).status).toBe(201);
+    expect((await post(t.key("acme"), { name: "taken" })).status).toBe(201);
+  });
+});
+
+describe("POST /accounts/{account_id}/switches", () => {
+  const under = (account: string) => `/api/v1/accounts/${account}/switches`;
+
+  it("creates in the key's own account and in those below it, seen by the keys of both", async () => {
+    const own = await makeSwitch(t.key("acme"), { name: "under own" }, under(t.account("acme")));
+    const below = await makeSwitch(t.key("acme"), { name: "under east" }, under(t.account("east").toLowerCase()));
+    const seen = async (key: string, id: string) => (await call("GET", `${switchesPath}/${id}`, { key })).status;
+    expect([await seen(t.key("acme"), own.id), await seen(t.key("acme"), below.id)]).toEqual([200, 200]);
+    expect([await seen(t.key("east"), own.id), await seen(t.key("east"), below.id)]).toEqual([404, 200]);
+  });
+
+  it("shares the account's names with POST /switches", async () => {
+    await makeSwitch(t.key("east"), { name: "shared" });
+    const answer = await post(t.key("acme"), { name: "shared" }, under(t.account("east")));
+    expect([answer.status, codeOf(answer), faultsOf(answer)]).toEqual([
+      422,
+      "invalid_parameter",
+      ["body /data/name constraint.unique"],
+    ]);
+  });
+});
+
+describe("an Idempotency-Key", () => {
+  const once = (key: string, name: string, data: Record<string, unknown> = {}) =>
+    post(t.key("acme"), { name, ...data }, switchesPath, { "idempotency-key": key });
+
+  it("answers the first answer again, and makes one switch of many tries", async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => once("k1", "Once", { sms_secret: "s" })));
+    const [first] = answers;
+    for (const answer of answers) expect([answer.status, answer.body]).toEqual([201, first?.body]);
+    expect(answers.filter(({ headers }) => headers.get("idempotency-replayed") !== "true")).toHaveLength(1);
+  });
+
+  it("refuses other content, another account's use being no matter", async () => {
+    await once("k2", "One thing");
+    const other = await once("k2", "Another thing");
+    expect([other.status, faultsOf(other)]).toEqual([422, ["header /Idempotency-Key constraint.unique"]]);
+    const east = await post(t.key("east"), { name: "Another thing" }, switchesPath, { "idempotency-key": "k2" });
+    expect([east.status, east.headers.get("idempotency-replayed")]).toEqual([201, null]);
+  });
+
+  it("is free again after a refusal", async () => {
+    await makeSwitch(t.key("acme"), { name: "In the way" });
+    expect((await once("k3", "In the way")).status).toBe(422);
+    expect((await once("k3", "Out of the way")).status).toBe(201);
+  });
+});

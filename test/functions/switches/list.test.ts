@@ -1,0 +1,161 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { PageInfo } from "../../../infra/openapi/documents.ts";
+import { SwitchData } from "../../../shared/switches/schema.ts";
+import { apply } from "../../../shared/tenants/apply.ts";
+import { makeSwitch, switchesPath } from "../../support/fixtures/switches.ts";
+import { allPermissions } from "../../support/fixtures/tenants.ts";
+import { type Answered, call, faultsOf } from "../../support/requests/client.ts";
+
+const List = z.object({
+  type: z.literal("list"),
+  data: z.object({ items: z.array(z.object({ type: z.string(), data: SwitchData })), page_info: PageInfo }),
+});
+
+const pageOf = ({ status, text, body }: Answered) => {
+  if (status !== 200) throw new Error(`list: ${status} ${text}`);
+  const { items, page_info } = z.parse(List, body).data;
+  return { items: items.map(({ data }) => data), ids: items.map(({ data }) => data.id), ...page_info };
+};
+
+/** A chain of accounts, one below the other, with a key each. */
+const tree = async (levels: number) => {
+  const names = Array.from({ length: levels }, (_, level) => `level${level}`);
+  const made = await apply({
+    accounts: Object.fromEntries(
+      names.map((name, level) => [name, { name, ...(level > 0 && { parent: `level${level - 1}` }) }]),
+    ),
+    users: { ops: { account: "level0", permissions: allPermissions } },
+    keys: Object.fromEntries(names.map((name) => [name, { account: name, user: "ops" }])),
+  });
+  return names.map((name) => ({ id: made.accounts[name]?.id ?? "", key: made.keys[name]?.key ?? "" }));
+};
+
+const list = async (key: string, query = "") => pageOf(await call("GET", `${switchesPath}${query}`, { key }));
+const under = (account: string) => `/api/v1/accounts/${account}/switches`;
+
+describe("GET /switches", () => {
+  it("lists the key's account and every account below it, up to 8 levels, in one list", async () => {
+    const accounts = await tree(8);
+    const made: string[] = [];
+    for (const { id } of [...accounts, ...accounts.toReversed()])
+      made.push((await makeSwitch(accounts[0]?.key ?? "", { name: `s${made.length}` }, under(id))).id);
+    for (const [level, { key }] of accounts.entries()) {
+      const visible = made.filter((_, index) => Math.min(index, 15 - index) >= level).sort();
+      const page = await list(key);
+      expect([page.ids, page.total, page.limit]).toEqual([visible, visible.length, 50]);
+      expect([page.after, page.before]).toEqual([null, null]);
+    }
+  });
+
+  it("shows each switch whole, as show does", async () => {
+    const [root] = await tree(1);
+    const made = await makeSwitch(root?.key ?? "", { name: "whole", sms_secret: "s" });
+    expect((await list(root?.key ?? "")).items).toEqual([made]);
+  });
+
+  it("refuses a cursor of another account's list, and pairs that do not mix", async () => {
+    const [root, below] = await tree(2);
+    for (const name of ["a", "b"]) await makeSwitch(root?.key ?? "", { name }, under(below?.id ?? ""));
+    const { after } = await list(root?.key ?? "", "?first=1");
+    const get = (query: string) => call("GET", `${switchesPath}${query}`, { key: below?.key });
+    expect(faultsOf(await get(`?after=${after}`))).toEqual(["query /after constraint.format"]);
+    expect(faultsOf(await get("?first=1&last=1"))).toEqual(["query /last constraint.format"]);
+    expect(faultsOf(await get("?first=101"))).toEqual(["query /first constraint.range"]);
+  });
+
+  it("ends a page early that no function could answer, and the walk still visits every switch once", async () => {
+    const [root] = await tree(1);
+    const key = root?.key ?? "";
+    const endpoints = Array.from({ length: 10 }, () => "\u0001".repeat(2048));
+    const made: string[] = [];
+    for (let n = 0; n < 25; n += 1)
+      made.push((await makeSwitch(key, { name: `big ${n}`, sms_endpoints: endpoints, mms_endpoints: endpoints })).id);
+    const walk = async (size: "first" | "last", cursor: "after" | "before") => {
+      const visited: string[][] = [];
+      for (let query = `?${size}=100`; query; ) {
+        const page = await list(key, query);
+        expect([page.total, page.limit]).toEqual([25, 100]);
+        visited.push(page.ids);
+        query = page[cursor] === null ? "" : `?${size}=100&${cursor}=${page[cursor]}`;
+      }
+      return visited;
+    };
+    const forward = await walk("first", "after");
+    const backward = await walk("last", "before");
+    expect([forward.flat(), backward.toReversed().flat()]).toEqual([made, made]);
+    expect([forward.length, backward.length]).toEqual([2, 2]);
+  }, 60_000);
+
+  it("is the model's, page by page, under any creates, deletes and walks", async () => {
+    const operation = fc.oneof(
+      fc.record({ kind: fc.constant("create" as const), level: fc.nat(2) }),
+      fc.record({ kind: fc.constant("delete" as const), at: fc.nat(30) }),
+      fc.record({ kind: fc.constant("walk" as const), level: fc.nat(2), size: fc.integer({ min: 1, max: 5 }) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 25 }), async (operations) => {
+        const accounts = await tree(3);
+        const root = accounts[0]?.key ?? "";
+        const model: { id: string; level: number }[] = [];
+        for (const [step, operation] of operations.entries()) {
+          if (operation.kind === "create") {
+            const path = under(accounts[operation.level]?.id ?? "");
+            model.push({ id: (await makeSwitch(root, { name: `${step}` }, path)).id, level: operation.level });
+          } else if (operation.kind === "delete") {
+            const [gone] = model.splice(operation.at % (model.length || 1), 1);
+            if (gone) expect((await call("DELETE", `${switchesPath}/${gone.id}`, { key: root })).status).toBe(200);
+          } else {
+            const { level, size } = operation;
+            const expected = model.flatMap((one) => (one.level >= level ? [one.id] : [])).sort();
+            const visited: string[] = [];
+            for (let query = `?first=${size}`; query; ) {
+              const page = await list(accounts[level]?.key ?? "", query);
+              expect(page.total).toBe(expected.length);
+              visited.push(...page.ids);
+              query = page.after === null ? "" : `?first=${size}&after=${page.after}`;
+            }
+            expect(visited).toEqual(expected);
+          }
+        }
+      }),
+      { numRuns: 15 },
+    );
+  }, 60_000);
+});
+
+describe("any JSON as a switch", () => {
+  it("is never a 5xx, always the envelope", async () => {
+    const [root] = await tree(1);
+    const key = root?.key ?? "";
+    const { id } = await makeSwitch(key, { name: "target" });
+    const names = Object.keys(SwitchData.shape);
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.string({ unit: "binary" }),
+      fc.constantFrom("HTTP", "BASIC", "EMAIL", true, [], ["http://a.b"], "x".repeat(3000)),
+    );
+    const data = fc.oneof(fc.jsonValue(), fc.dictionary(fc.constantFrom(...names, "__proto__", "x"), value));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          fc.jsonValue(),
+          data.map((data) => ({ type: "switch", data })),
+        ),
+        async (json) => {
+          for (const [method, path] of [
+            ["POST", switchesPath],
+            ["PATCH", `${switchesPath}/${id}`],
+          ] as const) {
+            const answer = await call(method, path, { key, json });
+            expect([200, 201, 422]).toContain(answer.status);
+            if (answer.status === 422) expect(faultsOf(answer).length).toBeGreaterThan(0);
+            else expect((await call("GET", `${switchesPath}/${id}`, { key })).status).toBe(200);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  }, 60_000);
+});

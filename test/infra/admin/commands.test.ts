@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { admin, adminJson } from "../../support/processes/admin-cli.ts";
+import { call } from "../../support/requests/client.ts";
+
+const status = async (request: string, key: string) =>
+  (await call("GET", `/api/v1/requests/${request}/attachments`, { key })).status;
+
+/** An account with everything that a request needs, made command by command. */
+const customer = async () => {
+  const account = await adminJson(["account", "create", "--name", "Acme", "--attachments", "--json"]);
+  const permissions = ["ordering_cart_requests:show", "ordering_request_attachments:*"].flatMap((one) => [
+    "--permission",
+    one,
+  ]);
+  const user = await adminJson(["user", "create", "--account", account.id, ...permissions, "--json"]);
+  const key = await adminJson(["key", "issue", "--account", account.id, "--user", user.id, "--json"]);
+  const order = await adminJson(["order", "create", "--account", account.id, "--json"]);
+  const request = await adminJson([
+    "request",
+    "create",
+    "--order",
+    order.id,
+    "--type",
+    "ADD_MESSAGING_NUMBERS",
+    "--json",
+  ]);
+  return { account: account.id, user: user.id, key, order: order.id, request: request.id };
+};
+
+describe("the operators' CLI", () => {
+  it("makes a customer, command by command, who can use the service at once", async () => {
+    const { request, key } = await customer();
+    expect(await status(request, key.key)).toBe(200);
+  });
+
+  it("revokes a key, disables a user and turns the feature off, each at once", async () => {
+    const { account, user, key, request } = await customer();
+    await adminJson(["account", "feature", account, "off", "--json"]);
+    expect(await status(request, key.key)).toBe(403);
+    await adminJson(["account", "feature", account, "on", "--json"]);
+    await adminJson(["user", "disable", user, "--json"]);
+    expect(await status(request, key.key)).toBe(401);
+    await adminJson(["user", "enable", user, "--json"]);
+    expect(await status(request, key.key)).toBe(200);
+    const refused = await admin(["key", "revoke", key.id]);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("--yes")]);
+    expect(await status(request, key.key)).toBe(200);
+    await adminJson(["key", "revoke", key.id, "--yes", "--json"]);
+    expect(await status(request, key.key)).toBe(401);
+  });
+
+  it("rotates a key: both are accepted for the overlap, then only the new one", async () => {
+    const { key, request } = await customer();
+    const next = await adminJson(["key", "rotate", key.key, "--overlap-hours", "1", "--json"]);
+    expect([await status(request, key.key), await status(request, next.key)]).toEqual([200, 200]);
+    const last = await adminJson(["key", "rotate", next.id, "--overlap-hours", "0", "--json"]);
+    expect([await status(request, next.key), await status(request, last.key)]).toEqual([401, 200]);
+  });
+
+  it("lists keys by the prefix of their hash, never the keys themselves", async () => {
+    const { key } = await customer();
+    const all = await adminJson(["key", "list", "--json"]);
+    const mine = all.find(({ id }: { id: string }) => id === key.id);
+    const some = await admin(["key", "list", "--prefix", mine.sha256.slice(0, 12)]);
+    expect(some.stdout).toContain(key.id);
+    expect(some.stdout).not.toContain("apik_");
+  });
+
+  it("lists in tables for people, and shows one thing a line for each property", async () => {
+    const { account, order, request } = await customer();
+    expect((await admin(["account", "show", account])).stdout).toMatch(new RegExp(`^id +${account}\nname +Acme\n`));
+    expect((await admin(["order", "list", "--account", account])).stdout).toBe(
+      `id                          account                     state  attachments\n${order}  ${account}  CART   0\n`,
+    );
+    expect(await adminJson(["request", "list", "--order", order, "--json"])).toEqual([
+      { id: request, type: "ADD_MESSAGING_NUMBERS", account },
+    ]);
+    expect((await admin(["attachment", "list", "--request", request])).stdout).toBe("Nothing found.\n");
+  });
+
+  it("has help with examples for every command, and says what to do about a wrong one", async () => {
+    const help = await admin(["--help"]);
+    expect(help.code).toBe(0);
+    for (const name of ["apply", "account", "user", "key", "order", "request", "attachment"])
+      expect(help.stdout).toContain(name);
+    expect((await admin(["key", "issue", "--help"])).stdout).toContain("Example: npm run admin -- key issue");
+    const wrong = await admin(["acount"]);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("Did you mean account?")]);
+  });
+
+  it("says what to do where nothing is running", async () => {
+    const { code, stderr } = await admin(["account", "list"], {
+      env: { TABLE_NAME: "", PATCHBAY_STATE: "/nonexistent" },
+    });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("npm start")]);
+  });
+
+  it("says in one line what is missing", async () => {
+    for (const [args, message] of [
+      [
+        ["account", "show", "01ARZ3NDEKTSV4RRFFQ69G5FAV"],
+        /^There is no account 01ARZ3NDEKTSV4RRFFQ69G5FAV: `account list` shows those that exist\.\n$/,
+      ],
+      [["key", "revoke", "apik_x", "--yes"], /^There is no API key like that/],
+      [["user", "disable", "nope"], /^There is no user nope/],
+      [["attachment", "list"], /^Name the parent/],
+      [["account", "feature", "x", "maybe"], /^The feature is turned on or off, not maybe\.\n$/],
+    ] as const) {
+      const { code, stderr } = await admin(args);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+    }
+  });
+});

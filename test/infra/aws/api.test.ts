@@ -1,0 +1,156 @@
+import { Match, type Template } from "aws-cdk-lib/assertions";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { routes } from "../../../shared/routes.ts";
+import { synthesize } from "../../support/models/template.ts";
+import { errorBody } from "../../support/requests/client.ts";
+
+let template: Template;
+beforeAll(() => {
+  template = synthesize().template;
+});
+
+const GatewayResponse = z.object({
+  Properties: z.object({
+    ResponseType: z.string(),
+    StatusCode: z.string(),
+    ResponseParameters: z.record(z.string(), z.string()),
+    ResponseTemplates: z.object({ "application/json": z.string() }),
+  }),
+});
+
+const gatewayResponses = () =>
+  new Map(
+    Object.values(template.findResources("AWS::ApiGateway::GatewayResponse")).map((resource) => {
+      const { ResponseType, ...rest } = z.parse(GatewayResponse, resource).Properties;
+      return [ResponseType, rest];
+    }),
+  );
+
+/** Every type that API Gateway documents, but those that wrap them all, and the status that it must have here. */
+const statuses = {
+  ACCESS_DENIED: "404",
+  API_CONFIGURATION_ERROR: "500",
+  AUTHORIZER_CONFIGURATION_ERROR: "500",
+  AUTHORIZER_FAILURE: "500",
+  BAD_REQUEST_BODY: "422",
+  BAD_REQUEST_PARAMETERS: "422",
+  DEFAULT_4XX: "404",
+  DEFAULT_5XX: "500",
+  EXPIRED_TOKEN: "404",
+  INTEGRATION_FAILURE: "503",
+  INTEGRATION_TIMEOUT: "503",
+  INVALID_API_KEY: "401",
+  INVALID_SIGNATURE: "404",
+  MISSING_AUTHENTICATION_TOKEN: "404",
+  QUOTA_EXCEEDED: "429",
+  REQUEST_TOO_LARGE: "413",
+  RESOURCE_NOT_FOUND: "404",
+  THROTTLED: "429",
+  UNAUTHORIZED: "401",
+  UNSUPPORTED_MEDIA_TYPE: "415",
+  WAF_FILTERED: "429",
+};
+
+const Errors = z.object({
+  errors: z.array(z.object({ code: z.string(), title: z.string(), detail: z.string(), sub_code: z.string() })),
+});
+
+describe("what the gateway answers by itself", () => {
+  it("is our status for every type that there is", () => {
+    const found = [...gatewayResponses()].map(([type, { StatusCode }]) => [type, StatusCode] as const);
+    expect(Object.fromEntries(found.sort())).toEqual(statuses);
+  });
+
+  it.each(Object.keys(statuses))("is one error in our envelope, with its request id: %s", (type) => {
+    const { ResponseParameters: headers, ResponseTemplates } = gatewayResponses().get(type) ?? {};
+    const { errors } = z.parse(Errors, JSON.parse(ResponseTemplates?.["application/json"] ?? ""));
+    expect(errors).toHaveLength(1);
+    expect(headers).toMatchObject({
+      "gatewayresponse.header.X-Request-Id": "context.requestId",
+      "gatewayresponse.header.Cache-Control": "'no-store'",
+    });
+  });
+
+  it("to an unknown address is a 404 that names no resource", () => {
+    const body = gatewayResponses().get("MISSING_AUTHENTICATION_TOKEN")?.ResponseTemplates["application/json"];
+    expect(JSON.parse(body ?? "")).toEqual(
+      errorBody({ code: "not_found", title: "Not Found", detail: "There is nothing at this address." }),
+    );
+  });
+});
+
+describe("the API", () => {
+  it("has a method for every route, and no other", () => {
+    template.resourceCountIs("AWS::ApiGateway::Method", routes.length);
+    for (const { method } of routes)
+      template.hasResourceProperties("AWS::ApiGateway::Method", {
+        HttpMethod: method,
+        Integration: { Type: "AWS_PROXY", IntegrationHttpMethod: "POST" },
+      });
+    const parts = new Set(routes.flatMap(({ path }) => path.slice(1).split("/")));
+    for (const PathPart of parts) template.hasResourceProperties("AWS::ApiGateway::Resource", { PathPart });
+  });
+
+  it("takes uploads as bytes and all else as text", () => {
+    template.hasResourceProperties("AWS::ApiGateway::RestApi", { BinaryMediaTypes: ["multipart/form-data"] });
+  });
+
+  it("throttles, traces and writes access logs, without bodies or headers", () => {
+    template.hasResourceProperties("AWS::ApiGateway::Stage", {
+      TracingEnabled: true,
+      AccessLogSetting: {
+        DestinationArn: Match.anyValue(),
+        Format: Match.not(Match.stringLikeRegexp("header|authorizer|querystring|identity\\.(apiKey|user)")),
+      },
+      MethodSettings: [
+        {
+          HttpMethod: "*",
+          ResourcePath: "/*",
+          ThrottlingRateLimit: 500,
+          ThrottlingBurstLimit: 1000,
+          LoggingLevel: "ERROR",
+          DataTraceEnabled: false,
+        },
+      ],
+    });
+  });
+});
+
+describe("a function", () => {
+  it("runs on Node 24 and arm64, with traces and a log group of its own", () => {
+    const functions = template.findResources("AWS::Lambda::Function");
+    const own = template.findResources("AWS::Lambda::Function", {
+      Properties: {
+        Runtime: "nodejs24.x",
+        Architectures: ["arm64"],
+        TracingConfig: { Mode: "Active" },
+        Environment: { Variables: { TABLE_NAME: Match.anyValue() } },
+        LoggingConfig: { LogFormat: "JSON", LogGroup: Match.anyValue() },
+      },
+    });
+    expect(Object.keys(own)).toEqual(Object.keys(functions));
+  });
+
+  it("ends before the gateway gives up", () => {
+    const slow = template.findResources("AWS::Lambda::Function", {
+      Properties: { Description: Match.stringLikeRegexp("attachments|switches"), Timeout: Match.not(29) },
+    });
+    expect(Object.keys(slow)).toEqual([]);
+  });
+
+  it("knows the bucket only where it touches files", () => {
+    const knowing = template.findResources("AWS::Lambda::Function", {
+      Properties: { Environment: { Variables: { BUCKET_NAME: Match.anyValue() } } },
+    });
+    const names = Object.values(knowing).map(({ Properties }) => String(Properties.Description));
+    expect(names.sort()).toEqual([
+      "functions/checkout/forward.ts",
+      "functions/order-attachments/create.ts",
+      "functions/order-attachments/delete.ts",
+      "functions/request-attachments/create.ts",
+      "functions/request-attachments/delete.ts",
+      "functions/sweep-orphan-files.ts",
+    ]);
+  });
+});

@@ -1,0 +1,67 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, describe, expect, it } from "vitest";
+import { bundle } from "../../../infra/aws/bundle.ts";
+import { functionNames } from "../../../infra/aws/inventory.ts";
+import { steps } from "../../../shared/checkout/steps.ts";
+import { routes } from "../../../shared/routes.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "patchbay-bundles-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const { outputs } = await bundle(functionNames, folder);
+
+/** The packages, and our own files, that are in a function's bundle. */
+const contents = (name: string): string[] => {
+  const output = Object.entries(outputs).find(([file]) => file.endsWith(`/${name}/index.mjs`))?.[1];
+  if (!output) throw new Error(`there is no bundle ${name}`);
+  const used = Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0);
+  return [...new Set(used.map(([file]) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? file))].sort();
+};
+
+const text = (name: string) => readFileSync(join(folder, name, "index.mjs"), "utf8");
+const s3 = "@aws-sdk/client-s3";
+const all = [...routes, ...steps];
+
+describe("a function's bundle", () => {
+  it.each(all.map((row) => [row.name, row] as const))("holds what it uses only: %s", (name, { access }) => {
+    const inside = contents(name);
+    expect(inside.includes(s3)).toBe(access.files.length > 0);
+    expect(inside.includes("@aws-sdk/client-secrets-manager")).toBe(
+      steps.some((row) => row.name === name && row.carrier),
+    );
+    const unwanted = [
+      "@aws-sdk/client-sfn",
+      "@aws-sdk/client-cloudformation",
+      "@aws-sdk/credential-provider-node",
+      "@aws-sdk/endpoint-cache",
+    ];
+    expect(inside.filter((each) => unwanted.includes(each))).toEqual([]);
+    const others = all.map((row) => `functions/${row.name}.ts`).filter((file) => file !== `functions/${name}.ts`);
+    expect(inside.filter((each) => others.includes(each) || each.startsWith("infra/local"))).toEqual([]);
+  });
+
+  it("is small: 250 KiB, and 400 KiB with the S3 client", () => {
+    for (const { name, access } of all)
+      expect(text(name).length, name).toBeLessThan((access.files.length > 0 ? 400 : 250) * 1024);
+  });
+
+  it("holds the schemas of those S3 operations only that it calls", () => {
+    expect(text("request-attachments/create")).toContain("x-amz-storage-class");
+    expect(text("request-attachments/create")).not.toContain("x-amz-object-ownership");
+  });
+
+  it("tells errors with the places of the sources", () => {
+    const bundle = pathToFileURL(join(folder, "checkout/load/index.mjs")).href;
+    const script = `const { handler } = await import("${bundle}"); await handler({}).catch(() => undefined);`;
+    const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", script], {
+      encoding: "utf8",
+      env: { ...process.env, LOG_LEVEL: "ERROR" },
+    });
+    const { error } = JSON.parse(printed);
+    expect(error.stack).toMatch(/ at (?:\S+ \()?shared\/checkout\/step\.ts:\d+:\d+/);
+    expect(error.stack).not.toContain("index.mjs");
+  });
+});

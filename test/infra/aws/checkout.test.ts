@@ -1,0 +1,82 @@
+import { Match, type Template } from "aws-cdk-lib/assertions";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { steps } from "../../../shared/checkout/steps.ts";
+import { synthesize } from "../../support/models/template.ts";
+
+let template: Template;
+beforeAll(() => {
+  template = synthesize({ stage: "sandbox", carrierUrl: "https://carrier.example" }).template;
+});
+
+const Machine = z.object({
+  Properties: z.object({ DefinitionString: z.string(), DefinitionSubstitutions: z.record(z.string(), z.unknown()) }),
+});
+const Task = z.looseObject({
+  Type: z.literal("Task"),
+  TimeoutSeconds: z.number(),
+  Parameters: z.object({ FunctionName: z.string() }),
+  Retry: z.array(z.looseObject({ ErrorEquals: z.array(z.string()), MaxAttempts: z.number(), BackoffRate: z.number() })),
+  Catch: z.array(z.looseObject({ ErrorEquals: z.array(z.string()), Next: z.string() })),
+});
+
+const machine = () => {
+  const [resource] = Object.values(template.findResources("AWS::StepFunctions::StateMachine"));
+  const { DefinitionString, DefinitionSubstitutions } = z.parse(Machine, resource).Properties;
+  return { definition: DefinitionString, substitutions: DefinitionSubstitutions };
+};
+
+/** Every task of the definition, however deep. */
+const tasks = (value: unknown): z.infer<typeof Task>[] => {
+  if (typeof value !== "object" || value === null) return [];
+  if ("Type" in value && value.Type === "Task") return [z.parse(Task, value)];
+  return Object.values(value).flatMap(tasks);
+};
+
+describe("the state machine", () => {
+  it("is Standard, traced, and logs every event without its data", () => {
+    template.hasResourceProperties("AWS::StepFunctions::StateMachine", {
+      StateMachineType: "STANDARD",
+      TracingConfiguration: { Enabled: true },
+      LoggingConfiguration: { Level: "ALL", IncludeExecutionData: false },
+    });
+  });
+
+  it("calls each step's function, and leaves no placeholder open", () => {
+    const { definition, substitutions } = machine();
+    const open = [...definition.matchAll(/\$\{(\w+)\}/g)].map((match) => match[1]);
+    const names = steps.map(({ name }) => name.replace("checkout/", ""));
+    expect([...new Set(open)].sort()).toEqual([...names].sort());
+    expect(Object.keys(substitutions).sort()).toEqual([...names].sort());
+  });
+
+  it("repeats and catches every step, and waits for it as long as its function may run", () => {
+    const found = tasks(JSON.parse(machine().definition));
+    expect(found).toHaveLength(steps.length);
+    for (const { Parameters, TimeoutSeconds, Retry, Catch } of found) {
+      expect(Retry).toMatchObject([{ ErrorEquals: ["States.ALL"], MaxAttempts: 3, BackoffRate: 3 }]);
+      expect(Catch).toMatchObject([{ ErrorEquals: ["States.ALL"] }]);
+      const step = steps.find(({ name }) => `\${${name.replace("checkout/", "")}}` === Parameters.FunctionName);
+      expect(TimeoutSeconds).toBe(step?.timeoutSeconds);
+      template.hasResourceProperties("AWS::Lambda::Function", {
+        Description: `functions/${step?.name}.ts`,
+        Timeout: TimeoutSeconds,
+      });
+    }
+  });
+});
+
+describe("the carrier", () => {
+  it("is known to the steps that call it only; its token is in no environment", () => {
+    const knowing = template.findResources("AWS::Lambda::Function", {
+      Properties: {
+        Environment: { Variables: { CARRIER_URL: "https://carrier.example", CARRIER_SECRET_ARN: Match.anyValue() } },
+      },
+    });
+    const names = Object.values(knowing).map(({ Properties }) => String(Properties.Description));
+    expect(names.sort()).toEqual(["functions/checkout/forward.ts", "functions/checkout/submit.ts"]);
+    const functions = JSON.stringify(template.findResources("AWS::Lambda::Function"));
+    expect(functions).not.toContain("CARRIER_TOKEN");
+    expect(functions).not.toContain("resolve:secretsmanager");
+  });
+});

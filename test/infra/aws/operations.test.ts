@@ -1,0 +1,79 @@
+import { Match, type Template } from "aws-cdk-lib/assertions";
+import { beforeAll, describe, expect, it } from "vitest";
+import { synthesize } from "../../support/models/template.ts";
+
+let template: Template;
+beforeAll(() => {
+  template = synthesize({ alarmEmail: "operators@example.com" }).template;
+});
+
+/** CloudWatch, for the alarms of this account only. */
+const alarms = {
+  Principal: { Service: "cloudwatch.amazonaws.com" },
+  Condition: { StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } } },
+};
+
+const alarm = (name: string, properties: object) =>
+  template.hasResourceProperties("AWS::CloudWatch::Alarm", {
+    AlarmName: `Patchbay-production-${name}`,
+    AlarmActions: [Match.anyValue()],
+    OKActions: [Match.anyValue()],
+    AlarmDescription: Match.anyValue(),
+    ...properties,
+  });
+
+describe("an alarm", () => {
+  it.each([
+    ["ServerErrors", { Namespace: "AWS/ApiGateway", MetricName: "5XXError", Statistic: "Sum", Threshold: 5 }],
+    ["SlowRequests", { Namespace: "AWS/ApiGateway", MetricName: "Latency", ExtendedStatistic: "p99", Threshold: 3000 }],
+    ["FunctionThrottles", { Namespace: "AWS/Lambda", MetricName: "Throttles", Threshold: 1 }],
+    ["ReadThrottles", { Namespace: "AWS/DynamoDB", MetricName: "ReadThrottleEvents", Threshold: 1 }],
+    ["WriteThrottles", { Namespace: "AWS/DynamoDB", MetricName: "WriteThrottleEvents", Threshold: 1 }],
+    ["FailedCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsFailed", Threshold: 1 }],
+    ["EndlessCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsTimedOut", Threshold: 1 }],
+  ])("watches, and tells of its end too: %s", (name, properties) => {
+    alarm(name, { ...properties, TreatMissingData: "notBreaching" });
+  });
+
+  it("watches a sweep that fails with its repetitions, and one that never begins", () => {
+    alarm("DeadSweeps", { Namespace: "AWS/Lambda", MetricName: "Errors", Threshold: 3, Period: 86_400 });
+    alarm("MissedSweeps", { MetricName: "Invocations", EvaluationPeriods: 2, TreatMissingData: "breaching" });
+    template.hasResourceProperties("AWS::Events::Rule", { ScheduleExpression: "cron(17 3 * * ? *)" });
+  });
+
+  it("is heard by mail, over an encrypted topic that takes TLS only", () => {
+    template.hasResourceProperties("AWS::SNS::Subscription", { Protocol: "email", Endpoint: "operators@example.com" });
+    template.hasResourceProperties("AWS::SNS::Topic", { KmsMasterKeyId: Match.anyValue() });
+    template.hasResourceProperties("AWS::SNS::TopicPolicy", {
+      PolicyDocument: {
+        Statement: Match.arrayWith([
+          Match.objectLike({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } }),
+          Match.objectLike({ Effect: "Allow", Action: "sns:Publish", ...alarms }),
+        ]),
+      },
+    });
+  });
+
+  it("can be published: CloudWatch may use the topic's key", () => {
+    template.hasResourceProperties("AWS::KMS::Key", {
+      KeyPolicy: {
+        Statement: Match.arrayWith([
+          Match.objectLike({
+            Action: ["kms:Decrypt", "kms:GenerateDataKey*"],
+            ...alarms,
+          }),
+        ]),
+      },
+    });
+  });
+});
+
+describe("the dashboard", () => {
+  it("is one, and shows all alarms, requests, latency, checkouts and throttling", () => {
+    template.resourceCountIs("AWS::CloudWatch::Dashboard", 1);
+    const dashboards = JSON.stringify(template.findResources("AWS::CloudWatch::Dashboard"));
+    for (const title of ["Alarms", "Requests per 5", "Latency", "Checkouts", "Throttled", "Sweeps", "Own metrics"])
+      expect(dashboards).toContain(title);
+    for (const id of Object.keys(template.findResources("AWS::CloudWatch::Alarm"))) expect(dashboards).toContain(id);
+  });
+});

@@ -1,0 +1,124 @@
+import type { Template } from "aws-cdk-lib/assertions";
+import { beforeAll, describe, expect, it } from "vitest";
+import { permissionsOf } from "../../support/models/permissions.ts";
+import { synthesize } from "../../support/models/template.ts";
+
+const table = (...actions: string[]) => actions.map((action) => `dynamodb:${action} on Table`);
+const files = (...actions: string[]) => actions.map((action) => `s3:${action} on Files/attachments/*`);
+const key = (service: string, ...actions: string[]) => actions.map((action) => `kms:${action} on Key via ${service}`);
+
+const readKey = key("dynamodb", "Decrypt", "DescribeKey");
+const writeKey = key("dynamodb", "Decrypt", "DescribeKey", "Encrypt", "GenerateDataKey");
+const carrier = ["secretsmanager:GetSecretValue on CarrierToken", ...key("secretsmanager", "Decrypt")];
+
+const attachments = {
+  create: [
+    ...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
+    ...writeKey,
+    ...files("DeleteObject", "PutObject"),
+    ...key("s3", "GenerateDataKey"),
+  ],
+  list: [...table("BatchGetItem", "GetItem", "Query"), ...readKey],
+  show: [...table("BatchGetItem", "GetItem"), ...readKey],
+  update: [...table("BatchGetItem", "GetItem", "UpdateItem"), ...writeKey],
+  delete: [
+    ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem", "UpdateItem"),
+    ...writeKey,
+    ...files("DeleteObject"),
+  ],
+};
+
+/** All that each function may do, written down by hand: a wider row in the tables of routes and steps fails here. */
+const expected: Record<string, readonly string[]> = {
+  "request-attachments/create": attachments.create,
+  "request-attachments/list": attachments.list,
+  "request-attachments/show": attachments.show,
+  "request-attachments/update": attachments.update,
+  "request-attachments/delete": attachments.delete,
+  "order-attachments/create": attachments.create,
+  "order-attachments/list": attachments.list,
+  "order-attachments/show": attachments.show,
+  "order-attachments/update": attachments.update,
+  "order-attachments/delete": attachments.delete,
+  "switches/create": [...table("GetItem", "PutItem", "UpdateItem"), ...writeKey],
+  "switches/create-under-account": [...table("GetItem", "PutItem", "UpdateItem"), ...writeKey],
+  "switches/list": [...table("BatchGetItem", "GetItem", "Query"), ...readKey],
+  "switches/show": [...table("GetItem"), ...readKey],
+  "switches/update": [...table("DeleteItem", "GetItem", "PutItem", "UpdateItem"), ...writeKey],
+  "switches/delete": [...table("DeleteItem", "GetItem", "UpdateItem"), ...writeKey],
+  "checkout/load": [...table("BatchGetItem", "UpdateItem"), ...writeKey],
+  "checkout/gather": [...table("GetItem", "Query"), ...readKey],
+  "checkout/forward": [
+    ...table("BatchGetItem", "GetItem", "Query", "UpdateItem"),
+    ...writeKey,
+    ...files("GetObject"),
+    ...key("s3", "Decrypt"),
+    "s3:ListBucket on Files",
+    ...carrier,
+  ],
+  "checkout/seal": [...table("GetItem", "Query", "UpdateItem"), ...writeKey],
+  "checkout/close": [...table("UpdateItem"), ...writeKey],
+  "checkout/submit": [...table("GetItem", "UpdateItem"), ...writeKey, ...carrier],
+  "checkout/finish": [...table("GetItem", "UpdateItem"), ...writeKey],
+  "checkout/fail": [...table("GetItem", "Query", "UpdateItem"), ...writeKey],
+  "sweep-orphan-files": [
+    ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
+    ...writeKey,
+    ...files("DeleteObject"),
+    "s3:ListBucket on Files where {StringLike:{s3:prefix:attachments/*}}",
+  ],
+};
+
+/** What every function may do: write into the one log group of its own, and send traces, which know no resource. */
+const common = (name: string) => {
+  const logs = `${name.replaceAll(/[/-]/g, "")}logs`;
+  return [
+    `logs:CreateLogStream on ${logs}`,
+    `logs:PutLogEvents on ${logs}`,
+    "xray:PutTelemetryRecords on *",
+    "xray:PutTraceSegments on *",
+  ];
+};
+
+let template: Template;
+let permissions: Record<string, string[]>;
+beforeAll(() => {
+  template = synthesize().template;
+  permissions = permissionsOf(template);
+});
+
+describe("a function's role", () => {
+  it.each(Object.entries(expected))("allows this and no more: %s", (name, actions) => {
+    expect(permissions[`functions/${name}.ts`]).toEqual([...actions, ...common(name)].sort());
+  });
+
+  it("is one of those above, and no other function's", () => {
+    const names = Object.keys(permissions).filter((name) => name.startsWith("functions/"));
+    expect(names.sort()).toEqual(
+      Object.keys(expected)
+        .map((name) => `functions/${name}.ts`)
+        .sort(),
+    );
+    expect(Object.keys(template.findResources("AWS::Lambda::Function"))).toHaveLength(names.length);
+  });
+});
+
+describe("the checkout's role", () => {
+  it("may call the eight steps and nothing else; logs and traces know no resource", () => {
+    const steps = ["close", "fail", "finish", "forward", "gather", "load", "seal", "submit"];
+    const role = permissions["the checkout calls its steps"] ?? [];
+    expect(role.filter((each) => each.startsWith("lambda:"))).toEqual(
+      steps.map((step) => `lambda:InvokeFunction on checkout${step}`),
+    );
+    const others = role.filter((each) => !each.startsWith("lambda:"));
+    expect(others.filter((each) => !/^(logs|xray):\w+ on \*$/.test(each))).toEqual([]);
+  });
+});
+
+describe("no policy at all", () => {
+  it("allows a whole service, or whatever begins with some letters, or all resources where there are some to name", () => {
+    const all = Object.values(permissions).flat();
+    expect(all.filter((each) => /^\S*\*/.test(each))).toEqual([]);
+    expect(all.filter((each) => each.endsWith(" on *") && !/^(logs|xray):/.test(each))).toEqual([]);
+  });
+});

@@ -1,0 +1,142 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { secondsOf } from "../../../shared/checkout/carrier.ts";
+import { pauseSeconds } from "../../../shared/checkout/limits.ts";
+import { add, newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
+
+let upstream: Awaited<ReturnType<typeof carrier>>;
+beforeAll(async () => {
+  upstream = await carrier();
+});
+afterEach(() => upstream.behave());
+afterAll(() => upstream.close());
+
+describe("a carrier in trouble", () => {
+  it.each([
+    ["429", { action: "status", status: 429 }],
+    ["500", { action: "status", status: 500 }],
+    ["503", { action: "status", status: 503, headers: { "Retry-After": "1" } }],
+    ["a connection broken before the carrier has read", { action: "drop-before" }],
+    ["a connection broken after the carrier has acted", { action: "drop-after" }],
+    ["an answer cut short", { action: "cut" }],
+    ["no answer in time", { action: "delay", delay_ms: 700 }],
+  ] as const)("is asked again after %s, and stores the file once", async (_, fault) => {
+    const order = await orderWithOne();
+    await upstream.misbehave({ method: "PUT", times: 2, ...fault });
+    expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
+    expect(await upstream.held(order.id)).toEqual([order.place]);
+    const { calls } = await upstream.cart(order.id);
+    const puts = calls.filter(({ method }) => method === "PUT");
+    expect(puts.length).toBe(3);
+    expect(new Set(puts.map((call) => call.idempotency_key)).size).toBe(1);
+  });
+
+  it.each(["drop-after", "cut"] as const)("checks a cart out once though its answer is lost (%s)", async (action) => {
+    const order = await orderWithOne();
+    await upstream.misbehave({ method: "POST", path: "/checkout$", times: 2, action });
+    expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
+    const { calls, checked_out } = await upstream.cart(order.id);
+    expect(checked_out).toBe(true);
+    expect(new Set(calls.filter(({ method }) => method === "POST").map((call) => call.idempotency_key)).size).toBe(1);
+    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "DONE" });
+  });
+
+  it("counts a cart that is checked out already as done", async () => {
+    const order = await newOrder(add);
+    await upstream.misbehave({ method: "POST", path: "/checkout$", action: "status", status: 409 });
+    expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
+    expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
+  });
+
+  it("is waited for by the workflow when it asks for a long time", async () => {
+    const order = await orderWithOne();
+    const busy = { action: "status", status: 429, headers: { "Retry-After": "120" } } as const;
+    await upstream.misbehave({ method: "PUT", times: 3, ...busy });
+    await upstream.misbehave({ method: "POST", times: 2, ...busy });
+    const run = await checkOut(order.id);
+    expect(run.status).toBe("SUCCEEDED");
+    expect(run.called.filter((name) => name === "checkout/forward").length).toBe(4);
+    expect(run.called.filter((name) => name === "checkout/submit").length).toBe(3);
+    expect(await upstream.held(order.id)).toEqual([order.place]);
+  });
+
+  it("that asks for several waits at once is given the longest", async () => {
+    const order = await orderWithOne();
+    const others = [await order.attach(0), await order.attach("order")];
+    const busy = { method: "PUT", action: "status", status: 429 } as const;
+    for (const [index, id] of [order.attachment, ...others].entries())
+      await upstream.misbehave({ ...busy, path: id, headers: { "Retry-After": String([600, 3000, 1200][index]) } });
+    const run = await checkOut(order.id);
+    expect(run.status).toBe("SUCCEEDED");
+    expect(Math.max(...run.waits)).toBe(3000);
+    expect((await upstream.held(order.id)).length).toBe(3);
+  });
+
+  it("ends the run when it stays away, and the next run forwards what is missing", async () => {
+    const order = await orderWithOne();
+    const second = await order.attach("order");
+    const busy = { status: 503, headers: { "Retry-After": "60" } } as const;
+    await upstream.misbehave({ method: "PUT", path: second, times: 100, action: "status", ...busy });
+    const run = await checkOut(order.id);
+    expect(run).toMatchObject({ status: "FAILED", error: "CheckoutFailed" });
+    expect(run.cause).toContain(second);
+    expect(run.cause).toContain("it answered 503");
+    expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
+    await upstream.behave();
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    expect((await upstream.held(order.id)).length).toBe(2);
+    const { calls } = await upstream.cart(order.id);
+    expect(calls.filter(({ path }) => path.endsWith(order.attachment)).length).toBe(1);
+  });
+});
+
+describe("a carrier that refuses", () => {
+  it("an attachment ends the run with its reason, and may be asked again after a change", async () => {
+    const order = await orderWithOne();
+    await upstream.misbehave({ method: "PUT", action: "status", status: 422 });
+    const run = await checkOut(order.id);
+    expect(run).toMatchObject({ status: "FAILED", error: "CheckoutFailed" });
+    expect(run.cause).toBe(
+      `The attachment ${order.attachment} of the request ${order.requests[0]} was refused by the carrier, not forwarded: 422 {"error":"told to fail"}`,
+    );
+    expect(await receipts(order.id)).toEqual([`${order.place} refused`]);
+    expect(await stateOf(order.id)).toEqual({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
+    expect((await upstream.cart(order.id)).checked_out).toBe(false);
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    expect(await upstream.held(order.id)).toEqual([order.place]);
+  });
+
+  it("the checkout leaves the order in CART without seals; the next run takes up what was added since", async () => {
+    const order = await orderWithOne();
+    await upstream.misbehave({ method: "POST", action: "status", status: 422 });
+    const run = await checkOut(order.id);
+    expect(run.cause).toBe('The carrier refused to check the cart out: 422 {"error":"told to fail"}');
+    expect(await stateOf(order.id)).toEqual({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
+    const added = await order.attach(0);
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    expect(await upstream.held(order.id)).toEqual([order.place, `${order.requests[0]} ${added}`].sort());
+    expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 422", "PUT 201", "POST 200"]);
+  });
+
+  it("our token ends the run", async () => {
+    const order = await orderWithOne();
+    process.env.CARRIER_TOKEN = "another";
+    expect((await checkOut(order.id)).cause).toContain("401");
+    process.env.CARRIER_TOKEN = "carrier-token";
+  });
+});
+
+describe("waiting", () => {
+  it("takes Retry-After in seconds or as a date, within four hours", () => {
+    const now = new Date("2026-11-21T10:00:00Z");
+    const given = [null, "7", "Sat, 21 Nov 2026 10:00:30 GMT", "Sat, 21 Nov 2026 09:00:00 GMT", "99999", "soon"];
+    expect(given.map((value) => secondsOf(value, now))).toEqual([0, 7, 30, 0, 14_400, 0]);
+  });
+
+  it("grows with jitter up to 15 minutes, and is never shorter than what was asked for", () => {
+    const most = Array.from({ length: 10 }, (_, waits) => pauseSeconds(waits, 0, () => 1));
+    expect(most).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 900, 900]);
+    expect([pauseSeconds(3, 0, () => 0), pauseSeconds(0, 120, () => 0)]).toEqual([20, 120]);
+  });
+});

@@ -1,0 +1,102 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { deleting, newModel, places, uploading } from "../../support/models/interleaving-order.ts";
+import {
+  brokenBy,
+  type Changes,
+  observe,
+  withoutReceipts,
+  withoutSealCondition,
+} from "../../support/models/observer.ts";
+import { everySchedule, gate } from "../../support/models/schedules.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { checkOut } from "../../support/servers/workflow.ts";
+
+// One call at a time within a step, so that a schedule can be replayed.
+vi.mock("../../../shared/checkout/limits.ts", async (original) => {
+  const real = await original<typeof import("../../../shared/checkout/limits.ts")>();
+  return { ...real, limits: { ...real.limits, concurrency: 1 } };
+});
+
+// The files' door, as `observe` is the table's. Storing a file needs no turn: nobody knows of it yet.
+vi.mock("../../../shared/attachments/files.ts", async (original) => {
+  const real = await original<typeof import("../../../shared/attachments/files.ts")>();
+  const inTurn =
+    <T>(call: (key: string) => Promise<T>) =>
+    async (key: string) => {
+      await gate([key]);
+      return call(key);
+    };
+  return { ...real, openFile: inTurn(real.openFile), removeFile: inTurn(real.removeFile) };
+});
+
+let upstream: Awaited<ReturnType<typeof carrier>>;
+let observer: ReturnType<typeof observe>;
+beforeAll(async () => {
+  upstream = await carrier();
+  observer = observe();
+});
+afterEach(() => observer.spoil());
+afterAll(async () => {
+  observer.leave();
+  await upstream.close();
+});
+
+type Broken = ReturnType<typeof brokenBy>[number];
+
+/** One run of the model's checkout with these two changes under way, and what is made of it. */
+const prepare = async (changes: Changes, note: (promises: readonly Broken[]) => "more" | "enough") => {
+  const model = await newModel();
+  observer.begin();
+  const actors = {
+    checkout: { run: () => checkOut(model.id) },
+    upload: uploading(model, changes.upload),
+    delete: deleting(model, changes.delete),
+  };
+  const check = async () => note(brokenBy(model, changes, observer.seen, await upstream.cart(model.id)));
+  return { actors, check };
+};
+
+/** Tries schedules until each of these promises has been broken; those that were broken before there are no more. */
+const breakable = async (changes: Changes, ...promises: readonly Broken[]) => {
+  const broken = new Set<Broken>();
+  const note = (found: readonly Broken[]) => {
+    for (const promise of found) broken.add(promise);
+    return promises.every((promise) => broken.has(promise)) ? "enough" : "more";
+  };
+  await everySchedule(() => prepare(changes, note));
+  return [...broken].sort();
+};
+
+const everyChange: readonly Changes[] = places.flatMap((to) => [
+  { upload: to, delete: "first request" },
+  { upload: to, delete: "order" },
+]);
+
+describe("a checkout during an upload and a delete", { timeout: 240_000 }, () => {
+  let total = 0;
+  afterAll(() => console.log(`${total} schedules tried`));
+
+  it.each(everyChange)("keeps every promise in every schedule: to the $upload, from the $delete", async (changes) => {
+    const broken: Broken[] = [];
+    const note = (found: readonly Broken[]) => {
+      broken.push(...found);
+      return "more" as const;
+    };
+    const schedules = await everySchedule(() => prepare(changes, note));
+    console.log(`upload to the ${changes.upload}, delete from the ${changes.delete}: ${schedules} schedules`);
+    total += schedules;
+    expect(broken).toEqual([]);
+    expect(schedules).toBeGreaterThan(50);
+  });
+
+  it.each(everyChange)("would not without the seal's condition: to the $upload, from the $delete", async (changes) => {
+    observer.spoil(withoutSealCondition);
+    expect(await breakable(changes, "left behind", "missing")).toEqual(["left behind", "missing"]);
+  });
+
+  it("would send files twice without receipts", async () => {
+    observer.spoil(withoutReceipts);
+    const changes = { upload: "order", delete: "first request" } as const;
+    expect(await breakable(changes, "sent twice")).toContain("sent twice");
+  });
+});

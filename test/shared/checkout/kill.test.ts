@@ -1,0 +1,75 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
+import { startStepFunctions } from "../../../infra/local/step-functions.ts";
+import { steps } from "../../../shared/checkout/steps.ts";
+import { add, newOrder } from "../../support/fixtures/orders.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { loadStep, stateOf } from "../../support/servers/workflow.ts";
+
+/** Each step of a run that succeeds, and each kind of call to the carrier. */
+const places = [...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"), "PUT", "POST"];
+const moments = places.flatMap((place) => [`before ${place}`, `after ${place}`]);
+
+let upstream: Awaited<ReturnType<typeof carrier>>;
+let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
+
+/** An order whose run has come to its moment when it is killed. */
+const newVictim = async (moment: string) => {
+  const order = await newOrder(add, add);
+  const own = [`${order.requests[0]} ${await order.attach(0)}`, `${order.requests[1]} ${await order.attach(1)}`];
+  const shared = await order.attach("order");
+  return { order, moment, expected: [...own, ...order.requests.map((id) => `${id} ${shared}`)].sort() };
+};
+type Victim = Awaited<ReturnType<typeof newVictim>>;
+const victims = new Map<string, Victim>();
+
+/** Runs all of them in one process, until each is at its moment; then kill -9. */
+const killAtTheirMoments = async () => {
+  const script = new URL("../../support/processes/checkouts-to-kill.ts", import.meta.url).pathname;
+  const orders = [...victims.values()].map(({ order, moment }) => ({ order: order.id, moment }));
+  const child = spawn(process.execPath, [script, JSON.stringify(orders)], { stdio: ["ignore", "pipe", "inherit"] });
+  const stuck = new Set<string>();
+  for await (const line of createInterface(child.stdout)) {
+    stuck.add(line);
+    if (stuck.size === orders.length) break;
+  }
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  expect(child.signalCode).toBe("SIGKILL");
+  expect([...stuck].sort()).toEqual(orders.map(({ order }) => order).sort());
+};
+
+beforeAll(async () => {
+  upstream = await carrier();
+  process.env.CARRIER_TIMEOUT_MS = "5000";
+  stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitForOldCalls: 0 } });
+  process.env.STEP_FUNCTIONS_ENDPOINT = stepFunctions.endpoint;
+  process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
+  for (const moment of moments) victims.set(moment, await newVictim(moment));
+  await killAtTheirMoments();
+}, 60_000);
+afterAll(async () => {
+  await stepFunctions.stop();
+  await upstream.close();
+});
+
+describe("a checkout whose process was killed", () => {
+  it.each(moments)("%s is ended by the next one, with each file at the carrier exactly once", async (moment) => {
+    const { order, expected } = victims.get(moment) ?? (await newVictim(moment));
+    const before = await stateOf(order.id);
+    expect(before.state).toBe(moment === "after checkout/finish" ? "CHECKED_OUT" : "CART");
+
+    const run = await startCheckout(order.id);
+    expect(await waitForCheckout(run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
+
+    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "DONE", seals: 3, reason: null });
+    expect(await upstream.held(order.id)).toEqual(expected);
+    const { calls, checked_out, withdrawn } = await upstream.cart(order.id);
+    expect({ checked_out, withdrawn }).toEqual({ checked_out: true, withdrawn: [] });
+    const keys = new Set(calls.map(({ idempotency_key }) => idempotency_key));
+    expect(keys.size).toBe(expected.length + 1);
+  });
+});

@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { add, newOrder } from "../../support/fixtures/orders.ts";
+import { call } from "../../support/requests/client.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
+
+let upstream: Awaited<ReturnType<typeof carrier>>;
+beforeAll(async () => {
+  upstream = await carrier();
+});
+afterAll(() => upstream.close());
+
+describe("a checkout", () => {
+  it("forwards every attachment of each request and of the order, then checks out the cart, then the order", async () => {
+    const order = await newOrder(add, add);
+    const [first, second] = order.requests;
+    const own = await order.attach(0, "LOA of the first");
+    const shared = await order.attach("order", "LOA of all");
+
+    const run = await checkOut(order.id);
+
+    expect(run).toMatchObject({ status: "SUCCEEDED", error: null });
+    expect(run.called.map((name) => name.replace("checkout/", ""))).toEqual([
+      "load",
+      "gather",
+      "forward",
+      "seal",
+      "close",
+      "submit",
+      "finish",
+    ]);
+    const expected = [`${first} ${own}`, `${first} ${shared}`, `${second} ${shared}`].sort();
+    expect(await upstream.held(order.id)).toEqual(expected);
+    expect(await upstream.calls(order.id)).toEqual(["PUT 201", "PUT 201", "PUT 201", "POST 200"]);
+    expect(await receipts(order.id)).toEqual(expected.map((each) => `${each} forwarded`));
+    expect(await stateOf(order.id)).toEqual({ state: "CHECKED_OUT", run: "DONE", seals: 3, reason: null });
+  });
+
+  it("tells the carrier the metadata, and gives it the very bytes", async () => {
+    const order = await newOrder(add);
+    const content = Buffer.concat([
+      Buffer.from('\r\n--patchbay\r\n"'),
+      Buffer.alloc(700_000, "ä\0"),
+      Buffer.from("\r\n"),
+    ]);
+    const body = new FormData();
+    const parts = { name: "Loa – ü", notes: "signed by hand", file_hint: "LOA", filename: 'l"oa ß.pdf' };
+    for (const [name, value] of Object.entries(parts)) body.append(`data[${name}]`, value);
+    body.append("data[file]", new File([content], "x.pdf"));
+    expect((await call("POST", order.paths.request(0), { key: order.key, body })).status).toBe(201);
+
+    await checkOut(order.id);
+
+    expect((await upstream.cart(order.id)).attachments).toMatchObject([
+      { ...parts, bytes: content.length, sha256: createHash("sha256").update(content).digest("hex"), received: 1 },
+    ]);
+  });
+
+  it("leaves requests of other types alone, and checks them out with the order", async () => {
+    const order = await newOrder("PORT_IN", add);
+    await order.attach(0);
+    const forwarded = await order.attach(1);
+    await checkOut(order.id);
+    expect(await upstream.held(order.id)).toEqual([`${order.requests[1]} ${forwarded}`]);
+    const shown = await call("GET", order.paths.request(0), { key: order.key });
+    expect(shown.status).toBe(200);
+    expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
+  });
+
+  it.each([
+    ["without any request", []],
+    ["with requests of other types only", ["PORT_IN"]],
+    ["with requests that have no attachments", [add, add]],
+  ])("checks out an order %s", async (_, types) => {
+    const order = await newOrder(...types);
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    expect(await upstream.calls(order.id)).toEqual(["POST 200"]);
+    expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
+  });
+
+  it("of an order that is checked out does nothing", async () => {
+    const order = await newOrder(add);
+    await order.attach(0);
+    await checkOut(order.id);
+    const again = await checkOut(order.id);
+    expect(again).toMatchObject({ status: "SUCCEEDED", called: ["checkout/load"] });
+    expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
+  });
+
+  it("of an order that does not exist fails and says so", async () => {
+    expect(await checkOut("01J00000000000000000000000")).toMatchObject({
+      status: "FAILED",
+      error: "CheckoutFailed",
+      cause: "There is no order 01J00000000000000000000000.",
+    });
+  });
+
+  it("accepts attachments afterwards, which are not forwarded", async () => {
+    const order = await newOrder(add);
+    await checkOut(order.id);
+    const late = await order.attach(0);
+    expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${late} none`]);
+  });
+});

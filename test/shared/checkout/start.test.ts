@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
+import { startStepFunctions } from "../../../infra/local/step-functions.ts";
+import { takeRun } from "../../../shared/checkout/run.ts";
+import { add, newOrder } from "../../support/fixtures/orders.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { loadStep, stateOf } from "../../support/servers/workflow.ts";
+
+let upstream: Awaited<ReturnType<typeof carrier>>;
+let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
+beforeAll(async () => {
+  upstream = await carrier();
+  stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitForOldCalls: 0 } });
+  process.env.STEP_FUNCTIONS_ENDPOINT = stepFunctions.endpoint;
+  process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
+});
+afterAll(async () => {
+  await stepFunctions.stop();
+  await upstream.close();
+});
+
+describe("starting a checkout, by the SDK's own client", () => {
+  it("runs it under a name made of the order and the number of the run", async () => {
+    const order = await newOrder(add);
+    await order.attach(0);
+    const run = await startCheckout(order.id);
+    expect(run).toBe(`checkout-${order.id}-1`);
+    expect(await waitForCheckout(run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
+    expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
+  });
+
+  it("twice at once starts one run", async () => {
+    const order = await newOrder(add);
+    await order.attach(0);
+    const [one, other] = await Promise.all([startCheckout(order.id), startCheckout(order.id)]);
+    expect(one).toBe(other);
+    await waitForCheckout(one, 10);
+    expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
+  });
+
+  it("again after a failure starts the next run", async () => {
+    const order = await newOrder(add);
+    await upstream.misbehave({ method: "POST", action: "status", status: 422 });
+    const first = await startCheckout(order.id);
+    expect(await waitForCheckout(first, 10)).toEqual({
+      run: first,
+      status: "FAILED",
+      reason: 'The carrier refused to check the cart out: 422 {"error":"told to fail"}',
+    });
+    const second = await startCheckout(order.id);
+    expect(second).toBe(`checkout-${order.id}-2`);
+    expect((await waitForCheckout(second, 10)).status).toBe("SUCCEEDED");
+  });
+
+  it("takes the place of a run that holds the order though its execution is over", async () => {
+    const order = await newOrder(add);
+    await takeRun({ order_id: order.id, run: `checkout-${order.id}-1` }, new Date());
+    const run = await startCheckout(order.id);
+    expect(run).toBe(`checkout-${order.id}-2`);
+    expect((await waitForCheckout(run, 10)).status).toBe("SUCCEEDED");
+  });
+
+  it("of an order that does not exist fails and can be repeated", async () => {
+    const id = "01J00000000000000000000001";
+    for (const attempt of [1, 2]) {
+      const run = await startCheckout(id);
+      expect(await waitForCheckout(run, 10)).toEqual({
+        run: `checkout-${id}-${attempt}`,
+        status: "FAILED",
+        reason: `There is no order ${id}.`,
+      });
+    }
+  });
+
+  it("leaves a run alone that is too old to be alive only after a week", async () => {
+    const order = await newOrder(add);
+    const ref = { order_id: order.id, run: "new" };
+    const day = 24 * 3_600_000;
+    await takeRun({ ...ref, run: "old" }, new Date(Date.now() - 6 * day));
+    expect(await takeRun(ref, new Date())).toMatchObject({ next: "FAIL" });
+    expect(await takeRun(ref, new Date(Date.now() + 2 * day))).toEqual({ next: "GATHER", wait_seconds: 150 });
+  });
+});

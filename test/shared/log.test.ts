@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { showSwitch } from "../../shared/routes.ts";
+import { invoke } from "../support/requests/event.ts";
+import { listen } from "../support/servers/captured-logs.ts";
+import { loadStep } from "../support/servers/workflow.ts";
+
+let heard: ReturnType<typeof listen>;
+beforeAll(() => {
+  heard = listen();
+});
+afterAll(() => heard.stop());
+
+const metrics = (dimension: string) => ({
+  Timestamp: expect.any(Number),
+  CloudWatchMetrics: [
+    { Namespace: "Patchbay", Dimensions: [[dimension]], Metrics: [{ Name: "ms", Unit: "Milliseconds" }] },
+  ],
+});
+
+/** The lines that are written meanwhile. */
+const during = async (act: () => Promise<unknown>) => {
+  const before = heard.written.length;
+  await act();
+  return heard.written.slice(before).map((line) => JSON.parse(line));
+};
+
+describe("the log", () => {
+  it("has one line for a request, which is its metric too", async () => {
+    const [line, ...others] = await during(() => invoke(showSwitch, {}));
+    expect(others).toEqual([]);
+    expect(line).toEqual({
+      level: "INFO",
+      message: "request",
+      timestamp: expect.any(String),
+      service: "patchbay",
+      route: "switches/show",
+      status: 401,
+      request_id: expect.any(String),
+      ms: expect.any(Number),
+      _aws: metrics("route"),
+    });
+  });
+
+  it("has one line for a step, with what went wrong", async () => {
+    const [line, ...others] = await during(async () => loadStep("checkout/load")?.({}).catch(() => undefined));
+    expect(others).toEqual([]);
+    expect(line).toMatchObject({ level: "ERROR", message: "step", step: "checkout/load", _aws: metrics("step") });
+    expect(line.error.stack).toContain("step.ts");
+  });
+});

@@ -1,0 +1,65 @@
+import * as z from "zod/mini";
+import { client } from "../../../shared/table/client.ts";
+import type { Key } from "../../../shared/table/keys.ts";
+
+/** The door between the code and the table: sees each call before it goes out, may hold it, and may rewrite it. */
+
+const ItemKey = z.object({ pk: z.string(), sk: z.string() });
+const Keyed = z.object({ Key: ItemKey });
+const Values = z.record(z.string(), z.unknown());
+
+const Input = z.object({
+  Key: z.optional(ItemKey),
+  RequestItems: z.optional(z.record(z.string(), z.object({ Keys: z.array(ItemKey) }))),
+  TransactItems: z.optional(
+    z.array(
+      z.object({
+        Put: z.optional(z.object({ Item: ItemKey })),
+        Update: z.optional(Keyed),
+        Delete: z.optional(Keyed),
+        ConditionCheck: z.optional(Keyed),
+      }),
+    ),
+  ),
+  UpdateExpression: z.optional(z.string()),
+  ConditionExpression: z.optional(z.string()),
+  ExpressionAttributeNames: z.optional(z.record(z.string(), z.string())),
+  ExpressionAttributeValues: z.optional(Values),
+});
+
+export type TableCall = {
+  /** `GetItem`, `TransactWriteItems`. */
+  readonly operation: string;
+  readonly input: z.infer<typeof Input>;
+  /** The items that it reads or writes; of a query, the prefix of their sort keys. */
+  readonly items: readonly Key[];
+  /** Sends these parameters in place of its own. */
+  readonly rewrite: (parameters: Partial<z.infer<typeof Input>>) => void;
+};
+
+const queried = (values: z.infer<typeof Values> = {}): Key[] =>
+  typeof values[":pk"] === "string" ? [{ pk: values[":pk"], sk: String(values[":prefix"]) }] : [];
+
+const itemsOf = (operation: string, input: z.infer<typeof Input>): Key[] => {
+  if (operation === "Query") return queried(input.ExpressionAttributeValues);
+  const inTransaction = (input.TransactItems ?? []).flatMap(({ Put, Update, Delete, ConditionCheck }) =>
+    [Put?.Item, Update?.Key, Delete?.Key, ConditionCheck?.Key].filter((key) => key !== undefined),
+  );
+  const inBatch = Object.values(input.RequestItems ?? {}).flatMap(({ Keys }) => Keys);
+  return [...(input.Key ? [input.Key] : []), ...inTransaction, ...inBatch];
+};
+
+/** From now on `visit` is asked about each call, and calls `pass` to let it go out; the result takes it away again. */
+export const atTableDoor = (visit: <T>(call: TableCall, pass: () => Promise<T>) => Promise<T>) => {
+  client.middlewareStack.add(
+    (next, { commandName = "" }) =>
+      async (args) => {
+        const operation = commandName.replace(/Command$/, "");
+        const input = z.parse(Input, args.input);
+        const rewrite: TableCall["rewrite"] = (parameters) => Object.assign(args.input, parameters);
+        return visit({ operation, input, items: itemsOf(operation, input), rewrite }, () => next(args));
+      },
+    { step: "initialize", name: "table-door", priority: "low" },
+  );
+  return () => client.middlewareStack.remove("table-door");
+};

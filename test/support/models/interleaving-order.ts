@@ -1,0 +1,85 @@
+import { createHash } from "node:crypto";
+import { createAttachment, deleteAttachment } from "../../../shared/attachments/attachments.ts";
+import { fileKey } from "../../../shared/attachments/files.ts";
+import type { Attachment, NewAttachment } from "../../../shared/attachments/schema.ts";
+import { keys, type ParentRef } from "../../../shared/table/keys.ts";
+import { apply } from "../../../shared/tenants/apply.ts";
+import { type Parent, readParent } from "../../../shared/tenants/orders.ts";
+import { add } from "../fixtures/orders.ts";
+
+/** The small order of the interleaving test: two requests, two attachments, and whom a change may fall upon. */
+
+export const places = ["first request", "second request", "order"] as const;
+export type Place = (typeof places)[number];
+
+const content = Buffer.from("%PDF-1.7 signed");
+const sha256 = createHash("sha256").update(content).digest("hex");
+
+const loa = (name: string): NewAttachment => ({
+  file: { content, sha256, filename: "loa.pdf", contentType: "application/pdf" },
+  name,
+  notes: null,
+  file_hint: "LOA",
+  reference_id: null,
+});
+
+const parentOf = async (ref: ParentRef): Promise<Parent> => {
+  const parent = await readParent(ref);
+  if (!parent) throw new Error(`There is no ${ref.type} ${ref.id}.`);
+  return parent;
+};
+
+/** Made in this order, so that each replay meets the same ids in the same order. */
+let now = Date.now();
+const upload = async (parent: Parent) => {
+  now += 1;
+  return (await createAttachment(parent, loa("LOA"), new Date(now), undefined)).attachment;
+};
+
+export const newModel = async () => {
+  const { orders, requests } = await apply({
+    accounts: { acme: { name: "Acme" } },
+    orders: { order: { account: "acme" } },
+    requests: { one: { order: "order", type: add }, other: { order: "order", type: add } },
+  });
+  const id = orders.order?.id ?? "";
+  const [first = "", second = ""] = Object.values(requests)
+    .map((request) => request.id)
+    .sort();
+  const parents: Record<Place, Parent> = {
+    "first request": await parentOf({ type: "request", id: first }),
+    "second request": await parentOf({ type: "request", id: second }),
+    order: await parentOf({ type: "order", id }),
+  };
+  const attached: Partial<Record<Place, Attachment>> = {
+    "first request": await upload(parents["first request"]),
+    order: await upload(parents.order),
+  };
+  return { id, requests: [first, second], parents, attached };
+};
+export type Model = Awaited<ReturnType<typeof newModel>>;
+
+const name = ({ pk, sk }: { pk: string; sk: string }) => `${pk} ${sk}`;
+
+/** A caller who uploads: it changes its parent and the list of the parent's attachments. */
+export const uploading = ({ parents }: Model, to: Place) => {
+  const parent = parents[to];
+  return {
+    calls: [[name(keys.parent(parent)), name(keys.attachment(parent, "new"))]],
+    run: () => upload(parent),
+  };
+};
+
+/** A caller who deletes: it changes its parent, removes the metadata, then the file. */
+export const deleting = ({ parents, attached }: Model, from: Place) => {
+  const parent = parents[from];
+  const attachment = attached[from];
+  if (!attachment) throw new Error(`Nothing is attached to the ${from}.`);
+  return {
+    calls: [
+      [name(keys.parent(parent)), name(keys.attachment(parent, attachment.id))],
+      [fileKey(parent, attachment.id)],
+    ],
+    run: () => deleteAttachment(parent, { ...attachment, unfinished: false }, () => {}),
+  };
+};

@@ -1,0 +1,43 @@
+import { readFileSync } from "node:fs";
+import * as z from "zod/mini";
+
+/** The workflow's file, as much of it as the tests ask about. */
+
+const Choice = z.object({ Variable: z.string(), StringEquals: z.string(), Next: z.string() });
+
+const State = z.looseObject({
+  Type: z.string(),
+  Next: z.optional(z.string()),
+  Default: z.optional(z.string()),
+  Choices: z.optional(z.array(Choice)),
+  Retry: z.optional(z.array(z.looseObject({ MaxAttempts: z.number() }))),
+  Catch: z.optional(z.array(z.looseObject({ Next: z.string() }))),
+  Parameters: z.optional(z.unknown()),
+  TimeoutSeconds: z.optional(z.number()),
+  MaxConcurrency: z.optional(z.number()),
+});
+
+const ItemProcessor = z.object({ StartAt: z.string(), States: z.record(z.string(), State) });
+const StateOrMap = z.extend(State, { ItemProcessor: z.optional(ItemProcessor) });
+export type State = z.infer<typeof StateOrMap>;
+
+const Workflow = z.object({
+  StartAt: z.string(),
+  TimeoutSeconds: z.number(),
+  States: z.record(z.string(), StateOrMap),
+});
+
+export const workflow = z.parse(
+  Workflow,
+  JSON.parse(readFileSync(new URL("../../../functions/checkout/workflow.asl.json", import.meta.url), "utf8")),
+);
+
+export const choicesOf = ({ Choices = [] }: State): readonly z.infer<typeof Choice>[] => Choices;
+
+/** The states that may follow a state. */
+export const nextOf = (state: State | undefined): string[] => {
+  const { Next, Default, Choices = [], Catch = [] } = state ?? { Type: "none" };
+  return [Next, Default, ...Choices.map((choice) => choice.Next), ...Catch.map((caught) => caught.Next)].filter(
+    (name) => name !== undefined,
+  );
+};

@@ -1,0 +1,25 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const root = join(import.meta.dirname, "../../..");
+
+/** What `npm start` starts, as a process of its own on a free port, with none of the tests' environment. */
+export const startDemo = async () => {
+  const { PATH = "" } = process.env;
+  const demo = spawn(process.execPath, ["infra/local/run.ts", "--port", "0", "--quiet"], {
+    cwd: root,
+    env: { PATH },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const stop = async () => {
+    demo.kill();
+    if (demo.exitCode === null) await once(demo, "exit");
+  };
+  for await (const line of createInterface({ input: demo.stdout })) {
+    const url = /^ready (http:\S+)$/.exec(line)?.[1];
+    if (url) return { url, stop };
+  }
+  throw new Error("npm start ended before it was ready.");
+};

@@ -1,0 +1,37 @@
+import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
+import { lambdaContext, requestContext } from "../../../infra/local/proxy-event.ts";
+import type { Route } from "../../../shared/routes.ts";
+
+export type Input = {
+  readonly headers?: Record<string, string>;
+  readonly ids?: Record<string, string>;
+  readonly query?: Record<string, string>;
+  readonly body?: string | Uint8Array;
+};
+
+/** The event that API Gateway would make of this, whatever a socket would say to it. Bytes arrive in base64. */
+export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: Input): APIGatewayProxyEvent => ({
+  resource: route.path,
+  path: route.path,
+  httpMethod: route.method,
+  headers,
+  multiValueHeaders: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]])),
+  queryStringParameters: query ?? null,
+  multiValueQueryStringParameters: null,
+  pathParameters: ids,
+  stageVariables: null,
+  requestContext: requestContext(route, { path: route.path }),
+  body: body === undefined ? null : typeof body === "string" ? body : Buffer.from(body).toString("base64"),
+  isBase64Encoded: typeof body === "object",
+});
+
+type Handler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>;
+
+/** Calls a route's function as Lambda would. */
+export const invoke = async (route: Route, input: Input): Promise<APIGatewayProxyResult> => {
+  const { handler }: { handler: Handler } = await import(
+    new URL(`../../../functions/${route.name}.ts`, import.meta.url).href
+  );
+  const event = eventOf(route, input);
+  return handler(event, lambdaContext(route.name, event.requestContext.requestId, 29_000));
+};

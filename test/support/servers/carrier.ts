@@ -1,0 +1,78 @@
+import * as z from "zod/mini";
+import { startCarrier } from "../../../infra/local/carrier.ts";
+
+const Cart = z.object({
+  checked_out: z.boolean(),
+  attachments: z.array(
+    z.object({
+      request_id: z.string(),
+      attachment_id: z.string(),
+      name: z.string(),
+      notes: z.nullable(z.string()),
+      file_hint: z.string(),
+      filename: z.string(),
+      bytes: z.number(),
+      sha256: z.string(),
+      received: z.number(),
+    }),
+  ),
+  withdrawn: z.array(z.object({ request_id: z.string(), attachment_id: z.string() })),
+  calls: z.array(
+    z.object({
+      method: z.string(),
+      path: z.string(),
+      status: z.nullable(z.number()),
+      idempotency_key: z.nullable(z.string()),
+    }),
+  ),
+});
+
+export type Fault = {
+  readonly method?: string;
+  readonly path?: string;
+  readonly times?: number;
+  readonly action: "status" | "delay" | "drop-before" | "drop-after" | "cut";
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly delay_ms?: number;
+};
+
+const readCart = async (url: string, order: string) =>
+  z.parse(Cart, await (await fetch(`${url}/carts/${order}`)).json());
+
+/** What a carrier holds of an order that is checked out there, each as "request attachment bytes sha256", sorted. */
+export const forwardedTo = async (url: string, order: string) => {
+  const { attachments, checked_out } = await readCart(url, order);
+  if (!checked_out) throw new Error("the cart is not checked out");
+  return attachments
+    .map((one) => {
+      if (one.received !== 1) throw new Error(`received ${one.received} times`);
+      return `${one.request_id} ${one.attachment_id} ${one.bytes} ${one.sha256}`;
+    })
+    .sort();
+};
+
+/** The stand-in carrier, over real HTTP, as the one that the steps call; its token must be right. */
+export const carrier = async () => {
+  const { url, close } = await startCarrier({ port: 0, token: "carrier-token" });
+  Object.assign(process.env, { CARRIER_URL: url, CARRIER_TOKEN: "carrier-token", CARRIER_TIMEOUT_MS: "400" });
+  const cart = (order: string) => readCart(url, order);
+  return {
+    url,
+    close,
+    cart,
+    /** What it holds, as "request attachment", sorted; each must have been received once. */
+    held: async (order: string) => {
+      const { attachments } = await cart(order);
+      for (const { received } of attachments) if (received !== 1) throw new Error(`received ${received} times`);
+      return attachments.map(({ request_id, attachment_id }) => `${request_id} ${attachment_id}`).sort();
+    },
+    /** Its calls as "PUT 201", in their order. */
+    calls: async (order: string) => (await cart(order)).calls.map(({ method, status }) => `${method} ${status}`),
+    misbehave: async (fault: Fault) => {
+      const { status } = await fetch(`${url}/faults`, { method: "POST", body: JSON.stringify(fault) });
+      if (status !== 201) throw new Error(`the fault was not taken: ${status}`);
+    },
+    behave: () => fetch(`${url}/faults`, { method: "DELETE" }),
+  };
+};

@@ -1,0 +1,24 @@
+import type { TestProject } from "vitest/node";
+import { startStack } from "../../../infra/local/stack.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    baseUrl: string;
+    environment: Record<string, string>;
+  }
+}
+
+/** Runs the whole local service once for all tests: over the wire, on free ports, stopped at the end. */
+export default async (project: TestProject) => {
+  process.env.LOG_LEVEL = "SILENT";
+  const stack = await startStack({ port: 0 });
+  project.provide("baseUrl", stack.url);
+  project.provide("environment", {
+    ...stack.environment,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+    LOG_LEVEL: "SILENT",
+  });
+  return () => stack.stop();
+};

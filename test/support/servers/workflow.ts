@@ -1,0 +1,86 @@
+import { type StepHandler, startWorkflow } from "../../../infra/local/workflow.ts";
+import { orderReport } from "../../../shared/checkout/report.ts";
+import { readRun } from "../../../shared/checkout/run.ts";
+import { steps } from "../../../shared/checkout/steps.ts";
+
+const handlers = new Map<string, StepHandler>();
+for (const { name } of steps) {
+  const { handler }: { handler: StepHandler } = await import(
+    new URL(`../../../functions/${name}.ts`, import.meta.url).href
+  );
+  handlers.set(name, handler);
+}
+
+export const loadStep = (name: string): StepHandler | undefined => handlers.get(name);
+
+/** Done before, or after, the nth call of a step: `{"checkout/seal": [() => upload()]}`. */
+export type Meanwhile = Readonly<Record<string, readonly (() => Promise<unknown>)[]>>;
+
+type Options = { readonly before?: Meanwhile; readonly after?: Meanwhile };
+
+/** Steps that are interfered with: the names of those called, the seconds they asked to wait, the largest state's size. */
+const interfered = ({ before = {}, after = {} }: Options) => {
+  const called: string[] = [];
+  const waits: number[] = [];
+  let largest = 0;
+  const measured = <T>(state: T): T => {
+    largest = Math.max(largest, Buffer.byteLength(JSON.stringify(state)));
+    return state;
+  };
+  const load = (name: string): StepHandler | undefined => {
+    const handler = loadStep(name);
+    return (
+      handler &&
+      (async (state) => {
+        const nth = called.filter((each) => each === name).length;
+        called.push(name);
+        await before[name]?.[nth]?.();
+        const result = measured(await handler(measured(state)));
+        if ("wait_seconds" in result) waits.push(Number(result.wait_seconds));
+        await after[name]?.[nth]?.();
+        return result;
+      })
+    );
+  };
+  return { called, waits, load, stateBytes: () => largest };
+};
+
+let runs = 0;
+
+/** Runs an order's checkout through the ASL file, without the waiting. */
+export const checkOut = async (orderId: string, options: Options = {}, name = `test-${process.pid}-${++runs}`) => {
+  const { called, waits, load, stateBytes } = interfered(options);
+  const workflow = startWorkflow({
+    load,
+    waits: { WaitForOldCalls: 0, WaitForCarrier: 5, WaitToSubmit: 5 },
+    retryMs: 5,
+  });
+  const execution = workflow.start(name, JSON.stringify({ order_id: orderId }));
+  if (!execution) throw new Error(`the name ${name} is used up`);
+  const { error = null, cause = null } = await execution.ended;
+  return {
+    status: execution.status(),
+    error,
+    cause,
+    called,
+    waits,
+    events: execution.events(),
+    stateBytes: stateBytes(),
+  };
+};
+
+/** Each receipt as "request attachment state", sorted. */
+export const receipts = async (orderId: string) => {
+  const report = await orderReport(orderId);
+  return (report?.requests ?? [])
+    .flatMap(({ id, attachments }) => attachments.map((each) => `${id} ${each.id} ${each.receipt?.state ?? "none"}`))
+    .sort();
+};
+
+/** An order's state, how its run ended, and who is sealed. */
+export const stateOf = async (orderId: string) => {
+  const report = await orderReport(orderId);
+  const run = await readRun(orderId);
+  const seals = [report?.seal, ...(report?.requests ?? []).map(({ seal }) => seal)].filter(Boolean).length;
+  return { state: report?.state, run: run?.status, seals, reason: run?.reason ?? null };
+};
