@@ -6,8 +6,7 @@ import { routes } from "../shared/routes.ts";
 /** The import rules of the house: who may import whom. */
 const pure =
   /^shared\/(routes|errors|env)\.ts$|^shared\/schema\/(fields|check)\.ts$|^shared\/(attachments|switches|tenants|checkout)\/(schema|rules|steps|file)\.ts$|^shared\/table\/(keys|expressions|page-query)\.ts$/;
-const mayTouchAnSdk =
-  /^shared\/(table\/(client|read|write)|attachments\/files|checkout\/carrier-token)\.ts$|^infra\//;
+const mayTouchAnSdk = /^shared\/(table\/(client|read|write)|attachments\/files|checkout\/carrier-token)\.ts$|^infra\//;
 const sdk = /^@aws-sdk\/|^@smithy\//;
 
 const root = join(import.meta.dirname, "..");

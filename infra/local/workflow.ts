@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type RunOptions, StateMachine, type StateMachineDefinition } from "aws-local-stepfunctions";
 import type { Step } from "../../shared/checkout/steps.ts";
-import { historyEvents } from "../../test/support/models/history.ts";
+import { historyEvents } from "./history.ts";
 
 /** The workflow of the checkout: the same file that AWS gets. */
 const workflow: StateMachineDefinition = JSON.parse(
