@@ -7,7 +7,7 @@ import type { Idempotency, Made } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
 import { onLatest, type Precondition } from "../table/optimistic-update.ts";
 import { get } from "../table/read.ts";
-import { transact, update } from "../table/write.ts";
+import { showsOwnWrite, transact, update } from "../table/write.ts";
 import type { Account } from "../tenants/schema.ts";
 import { switchFaults } from "./rules.ts";
 import { Switch, type SwitchChanges, SwitchData, type SwitchSettings } from "./schema.ts";
@@ -74,7 +74,7 @@ export const createSwitch = async (
     switch: { put: { ...keys.switch(made.id), ...made }, when: { exists: false } },
     ...inTree(made, 1),
   });
-  if (refused.size === 0) return { made, replayed: false };
+  if (refused.size === 0 || showsOwnWrite(refused, made.id)) return { made, replayed: false };
   if (idempotency && refused.has("idempotency"))
     return { made: newSwitch(account, settings, idempotency.winner(refused.get("idempotency"))), replayed: true };
   if (refused.has("name")) throw nameTaken();
