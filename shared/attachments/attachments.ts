@@ -5,7 +5,7 @@ import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { onLatest, type Precondition } from "../table/optimistic-update.ts";
 import { get, queryAll } from "../table/read.ts";
-import { transact, update } from "../table/write.ts";
+import { showsOwnWrite, transact, update } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
 import { fileKey, putFile, removeFile } from "./files.ts";
 import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schema.ts";
@@ -67,8 +67,9 @@ export const createAttachment = async (
     reference: attachment.reference_id === null ? undefined : referenceTo(parent, created.id, attachment.reference_id),
     parent: countBy(parent, 1),
   });
-  if (refused.size === 0) return { attachment, replayed: false };
-  await removeFile(storedAs);
+  if (refused.size === 0 || showsOwnWrite(refused, created.id)) return { attachment, replayed: false };
+  // An attempt without a response may still commit, and would then lack its file: the sweep removes the file instead.
+  if (refused.final) await removeFile(storedAs);
   if (idempotency && refused.has("idempotency"))
     return { attachment: newAttachment(input, idempotency.winner(refused.get("idempotency"))), replayed: true };
   if (refused.has("parent")) throw notFound(parent.type, parent.id);

@@ -6,7 +6,7 @@ import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
 import { onLatest, type Precondition } from "../table/optimistic-update.ts";
-import { transact, update } from "../table/write.ts";
+import { showsOwnWrite, transact, update } from "../table/write.ts";
 import type { Account } from "../tenants/schema.ts";
 import { readSwitch } from "./read.ts";
 import { Switch, type SwitchChanges, type SwitchSettings, switchFaults } from "./schema.ts";
@@ -67,7 +67,7 @@ export const createSwitch = async (
     switch: { put: { ...keys.switch(made.id), ...made }, when: { exists: false } },
     ...inTree(made, 1),
   });
-  if (refused.size === 0) return { made, replayed: false };
+  if (refused.size === 0 || showsOwnWrite(refused, made.id)) return { made, replayed: false };
   if (idempotency && refused.has("idempotency"))
     return { made: newSwitch(account, settings, idempotency.winner(refused.get("idempotency"))), replayed: true };
   if (refused.has("name")) throw nameTaken();
