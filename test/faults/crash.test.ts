@@ -2,9 +2,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import { type Route, routes } from "../../shared/routes.ts";
-import { tenants } from "../support/fixtures/tenants.ts";
-import { victims } from "../support/processes/crash-child.ts";
-import { prepare, type Tenants } from "../support/requests/endpoints.ts";
+import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { crashChildren } from "../support/processes/crash-child.ts";
+import { repeatableRequest } from "../support/requests/repeatable-request.ts";
 import { wires } from "../support/servers/own-stack.ts";
 
 /**
@@ -14,7 +14,7 @@ import { wires } from "../support/servers/own-stack.ts";
 
 const full = process.env.FULL === "1";
 const here = process.env.PATCHBAY_URL ?? "";
-const victim = victims();
+const children = crashChildren();
 const writing = routes.filter(({ method }) => method !== "GET");
 const isWrite = /^(TransactWriteItems|UpdateItem|PutItem|PutObject|DeleteObject)$/;
 const moments = ["before", "after"] as const;
@@ -41,7 +41,7 @@ const unwatch = () => {
 
 /** The moments at which a plain run can be killed. */
 const pointsOf = async (t: Tenants, route: Route): Promise<Point[]> => {
-  const run = await prepare(t, route);
+  const run = await repeatableRequest(t, route);
   const points: Point[] = [];
   watch(async (point) => void points.push(point));
   const { status } = await run.send();
@@ -52,7 +52,7 @@ const pointsOf = async (t: Tenants, route: Route): Promise<Point[]> => {
 
 /** Runs an endpoint in a process that is killed at this point; whether it was. */
 const crash = async (send: () => Promise<unknown>, { nth, moment }: Point): Promise<boolean> => {
-  const { url, kill } = await victim.take();
+  const { url, kill } = await children.take();
   let killed = false;
   watch(async (point) => {
     if (point.nth < nth || (point.nth === nth && point.moment !== moment && moment === "after")) return;
@@ -69,19 +69,19 @@ const crash = async (send: () => Promise<unknown>, { nth, moment }: Point): Prom
 };
 
 const failures = async (t: Tenants, route: Route, point: Point): Promise<string[]> => {
-  const run = await prepare(t, route);
+  const run = await repeatableRequest(t, route);
   const killed = await crash(run.send, point);
   const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
   await sweepOrphanFiles({ now: nextWeek(), all: true });
   const swept = await checkInvariants(nextWeek());
   const { status, text } = await run.send();
   const repeated = status === route.status || (route.operation === "delete" && status === 404);
-  const made = await run.made();
+  const named = await run.named();
   const after = await checkInvariants(nextWeek());
   return [
     killed ? "" : "it was not killed",
     repeated ? "" : `repeating it answered ${status} ${text}`,
-    made === (route.operation === "delete" ? 0 : 1) ? "" : `${made} of it exist`,
+    named === (route.operation === "delete" ? 0 : 1) ? "" : `${named} of it exist`,
     route.operation === "delete" && (await run.left()) > 0 ? "it is still there" : "",
     ...[...violated, ...swept, ...after].map(({ rule, at, detail }) => `${rule}: ${at}: ${detail}`),
   ].filter(Boolean);
@@ -90,7 +90,7 @@ const failures = async (t: Tenants, route: Route, point: Point): Promise<string[
 const tried: { endpoint: string; crashes: number; held: number }[] = [];
 
 afterAll(async () => {
-  await victim.end();
+  await children.end();
   const sum = (of: "crashes" | "held") => tried.reduce((all, row) => all + row[of], 0);
   console.table([...tried, { endpoint: "all", crashes: sum("crashes"), held: sum("held") }]);
 });

@@ -4,9 +4,9 @@ import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import { type Route, routes } from "../../shared/routes.ts";
 import { type FaultKind, faultKinds } from "../support/fault-proxy/proxy.ts";
 import { configured, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
-import { tenants } from "../support/fixtures/tenants.ts";
+import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import type { Answered } from "../support/requests/client.ts";
-import { prepare, type Tenants } from "../support/requests/endpoints.ts";
+import { repeatableRequest } from "../support/requests/repeatable-request.ts";
 import { startAfresh, wires } from "../support/servers/own-stack.ts";
 
 /**
@@ -30,7 +30,7 @@ const day = 86_400_000;
 
 /** The calls of a run without faults. */
 const record = async (t: Tenants, route: Route): Promise<Call[]> => {
-  const { send } = await prepare(t, route);
+  const { send } = await repeatableRequest(t, route);
   disarm();
   expect((await send()).status).toBe(route.status);
   return wireNames.flatMap((wire) => {
@@ -78,7 +78,7 @@ const realMs = (elapsed: number): number =>
 
 /** Runs an endpoint with one fault, then again without; what did not hold. */
 const failures = async (t: Tenants, route: Route, { wire, ifMatch, ...fault }: Spoiled): Promise<string[]> => {
-  const run = await prepare(t, route, ifMatch ? { "if-match": '"1"' } : {});
+  const run = await repeatableRequest(t, route, ifMatch ? { "if-match": '"1"' } : {});
   disarm();
   wires[wire].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
   const startedAt = performance.now();
@@ -86,11 +86,11 @@ const failures = async (t: Tenants, route: Route, { wire, ifMatch, ...fault }: S
   const ms = realMs(performance.now() - startedAt);
   const fallen = wires[wire].calls.some((call) => call.fault === fault.kind);
   disarm();
-  const wasDone = route.operation === "delete" ? (await run.left()) === 0 : (await run.made()) === 1;
+  const wasDone = route.operation === "delete" ? (await run.left()) === 0 : (await run.named()) === 1;
   const second = await run.send();
   const expected = route.operation === "create" || route.operation === "update" ? 1 : 0;
   const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
-  const [made, left] = [await run.made(), await run.left()];
+  const [made, left] = [await run.named(), await run.left()];
   return [
     fallen ? "" : "the fault did not fall",
     documented(route, first) ? "" : `answered ${first.status} ${first.text}`,
@@ -144,7 +144,7 @@ describe("a PATCH with If-Match", () => {
     "hears of its success where the first answer was lost: %s",
     async (_, route) => {
       const t = await tenants();
-      const run = await prepare(t, route, { "if-match": '"1"' });
+      const run = await repeatableRequest(t, route, { "if-match": '"1"' });
       disarm();
       wires.table.arm({ kind: "lose-answer", operation: /UpdateItem|TransactWriteItems/ });
       const { status, headers } = await run.send();
