@@ -29,8 +29,8 @@ const startParts = async (data: StackOptions["data"]) => {
   const environment = {
     TABLE_NAME: tableName,
     BUCKET_NAME: bucketName,
-    DYNAMODB_ENDPOINT: table.endpoint,
-    S3_ENDPOINT: files.endpoint,
+    AWS_ENDPOINT_URL_DYNAMODB: table.endpoint,
+    AWS_ENDPOINT_URL_S3: files.endpoint,
     CARRIER_URL: carrier.url,
   };
   const stop = async () => {
@@ -47,7 +47,6 @@ export const startStack = async (options: StackOptions) => {
   const parts = await startParts(data);
   Object.assign(process.env, parts.environment);
   try {
-    // Handlers make their clients when they are imported: only now does the environment say where the table is.
     const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
     const stepFunctions = await startStepFunctions({ load: (name: Step["name"]) => stepHandlers.get(name) });
     const load = ({ name }: { readonly name: string }) => endpoints.get(name);
@@ -64,7 +63,7 @@ export const startStack = async (options: StackOptions) => {
     };
     const environment = {
       ...parts.environment,
-      STEP_FUNCTIONS_ENDPOINT: stepFunctions.endpoint,
+      AWS_ENDPOINT_URL_SFN: stepFunctions.endpoint,
       STATE_MACHINE_ARN: stepFunctions.stateMachineArn,
     };
     return { url: gateway.url, port: gateway.port, environment, stop };

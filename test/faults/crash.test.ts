@@ -5,7 +5,7 @@ import { type Route, routes } from "../../shared/routes.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { crashChildren } from "../support/processes/crash-child.ts";
 import { repeatableRequest } from "../support/requests/repeatable-request.ts";
-import { wires } from "../support/servers/own-stack.ts";
+import { wires } from "../support/servers/own-table.ts";
 
 /**
  * The process is killed before and after each AWS call of each endpoint that writes: before, and the call is never

@@ -7,7 +7,7 @@ import { configured, shortenTimeouts } from "../support/fault-proxy/timeouts.ts"
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import type { Answered } from "../support/requests/client.ts";
 import { repeatableRequest } from "../support/requests/repeatable-request.ts";
-import { startAfresh, wires } from "../support/servers/own-stack.ts";
+import { startAfresh, wires } from "../support/servers/own-table.ts";
 
 /**
  * Every single fault, everywhere: each AWS call that an endpoint makes in a plain run, spoiled in each way, once and

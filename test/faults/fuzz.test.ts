@@ -18,7 +18,7 @@ import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { eventOf, type Input, invoke } from "../support/requests/event.ts";
 import { parentId, resourceFor } from "../support/requests/repeatable-request.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
-import { wires } from "../support/servers/own-stack.ts";
+import { wires } from "../support/servers/own-table.ts";
 
 /**
  * Hostile input: no 5xx, no hang, no growth, nothing of it in headers or unescaped in logs. Bodies go through the

@@ -12,7 +12,7 @@ import { parentId } from "../support/requests/repeatable-request.ts";
 import { createResource, requestTo } from "../support/requests/request-per-endpoint.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 import { carrier } from "../support/servers/carrier.ts";
-import { wires } from "../support/servers/own-stack.ts";
+import { wires } from "../support/servers/own-table.ts";
 import { checkOut } from "../support/servers/workflow.ts";
 
 /** Planted markers are found in no log line, error, metric or workflow state. */
