@@ -8,15 +8,15 @@ import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import type { Answered } from "../support/requests/client.ts";
 import { repeatableRequest } from "../support/requests/repeatable-request.ts";
 import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { byExtent } from "../support/setup/extent.ts";
 
 /**
  * Every single fault, everywhere: each AWS call that an endpoint makes in a plain run, spoiled in each way, once and
  * for as long as it is retried. What an endpoint calls is recorded here, so that no new call is forgotten.
  */
 
-const full = process.env.FULL === "1";
-/** One in nine of all faults by default: prime to the number of kinds, so that each kind has its turn. */
-const stride = full ? 1 : 9;
+/** One in so many of all faults: prime to the number of kinds, so that each kind has its turn. */
+const stride = byExtent({ sample: 61, most: 9, all: 1 });
 
 type WireName = keyof typeof wires;
 type Call = { readonly wire: WireName; readonly operation: string; readonly nth: number };
@@ -25,7 +25,7 @@ type Spoiled = Call & { readonly kind: FaultKind; readonly times: number; readon
 const wireNames: readonly WireName[] = ["table", "files"];
 const disarm = () => wireNames.map((name) => wires[name].arm());
 
-const shortTimeoutMs = 150;
+const shortTimeoutMs = 300;
 const day = 86_400_000;
 
 /** The calls of a run without faults. */

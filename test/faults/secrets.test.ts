@@ -26,7 +26,7 @@ const planted = {
 
 let t: Tenants;
 beforeAll(async () => {
-  shortenTimeouts(150);
+  shortenTimeouts(300);
   t = await tenants();
 });
 afterEach(() => [wires.table.arm(), wires.files.arm()]);

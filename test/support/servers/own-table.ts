@@ -12,7 +12,7 @@ import { startWire } from "../fault-proxy/proxy.ts";
 const { AWS_ENDPOINT_URL_DYNAMODB = "", AWS_ENDPOINT_URL_S3 = "" } = process.env;
 
 /** The embedded DynamoDB and S3 without a proxy before them. */
-export const endpoints = { table: AWS_ENDPOINT_URL_DYNAMODB, files: AWS_ENDPOINT_URL_S3 };
+const endpoints = { table: AWS_ENDPOINT_URL_DYNAMODB, files: AWS_ENDPOINT_URL_S3 };
 
 const delayMs = 2_000;
 export const wires = {
