@@ -14,10 +14,12 @@ const { AWS_ENDPOINT_URL_DYNAMODB = "", AWS_ENDPOINT_URL_S3 = "" } = process.env
 /** The embedded DynamoDB and S3 without a proxy before them. */
 const endpoints = { table: AWS_ENDPOINT_URL_DYNAMODB, files: AWS_ENDPOINT_URL_S3 };
 
-const delayMs = 2_000;
+// Clients whose timeouts are shortened give up in between.
+const timing = { lateMs: 600, delayMs: 2_000 };
 export const wires = {
-  table: await startWire(endpoints.table, { delayMs }),
-  files: await startWire(endpoints.files, { delayMs }),
+  // 2 ms is what a transaction takes at least; the tests of conflicts let it take as long as DynamoDB does.
+  table: await startWire(endpoints.table, { ...timing, transactionMs: 2 }),
+  files: await startWire(endpoints.files, timing),
 };
 
 const handlers = await loadEndpoints(routes);
@@ -37,6 +39,7 @@ export const serveOwnTable = async () => {
   for (const wire of Object.values(wires)) {
     wire.arm();
     wire.watch(async () => {});
+    wire.choose(() => undefined);
   }
   process.env.PATCHBAY_URL = gateway.url;
   await startAfresh();
