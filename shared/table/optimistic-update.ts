@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { backOff } from "./back-off.ts";
+import { backOff } from "./client.ts";
 
 /** Throws 412 unless a document of this version is what the caller's If-Match asks for. */
 export type Precondition = (version: number) => void;

@@ -9,10 +9,9 @@ import {
 import { TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { env } from "../env.ts";
-import { backOff } from "./back-off.ts";
-import { dynamodb } from "./client.ts";
+import { unavailableAs503 } from "../errors.ts";
+import { backOff, dynamodb } from "./client.ts";
 import { expressions, type Item, type Write } from "./expressions.ts";
-import { unavailableAs503 } from "./unavailable.ts";
 
 type Update = Extract<Write, { readonly update: unknown }>;
 
