@@ -140,7 +140,7 @@ describe("headers", () => {
   it("If-Match may come in several lines", async () => {
     const { id } = await upload(path, key);
     const url = new URL(`${path}/${id}`, inject("baseUrl"));
-    const headers = ["authorization", `Bearer ${key}`, "if-match", '"1"', "if-match", '"7"'];
+    const headers = ["host", url.host, "authorization", `Bearer ${key}`, "if-match", '"1"', "if-match", '"7"'];
     const outgoing = httpRequest(url, { method: "DELETE", headers }).end();
     const response = await new Promise<import("node:http").IncomingMessage>((resolve) =>
       outgoing.once("response", resolve),
