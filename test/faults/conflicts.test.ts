@@ -1,15 +1,20 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { update } from "../../shared/table/write.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { makeSwitch, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
-import { tenants } from "../support/fixtures/tenants.ts";
+import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { call } from "../support/requests/client.ts";
-import type { Tenants } from "../support/requests/endpoints.ts";
-import { startAfresh, wires } from "../support/servers/own-stack.ts";
+
+import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { byExtent, extent } from "../support/setup/extent.ts";
 
 /** Many writes at once, on a table that refuses overlapping transactions as DynamoDB does, 8 ms each. */
+
+const rounds = byExtent({ sample: 1, most: 3, all: 3 });
+const atOnce = byExtent({ sample: 25, most: 100, all: 100 });
 
 const times = <T>(count: number, make: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, n) => make(n)));
@@ -35,45 +40,46 @@ const createPatiently = async (name: string) => {
     const response = await post(key, { name }, inEast(), { "idempotency-key": name });
     if (response.status === 201) return switchOf(response);
     if (response.status !== 503 || attempt === 10) throw new Error(`create: ${response.status} ${response.text}`);
+    await sleep(100 * attempt * Math.random());
   }
 };
 
-/** Creates 100 switches two levels deep, with conflicts or without: how long that takes, and how many transactions. */
+/** Creates switches two levels deep, with conflicts or without: how long that takes, and how many transactions. */
 const createAtOnce = async (conflicts: boolean) => {
   await anew();
   wires.table.lock(conflicts);
   wires.table.arm();
   const startedAt = performance.now();
-  const created = await times(100, (n) => createPatiently(`Switch-${n}`));
+  const created = await times(atOnce, (n) => createPatiently(`Switch-${n}`));
   const transactions = wires.table.calls.filter(({ operation }) => operation === "TransactWriteItems").length;
   return { created, transactions, ms: performance.now() - startedAt };
 };
 
-describe("switches of one tree, 100 at once", () => {
+describe("switches of one tree, many at once", () => {
   it("are created with less than two retries each, in at most 1.6 times the time without conflicts, and counted exactly", {
     timeout: 180_000,
   }, async () => {
     await createAtOnce(false);
     const ratios: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const without = await createAtOnce(false);
       const withConflicts = await createAtOnce(true);
-      expect(withConflicts.transactions).toBeLessThan(300);
+      expect(withConflicts.transactions).toBeLessThan(3 * atOnce);
       ratios.push(withConflicts.ms / without.ms);
-      await expectTotal(switchesPath, 100);
+      await expectTotal(switchesPath, atOnce);
     }
     console.info(
-      "with conflicts, 100 creates take this many times as long:",
+      "creates take this many times as long with conflicts:",
       ratios.map((ratio) => ratio.toFixed(2)),
     );
-    // The machine's other work only adds to a ratio, or takes from the time it is compared to: the best of three counts.
-    expect(Math.min(...ratios)).toBeLessThanOrEqual(1.6);
+    // Other tests that run at the same time make a ratio meaningless: it counts where there are none.
+    if (extent !== "sample") expect(Math.min(...ratios)).toBeLessThanOrEqual(1.6);
     await consistent();
   });
 
   it("are deleted as well, and counted exactly", { timeout: 60_000 }, async () => {
     const { created } = await createAtOnce(true);
-    const deleted = await times(100, (n) => call("DELETE", `${switchesPath}/${created[n]?.id}`, { key }));
+    const deleted = await times(atOnce, (n) => call("DELETE", `${switchesPath}/${created[n]?.id}`, { key }));
     expect(deleted.map(({ status }) => status)).toEqual(created.map(() => 200));
     await expectTotal(switchesPath, 0);
     await consistent();

@@ -2,9 +2,10 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { listSwitches } from "../../../shared/routes.ts";
-import { fillSwitches } from "../../support/fixtures/seed-items.ts";
+import { seedSwitches } from "../../support/fixtures/seed-items.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { invoke } from "../../support/requests/event.ts";
+import { byExtent } from "../../support/setup/extent.ts";
 
 /** Lambda refuses a response object that is larger than this as JSON, its body escaped once more: the caller gets 502. */
 const maxResponseBytes = 6_291_556;
@@ -44,7 +45,7 @@ const walkBothWays = async (characters: string) => {
     "",
   );
   const endpoints = Array(10).fill(text);
-  const ids = (await fillSwitches([account], 60, { sms_endpoints: endpoints, mms_endpoints: endpoints })).sort();
+  const ids = (await seedSwitches([account], 60, { sms_endpoints: endpoints, mms_endpoints: endpoints })).sort();
   const key = t.key("acme");
   const [forward, backward] = [await walk(key, "forward"), await walk(key, "backward")];
   expect(forward.flatMap((one) => one.ids)).toEqual(ids);
@@ -81,7 +82,7 @@ describe("a list of switches that one response of Lambda cannot carry", () => {
     const texts = fc.string({ unit: character, minLength: 1, maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(texts, async (text) => void (await walkBothWays(text))),
-      { numRuns: process.env.FULL === "1" ? 30 : 2 },
+      { numRuns: byExtent({ sample: 2, most: 10, all: 30 }) },
     );
   }, 300_000);
 });
