@@ -5,7 +5,7 @@ import { routes } from "../shared/routes.ts";
 
 /** The import rules of the house: who may import whom. */
 const pure =
-  /^shared\/(routes|errors|env)\.ts$|^shared\/schema\/(fields|check)\.ts$|^shared\/(attachments|switches|tenants|checkout)\/(schema|rules|steps|file)\.ts$|^shared\/table\/(keys|expressions|page-query)\.ts$/;
+  /^shared\/(routes|errors|env|limits)\.ts$|^shared\/schema\/(fields|check|descriptions)\.ts$|^shared\/(attachments|switches|tenants|checkout)\/(schema|rules|steps|file|documents|descriptions)\.ts$|^shared\/table\/(keys|expressions|page-query|page-document)\.ts$/;
 const mayTouchAnSdk = /^shared\/(table\/(client|read|write)|attachments\/files|checkout\/carrier-token)\.ts$|^infra\//;
 const sdk = /^@aws-sdk\/|^@smithy\//;
 

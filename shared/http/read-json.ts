@@ -1,9 +1,7 @@
 import { malformed, payloadTooLarge, unsupportedMediaType } from "../errors.ts";
+import { maxJsonBytes } from "../limits.ts";
 import type { ReadBody } from "./input.ts";
 import { header } from "./request.ts";
-
-/** More than any document of the interface can need, however its characters are escaped. */
-export const maxJsonBytes = 1024 * 1024;
 
 /** Reads a JSON body. 415 for another media type, 413 for one that is too large, 422 for one that cannot be read. */
 export const readJson: ReadBody = async (event) => {

@@ -3,16 +3,17 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { openapi } from "../../../infra/openapi/document.ts";
-import { documents, listOf } from "../../../infra/openapi/documents.ts";
-import { ErrorBody } from "../../../infra/openapi/error-body.ts";
+import { documents } from "../../../infra/openapi/domains.ts";
+import { ErrorDocument } from "../../../infra/openapi/error-document.ts";
+import { errorsOf } from "../../../infra/openapi/errors.ts";
 import { exampleOf } from "../../../infra/openapi/examples/by-route.ts";
 import { operationId } from "../../../infra/openapi/names.ts";
-import { refusalsOf } from "../../../infra/openapi/refusals.ts";
 import { env } from "../../../shared/env.ts";
 import { errorCodes } from "../../../shared/errors.ts";
-import { maxJsonBytes } from "../../../shared/http/read-json.ts";
+import { maxJsonBytes } from "../../../shared/limits.ts";
 import { routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
+import { listOf } from "../../../shared/table/page-document.ts";
 
 const Media = z.object({ examples: z.record(z.string(), z.object({ value: z.unknown() })) });
 const Response = z.object({ content: z.object({ "application/json": Media }) });
@@ -92,7 +93,7 @@ describe("the errors of openapi.json", () => {
     for (const { responses } of operations)
       for (const [status, response] of Object.entries(responses).filter(([status]) => status >= "400"))
         for (const example of examplesOf(response)) {
-          const body = z.parse(ErrorBody, example);
+          const body = z.parse(ErrorDocument, example);
           expect(body).toEqual(example);
           for (const { code } of body.errors) {
             expect(statusOf.get(code)).toBe(Number(status));
@@ -104,7 +105,7 @@ describe("the errors of openapi.json", () => {
 
   it("name the limits that the service has", () => {
     const limits = routes.flatMap((route) =>
-      refusalsOf(route)
+      errorsOf(route)
         .filter(({ code }) => code === "payload_too_large")
         .map(({ error }) => [route.reads.from, error.body.errors[0]?.params?.limit_bytes]),
     );
