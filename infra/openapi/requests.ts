@@ -36,8 +36,8 @@ const formSchema = (outer: Json, data: Json, example: Readonly<Record<string, un
   };
 };
 
-const schemaName = ({ resource, operation }: Route) =>
-  operation === "create" ? `New${pascal(resource)}` : `${pascal(resource)}Changes`;
+/** Not `NewSwitch`, which is a constructor's name in Go, nor `CreateSwitch`, which generators take for the operation. */
+const schemaName = ({ resource, operation }: Route) => pascal(resource) + pascal(operation);
 
 /** The body that an operation takes, if it takes one. */
 export const requestBodyOf = (route: Route, schemas: Schemas): Json | undefined => {

@@ -24,7 +24,7 @@ export const attachmentDescriptions = {
   schemaNames: {
     RequestAttachmentData: "AttachmentData",
     OrderAttachmentData: "AttachmentData",
-    RequestAttachmentChangesData: "AttachmentChangesData",
-    OrderAttachmentChangesData: "AttachmentChangesData",
+    RequestAttachmentUpdateData: "AttachmentUpdateData",
+    OrderAttachmentUpdateData: "AttachmentUpdateData",
   },
 } as const satisfies Descriptions;
