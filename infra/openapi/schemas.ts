@@ -20,7 +20,7 @@ for (const [name, document] of Object.entries(documents)) registry.add(document,
 for (const [id, [schema, description]] of Object.entries(errorSchemas)) registry.add(schema, { id, description });
 
 /** OpenAPI 3.1 describes a file by its media type alone; many generators know the `format` of 3.0 only. */
-const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
+const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream", minLength: 1 };
 
 const rejectsBlank = (schema: z.core.$ZodType) =>
   !z.safeParse(schema, " ").success && z.safeParse(schema, "name").success;
