@@ -1,4 +1,4 @@
-import { defaultMaxFileBytes } from "./limits.ts";
+import { limits } from "./limits.ts";
 
 /** Every environment variable that the code reads: one typed, loud read each. */
 
@@ -45,8 +45,8 @@ export const env = {
   carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
   /** The state machine of the checkout. */
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
-  /** The largest file of an upload, in bytes. */
-  maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", defaultMaxFileBytes),
+  /** The largest file of an upload, in bytes: what a 6 MB event can carry as base64, with room for the rest of it. */
+  maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", limits.fileBytes),
   /** The least level that is logged: DEBUG, INFO, WARN, ERROR or SILENT. */
   logLevel: () => levelOf(optional("LOG_LEVEL") ?? "INFO"),
   /** X-Ray's trace of the invocation; Lambda sets it. */

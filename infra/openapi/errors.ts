@@ -3,6 +3,7 @@ import {
   attachmentsDisabled,
   type ErrorCode,
   type Fault,
+  idempotencyKeyReused,
   internalError,
   invalid,
   notFound,
@@ -14,7 +15,7 @@ import {
   unauthorized,
   unsupportedMediaType,
 } from "../../shared/errors.ts";
-import { defaultMaxFileBytes, maxJsonBytes } from "../../shared/limits.ts";
+import { limits } from "../../shared/limits.ts";
 import { ownPermission, parentPermissions, type Route } from "../../shared/routes.ts";
 import { exampleOf } from "./examples/by-route.ts";
 import { ids } from "./examples/ids.ts";
@@ -48,7 +49,7 @@ const notFoundErrors = ({ parent, path, resource }: Route): ErrorExample[] => {
 const mediaErrors = ({ reads }: Route): ErrorExample[] => {
   if (reads.from !== "form" && reads.from !== "json") return [];
   const [limit, type] =
-    reads.from === "form" ? [defaultMaxFileBytes, "multipart/form-data"] : [maxJsonBytes, "application/json"];
+    reads.from === "form" ? [limits.fileBytes, "multipart/form-data"] : [limits.jsonBytes, "application/json"];
   return [
     example("The body is too large", "payload_too_large", payloadTooLarge(limit)),
     example("The media type is not supported", "unsupported_media_type", unsupportedMediaType(type)),
@@ -56,14 +57,7 @@ const mediaErrors = ({ reads }: Route): ErrorExample[] => {
 };
 
 const keyFaults: Readonly<Record<string, readonly Fault[]>> = {
-  "The Idempotency-Key is in use": [
-    {
-      in: "header",
-      pointer: "/Idempotency-Key",
-      sub_code: "constraint.unique",
-      detail: "has already been used with another body",
-    },
-  ],
+  "The Idempotency-Key is in use": [idempotencyKeyReused],
 };
 
 const invalidErrors = (route: Route): ErrorExample[] =>

@@ -1,5 +1,6 @@
+import { limits } from "../../shared/limits.ts";
 import type { Route } from "../../shared/routes.ts";
-import { pageParameters } from "../../shared/table/page-document.ts";
+import { pageParameters } from "../../shared/schema/page-document.ts";
 import type { Components } from "./components.ts";
 import { descriptionsOf } from "./domains.ts";
 import { pathIds } from "./examples/ids.ts";
@@ -38,9 +39,8 @@ const queryParameters = ({ reads, resource }: Route, share: Share): Json[] => {
 const idempotencyKey: Json = {
   name: "Idempotency-Key",
   in: "header",
-  description:
-    "Makes retries safe. For 24 hours, a request with the same key and the same content returns the first response again, with `Idempotency-Replayed: true`, and creates nothing. With other content it fails with 422.",
-  schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
+  description: `Makes retries safe. For ${limits.idempotencySeconds / 3600} hours, a request with the same key and the same content returns the first response again, with \`Idempotency-Replayed: true\`, and creates nothing. With other content it fails with 422.`,
+  schema: { type: "string", pattern: `^${limits.idempotencyKey.characters}{1,${limits.idempotencyKey.length}}$` },
 };
 
 const ifMatch: Json = {

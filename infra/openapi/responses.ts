@@ -1,6 +1,6 @@
 import { malformed } from "../../shared/errors.ts";
 import type { Route } from "../../shared/routes.ts";
-import { listOf } from "../../shared/table/page-document.ts";
+import { listOf } from "../../shared/schema/page-document.ts";
 import type { Components } from "./components.ts";
 import { documents } from "./domains.ts";
 import { type ErrorExample, errorsOf, reasons } from "./errors.ts";
@@ -81,16 +81,9 @@ const plainResponse = (description: string, schema: Json, examples?: Json): Json
 /** What the gateway returns before a request reaches its operation, and whatever else may come. */
 const gatewayResponses = (schema: Json, share: Share): Json => {
   const unreadable = { summary: "The request is not HTTP", value: malformed("is not a valid HTTP request").body };
-  const tooLarge = {
-    summary: "The headers are too large",
-    value: malformed("has more than 10240 bytes of headers").body,
-  };
   return {
     400: share("BadRequest", plainResponse("The request cannot be read as HTTP.", schema, { unreadable })),
-    431: share(
-      "RequestHeaderFieldsTooLarge",
-      plainResponse("The headers of the request are too large.", schema, { tooLarge }),
-    ),
+    431: share("RequestHeaderFieldsTooLarge", plainResponse("The headers of the request are too large.", schema)),
     default: share("OtherError", plainResponse("Any other error. Its body is the same.", schema)),
   };
 };

@@ -3,7 +3,7 @@ import { UploadedFile } from "../../shared/attachments/schema.ts";
 import type { ResourceType } from "../../shared/routes.ts";
 import { envelopeProperties } from "../../shared/schema/descriptions.ts";
 import { Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
-import { listProperties, PageInfo } from "../../shared/table/page-document.ts";
+import { listProperties, PageInfo } from "../../shared/schema/page-document.ts";
 import { componentsOf } from "./components.ts";
 import { descriptionsOf, documents } from "./domains.ts";
 import { ErrorDocument, errorProperties, errorSchemas } from "./error-document.ts";

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { documents } from "../../../infra/openapi/domains.ts";
 import { exampleOf } from "../../../infra/openapi/examples/by-route.ts";
 import { type Route, routes } from "../../../shared/routes.ts";
-import { listOf } from "../../../shared/table/page-document.ts";
+import { listOf } from "../../../shared/schema/page-document.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { limits } from "../limits.ts";
 
 /** The response of a list, for the OpenAPI document and the tests. No function loads it. */
 
@@ -21,7 +22,7 @@ export const listProperties = {
 } as const;
 
 export const pageParameters = {
-  first: "The number of documents to return from the start of the list, or after `after`. The default is 50.",
+  first: `The number of documents to return from the start of the list, or after \`after\`. The default is ${limits.pageSize.default}.`,
   after: "A cursor from `page_info.after`: the page starts after it. Use it with `first`.",
   last: "The number of documents to return from the end of the list, or before `before`.",
   before: "A cursor from `page_info.before`: the page ends before it. Use it with `last`.",
