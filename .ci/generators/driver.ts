@@ -32,12 +32,15 @@ const upload = async (name: string): Promise<RequestAttachmentDocument> => {
   });
   const created = required(data, error);
   const { name: actual, file_hint, reference_id, filename } = created.data;
-  equal({ actual, file_hint, reference_id, filename }, {
-    actual: name,
-    file_hint: "LOA",
-    reference_id: reference,
-    filename: "loa.pdf",
-  });
+  equal(
+    { actual, file_hint, reference_id, filename },
+    {
+      actual: name,
+      file_hint: "LOA",
+      reference_id: reference,
+      filename: "loa.pdf",
+    },
+  );
   equal(created.associations.request.data.id, request_id);
   return created;
 };
@@ -57,7 +60,10 @@ const walk = async (): Promise<string[]> => {
 
 const ids: string[] = [];
 for (const name of ["One", "Two", "Three"]) ids.push((await upload(name)).data.id);
-equal((await walk()).filter((id) => ids.includes(id)), ids);
+equal(
+  (await walk()).filter((id) => ids.includes(id)),
+  ids,
+);
 
 const attachment_id = required(ids[0]);
 const patched = await updateRequestAttachment({

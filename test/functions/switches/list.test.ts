@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { SwitchData } from "../../../shared/switches/schema.ts";
 import { PageInfo } from "../../../shared/schema/page-document.ts";
+import { SwitchData } from "../../../shared/switches/schema.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { makeSwitch, switchesPath } from "../../support/fixtures/switches.ts";
 import { allPermissions } from "../../support/fixtures/tenants.ts";
