@@ -20,5 +20,5 @@ export const linksOf = ({ operation, resource, path }: Route): Json => {
       { operationId: operationId(target), parameters: Object.fromEntries(parameters), description: `${summary}.` },
     ];
   });
-  return { links: Object.fromEntries(links) };
+  return links.length > 0 ? { links: Object.fromEntries(links) } : {};
 };

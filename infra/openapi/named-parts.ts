@@ -46,7 +46,7 @@ const named = (schema: Json, property: string, parent: string, naming: Naming): 
 const propertySchema = (schema: Json, property: string, parent: string, naming: Naming): Json => {
   // A property that is always null today may become an object, and generators have no type for null alone.
   if (schema.type === "null") return { ...schema, type: ["object", "null"] };
-  if (isJson(schema.items)) return { ...schema, items: named(schema.items, property, `${parent}Item`, naming) };
+  if (isJson(schema.items)) return { ...schema, items: named(schema.items, `${property}_item`, parent, naming) };
   const simple = withoutAnyOf(schema);
   const { anyOf } = simple;
   if (Array.isArray(anyOf))

@@ -30,7 +30,7 @@ const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema
   // Regular expressions lose their `i` on the way into JSON Schema; `format` is enough.
   if (jsonSchema.format === "uuid") delete jsonSchema.pattern;
   // Responses may gain properties without notice.
-  delete jsonSchema.additionalProperties;
+  if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.type === "string" && jsonSchema.minLength === 1 && !jsonSchema.pattern && rejectsBlank(zodSchema))
