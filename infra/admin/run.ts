@@ -1,61 +1,45 @@
-import { readFile } from "node:fs/promises";
-import { text } from "node:stream/consumers";
 import { Command } from "commander";
+import project from "../../package.json" with { type: "json" };
 import { addAccountCommands } from "./accounts.ts";
+import { addApplyCommand } from "./apply.ts";
 import { addAttachmentCommands } from "./attachments.ts";
 import { addCheckCommand } from "./check.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addEnvCommand } from "./env.ts";
-import { CommandError, useEnvironment } from "./environment.ts";
+import { explain } from "./explain.ts";
 import { addKeyCommands } from "./keys.ts";
-import { addOrderCommands, addRequestCommands } from "./orders.ts";
-import { printJson } from "./output.ts";
+import { addOrderCommands } from "./orders.ts";
+import { safeLines } from "./output.ts";
+import { addRequestCommands } from "./requests.ts";
 import { addSweepCommand } from "./sweep.ts";
 import { addSwitchCommands } from "./switches.ts";
+import { type TargetOptions, useTarget } from "./target.ts";
 import { addUserCommands } from "./users.ts";
 
-/** The operators' CLI: `npm run admin -- <command>`. Its modules are loaded when a command needs them. */
+/** The operators' CLI: `npm run admin -- <command>`. */
 const program = new Command("admin")
   .description(
     "Patchbay's operators' CLI: works on a deployed stack (--stack), on the table named by TABLE_NAME, or on the local stack that is running.",
   )
+  .version(project.version)
+  .option("--stack <name>", "work on this deployed stack; PATCHBAY_STACK does the same")
+  .option("--port <port>", "work on the local stack on this port; PORT does the same")
   .configureHelp({ showGlobalOptions: true })
+  .configureOutput({
+    writeOut: (text) => process.stdout.write(safeLines(text)),
+    writeErr: (text) => process.stderr.write(safeLines(text)),
+  })
   .showHelpAfterError("Run `npm run admin -- --help` for the commands.");
 
-program.option("--stack <name>", "work on this deployed stack; the environment's PATCHBAY_STACK does the same");
-program.hook("preAction", () => useEnvironment(program.opts<{ stack?: string }>().stack));
+/** These choose their targets themselves, or have none. */
+const withoutTarget = ["env", "doctor", "schema", "completion", "complete"];
 
-program
-  .command("apply")
-  .description("create the accounts, users, keys, orders and requests that a JSON file lists, all or none")
-  .argument("<file>", "the file, or - for standard input")
-  .addHelpText(
-    "after",
-    `
-Example:
-  echo '{"accounts": {"acme": {"name": "Acme", "features": {"ordering_attachment_access": true}}},
-         "users": {"ops": {"account": "acme", "permissions": ["ordering_request_attachments:*"]}},
-         "keys": {"ops": {"account": "acme", "user": "ops"}}}' | npm run -s admin -- apply -
-
-A reference is a name in the file or the id of something that exists. The answer holds the ids and, once, the keys.`,
-  )
-  .action(async (file: string) => {
-    const document = parseJson(file, file === "-" ? await text(process.stdin) : await readFile(file, "utf8"));
-    const { apply } = await import("../../shared/tenants/apply.ts");
-    printJson(await apply(document));
-  });
-
-const parseJson = (file: string, content: string): unknown => {
-  try {
-    return JSON.parse(content);
-  } catch (error) {
-    throw new CommandError(
-      `${file === "-" ? "Standard input" : file} is not JSON: ${error instanceof Error ? error.message : error}`,
-    );
-  }
-};
+program.hook("preAction", async (_, command) => {
+  if (!withoutTarget.includes(command.name())) await useTarget(program.opts<TargetOptions>());
+});
 
 const group = (name: string, description: string) => program.command(name).description(description);
+addApplyCommand(program);
 addAccountCommands(group("account", "accounts and their features"));
 addUserCommands(group("user", "users and their permissions"));
 addKeyCommands(group("key", "API keys"));
@@ -68,21 +52,9 @@ addEnvCommand(program);
 addCheckCommand(program);
 addSweepCommand(program);
 
-/** An error as a person can act on it: the faults of what was given, a line each; else its message. */
-const explain = async (error: unknown): Promise<string> => {
-  const { ApiError } = await import("../../shared/errors.ts");
-  if (error instanceof ApiError)
-    return error.body.errors
-      .map(({ source, detail, params }) =>
-        [source?.pointer, detail, params && JSON.stringify(params)].filter(Boolean).join(": "),
-      )
-      .join("\n");
-  return error instanceof Error ? error.message : String(error);
-};
-
 try {
   await program.parseAsync();
 } catch (error) {
-  console.error(await explain(error));
+  console.error(explain(error));
   process.exitCode = 1;
 }

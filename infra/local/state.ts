@@ -20,8 +20,10 @@ export type State = z.infer<typeof State>;
 const fileOf = (port: number) => join(folder, `${port}.json`);
 
 export const writeState = (state: State): void => {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(fileOf(state.port), JSON.stringify(state));
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  rmSync(fileOf(state.port), { force: true });
+  // It holds the demo's API key: nobody else on this machine may read it.
+  writeFileSync(fileOf(state.port), JSON.stringify(state), { mode: 0o600 });
 };
 
 export const removeState = (port: number): void => rmSync(fileOf(port), { force: true });
@@ -51,9 +53,8 @@ const listed = (): string[] => {
   }
 };
 
-/** The local stack on the port of the environment, else the one that was started last; undefined where none runs. */
-export const findRunning = (): State | undefined => {
-  const running = listed().flatMap(readState);
-  const onPort = running.find(({ port }) => String(port) === process.env.PORT);
-  return onPort ?? running.sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1))[0];
-};
+/** The local stacks that are running, by port. */
+export const runningStacks = (): State[] =>
+  listed()
+    .flatMap(readState)
+    .sort((a, b) => a.port - b.port);

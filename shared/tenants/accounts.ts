@@ -28,3 +28,7 @@ export const listAccounts = async (): Promise<Account[]> => {
 /** Turns the feature Ordering Attachment Access on or off; false where there is no such account. */
 export const setAttachmentAccess = (id: string, on: boolean): Promise<boolean> =>
   update({ update: keys.account(id), set: { features: { ordering_attachment_access: on } }, when: { exists: true } });
+
+/** Gives an account another name; false where there is no such account. */
+export const renameAccount = (id: string, name: string): Promise<boolean> =>
+  update({ update: keys.account(id), set: { name }, when: { exists: true } });

@@ -17,6 +17,12 @@ export const readOrder = async (id: string): Promise<Order | undefined> => {
   return item && z.parse(Order, item);
 };
 
+/** A request; undefined where there is none. */
+export const readRequest = async (id: string): Promise<Request | undefined> => {
+  const item = await get(keys.request(id));
+  return item && z.parse(Request, item);
+};
+
 /** A parent with its account and state, in two round trips; undefined where there is none. */
 export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => {
   const item = await get(keys.parent(ref));
