@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { check } from "../../shared/schema/check.ts";
 import { nonBlankText } from "../../shared/schema/fields.ts";
-import { listAccounts, renameAccount, setAttachmentAccess } from "../../shared/tenants/accounts.ts";
+import { listAccounts } from "../../shared/tenants/accounts.ts";
+import { renameAccount, setAttachmentAccess } from "../../shared/tenants/administration.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./command-error.ts";
 import { create, type Output } from "./create.ts";

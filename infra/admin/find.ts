@@ -5,7 +5,7 @@ import { CommandError } from "./command-error.ts";
 
 /** The account of that id; the command ends where there is none. */
 export const findAccount = async (id: string): Promise<Account> => {
-  const account = await readAccount(id);
+  const account = await readAccount(id.toUpperCase());
   if (!account) throw new CommandError(`There is no account ${id}: \`account list\` shows those that exist.`);
   return account;
 };

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { endKey, findKey, listKeys } from "../../shared/tenants/api-keys.ts";
+import { endKey, findKey, listKeys } from "../../shared/tenants/administration.ts";
 import { CommandError } from "./command-error.ts";
 import { confirmed } from "./confirm.ts";
 import { create, type Output } from "./create.ts";

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import { allSwitches } from "../../shared/switches/list.ts";
+import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
 import type { SwitchData } from "../../shared/switches/schema.ts";
-import { readSwitch } from "../../shared/switches/switches.ts";
 import { CommandError } from "./command-error.ts";
 import type { Output } from "./create.ts";
 import { accountNames, findAccount } from "./find.ts";

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { listUsers, readUser, setPermissions, setUserDisabled } from "../../shared/tenants/administration.ts";
 import { permissions as knownPermissions } from "../../shared/tenants/file.ts";
 import type { User } from "../../shared/tenants/schema.ts";
-import { listUsers, readUser, setPermissions, setUserDisabled } from "../../shared/tenants/users.ts";
 import { CommandError } from "./command-error.ts";
 import { collect, create, type Output } from "./create.ts";
 import { accountNames, findAccount } from "./find.ts";
@@ -20,7 +20,7 @@ const permission = (value: string, all: readonly string[] = []): string[] => {
 const noUser = (id: string) => new CommandError(`There is no user ${id}: \`user list\` shows those that exist.`);
 
 const setDisabled = async (id: string, disabled: boolean, { json }: Output) => {
-  if (!(await setUserDisabled(id, disabled))) throw noUser(id);
+  if (!(await setUserDisabled(id.toUpperCase(), disabled))) throw noUser(id);
   printThing({ id: id.toUpperCase(), disabled }, { json });
 };
 

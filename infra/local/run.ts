@@ -64,6 +64,8 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 const start = async () => {
   const { port, quiet, data: folder, help: asksForHelp } = options();
   if (asksForHelp) return console.log(help);
+  // What is written here, by the embedded parts too, is for nobody else on this machine.
+  process.umask(0o077);
   process.env.LOG_LEVEL ??= "SILENT";
   // People at a terminal do not wait for minutes until a carrier that was away is asked again.
   process.env.CARRIER_LONGEST_WAIT_SECONDS ??= "2";
@@ -71,11 +73,15 @@ const start = async () => {
   process.once("exit", () => data?.close());
   const names = new Map<string, string>();
   let prefill: Prefill | undefined;
-  const stack = await startStack({ port, onRequest: quiet ? undefined : line(names), prefill: () => prefill, data });
-  stopOnSignal(async () => {
-    removeState(stack.port);
-    await stack.stop();
+  const stack = await startStack({
+    port,
+    onRequest: quiet ? undefined : line(names),
+    prefill: () => prefill,
+    data,
+    onEnd: fail,
   });
+  process.once("exit", () => removeState(stack.port));
+  stopOnSignal(stack.stop);
   const demo = await demoOf(data);
   prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");

@@ -13,7 +13,9 @@ export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest
   /** What the API reference fills in, once it is known. */
   readonly prefill?: () => Prefill | undefined;
   /** Where data is kept between runs, if it is. */
-  readonly data?: Pick<Data, "table" | "files"> | undefined;
+  readonly data?: Pick<Data, "table" | "files" | "carts"> | undefined;
+  /** Called where a part has ended that cannot be started again. */
+  readonly onEnd?: ((error: Error) => void) | undefined;
 };
 
 const tableName = "patchbay";
@@ -29,11 +31,11 @@ const loadHandlers = async <H>(named: readonly { readonly name: string }[]) => {
 };
 
 /** The parts that functions talk to, on free ports, and the environment that says where they are. */
-const startParts = async (data: StackOptions["data"]) => {
+const startParts = async ({ data, onEnd }: StackOptions) => {
   const [table, files, carrier] = await Promise.all([
-    startTable(tableName, data?.table),
+    startTable(tableName, { dbPath: data?.table, onEnd }),
     startFiles(bucketName, data?.files),
-    startCarrier(),
+    startCarrier({ folder: data?.carts }),
   ]);
   const environment = {
     TABLE_NAME: tableName,
@@ -50,10 +52,10 @@ const startParts = async (data: StackOptions["data"]) => {
 
 /** The whole service on this machine, on free ports but for the gateway's, ready for requests. */
 export const startStack = async (options: StackOptions) => {
-  const { port, throttle, onRequest, prefill = () => undefined, data } = options;
+  const { port, throttle, onRequest, prefill = () => undefined } = options;
   const defaults = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
   for (const [name, value] of Object.entries(defaults)) process.env[name] ??= value;
-  const parts = await startParts(data);
+  const parts = await startParts(options);
   Object.assign(process.env, parts.environment);
   try {
     const [endpoints, stepHandlers] = await Promise.all([

@@ -9,8 +9,8 @@ import {
 } from "@aws-sdk/client-s3";
 import { decodeTime } from "ulid";
 import { env } from "../env.ts";
+import { unavailableAs503 } from "../errors.ts";
 import type { ParentRef } from "../table/keys.ts";
-import { unavailableAs503 } from "../table/unavailable.ts";
 import type { UploadedFile } from "./schema.ts";
 
 let client: S3Client | undefined;

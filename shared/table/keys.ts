@@ -17,7 +17,7 @@
  * | show, update, delete a switch              | Get switch (it carries its account's ancestors)   |
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
  * | list the switches of an account's tree     | Query switches, then Get each; the exact total is the account's |
- | resume the sweep where it stopped         | Get sweep                                         |
+ * | resume the sweep where it stopped         | Get sweep                                         |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 

@@ -4,11 +4,10 @@ import { invalid } from "../errors.ts";
 import type { Item } from "../table/expressions.ts";
 import { type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
-import { sees } from "./accounts.ts";
 import { hashOfKey } from "./api-keys.ts";
 import { type Entry, readTenantsFile, type SectionName, type TenantsFile } from "./file.ts";
 import { type References, references } from "./references.ts";
-import type { Account, ApiKey, Order, Request, User } from "./schema.ts";
+import { type Account, type ApiKey, canAccess, type Order, type Request, type User } from "./schema.ts";
 
 type Identified = Readonly<Record<string, { readonly id: string }>>;
 
@@ -160,7 +159,7 @@ const planRequest = (name: string, { type, ...entry }: Entry<"requests">, found:
   const id = found.idOf("requests", name);
   const within = found.order(entry.order);
   const owner = entry.account === undefined ? within?.account : found.account(entry.account);
-  if (owner && within?.account && !sees(within.account.id, owner))
+  if (owner && within?.account && !canAccess(within.account.id, owner))
     found.fault(["requests", name, "account"], "must be the account of the order or one below it");
   const [account, order] = [owner?.id ?? "", within?.id ?? ""];
   const stored = found.existing.requests.get(id);

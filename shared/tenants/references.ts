@@ -1,12 +1,12 @@
 import * as z from "zod/mini";
 import type { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { pointer } from "../schema/check.ts";
-import { parseUlid } from "../schema/fields.ts";
-import { newId } from "../schema/new-id.ts";
+import { newId, parseUlid } from "../schema/fields.ts";
 import { type Key, keys } from "../table/keys.ts";
 import { getMany } from "../table/read.ts";
 import type { SectionName, TenantsFile } from "./file.ts";
-import { Account, ApiKey, maxAccountLevels, Order, Request, User } from "./schema.ts";
+import { Account, ApiKey, Order, Request, User } from "./schema.ts";
 
 type Place = readonly string[];
 
@@ -90,7 +90,8 @@ export const references = async (file: TenantsFile) => {
     open.add(name);
     const parent = entry.parent ? account(entry.parent) : undefined;
     const ancestors = parent ? [...parent.ancestors, parent.id] : [];
-    if (ancestors.length >= maxAccountLevels) fault(place, `makes a tree of more than ${maxAccountLevels} levels`);
+    if (ancestors.length >= limits.accountLevels)
+      fault(place, `makes a tree of more than ${limits.accountLevels} levels`);
     return { id: idOf("accounts", name), name: entry.name, ancestors, features: entry.features, switch_count: 0 };
   };
 

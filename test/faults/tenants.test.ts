@@ -70,7 +70,9 @@ const world = async (feature: boolean) => {
     },
     users: Object.fromEntries(
       ["above", "foreign"].flatMap((account) => [
-        ...Object.entries(users).map(([name, permissions]) => [`${account} ${name}`, { account, permissions }] as const),
+        ...Object.entries(users).map(
+          ([name, permissions]) => [`${account} ${name}`, { account, permissions }] as const,
+        ),
         [`${account} disabled`, { account, permissions: allPermissions, disabled: true }] as const,
       ]),
     ),
