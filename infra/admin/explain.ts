@@ -4,8 +4,8 @@ import { safe, safeLines } from "./output.ts";
 /** What to do about errors that come from elsewhere, by their names, codes or messages. */
 const advice: readonly (readonly [RegExp, string])[] = [
   [
-    /Region is missing/,
-    "No AWS region is set: set AWS_REGION, or AWS_PROFILE to a profile that has one. For the local stack, start it with `npm start`.",
+    /Region is missing|Region not accepted/,
+    "No AWS region is set, or none that exists: set AWS_REGION, or AWS_PROFILE to a profile that has one. For the local stack, start it with `npm start`.",
   ],
   [
     /CredentialsProviderError|Could not load credentials/,
@@ -20,7 +20,7 @@ const advice: readonly (readonly [RegExp, string])[] = [
   [/NoSuchBucket/, "There is no such bucket: correct --stack, BUCKET_NAME or AWS_REGION."],
   [
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|ETIMEDOUT/,
-    "The service could not be reached: see that it is running, and that AWS_REGION and the AWS_ENDPOINT_URL variables are right. `doctor` says what answers.",
+    "The service could not be reached: see that it is running, and that AWS_REGION and the AWS_ENDPOINT_URL variables are right.",
   ],
 ];
 

@@ -69,10 +69,20 @@ export const table = (rows: readonly Row[], { width = terminalWidth(), whole = f
   return cells.map((texts) => line(texts).trimEnd()).join("\n");
 };
 
-/** A line for each property; longer values go on below, indented. */
+/** Room for an id. */
+const idWidth = 26;
+
+/** A line for each property; longer values go on below, indented. Values without room for an id begin below. */
 const block = (thing: Row, width: number): string => {
   const indent = Math.max(...Object.keys(thing).map((name) => stringWidth(name))) + gap;
-  const room = Math.max(width - indent, minimalWidth);
+  const room = width - indent;
+  if (room < idWidth)
+    return Object.entries(thing)
+      .flatMap(([name, value]) => [
+        cut(name, width),
+        ...lines(cell(value), Math.max(width - gap, minimalWidth)).map((text) => " ".repeat(gap) + text.trimEnd()),
+      ])
+      .join("\n");
   return Object.entries(thing)
     .flatMap(([name, value]) =>
       lines(cell(value), room).map((text, index) => pad(index === 0 ? name : "", indent) + text.trimEnd()),

@@ -1,20 +1,19 @@
 import { clearLine, cursorTo } from "node:readline";
 
-/** What takes longer than this tells how far it is. */
-const afterMs = 3_000;
+/** When the next line is due, in milliseconds since the command began. */
+let next = 3_000;
 
 /**
- * Does `work` and tells on stderr, from the fourth second on, how far it is: on a terminal in one line that is rewritten
- * each second, elsewhere in a line every ten seconds.
+ * Does `work` and says on stderr, from the command's fourth second on, how far it is: on a terminal in one line that is
+ * rewritten each second, elsewhere in a line every ten seconds.
  */
 export const withProgress = async <T>(message: () => string, work: () => Promise<T>): Promise<T> => {
-  const started = Date.now();
-  const seconds = () => Math.round((Date.now() - started) / 1000);
-  let next = afterMs;
   const timer = setInterval(() => {
-    if (Date.now() - started < next) return;
-    next += process.stderr.isTTY ? 1_000 : 10_000;
-    writeStatus(`${message()}, ${seconds()} s`);
+    // Since the command began.
+    const elapsed = performance.now();
+    if (elapsed < next) return;
+    next = elapsed + (process.stderr.isTTY ? 1_000 : 10_000);
+    writeStatus(`${message()}, ${Math.round(elapsed / 1000)} s`);
   }, 250);
   try {
     return await work();
