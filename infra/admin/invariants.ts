@@ -27,7 +27,7 @@ const read = async (now: Date, progress: Read): Promise<Snapshot> => {
   const items = counted(scan("all"), () => {
     progress.items += 1;
   });
-  const files = counted(allFiles("attachments/"), () => {
+  const files = counted(allFiles(), () => {
     progress.files += 1;
   });
   // The items first: a file is stored before its metadata.

@@ -42,10 +42,12 @@ export type CarrierOptions = {
   readonly token?: string;
   /** Where its carts are kept; in memory without one. */
   readonly folder?: string | undefined;
+  /** Called with each call that it has served. */
+  readonly onCall?: ((call: Call) => void) | undefined;
 };
 
 /** A stand-in for the upstream carrier: a real HTTP server that keeps what it gets and shows it. Protocol: README. */
-export const startCarrier = async ({ port = 0, token, folder }: CarrierOptions = {}) => {
+export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierOptions = {}) => {
   const carts = cartStore(folder);
   let faults: Fault[] = [];
 
@@ -82,14 +84,12 @@ export const startCarrier = async ({ port = 0, token, folder }: CarrierOptions =
         return send(outgoing, { status: 401, body: { error: "the token is wrong" } });
       }
       if (!orderId) return send(outgoing, { status: 404, body: { error: "there is nothing here" } });
-      const save = () => carts.save(orderId);
-      await serve(
-        { cart: carts.find(orderId), save },
-        incoming,
-        outgoing,
-        path,
-        nextFault(incoming.method ?? "", path),
-      );
+      const served = (call: Call) => {
+        carts.save(orderId);
+        onCall?.(call);
+      };
+      const fault = nextFault(incoming.method ?? "", path);
+      await serve({ cart: carts.find(orderId), served }, incoming, outgoing, path, fault);
     } catch {
       outgoing.destroy();
     }
@@ -104,7 +104,7 @@ export const startCarrier = async ({ port = 0, token, folder }: CarrierOptions =
 };
 
 const serve = async (
-  { cart, save }: { readonly cart: Cart; readonly save: () => void },
+  { cart, served }: { readonly cart: Cart; readonly served: (call: Call) => void },
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   path: string,
@@ -114,18 +114,21 @@ const serve = async (
   const key = typeof idempotencyKey === "string" ? idempotencyKey : null;
   const call: Call = { method: incoming.method ?? "", path, status: null, idempotency_key: key };
   cart.calls.push(call);
-  if (fault?.action === "drop-before") return incoming.socket.destroy();
+  if (fault?.action === "drop-before") {
+    served(call);
+    return incoming.socket.destroy();
+  }
   if (fault?.action === "status") {
     await drained(incoming);
     call.status = fault.status;
-    save();
+    served(call);
     return send(outgoing, { status: fault.status, body: { error: "told to fail" } }, fault.headers);
   }
   if (fault?.action === "delay") await sleep(fault.delay_ms, undefined, { ref: false });
   const reply = await onlyOnce(cart, key && `${call.method} ${path} ${key}`, () => work(cart, incoming, path));
   await drained(incoming);
   if (fault?.action !== "drop-after") call.status = reply.status;
-  save();
+  served(call);
   if (fault?.action === "drop-after") return incoming.socket.destroy();
   if (fault?.action === "cut") return cut(outgoing, reply);
   send(outgoing, reply);

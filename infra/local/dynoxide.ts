@@ -62,7 +62,8 @@ const run = (binary: string, args: readonly string[]): Running => {
     child.once("close", (code, signal) => {
       stopWatching();
       process.removeListener("exit", onExit);
-      resolve(words.replace(/^error: /, "").trim() || (signal ? `ended by ${signal}` : `exit code ${code}`));
+      const own = words.replaceAll(/^(error: |Dynoxide listening.*)/gm, "").trim();
+      resolve(own || (signal ? `by ${signal}` : `with exit code ${code}`));
     });
   });
   return { child, ended };

@@ -22,7 +22,6 @@ const fileOf = (port: number) => join(folder, `${port}.json`);
 export const writeState = (state: State): void => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   rmSync(fileOf(state.port), { force: true });
-  // It holds the demo's API key: nobody else on this machine may read it.
   writeFileSync(fileOf(state.port), JSON.stringify(state), { mode: 0o600 });
 };
 

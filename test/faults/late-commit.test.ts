@@ -3,13 +3,14 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { type Route, routes } from "../../shared/routes.ts";
 import type { WireCall } from "../support/fault-proxy/proxy.ts";
-import { atTableDoor } from "../support/fault-proxy/table-proxy.ts";
+import { interceptTableCalls } from "../support/fault-proxy/table-proxy.ts";
 import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, upload } from "../support/fixtures/attachments.ts";
-import { tenants } from "../support/fixtures/tenants.ts";
-import { call } from "../support/requests/client.ts";
-import { bodyOf, prepare, type Tenants } from "../support/requests/endpoints.ts";
-import { startAfresh, wires } from "../support/servers/own-stack.ts";
+import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { call, send } from "../support/requests/client.ts";
+import { parentId, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { requestTo } from "../support/requests/request-per-endpoint.ts";
+import { startAfresh, wires } from "../support/servers/own-table.ts";
 
 /**
  * A write that arrives after its client has given up on it: the SDK's second attempt is refused with a conflict, the
@@ -46,7 +47,7 @@ const undisturbed = () => {
 const violations = async () => (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
 
 let t: Tenants;
-beforeAll(() => shortenTimeouts(150));
+beforeAll(() => shortenTimeouts(300));
 beforeEach(async () => {
   await startAfresh();
   t = await tenants();
@@ -59,37 +60,34 @@ const named = (of: readonly Route[]) => of.map((route) => [route.name, route] as
 
 describe("a write that commits late is a success", () => {
   it.each(named(writing))("%s", async (_, route) => {
-    const run = await prepare(t, route, route.operation === "create" ? {} : { "if-match": '"1"' });
+    const run = await repeatableRequest(t, route, route.operation === "create" ? {} : { "if-match": '"1"' });
     const attempts = delayFirstAttempt(undefined, true);
     const { status } = await run.send();
     expect([status, attempts.length]).toEqual([route.status, 3]);
     undisturbed();
-    expect([await run.made(), await run.left()]).toEqual(
+    expect([await run.named(), await run.left()]).toEqual(
       route.operation === "delete" ? [0, 0] : [1, expect.any(Number)],
     );
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 
   it.each(named(creating))("%s, without an Idempotency-Key", async (_, route) => {
-    const { path } = await prepare(t, route);
-    const name = randomUUID();
+    const request = requestTo(route, { key: t.key("acme"), parent: parentId(t, route) });
     delayFirstAttempt(undefined, true);
-    const { status } = await call("POST", path, { key: t.key("acme"), ...bodyOf(route, name, name) });
+    const { status } = await send(request);
     undisturbed();
     expect(status).toBe(201);
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 
   it.each(named(creating))("%s, where the table no longer knows the token", async (_, route) => {
-    const { path } = await prepare(t, route);
-    const name = randomUUID();
+    const request = requestTo(route, { key: t.key("acme"), parent: parentId(t, route) });
     delayFirstAttempt(undefined, true);
-    const remove = atTableDoor(({ rewrite }, pass) => {
+    const remove = interceptTableCalls(({ rewrite }, pass) => {
       rewrite({ ClientRequestToken: randomUUID() });
       return pass();
     });
-    const body = bodyOf(route, name, name);
-    const { status } = await call("POST", path, { key: t.key("acme"), ...body }).finally(remove);
+    const { status } = await send(request).finally(remove);
     undisturbed();
     expect(status).toBe(201);
     expect(await checkInvariants(new Date())).toEqual([]);
