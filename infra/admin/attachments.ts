@@ -49,6 +49,7 @@ export const addAttachmentCommands = (attachment: Command): void => {
       const found = await readAttachment(await findParent(options), id.toUpperCase());
       if (!found)
         throw new CommandError(`There is no attachment ${id} there: \`attachment list\` shows those that exist.`);
-      printThing(found, { json });
+      const { writers: _, ...attachment } = found;
+      printThing(attachment, { json });
     });
 };

@@ -1,11 +1,11 @@
-import { listAccounts, readAccount } from "../../shared/tenants/accounts.ts";
+import { listAccounts, readCountedAccount } from "../../shared/tenants/accounts.ts";
 import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
 import type { Account, Order, Request } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./command-error.ts";
 
 /** The account of that id; the command ends where there is none. */
 export const findAccount = async (id: string): Promise<Account> => {
-  const account = await readAccount(id.toUpperCase());
+  const account = await readCountedAccount(id.toUpperCase());
   if (!account) throw new CommandError(`There is no account ${id}: \`account list\` shows those that exist.`);
   return account;
 };

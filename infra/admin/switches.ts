@@ -52,6 +52,7 @@ export const addSwitchCommands = (group: Command): void => {
     .action(async (id: string, { json }: Output) => {
       const found = await readSwitch(id.toUpperCase());
       if (!found) throw new CommandError(`There is no switch ${id}: \`switch list\` shows those of an account.`);
-      printThing(withoutSecrets(found), { json });
+      const { writers: _, ...shown } = found;
+      printThing(withoutSecrets(shown), { json });
     });
 };

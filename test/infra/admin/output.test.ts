@@ -6,9 +6,9 @@ import { describe, expect, inject, it } from "vitest";
 import project from "../../../package.json" with { type: "json" };
 import { apply } from "../../../shared/tenants/apply.ts";
 import { startWire } from "../../support/fault-proxy/proxy.ts";
-import { add, newOrder } from "../../support/fixtures/orders.ts";
+import { newOrder } from "../../support/fixtures/orders.ts";
 import { makeSwitch } from "../../support/fixtures/switches.ts";
-import { tenants } from "../../support/fixtures/tenants.ts";
+import { add, tenants } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/processes/admin-cli.ts";
 
 /** Clears the screen, rings, begins a C1 sequence, deletes, turns the text around, and breaks the line. */
