@@ -27,7 +27,8 @@ const waitFor = async (order: string, run: string): Promise<CheckoutEnd> => {
     );
     process.exit(130);
   };
-  process.once("SIGINT", leave);
+  // npm passes the signal on, so that it may come twice.
+  process.on("SIGINT", leave);
   console.error(`The run ${run} is under way. Ctrl-C stops waiting, not the run.`);
   let last = "";
   const end = await waitForCheckout(run, 500, async () => {
