@@ -5,7 +5,7 @@ import type { Idempotency, Made } from "../table/idempotency.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { onLatest, type Precondition } from "../table/optimistic-update.ts";
 import { get, queryAll } from "../table/read.ts";
-import { transact, update } from "../table/write.ts";
+import { transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
 import { fileKey, putFile, removeFile } from "./files.ts";
 import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schema.ts";
@@ -62,7 +62,7 @@ export const createAttachment = async (
     idempotency: idempotency?.write(made),
     attachment: { put: { ...keys.attachment(parent, made.id), ...attachment }, when: { exists: false } },
     reference: attachment.reference_id === null ? undefined : referenceTo(parent, made.id, attachment.reference_id),
-    parent: countBy(parent, 1),
+    parent: changeParent(parent, 1),
   });
   if (refused.size === 0) return { attachment, replayed: false };
   await removeFile(storedAs);
@@ -77,10 +77,11 @@ export const createAttachment = async (
 const referenceTo = (parent: Parent, id: string, uuid: string) =>
   ({ put: { ...keys.reference(parent, uuid), attachment: id }, when: { exists: false } }) as const;
 
-const countBy = (parent: Parent, difference: 1 | -1) =>
+/** Moves the version that a checkout seals, and with it the number of attachments. */
+const changeParent = (parent: Parent, countBy = 0) =>
   ({
     update: keys.parent(parent),
-    add: { attachment_count: difference, attachments_version: 1 },
+    add: { attachment_count: countBy, attachments_version: 1 },
     when: { exists: true },
   }) as const;
 
@@ -102,9 +103,11 @@ export const updateAttachment = (
     const { name = latest.name, notes = latest.notes, file_hint = latest.file_hint } = changes;
     if (name === latest.name && notes === latest.notes && file_hint === latest.file_hint) return latest;
     const set = { name, notes, file_hint, updated_at: now.toISOString(), version: latest.version + 1 };
-    const key = keys.attachment(parent, latest.id);
-    const done = await update({ update: key, set, when: { equals: { version: latest.version } } });
-    return done ? { ...latest, ...set } : undefined;
+    const refused = await transact({
+      attachment: { update: keys.attachment(parent, latest.id), set, when: { equals: { version: latest.version } } },
+      parent: changeParent(parent),
+    });
+    return refused.size === 0 ? { ...latest, ...set } : undefined;
   });
 
 /**
@@ -139,7 +142,7 @@ const deleteMetadata = async (parent: Parent, latest: Attachment): Promise<Attac
   const refused = await transact({
     attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },
     reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
-    parent: countBy(parent, -1),
+    parent: changeParent(parent, -1),
   });
   return refused.size === 0 ? latest : undefined;
 };
