@@ -125,7 +125,7 @@ export const addRequestCommands = (request: Command): void => {
     .option("--json", "print JSON")
     .action(async ({ order, json }: Output & { order: string }) => {
       const { requestsOfOrder } = await import("../../shared/tenants/orders.ts");
-      printRows(await requestsOfOrder(order.toUpperCase()), { json });
+      printRows(await Array.fromAsync(requestsOfOrder(order.toUpperCase())), { json });
     });
   request
     .command("show")

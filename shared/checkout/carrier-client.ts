@@ -1,17 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { env } from "../env.ts";
 import type { CallBody } from "./carrier-form.ts";
-import { carrierToken } from "./carrier-token.ts";
+import { carrierToken, renewedCarrierToken } from "./carrier-token.ts";
+import { callTimeoutMs, limits, longestCallMs } from "./limits.ts";
 
 /** How a call to the carrier ended. */
 export type Outcome =
   | { readonly kind: "done"; readonly status: number; readonly answer: string }
-  /** A 4xx: the carrier will not do it, and says why. */
+  /** A 3xx or 4xx: the carrier will not do it, and says why. */
   | { readonly kind: "refused"; readonly status: number; readonly answer: string; readonly doubted: boolean }
-  /** Every try of this step failed in passing. `doubted`: one of them may have been acted on. */
-  | { readonly kind: "away"; readonly reason: string; readonly wait_seconds: number; readonly doubted: boolean };
+  /** Every try of this step failed temporarily. `doubted`: the carrier may have acted on one of them. */
+  | {
+      readonly kind: "unavailable";
+      readonly reason: string;
+      readonly wait_seconds: number;
+      readonly doubted: boolean;
+    };
 
-export type Call = {
+export type CarrierCall = {
   readonly method: "PUT" | "POST" | "DELETE";
   readonly path: string;
   /** The same for every repetition of this call, in whatever run. */
@@ -20,12 +26,13 @@ export type Call = {
   readonly settled?: readonly number[];
   /** Makes the body anew for each try. */
   readonly body?: () => CallBody;
+  /** Of the file within the body. */
+  readonly bytes?: number;
+  /** The moment, in milliseconds, by which every try has ended. */
+  readonly endsBy?: number;
 };
 
-/** Tries within one step, and their waits; longer waits are the workflow's, which pays nothing for them. */
-const tries = 4;
 const firstWaitMs = 250;
-const longestWaitHereMs = 5_000;
 /** So that the longest run, all its waits together, ends within its workflow's week. */
 export const longestRetryAfterSeconds = 4 * 3600;
 
@@ -35,26 +42,47 @@ type Try =
 
 /**
  * Calls the carrier. 2xx is done; 429, 5xx, timeouts and broken connections are tried again, after what `Retry-After`
- * asks for or a growing, jittered wait; any other 4xx is its refusal. What is wrong with the file itself is thrown.
+ * asks for or a growing, jittered wait; any other response is its refusal. An error of the file itself is thrown.
  */
-export const callCarrier = async (call: Call): Promise<Outcome> => {
+export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
+  const { bytes = 0, endsBy = Date.now() + longestCallMs(bytes) } = call;
+  const send = authorized(call, bytes, endsBy);
   let doubted = false;
   for (let attempt = 1; ; attempt += 1) {
-    const result = await tryOnce(call);
+    const result = await send();
     if (result.kind === "refused") return { ...result, doubted };
     if (result.kind !== "again") return result;
     doubted ||= result.acted;
     const wait = Math.max(result.retryAfter * 1000, firstWaitMs * 2 ** (attempt - 1) * (0.5 + Math.random() / 2));
-    if (attempt >= tries || wait > longestWaitHereMs)
-      return { kind: "away", reason: result.reason, wait_seconds: result.retryAfter, doubted };
+    if (attempt >= limits.tries || wait > limits.longestWaitInStepMs || Date.now() + wait >= endsBy)
+      return { kind: "unavailable", reason: result.reason, wait_seconds: result.retryAfter, doubted };
     await sleep(wait);
   }
 };
 
-const tryOnce = async ({ method, path, idempotencyKey, settled = [], body }: Call): Promise<Try> => {
-  const token = await carrierToken();
-  const made = body?.();
-  const timeout = AbortSignal.timeout(env.carrierTimeoutMs());
+/** Tries of one call, with the carrier's token. The first 401 may mean that the secret has a new one: it is read again. */
+const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<Try>) => {
+  let renewed = false;
+  const tryWith = (token: string | undefined) => {
+    const timeoutMs = Math.max(1, Math.min(callTimeoutMs(bytes), endsBy - Date.now()));
+    return tryOnce(call, token, AbortSignal.timeout(timeoutMs));
+  };
+  return async () => {
+    const token = await carrierToken();
+    const result = await tryWith(token);
+    if (renewed || result.kind !== "refused" || result.status !== 401) return result;
+    renewed = true;
+    const newToken = await renewedCarrierToken(token);
+    return newToken === undefined ? result : tryWith(newToken);
+  };
+};
+
+const tryOnce = async (
+  { method, path, idempotencyKey, settled = [], body }: CarrierCall,
+  token: string | undefined,
+  timeout: AbortSignal,
+): Promise<Try> => {
+  const content = body?.();
   try {
     const response = await fetch(env.carrierUrl().replace(/\/$/, "") + path, {
       method,
@@ -62,26 +90,37 @@ const tryOnce = async ({ method, path, idempotencyKey, settled = [], body }: Cal
         "Idempotency-Key": idempotencyKey,
         Accept: "application/json",
         ...(token && { Authorization: `Bearer ${token}` }),
-        ...made?.headers,
+        ...content?.headers,
       },
-      ...(made && { body: ReadableStream.from(made.chunks()), duplex: "half" }),
-      redirect: "error",
+      ...(content && { body: ReadableStream.from(content.chunks()), duplex: "half" }),
+      redirect: "manual",
       signal: timeout,
     });
-    return judge(response.status, await beginningOf(response), settled, response.headers.get("retry-after"));
+    return await judge(response, settled);
   } catch (error) {
-    // What the body met on its way (no file, another file, storage away) is not the carrier's doing.
-    if (made?.failure()) throw made.failure();
+    // What went wrong with the body (no file, another file, S3 unavailable) is not the carrier's doing.
+    if (content?.failure()) throw content.failure();
     return { kind: "again", reason: reasonOf(error, timeout), retryAfter: 0, acted: !neverArrived(error) };
   }
 };
 
-const judge = (status: number, answer: string, settled: readonly number[], retryAfter: string | null): Try => {
+const judge = async (response: Response, settled: readonly number[]): Promise<Try> => {
+  const { status, headers } = response;
+  const answer = await beginningOf(response);
   if ((status >= 200 && status < 300) || settled.includes(status)) return { kind: "done", status, answer };
+  // The file and the token go to no other address than the one that is configured.
+  if (status >= 300 && status < 400)
+    return {
+      kind: "refused",
+      status,
+      answer: `it redirects to ${headers.get("location") ?? "nowhere"}`,
+      doubted: false,
+    };
   if (status >= 400 && status < 500 && status !== 429) return { kind: "refused", status, answer, doubted: false };
-  // 429 and 503 say that the call was not taken up; any other answer leaves that open.
+  // 429 and 503 say that the call was not taken up; any other response leaves that open.
   const acted = status !== 429 && status !== 503;
-  return { kind: "again", reason: `it answered ${status}`, retryAfter: secondsOf(retryAfter, new Date()), acted };
+  const retryAfter = secondsOf(headers.get("retry-after"), new Date());
+  return { kind: "again", reason: `it answered ${status}`, retryAfter, acted };
 };
 
 /** `Retry-After`, in seconds or as a date, within bounds. */
@@ -93,7 +132,7 @@ export const secondsOf = (retryAfter: string | null, now: Date): number => {
   return Math.min(longestRetryAfterSeconds, Math.max(0, seconds || 0));
 };
 
-/** As much of an answer as a receipt keeps. */
+/** As much of a response's body as a receipt keeps. */
 const beginningOf = async (response: Response): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();

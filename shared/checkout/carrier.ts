@@ -1,34 +1,48 @@
-import { callCarrier, type Outcome } from "./carrier.ts";
+import { callCarrier, type Outcome } from "./carrier-client.ts";
 import { type FilePart, filePartBody } from "./carrier-form.ts";
+import { limits } from "./limits.ts";
+import type { Receipt } from "./schema.ts";
 
-/** The carrier's protocol: its three calls, each with the key that its repetitions share. README, "The carrier". */
+/** The carrier's protocol: its three calls, each with the key that its repetitions share. See README.md. */
 
 const attachmentPath = (order: string, request: string, attachment: string) =>
   `/carts/${order}/requests/${request}/attachments/${attachment}`;
 
-export type Forwarded = { readonly order: string; readonly request: string; readonly attachment: string };
+type Forwarded = { readonly order: string; readonly request: string; readonly receipt: Receipt };
+
+/** Other metadata are another call. Receipts of earlier versions have no version: their calls are repeated as they were. */
+const forwardKey = (request: string, { attachment, version }: Receipt) =>
+  `forward-${request}-${attachment}${version > 0 ? `-${version}` : ""}`;
 
 /** Puts an attachment and its file under a request. */
-export const putUpstream = ({ order, request, attachment }: Forwarded, file: FilePart): Promise<Outcome> => {
-  const { sent, contentType, bytes, sha256 } = file;
-  const metadata = { id: attachment, request_id: request, ...sent, content_type: contentType, bytes, sha256 };
+export const putUpstream = (
+  { order, request, receipt }: Forwarded,
+  file: Pick<FilePart, "contentType" | "open">,
+): Promise<Outcome> => {
+  const { attachment, bytes, sha256, sent, in_flight_until } = receipt;
+  const metadata = { id: attachment, request_id: request, ...sent, content_type: file.contentType, bytes, sha256 };
   return callCarrier({
     method: "PUT",
     path: attachmentPath(order, request, attachment),
-    idempotencyKey: `forward-${request}-${attachment}`,
-    // Made after the file was uploaded, the id cannot occur in it by design.
-    body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, file),
+    idempotencyKey: forwardKey(request, receipt),
+    // The id is newer than the file, so the file cannot contain it by design.
+    body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
+    bytes,
+    ...(in_flight_until !== null && { endsBy: Date.parse(in_flight_until) - limits.clockSkewMs }),
   });
 };
 
 /** Withdraws an attachment from a request; one that the carrier does not have is withdrawn. */
-export const withdrawUpstream = ({ order, request, attachment }: Forwarded): Promise<Outcome> =>
-  callCarrier({
+export const withdrawUpstream = ({ order, request, receipt }: Forwarded): Promise<Outcome> => {
+  const { attachment, attempts } = receipt;
+  return callCarrier({
     method: "DELETE",
     path: attachmentPath(order, request, attachment),
-    idempotencyKey: `withdraw-${request}-${attachment}`,
+    // What was forwarded once more must be withdrawn once more.
+    idempotencyKey: `withdraw-${request}-${attachment}${attempts > 1 ? `-${attempts}` : ""}`,
     settled: [404, 410],
   });
+};
 
 /** Checks the cart out; 409 says that it is checked out already. */
 export const checkOutUpstream = (order: string): Promise<Outcome> =>

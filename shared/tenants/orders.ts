@@ -33,9 +33,10 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
 
 const OrderRequest = z.object({ id: Ulid, type: z.string(), account: Ulid });
 
-/** The requests of an order, by id. */
-export const requestsOfOrder = async (order: string): Promise<z.infer<typeof OrderRequest>[]> =>
-  Array.fromAsync(queryAll(collections.orderRequests(order)), (item) => z.parse(OrderRequest, item));
+/** The requests of an order by id, or those beyond the id `after`. */
+export async function* requestsOfOrder(order: string, after?: string): AsyncGenerator<z.infer<typeof OrderRequest>> {
+  for await (const item of queryAll(collections.orderRequests(order), after)) yield z.parse(OrderRequest, item);
+}
 
 /** All orders, by id; reads the whole table. */
 export const listOrders = async (): Promise<Order[]> => {

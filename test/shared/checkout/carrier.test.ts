@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { secondsOf } from "../../../shared/checkout/carrier.ts";
+import { secondsOf } from "../../../shared/checkout/carrier-client.ts";
 import { pauseSeconds } from "../../../shared/checkout/limits.ts";
 import { add, newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
 import { carrier } from "../../support/servers/carrier.ts";
@@ -39,7 +39,7 @@ describe("a carrier in trouble", () => {
     const { calls, checked_out } = await upstream.cart(order.id);
     expect(checked_out).toBe(true);
     expect(new Set(calls.filter(({ method }) => method === "POST").map((call) => call.idempotency_key)).size).toBe(1);
-    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "DONE" });
+    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED" });
   });
 
   it("counts a cart that is checked out already as done", async () => {

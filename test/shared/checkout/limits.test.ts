@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { longestRetryAfterSeconds } from "../../../shared/checkout/carrier.ts";
+import { longestRetryAfterSeconds } from "../../../shared/checkout/carrier-client.ts";
 import { limits } from "../../../shared/checkout/limits.ts";
 import { atTableDoor } from "../../support/fault-proxy/table-proxy.ts";
 import { add, newOrder } from "../../support/fixtures/orders.ts";
