@@ -9,9 +9,9 @@ const startFauxqs = async (folder: string | undefined): Promise<Part> => {
   return { endpoint, stop: () => app.close() };
 };
 
-/** The embedded S3 with the bucket made; where S3_ENDPOINT is set, the bucket there. */
+/** The embedded S3 with the bucket made; where AWS_ENDPOINT_URL_S3 is set, the bucket there. */
 export const startFiles = async (bucket: string, folder?: string): Promise<Part> => {
-  const given = process.env.S3_ENDPOINT;
+  const given = process.env.AWS_ENDPOINT_URL_S3;
   const part = given ? { endpoint: given, stop: async () => {} } : await startFauxqs(folder);
   const client = new S3Client({ endpoint: part.endpoint, forcePathStyle: true });
   await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: unknown) => {

@@ -18,7 +18,7 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
   --quiet        no line for each request
   --help         show this
 
-Environment: DYNAMODB_ENDPOINT and S3_ENDPOINT take the place of the embedded ones.`;
+Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 take the place of the embedded ones.`;
 
 const options = () => {
   const { values } = parseArgs({

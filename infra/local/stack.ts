@@ -38,8 +38,8 @@ const startParts = async (data: StackOptions["data"]) => {
   const environment = {
     TABLE_NAME: tableName,
     BUCKET_NAME: bucketName,
-    DYNAMODB_ENDPOINT: table.endpoint,
-    S3_ENDPOINT: files.endpoint,
+    AWS_ENDPOINT_URL_DYNAMODB: table.endpoint,
+    AWS_ENDPOINT_URL_S3: files.endpoint,
     CARRIER_URL: carrier.url,
   };
   const stop = async () => {
@@ -75,7 +75,7 @@ export const startStack = async (options: StackOptions) => {
     };
     const environment = {
       ...parts.environment,
-      STEP_FUNCTIONS_ENDPOINT: stepFunctions.endpoint,
+      AWS_ENDPOINT_URL_SFN: stepFunctions.endpoint,
       STATE_MACHINE_ARN: stepFunctions.stateMachineArn,
     };
     return { url: gateway.url, port: gateway.port, environment, stop };

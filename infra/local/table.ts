@@ -18,7 +18,7 @@ export const freePort = (): Promise<number> =>
     });
   });
 
-const useAnother = "set DYNAMODB_ENDPOINT to any DynamoDB-compatible endpoint (DynamoDB Local, LocalStack)";
+const useAnother = "set AWS_ENDPOINT_URL_DYNAMODB to any DynamoDB-compatible endpoint (DynamoDB Local, LocalStack)";
 
 const binary = (): string => {
   const { platform, arch } = process;
@@ -75,9 +75,9 @@ const createTable = async (endpoint: string, name: string) => {
     }
 };
 
-/** The embedded DynamoDB with the table made; where DYNAMODB_ENDPOINT is set, the table there. */
+/** The embedded DynamoDB with the table made; where AWS_ENDPOINT_URL_DYNAMODB is set, the table there. */
 export const startTable = async (name: string, dbPath?: string): Promise<Part> => {
-  const given = process.env.DYNAMODB_ENDPOINT;
+  const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
   const part = given ? { endpoint: given, stop: async () => {} } : await startDynoxide(dbPath);
   await createTable(part.endpoint, name).catch(async (error) => {
     await part.stop();

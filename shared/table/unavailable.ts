@@ -1,3 +1,5 @@
+import { serviceUnavailable } from "../errors.ts";
+
 /** What S3, DynamoDB and the network call their passing faults, wherever the SDK puts the name. */
 const passing = new Set([
   "InternalServerError",
@@ -27,4 +29,9 @@ export const isUnavailable = (error: unknown): boolean => {
   // Node's network errors carry a code (ECONNREFUSED, EPIPE ...); an answer cut short is a body that cannot be parsed.
   if ("code" in error && typeof error.code === "string" && /^E[A-Z]+$|^ERR_STREAM/.test(error.code)) return true;
   return "$responseBodyText" in error || (error instanceof SyntaxError && "$metadata" in error);
+};
+
+/** For `catch`: what is unavailable or throttled becomes a 503, anything else is thrown as it is. */
+export const unavailableAs503 = (error: unknown): never => {
+  throw isUnavailable(error) ? serviceUnavailable(error) : error;
 };

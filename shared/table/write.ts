@@ -4,8 +4,9 @@ import { TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { env } from "../env.ts";
 import { backOff } from "./back-off.ts";
-import { client, unavailableAs503 } from "./client.ts";
+import { dynamodb } from "./client.ts";
 import { expressions, type Item, type Write } from "./expressions.ts";
+import { unavailableAs503 } from "./unavailable.ts";
 
 type Update = Extract<Write, { readonly update: unknown }>;
 
@@ -30,7 +31,7 @@ export const transact = async <Name extends string>(
 ): Promise<Refusals<Name>> => {
   const named = namedWrites(writes);
   for (let attempt = 1; ; attempt += 1) {
-    const refusals = await client
+    const refusals = await dynamodb()
       .send(new TransactWriteCommand({ TransactItems: named.map(([, write]) => transactItem(write)) }))
       .then(() => new Map<Name, Item | undefined>())
       .catch((error: unknown) => refused(error, named));
@@ -81,7 +82,7 @@ const isDone = ({ set = {}, add, remove, when }: Update, item: Item | undefined)
 export const update = async (write: Update): Promise<boolean> => {
   const { update: UpdateExpression, ...parameters } = expressions(write);
   for (let attempt = 1; ; attempt += 1) {
-    const outcome = await client
+    const outcome = await dynamodb()
       .send(new UpdateCommand({ TableName: env.tableName(), Key: write.update, UpdateExpression, ...parameters }))
       .then(() => true)
       .catch((error: unknown) => {

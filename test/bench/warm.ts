@@ -74,8 +74,8 @@ const about = (value: unknown, ids: readonly [string, string], fresh: string): u
 };
 
 const bareClients = ({ environment }: BenchService) => {
-  const table = DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint: environment.DYNAMODB_ENDPOINT }));
-  const files = new S3Client({ endpoint: environment.S3_ENDPOINT, forcePathStyle: true });
+  const table = DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint: environment.AWS_ENDPOINT_URL_DYNAMODB }));
+  const files = new S3Client({ endpoint: environment.AWS_ENDPOINT_URL_S3, forcePathStyle: true });
   return (operation: string, input: unknown): Promise<unknown> => {
     const Command = Reflect.get(commands, operation);
     const client = operation.includes("Object") ? files : table;

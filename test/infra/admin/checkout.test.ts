@@ -74,7 +74,7 @@ describe("doctor", () => {
   });
 
   it("tells each fault with its remedy, and exits with 1", async () => {
-    const env = { TABLE_NAME: "no-such-table", S3_ENDPOINT: "http://127.0.0.1:9", STATE_MACHINE_ARN: "" };
+    const env = { TABLE_NAME: "no-such-table", AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9", STATE_MACHINE_ARN: "" };
     const { code, stdout } = await admin(["doctor", "--json"], { env });
     const faults = JSON.parse(stdout).filter(({ ok }: { ok: string }) => ok === "FAULT");
     expect(code).toBe(1);

@@ -46,7 +46,7 @@ beforeAll(async () => {
   upstream = await carrier();
   process.env.CARRIER_TIMEOUT_MS = "5000";
   stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitForOldCalls: 0 } });
-  process.env.STEP_FUNCTIONS_ENDPOINT = stepFunctions.endpoint;
+  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.endpoint;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
   for (const moment of moments) victims.set(moment, await newVictim(moment));
   await killAtTheirMoments();

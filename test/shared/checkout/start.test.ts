@@ -11,7 +11,7 @@ let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
 beforeAll(async () => {
   upstream = await carrier();
   stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitForOldCalls: 0 } });
-  process.env.STEP_FUNCTIONS_ENDPOINT = stepFunctions.endpoint;
+  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.endpoint;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
 });
 afterAll(async () => {

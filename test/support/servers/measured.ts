@@ -25,10 +25,10 @@ const unitsOf = (calls: readonly WireCall[], writing: boolean) =>
 
 /** `latencyMs` is added to every AWS call, so that calls made at the same time are seen to overlap. */
 export const measuredService = async (latencyMs = 20) => {
-  const { DYNAMODB_ENDPOINT = "", S3_ENDPOINT = "" } = process.env;
-  const table = await startWire(DYNAMODB_ENDPOINT, { latencyMs });
-  const files = await startWire(S3_ENDPOINT, { latencyMs });
-  Object.assign(process.env, { DYNAMODB_ENDPOINT: table.url, S3_ENDPOINT: files.url });
+  const { AWS_ENDPOINT_URL_DYNAMODB = "", AWS_ENDPOINT_URL_S3 = "" } = process.env;
+  const table = await startWire(AWS_ENDPOINT_URL_DYNAMODB, { latencyMs });
+  const files = await startWire(AWS_ENDPOINT_URL_S3, { latencyMs });
+  Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: table.url, AWS_ENDPOINT_URL_S3: files.url });
   const { routes } = await import("../../../shared/routes.ts");
   const { startGateway } = await import("../../../infra/local/gateway.ts");
   const named = routes.map(async ({ name }) => {

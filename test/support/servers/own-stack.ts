@@ -18,7 +18,7 @@ const parts = await Promise.all([startTable("patchbay"), startFiles("patchbay-fi
 const [tablePart, filesPart] = parts;
 const tableWire = await startWire(tablePart.endpoint, { delayMs: 2_000 });
 const filesWire = await startWire(filesPart.endpoint, { delayMs: 2_000 });
-Object.assign(process.env, { DYNAMODB_ENDPOINT: tableWire.url, S3_ENDPOINT: filesWire.url });
+Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: tableWire.url, AWS_ENDPOINT_URL_S3: filesWire.url });
 const stack = await startStack({ port: 0 });
 process.env.PATCHBAY_URL = stack.url;
 
@@ -34,9 +34,9 @@ let generation = 0;
 export const startAfresh = async () => {
   generation += 1;
   const [tableName, bucketName] = [`patchbay-${own}-${generation}`, `files-${own}-${generation}`];
-  Object.assign(process.env, { DYNAMODB_ENDPOINT: endpoints.table, S3_ENDPOINT: endpoints.files });
+  Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: endpoints.table, AWS_ENDPOINT_URL_S3: endpoints.files });
   await Promise.all([startTable(tableName), startFiles(bucketName)]);
-  Object.assign(process.env, { DYNAMODB_ENDPOINT: tableWire.url, S3_ENDPOINT: filesWire.url });
+  Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: tableWire.url, AWS_ENDPOINT_URL_S3: filesWire.url });
   Object.assign(process.env, { TABLE_NAME: tableName, BUCKET_NAME: bucketName });
 };
 
