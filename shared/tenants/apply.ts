@@ -38,7 +38,8 @@ export const apply = async (document: unknown): Promise<Applied> => {
   const issued = issueKeys(file, found);
   if (found.faults.length > 0) throw invalid(found.faults);
   // Keys come last: until everything is there, nobody can see any of it.
-  await writeAll([made.accounts, made.users, made.orders, requests, issued].flatMap(({ items }) => items));
+  const items = [made.accounts, made.users, made.orders, requests, issued].flatMap((each) => each.items);
+  await writeAll(items, new Map(found.carts.map((id) => [keys.order(id).pk, keys.order(id)])));
   const [accountIds, userIds, orderIds] = [made.accounts.answer, made.users.answer, made.orders.answer];
   return { accounts: accountIds, users: userIds, keys: issued.answer, orders: orderIds, requests: requests.answer };
 };
@@ -105,22 +106,32 @@ const requestsOf = (file: TenantsFile, { account, order, idOf, fault }: Referenc
     return { items: [{ ...keys.request(id), ...request }, entryOfOrder], answer: { id } };
   });
 
-/** DynamoDB's limit of writes in one transaction. */
-const transactionSize = 100;
+/** DynamoDB's limit is 100 writes in one transaction: there is room for the orders of as many requests. */
+const transactionSize = 50;
+
+const inCart = { equals: { state: "CART" } } as const;
 
 const chunks = <T>(items: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / transactionSize) }, (_, index) =>
     items.slice(index * transactionSize, (index + 1) * transactionSize),
   );
 
-/** More than one transaction can hold is written in several; if one of them fails, those before it are taken back. */
-const writeAll = async (items: readonly Stored[]) => {
+/**
+ * More than fits into one transaction is written in several; if one of them fails, those before it are taken back. What
+ * is added to an order in its cart moves the order's version, so that a checkout that is under way notices it.
+ */
+const writeAll = async (items: readonly Stored[], carts: ReadonlyMap<string, Key>) => {
   const written: Stored[] = [];
   try {
     for (const chunk of chunks(items)) {
       const puts = chunk.map((put, index) => [String(index), { put, when: { exists: false } }] as const);
-      const refused = await transact(Object.fromEntries(puts));
-      if (refused.size > 0) throw new Error("An id that was just made is taken: run the command again.");
+      const orders = [...new Set(chunk.map(({ pk }) => carts.get(pk)))].filter((order) => order !== undefined);
+      const moves = orders.map(
+        (update) => [update.pk, { update, add: { attachments_version: 1 }, when: inCart }] as const,
+      );
+      const refused = await transact(Object.fromEntries([...puts, ...moves]));
+      if (refused.size > 0)
+        throw new Error("An order was checked out meanwhile, or an id is taken: run the command again.");
       written.push(...chunk);
     }
   } catch (error) {

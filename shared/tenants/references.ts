@@ -67,7 +67,10 @@ export const references = async (file: TenantsFile) => {
     return found && { id: found.id, account: existing.accounts.get(found.account) };
   };
 
-  return { faults, fault, idOf, account, user, order };
+  /** The orders that exist and are in their carts. */
+  const carts = [...existing.orders.values()].filter(({ state }) => state === "CART").map(({ id }) => id);
+
+  return { faults, fault, idOf, account, user, order, carts };
 };
 
 const readExisting = async (file: TenantsFile) => {

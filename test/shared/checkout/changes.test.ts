@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fileKey, putFile, removeFile } from "../../../shared/attachments/files.ts";
+import { orderReport } from "../../../shared/checkout/report.ts";
+import { apply } from "../../../shared/tenants/apply.ts";
+import { atTableDoor } from "../../support/fault-proxy/table-proxy.ts";
 import { add, newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
@@ -102,6 +105,49 @@ const puts = async (order: TestOrder) =>
   (await upstream.cart(order.id)).calls
     .filter(({ method }) => method === "PUT")
     .map(({ idempotency_key, status }) => `${idempotency_key} ${status}`);
+
+describe("a request added while the run is on", () => {
+  /** A request under an order that exists, as other systems create them. */
+  const addRequest = async (order: TestOrder, type = add) => {
+    const { requests } = await apply({ requests: { late: { order: order.id, type } } });
+    return requests.late?.id ?? "";
+  };
+
+  it.each([...moments, "checkout/close"])("before %s, has the order's attachments forwarded", async (moment) => {
+    const order = await newOrder(add);
+    const shared = await order.attach("order");
+    let added = "";
+    const before = { [moment]: [async () => (added = await addRequest(order))] };
+    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${shared}`, `${added} ${shared}`].sort());
+  });
+
+  it("after the order's seal is accepted as after the checkout: nothing is forwarded under it", async () => {
+    const order = await newOrder(add);
+    const shared = await order.attach("order");
+    const before = { "checkout/submit": [() => addRequest(order)] };
+    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${shared}`]);
+  });
+
+  it("is not created where the order is checked out between its reading and its writing", async () => {
+    const order = await newOrder(add);
+    let raced = false;
+    const leave = atTableDoor(async (call, pass) => {
+      if (call.operation === "TransactWriteItems" && !raced) {
+        raced = true;
+        await checkOut(order.id);
+      }
+      return pass();
+    });
+    await expect(addRequest(order)).rejects.toThrow("was checked out meanwhile");
+    leave();
+    const requests = async () => (await orderReport(order.id))?.requests.map(({ id }) => id);
+    expect(await requests()).toEqual(order.requests);
+    const late = await addRequest(order);
+    expect(await requests()).toEqual([...order.requests, late]);
+  });
+});
 
 describe("metadata changed while the run is on", () => {
   it.each(moments)("on a request's attachment, before %s, are at the carrier", async (moment) => {
