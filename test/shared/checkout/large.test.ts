@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { largeOrder } from "../../support/fixtures/large-order.ts";
 import { checkOutMeasured } from "../../support/processes/checkout-process.ts";
 import { carrier, forwardedTo } from "../../support/servers/carrier.ts";
+import { checkOut } from "../../support/servers/workflow.ts";
 
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
@@ -9,6 +10,30 @@ beforeAll(async () => {
   process.env.CARRIER_TIMEOUT_MS = "20000";
 });
 afterAll(() => upstream.close());
+
+describe("a file of 100 MB", () => {
+  it("arrives at the carrier whole, in about the memory that a file of 1 MB takes", async () => {
+    const small = await largeOrder({ requests: 1, attachments: 1, fileBytes: 1_000_000 });
+    const large = await largeOrder({ requests: 1, attachments: 1, fileBytes: 100_000_000 });
+    const ofSmall = await checkOutMeasured(small.id);
+    const ofLarge = await checkOutMeasured(large.id);
+    console.log("1 MB:", ofSmall, "100 MB:", ofLarge);
+    expect(ofLarge).toMatchObject({ status: "SUCCEEDED", cause: null });
+    expect(await forwardedTo(upstream.url, large.id)).toEqual(large.expected);
+    expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(60);
+  }, 120_000);
+
+  it("may take as long as it takes at a slow rate: the time limit of a call grows with its file", async () => {
+    const { id, expected } = await largeOrder({ requests: 1, attachments: 1, fileBytes: 3_000_000 });
+    process.env.CARRIER_TIMEOUT_MS = "200";
+    await upstream.misbehave({ method: "PUT", action: "delay", delay_ms: 1_500 });
+    const run = await checkOut(id);
+    process.env.CARRIER_TIMEOUT_MS = "20000";
+    expect(run.status).toBe("SUCCEEDED");
+    expect(await forwardedTo(upstream.url, id)).toEqual(expected);
+    expect(await upstream.calls(id)).toEqual(["PUT 201", "POST 200"]);
+  });
+});
 
 /** The whole of it, 200 x 20, is `node test/bench/large-order.ts`. */
 describe("a large order", () => {
