@@ -7,8 +7,8 @@ import { callTimeoutMs, limits, longestCallMs } from "./limits.ts";
 /** How a call to the carrier ended. */
 export type Outcome =
   | { readonly kind: "done"; readonly status: number; readonly answer: string }
-  /** A 3xx or 4xx: the carrier will not do it, and says why. */
-  | { readonly kind: "refused"; readonly status: number; readonly answer: string; readonly doubted: boolean }
+  /** A 4xx: the carrier will not do it, and says why. Or a redirect, whose status is null: fetch does not reveal it. */
+  | { readonly kind: "refused"; readonly status: number | null; readonly answer: string; readonly doubted: boolean }
   /** Every try of this step failed temporarily. `doubted`: the carrier may have acted on one of them. */
   | {
       readonly kind: "unavailable";
@@ -16,6 +16,13 @@ export type Outcome =
       readonly wait_seconds: number;
       readonly doubted: boolean;
     };
+
+/** A refusal in one line. */
+export const refusalOf = ({
+  status,
+  answer,
+}: Pick<Extract<Outcome, { kind: "refused" }>, "status" | "answer">): string =>
+  [status, answer].filter(Boolean).join(" ");
 
 export type CarrierCall = {
   readonly method: "PUT" | "POST" | "DELETE";
@@ -93,13 +100,15 @@ const tryOnce = async (
         ...content?.headers,
       },
       ...(content && { body: ReadableStream.from(content.chunks()), duplex: "half" }),
-      redirect: "manual",
+      // The file and the token go to no other address. "manual" would keep a second copy of the body in memory.
+      redirect: "error",
       signal: timeout,
     });
     return await judge(response, settled);
   } catch (error) {
     // What went wrong with the body (no file, another file, S3 unavailable) is not the carrier's doing.
     if (content?.failure()) throw content.failure();
+    if (isRedirect(error)) return redirected;
     return { kind: "again", reason: reasonOf(error, timeout), retryAfter: 0, acted: !neverArrived(error) };
   }
 };
@@ -108,14 +117,6 @@ const judge = async (response: Response, settled: readonly number[]): Promise<Tr
   const { status, headers } = response;
   const answer = await beginningOf(response);
   if ((status >= 200 && status < 300) || settled.includes(status)) return { kind: "done", status, answer };
-  // The file and the token go to no other address than the one that is configured.
-  if (status >= 300 && status < 400)
-    return {
-      kind: "refused",
-      status,
-      answer: `it redirects to ${headers.get("location") ?? "nowhere"}`,
-      doubted: false,
-    };
   if (status >= 400 && status < 500 && status !== 429) return { kind: "refused", status, answer, doubted: false };
   // 429 and 503 say that the call was not taken up; any other response leaves that open.
   const acted = status !== 429 && status !== 503;
@@ -149,6 +150,17 @@ const codesOf = (error: unknown): string[] => {
   const inner = error instanceof AggregateError ? error.errors.flatMap(codesOf) : [];
   return [...own, ...inner, ...codesOf(error.cause)];
 };
+
+const redirected = {
+  kind: "refused",
+  status: null,
+  answer: "it redirects to another address",
+  doubted: false,
+} as const;
+
+/** Known only by the message of undici, which is Node.js's fetch: a redirect has no code. */
+const isRedirect = (error: unknown) =>
+  error instanceof TypeError && error.cause instanceof Error && error.cause.message === "unexpected redirect";
 
 const noConnection = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
 

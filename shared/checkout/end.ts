@@ -2,7 +2,7 @@ import { keys, type ParentRef } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { bounded } from "./bounded.ts";
 import { checkOutUpstream } from "./carrier.ts";
-import type { Outcome } from "./carrier-client.ts";
+import { type Outcome, refusalOf } from "./carrier-client.ts";
 import { limits, pauseSeconds } from "./limits.ts";
 import { forwardedRequests } from "./plan.ts";
 import { noteRun, readRun, stopRun } from "./run.ts";
@@ -29,7 +29,7 @@ export const submitCart = async (ref: RunRef, waits: number, now: Date): Promise
   // The same call by another copy of this step, or by one that was killed, may still be in flight.
   const known = { asked: remainsInDoubt(answer, before.asked), quiet_from: before.quiet_from };
   if (answer.kind === "refused") {
-    await stopRun(ref, `The carrier refused to check the cart out: ${answer.status} ${answer.answer}`.trim(), known);
+    await stopRun(ref, `The carrier refused to check the cart out: ${refusalOf(answer)}`, known);
     return ended("FAILED");
   }
   if (waits >= limits.waits) {
@@ -43,7 +43,7 @@ export const submitCart = async (ref: RunRef, waits: number, now: Date): Promise
 };
 
 /** Refusals because of the caller or the address: the carrier has not looked at the cart. */
-const leavesCartAlone = (status: number) => status < 400 || [401, 403, 407].includes(status);
+const leavesCartAlone = (status: number | null) => status === null || [401, 403, 407].includes(status);
 
 const remainsInDoubt = (answer: Exclude<Outcome, { kind: "done" }>, doubtedBefore: boolean): boolean => {
   if (answer.kind === "refused" && !leavesCartAlone(answer.status)) return false;

@@ -8,7 +8,7 @@ import { isUnavailable } from "../table/unavailable.ts";
 import { update } from "../table/write.ts";
 import { bounded } from "./bounded.ts";
 import { putUpstream, withdrawUpstream } from "./carrier.ts";
-import type { Outcome } from "./carrier-client.ts";
+import { type Outcome, refusalOf } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
 import { limits, longestCallMs, pauseSeconds } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, isUpToDate, type Plan, planOf, sentMetadataOf } from "./plan.ts";
@@ -255,9 +255,6 @@ const noteOutcome = async (
   const decided = { status, answer, last_answer: null, next_try_at: null };
   await endReceipt(request, before, { ...receipt, ...decided, state: outcome.kind === "done" ? state : "refused" });
   if (outcome.kind === "done") return { kind: "done" };
-  await stopRun(
-    ref,
-    `${subject(request, receipt)} was refused by the carrier, not ${state}: ${status} ${answer}`.trim(),
-  );
+  await stopRun(ref, `${subject(request, receipt)} was refused by the carrier, not ${state}: ${refusalOf(decided)}`);
   return { kind: "stop" };
 };
