@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { backOff } from "../table/back-off.ts";
+import { backOff } from "../table/client.ts";
 import { keys } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
 import { update } from "../table/write.ts";

@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { listen } from "../../../infra/local/listen.ts";
 import { secondsOf } from "../../../shared/checkout/carrier-client.ts";
 import { pauseSeconds } from "../../../shared/checkout/limits.ts";
-import { add, newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
+import { newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
+import { add } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 

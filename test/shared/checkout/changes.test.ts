@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fileKey, putFile, removeFile } from "../../../shared/attachments/files.ts";
+import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { orderReport } from "../../../shared/checkout/report.ts";
+import { fileKey } from "../../../shared/table/keys.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
-import { atTableDoor } from "../../support/fault-proxy/table-proxy.ts";
-import { add, newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
+import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
+import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
+import { add } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
@@ -133,7 +135,7 @@ describe("a request added while the run is on", () => {
   it("is not created where the order is checked out between its reading and its writing", async () => {
     const order = await newOrder(add);
     let raced = false;
-    const leave = atTableDoor(async (call, pass) => {
+    const leave = interceptTableCalls(async (call, pass) => {
       if (call.operation === "TransactWriteItems" && !raced) {
         raced = true;
         await checkOut(order.id);

@@ -4,8 +4,9 @@ import { failRun } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
 import { takeRun } from "../../../shared/checkout/run.ts";
 import { beginRound } from "../../../shared/checkout/seal.ts";
-import { atTableDoor } from "../../support/fault-proxy/table-proxy.ts";
-import { add, newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
+import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
+import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
+import { add } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts } from "../../support/servers/workflow.ts";
@@ -78,7 +79,7 @@ describe("two copies of the forwarding step at once", () => {
     const isSent = new Promise<void>((resolve) => {
       sent = resolve;
     });
-    const leave = atTableDoor(({ input }, pass) => {
+    const leave = interceptTableCalls(({ input }, pass) => {
       if (!Object.values(input.ExpressionAttributeValues ?? {}).includes("forwarded")) return pass();
       sent();
       return new Promise(() => {});
@@ -133,7 +134,7 @@ describe("a copy of the forwarding step that comes late", () => {
     const id = await order.attach(0);
     const page = await atForward(order);
     let planned = false;
-    const leave = atTableDoor(async ({ items }, pass) => {
+    const leave = interceptTableCalls(async ({ items }, pass) => {
       // The step has made its plan, and announces its call next.
       if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
         planned = true;
@@ -151,7 +152,7 @@ describe("a copy of the forwarding step that comes late", () => {
     const id = await order.attach(0);
     const page = await atForward(order);
     let planned = false;
-    const leave = atTableDoor(async ({ items }, pass) => {
+    const leave = interceptTableCalls(async ({ items }, pass) => {
       if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
         planned = true;
         await failRun(page, "told to fail", new Date());
