@@ -130,7 +130,7 @@ describe("a PATCH whose response is lost, and that another PATCH follows before 
     const { property, others, ifMatch } = given;
     const route = writing.find(({ name }) => name === given.route);
     if (!route) throw new Error(`there is no route ${given.route}`);
-    const { path } = await prepare(t, route);
+    const { path } = await repeatableRequest(t, route);
     const key = t.key("acme");
     const change = (value: string, headers = {}) =>
       call("PATCH", path, { key, headers, json: { type: route.resource, data: { [property]: value } } });
