@@ -2,7 +2,6 @@ import { type OrderReport, orderReport } from "../../shared/checkout/report.ts";
 import type { Output } from "./create.ts";
 import { findOrder } from "./find.ts";
 import { printThing, safe } from "./output.ts";
-import { retryOf } from "./retry.ts";
 import { type CheckoutEnd, startCheckout, waitForCheckout } from "./start-checkout.ts";
 
 /** `order checkout`. */
@@ -48,8 +47,7 @@ const progressOf = ({ requests, checkout, seal, state }: OrderReport): string =>
   const forwarded = files.filter((receipt) => receipt.state === "forwarded").length;
   const counted = `${forwarded} of ${files.length} ${files.length === 1 ? "file" : "files"} forwarded`;
   if (state === "CHECKED_OUT") return `${counted}, checked out`;
-  const retry = retryOf(checkout);
-  if (retry)
-    return `${counted}; waiting for the carrier: attempt ${retry.waits}, ${retry.last_answer ?? "no answer"}, next try at ${retry.next_try_at}`;
+  if (checkout?.next_try_at)
+    return `${counted}; waiting for the carrier: attempt ${checkout.waits}, ${checkout.last_answer ?? "no answer"}, next try at ${checkout.next_try_at}`;
   return seal ? `${counted}, checking out the cart` : counted;
 };

@@ -25,7 +25,7 @@ export const addRequestCommands = (request: Command): void => {
     .requiredOption("--order <id>", "the order")
     .option("--json", "print JSON")
     .action(async ({ order, json }: Output & { order: string }) => {
-      const requests = await requestsOfOrder((await findOrder(order)).id);
+      const requests = await Array.fromAsync(requestsOfOrder((await findOrder(order)).id));
       if (json) return printRows(requests, { json });
       const names = await readingTable(accountNames);
       printRows(

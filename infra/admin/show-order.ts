@@ -4,7 +4,6 @@ import { CommandError } from "./command-error.ts";
 import { findOrder } from "./find.ts";
 import { printHeading, printJson, printThing, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { retryOf } from "./retry.ts";
 
 const readReport = async (id: string): Promise<OrderReport> => {
   const order = await findOrder(id);
@@ -22,12 +21,15 @@ export const showOrder = async (id: string, json?: boolean): Promise<void> => {
   if (json) return printJson(report);
   const { checkout, seal, attachments, requests, account, ...order } = report;
   const owner = await readAccount(account);
-  const retry = retryOf(checkout);
   const run = checkout && {
     run: checkout.run,
     status: checkout.status,
     reason: checkout.reason,
-    ...(retry && { attempt: retry.waits, last_answer: retry.last_answer, next_try_at: retry.next_try_at }),
+    ...(checkout.next_try_at && {
+      attempt: checkout.waits,
+      last_answer: checkout.last_answer,
+      next_try_at: checkout.next_try_at,
+    }),
   };
   printThing(
     { ...order, account, "account's name": owner?.name, sealed: seal !== null, ...run, requests: requests.length },
@@ -48,17 +50,16 @@ export const showRequest = async (id: string, json?: boolean): Promise<void> => 
 
 const printRequest = ({ id, type, seal, attachments }: RequestReport) => {
   printHeading(`Request ${id}  ${type}${seal ? "  sealed" : ""}`);
-  const waiting = attachments.some(({ receipt }) => retryOf(receipt));
+  const waiting = attachments.some(({ receipt }) => receipt?.next_try_at);
   const rows = attachments.map(({ of, receipt, ...attachment }) => {
-    const { state, at, status, answer } = receipt ?? {};
-    const retry = retryOf(receipt);
-    const said = retry?.last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
+    const { state, at, status, answer, attempts, last_answer, next_try_at } = receipt ?? {};
+    const said = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
     return {
       ...briefly(attachment),
       of,
       receipt: state,
       at,
-      ...(waiting && { attempts: retry?.attempts, next_try_at: retry?.next_try_at }),
+      ...(waiting && { attempts, next_try_at }),
       answer: said && said.length > 80 ? `${said.slice(0, 79)}…` : said,
     };
   });

@@ -50,7 +50,11 @@ export const applyAndCount = async (document: unknown) => {
   const all = [...faults, ...found.faults];
   if (all.length > 0) throw invalid(all);
   const groups = Object.values(planned).flatMap((section) => [...section.values()].map(({ items }) => items));
-  await writeAll(groups.filter((items) => items.length > 0));
+  const carts = new Map(found.carts.map((id) => [keys.order(id).pk, keys.order(id)]));
+  await writeAll(
+    groups.filter((items) => items.length > 0),
+    carts,
+  );
   const applied = {
     accounts: resultsOf(planned.accounts),
     users: resultsOf(planned.users),
@@ -169,8 +173,8 @@ const planRequest = (name: string, { type, ...entry }: Entry<"requests">, found:
   return { items: [{ ...keys.request(id), ...request }, entryOfOrder], result: { id } };
 };
 
-/** DynamoDB's limit of writes in one transaction. */
-const transactionSize = 100;
+/** DynamoDB's limit is 100 writes in one transaction: there is room for the orders of as many requests. */
+const transactionSize = 50;
 
 /** As few transactions as hold all items; those of one entry stay together. */
 const transactions = (groups: readonly (readonly Stored[])[]): Stored[][] => {
@@ -183,14 +187,26 @@ const transactions = (groups: readonly (readonly Stored[])[]): Stored[][] => {
   return all;
 };
 
-/** More than one transaction can hold is written in several; if one of them fails, those before it are taken back. */
-const writeAll = async (groups: readonly (readonly Stored[])[]) => {
+const inCart = { equals: { state: "CART" } } as const;
+
+/**
+ * More than fits into one transaction is written in several; if one of them fails, those before it are taken back. What
+ * is added to an order in its cart moves the order's version, so that a checkout that is under way notices it.
+ */
+const writeAll = async (groups: readonly (readonly Stored[])[], carts: ReadonlyMap<string, Key>) => {
   const written: Stored[][] = [];
   try {
     for (const items of transactions(groups)) {
       const puts = items.map((put, index) => [String(index), { put, when: { exists: false } }] as const);
-      const refused = await transact(Object.fromEntries(puts));
-      if (refused.size > 0) throw new Error("Something of this file was created at the same time: apply it again.");
+      const orders = [...new Set(items.map(({ pk }) => carts.get(pk)))].filter((order) => order !== undefined);
+      const moves = orders.map(
+        (update) => [update.pk, { update, add: { attachments_version: 1 }, when: inCart }] as const,
+      );
+      const failed = await transact(Object.fromEntries([...puts, ...moves]));
+      if (failed.size > 0)
+        throw new Error(
+          "Something of this file was created, or an order checked out, at the same time: apply it again.",
+        );
       written.push(items);
     }
   } catch (error) {

@@ -37,9 +37,10 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
   return { ...request, ...ref, account: z.parse(Account, account), state: z.parse(Order, order).state };
 };
 
-/** The requests of an order, by id. */
-export const requestsOfOrder = async (order: string): Promise<OrderRequest[]> =>
-  Array.fromAsync(queryAll(collections.orderRequests(order)), (item) => z.parse(OrderRequest, item));
+/** The requests of an order by id, or those beyond the id `after`. */
+export async function* requestsOfOrder(order: string, after?: string): AsyncGenerator<OrderRequest> {
+  for await (const item of queryAll(collections.orderRequests(order), after)) yield z.parse(OrderRequest, item);
+}
 
 /** All orders, by id; reads the whole table. */
 export const listOrders = async (): Promise<Order[]> => {

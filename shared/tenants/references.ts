@@ -113,7 +113,10 @@ export const references = async (file: TenantsFile) => {
     return stored && { id: stored.id, account: existing.accounts.get(stored.account) };
   };
 
-  return { faults, fault, idOf, account, user, order, existing };
+  /** The orders that exist and are in their carts. */
+  const carts = [...existing.orders.values()].filter(({ state }) => state === "CART").map(({ id }) => id);
+
+  return { faults, fault, idOf, account, user, order, existing, carts };
 };
 
 /** The ids that entries bring, well-formed or not: what refers to them is not at fault. */

@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, inject, it, vi } from "vitest";
+import { orderReport } from "../../../shared/checkout/report.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { makeSwitch } from "../../support/fixtures/switches.ts";
 import { add, tenants } from "../../support/fixtures/tenants.ts";
@@ -89,6 +90,24 @@ describe("order checkout --wait", () => {
       status: "SUCCEEDED",
       reason: "The order is checked out already.",
     });
+  });
+
+  it("says of a checkout that waits for the carrier which attempt that was, its answer and the next try; so does order show", async () => {
+    const order = await newOrder(add);
+    const attachment = await order.attach(0);
+    const away = { method: "PUT", path: attachment, action: "status", status: 503, headers: { "Retry-After": "8" } };
+    await fetch(`${carrierUrl()}/faults`, { method: "POST", body: JSON.stringify(away) });
+    const waiting = admin(["order", "checkout", order.id, "--wait"]);
+    const waits = async () => (await orderReport(order.id))?.checkout?.next_try_at;
+    await vi.waitFor(async () => expect(await waits()).toEqual(expect.any(String)), { timeout: 20_000 });
+    const { stdout } = await admin(["order", "show", order.id]);
+    expect(stdout).toMatch(/\nattempt +1\nlast_answer +.*503.*\nnext_try_at +20/);
+    expect(stdout).toMatch(new RegExp(`\n${attachment} +LOA .* pending .* 1 +20.*503`));
+    const { code, stderr } = await waiting;
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/0 of 1 file forwarded; waiting for the carrier: attempt 1, .*503.*, next try at 20/),
+    ]);
   });
 
   it("says on Ctrl-C that the run goes on, and the run does", async () => {
