@@ -2,6 +2,7 @@ import { type StepHandler, startWorkflow } from "../../../infra/local/workflow.t
 import { orderReport } from "../../../shared/checkout/report.ts";
 import { readRun } from "../../../shared/checkout/run.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
+import { historyEvents } from "./history.ts";
 
 const handlers = new Map<string, StepHandler>();
 for (const { name } of steps) {
@@ -50,8 +51,12 @@ let runs = 0;
 /** Runs an order's checkout through the ASL file, without the waiting. */
 export const checkOut = async (orderId: string, options: Options = {}, name = `test-${process.pid}-${++runs}`) => {
   const { called, waits, load, stateBytes } = interfered(options);
+  let events = 0;
   const workflow = startWorkflow({
     load,
+    onEvent: (event) => {
+      events += historyEvents(event);
+    },
     waits: { WaitForOldCalls: 0, WaitForCarrier: 5, WaitToSubmit: 5 },
     retryMs: 5,
   });
@@ -64,7 +69,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
     cause,
     called,
     waits,
-    events: execution.events(),
+    events,
     stateBytes: stateBytes(),
   };
 };
