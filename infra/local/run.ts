@@ -68,6 +68,8 @@ const start = async () => {
   if (asksForHelp) return console.log(help);
   // What is written here, by the embedded parts too, is for nobody else on this machine.
   process.umask(0o077);
+  // The place in this project that an error comes from is often behind ten frames of the SDK.
+  Error.stackTraceLimit = 50;
   const names = new Map<string, string>();
   const lines = terminal({ quiet, verbose, nameOf: (key = "") => names.get(key) });
   // Who sets LOG_LEVEL gets the log as it is on AWS, as lines of JSON.
