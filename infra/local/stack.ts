@@ -5,10 +5,10 @@ import type { Data } from "./data.ts";
 import { docs, type Prefill } from "./docs.ts";
 import { startFiles } from "./files.ts";
 import { isFromHere } from "./from-here.ts";
-import { type GatewayOptions, type Handler, startGateway } from "./gateway.ts";
+import { type GatewayOptions, startGateway } from "./gateway.ts";
+import { loadEndpoints, loadSteps } from "./handlers.ts";
 import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
-import type { StepHandler } from "./workflow.ts";
 
 export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
   /** What the API reference fills in, once it is known. */
@@ -23,15 +23,6 @@ export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest
 
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
-
-/** Handlers make their clients when they are imported: only after the environment says where the table is. */
-const loadHandlers = async <H>(named: readonly { readonly name: string }[]) => {
-  const load = async ({ name }: { readonly name: string }): Promise<readonly [string, H]> => {
-    const { handler }: { handler: H } = await import(new URL(`../../functions/${name}.ts`, import.meta.url).href);
-    return [name, handler];
-  };
-  return new Map(await Promise.all(named.map(load)));
-};
 
 /** The API reference; the key that it fills in is for this machine's user alone. */
 const extra = (prefill: () => Prefill | undefined): GatewayOptions["extra"] => {
@@ -68,10 +59,7 @@ export const startStack = async (options: StackOptions) => {
   const parts = await startParts(options);
   Object.assign(process.env, parts.environment);
   try {
-    const [endpoints, stepHandlers] = await Promise.all([
-      loadHandlers<Handler>(routes),
-      loadHandlers<StepHandler>(steps),
-    ]);
+    const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
     const stepFunctions = await startStepFunctions({ load: (name: Step["name"]) => stepHandlers.get(name) });
     const load = ({ name }: { readonly name: string }) => endpoints.get(name);
     const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra: extra(prefill) }).catch(
