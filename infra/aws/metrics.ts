@@ -29,6 +29,8 @@ export const metricsOf = ({ rest, table, machine, sweep }: Watched) => ({
   functionThrottles: LambdaFunction.metricAllThrottles(inFiveMinutes),
   readThrottles: table.metric("ReadThrottleEvents", inFiveMinutes),
   writeThrottles: table.metric("WriteThrottleEvents", inFiveMinutes),
+  // Transactions and writes that DynamoDB refused because another one touched the same item.
+  conflicts: table.metric("TransactionConflict", inFiveMinutes),
   startedCheckouts: machine.metricStarted(inFiveMinutes),
   succeededCheckouts: machine.metricSucceeded(inFiveMinutes),
   failedCheckouts: machine.metricFailed(inFiveMinutes),

@@ -14,13 +14,13 @@ export const storage = (scope: Construct, settings: Settings) => {
   const key = new Key(scope, "Key", {
     description: "Patchbay: its table, its files, its carrier secret and its alarms",
     enableKeyRotation: true,
-    pendingWindow: Duration.days(settings.production ? 30 : 7),
+    pendingWindow: Duration.days(settings.retainData ? 30 : 7),
     removalPolicy: settings.removalPolicy,
   });
   return { key, table: table(scope, settings, key), bucket: bucket(scope, settings, key) };
 };
 
-const table = (scope: Construct, { production, removalPolicy }: Settings, encryptionKey: Key) =>
+const table = (scope: Construct, { retainData, protectTable, removalPolicy }: Settings, encryptionKey: Key) =>
   new Table(scope, "Table", {
     partitionKey: { name: "pk", type: AttributeType.STRING },
     sortKey: { name: "sk", type: AttributeType.STRING },
@@ -29,7 +29,7 @@ const table = (scope: Construct, { production, removalPolicy }: Settings, encryp
     timeToLiveAttribute: "expires_at",
     encryption: TableEncryption.CUSTOMER_MANAGED,
     encryptionKey,
-    deletionProtection: production,
+    deletionProtection: retainData && protectTable === "true",
     removalPolicy,
   });
 
@@ -44,7 +44,7 @@ const common = (settings: Settings) => ({
 /** Not versioned: who deletes an attachment wants its file gone. The interface promises no more, and no less. */
 const bucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
   // @ts-expect-error aws-cdk-lib's Bucket is not its own IBucket under exactOptionalPropertyTypes (isWebsite)
-  const logged: Pick<BucketProps, "serverAccessLogsBucket" | "serverAccessLogsPrefix"> = settings.production
+  const logged: Pick<BucketProps, "serverAccessLogsBucket" | "serverAccessLogsPrefix"> = settings.retainData
     ? { serverAccessLogsBucket: accessLogs(scope, settings), serverAccessLogsPrefix: "files/" }
     : {};
   const files = new Bucket(scope, "Files", {
@@ -58,7 +58,7 @@ const bucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
     lifecycleRules: [{ id: "abort-incomplete-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) }],
   });
   if (settings.emptyBucket) keepEmptyingTidy(files, settings);
-  if (!settings.production)
+  if (!settings.retainData)
     accept(files, {
       "AwsSolutions-S1":
         "A sandbox holds no customer's files, and logs that S3 delivers hours later would keep it from being removed. Production has them.",

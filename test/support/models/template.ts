@@ -29,8 +29,11 @@ const Report = z.object({
   ),
 });
 
-/** The stack as `cdk synth` makes it with this context; the functions' code is empty, which no template tells. */
-export const synthesize = (context: Readonly<Record<string, string>> = {}) => {
+/** What production asks for. */
+const production = { stage: "production", carrierUrl: "https://carrier.example" };
+
+/** The stack as `cdk synth` makes it with this context, by default production's; the functions' code is empty, which no template tells. */
+export const synthesize = (context: Readonly<Record<string, string>> = production) => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-synth-"));
   try {
     return synthesizeIn(folder, context);
@@ -48,7 +51,12 @@ const synthesizeIn = (folder: string, context: Readonly<Record<string, string>>)
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
   const stack = patchbay(app, join(folder, "bundles"));
   const template = Template.fromStack(stack);
-  return { template, findings: findingsIn(join(folder, "out")), terminationProtection: stack.terminationProtection };
+  return {
+    template,
+    stackName: stack.stackName,
+    findings: findingsIn(join(folder, "out")),
+    terminationProtection: stack.terminationProtection,
+  };
 };
 
 /** What cdk-nag found and nobody accepted, as "rule construct". */
