@@ -1,3 +1,5 @@
+import { limits } from "./limits.ts";
+
 /** Every environment variable that the code reads: one typed, loud read each. */
 
 const required = (name: string): string => {
@@ -44,7 +46,7 @@ export const env = {
   /** The state machine of the checkout. */
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
   /** The largest file of an upload, in bytes: what a 6 MB event can carry as base64, with room for the rest of it. */
-  maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", 4_600_000),
+  maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", limits.fileBytes),
   /** The least level that is logged: DEBUG, INFO, WARN, ERROR or SILENT. */
   logLevel: () => levelOf(optional("LOG_LEVEL") ?? "INFO"),
   /** X-Ray's trace of the invocation; Lambda sets it. */

@@ -57,7 +57,7 @@ export const addAccountCommands = (account: Command): void => {
     .option("--json", "print JSON")
     .action(async (id: string, state: string, { json }: Output) => {
       if (state !== "on" && state !== "off") throw new CommandError(`The feature is turned on or off, not ${state}.`);
-      const { setAttachmentAccess } = await import("../../shared/tenants/accounts.ts");
+      const { setAttachmentAccess } = await import("../../shared/tenants/administration.ts");
       const { id: accountId } = await load(id);
       await setAttachmentAccess(accountId, state === "on");
       printThing(row(await load(id)), { json });

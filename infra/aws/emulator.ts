@@ -1,29 +1,18 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import * as z from "zod/mini";
 
 /** LocalStack-compatible endpoints, and a note for each stack of where it was deployed, for the operators' CLI. */
 
 const folder = join(process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay"), "emulators");
 const fileOf = (stackName: string) => join(folder, `${stackName}.json`);
 
-const Note = z.object({ endpoint: z.url() });
-
+/** Read by infra/admin/emulators.ts. */
 export const noteEndpoint = (stackName: string, endpoint: string): void => {
   mkdirSync(folder, { recursive: true });
   writeFileSync(fileOf(stackName), JSON.stringify({ endpoint }));
 };
 
 export const forgetEndpoint = (stackName: string): void => rmSync(fileOf(stackName), { force: true });
-
-/** Where `npm run deploy:local` deployed the stack of that name last; undefined where it did not. */
-export const notedEndpoint = (stackName: string): string | undefined => {
-  try {
-    return z.parse(Note, JSON.parse(readFileSync(fileOf(stackName), "utf8"))).endpoint;
-  } catch {
-    return undefined;
-  }
-};
 
 /** A LocalStack-compatible endpoint takes any credentials, and has no host names for buckets. */
 export const emulatorEnvironment = (endpoint: string): NodeJS.ProcessEnv => ({

@@ -2,9 +2,10 @@ import { ArnFormat, Stack } from "aws-cdk-lib";
 import { ManagedPolicy } from "aws-cdk-lib/aws-iam";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
+import { filePrefix } from "../../shared/table/keys.ts";
 import { accept, logicalId } from "./accept.ts";
 import { allow, type Surroundings } from "./function.ts";
-import { filePrefix, grants } from "./grants.ts";
+import { grants } from "./grants.ts";
 import type { Storage } from "./storage.ts";
 
 /** The policies for those outside this stack: infra/README.md says whom to attach them to. */
@@ -25,15 +26,7 @@ const orderingPolicy = (scope: Construct, machine: StateMachine) =>
     ],
   });
 
-const itemActions = [
-  "GetItem",
-  "BatchGetItem",
-  "Query",
-  "PutItem",
-  "UpdateItem",
-  "DeleteItem",
-  "ConditionCheckItem",
-] as const;
+const itemActions = ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"] as const;
 
 /** All that `npm run admin -- --stack` does. */
 const operatorPolicy = (scope: Construct, storage: Storage, machine: StateMachine) => {

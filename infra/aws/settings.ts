@@ -3,6 +3,7 @@ import { Architecture } from "aws-cdk-lib/aws-lambda";
 import type { RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { Node } from "constructs";
 import * as z from "zod/mini";
+import { limits } from "../../shared/limits.ts";
 import type { SettingsRecord } from "./deployed-settings.ts";
 import { noStage, readStage, stackNameOf } from "./stages.ts";
 
@@ -25,8 +26,8 @@ const Values = z.strictObject({
   throttleBurst: z.coerce.number().check(z.positive()),
   /** A number of days that CloudWatch Logs knows: 7, 30, 365 … */
   logRetentionDays: z.coerce.number().check(z.positive()),
-  /** The largest file of an upload. A function's event carries about 4.6 MB as base64. */
-  maxFileBytes: z.coerce.number().check(z.positive()),
+  /** The largest file of an upload. A function's event carries no larger one than the default. */
+  maxFileBytes: z._default(z.coerce.number().check(z.positive(), z.maximum(limits.fileBytes)), limits.fileBytes),
 });
 type Values = z.infer<typeof Values>;
 

@@ -1,10 +1,32 @@
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { buildApp } from "fauxqs";
+import { repairFiles } from "./repair-files.ts";
 import type { Part } from "./table.ts";
 
-/** Starts fauxqs on a free port of 127.0.0.1, in memory or in a folder. Its own `startFauxqs` would listen on every interface. */
+type Stores = NonNullable<NonNullable<Parameters<typeof buildApp>[0]>["stores"]>;
+type Persistence = NonNullable<Stores["s3Store"]["persistence"]>;
+
+/** A class of fauxqs that its package does not export; only `startFauxqs` keeps files, and it listens on every interface. */
+const inside = async (path: string) => import(new URL(path, import.meta.resolve("fauxqs")).href);
+
+/** The stores of fauxqs, with the objects of S3 kept in a folder. */
+const keptIn = async (folder: string): Promise<Stores> => {
+  const { S3Store }: { S3Store: new () => Stores["s3Store"] } = await inside("./s3/s3Store.js");
+  const { SqsStore }: { SqsStore: new () => Stores["sqsStore"] } = await inside("./sqs/sqsStore.js");
+  const { SnsStore }: { SnsStore: new () => Stores["snsStore"] } = await inside("./sns/snsStore.js");
+  const { FileS3Persistence }: { FileS3Persistence: new (folder: string) => Persistence } =
+    await inside("./s3/fileS3Persistence.js");
+  const stores = { s3Store: new S3Store(), sqsStore: new SqsStore(), snsStore: new SnsStore() };
+  repairFiles(folder);
+  const persistence = new FileS3Persistence(folder);
+  persistence.loadS3(stores.s3Store);
+  stores.s3Store.persistence = persistence;
+  return stores;
+};
+
+/** Starts fauxqs on a free port of 127.0.0.1, in memory or in a folder. */
 const startFauxqs = async (folder: string | undefined): Promise<Part> => {
-  const app = buildApp({ logger: false, ...(folder !== undefined && { s3StorageDir: folder }) });
+  const app = buildApp({ logger: false, ...(folder !== undefined && { stores: await keptIn(folder) }) });
   const endpoint = await app.listen({ host: "127.0.0.1", port: 0 });
   return { endpoint, stop: () => app.close() };
 };

@@ -1,22 +1,15 @@
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import { invalid, notFound } from "../errors.ts";
-import { newId } from "../schema/new-id.ts";
+import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
-import type { Idempotency, Made } from "../table/idempotency.ts";
+import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
 import { onLatest, type Precondition } from "../table/optimistic-update.ts";
-import { get } from "../table/read.ts";
-import { transact, update } from "../table/write.ts";
+import { showsOwnWrite, transact, update } from "../table/write.ts";
 import type { Account } from "../tenants/schema.ts";
-import { switchFaults } from "./rules.ts";
-import { Switch, type SwitchChanges, SwitchData, type SwitchSettings } from "./schema.ts";
-
-/** The envelope of a switch, as every endpoint answers it. */
-export const switchDocument = (stored: Switch) => ({
-  type: "switch",
-  data: z.parse(SwitchData, { ...stored, sms_options: null, mms_options: null }),
-});
+import { readSwitch } from "./read.ts";
+import { Switch, type SwitchChanges, type SwitchSettings, switchFaults } from "./schema.ts";
 
 /** A name's place in its account. Its hash stands for it: a name of 255 characters can be longer than a key. */
 const nameKey = ({ account, name }: Pick<Switch, "account" | "name">) =>
@@ -44,7 +37,7 @@ const inTree = (of: Switch, difference: 1 | -1): Record<string, Write> => {
 const nameTaken = () =>
   invalid([{ in: "body", pointer: "/data/name", sub_code: "constraint.unique", detail: "has already been taken" }]);
 
-const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings, { id, at }: Made): Switch => ({
+const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings, { id, at }: Created): Switch => ({
   id,
   ...settings,
   inserted_at: at,
@@ -65,7 +58,7 @@ export const createSwitch = async (
   now: Date,
   idempotency: Idempotency | undefined,
 ): Promise<{ readonly made: Switch; readonly replayed: boolean }> => {
-  if (idempotency?.made) return { made: newSwitch(account, settings, idempotency.made), replayed: true };
+  if (idempotency?.created) return { made: newSwitch(account, settings, idempotency.created), replayed: true };
   const mark = { id: newId(now.getTime()), at: now.toISOString() };
   const made = newSwitch(account, settings, mark);
   const refused = await transact<string>({
@@ -74,17 +67,11 @@ export const createSwitch = async (
     switch: { put: { ...keys.switch(made.id), ...made }, when: { exists: false } },
     ...inTree(made, 1),
   });
-  if (refused.size === 0) return { made, replayed: false };
+  if (refused.size === 0 || showsOwnWrite(refused, made.id)) return { made, replayed: false };
   if (idempotency && refused.has("idempotency"))
     return { made: newSwitch(account, settings, idempotency.winner(refused.get("idempotency"))), replayed: true };
   if (refused.has("name")) throw nameTaken();
   throw notFound("account", account.id);
-};
-
-/** One switch; undefined where there is none. */
-export const readSwitch = async (id: string): Promise<Switch | undefined> => {
-  const item = await get(keys.switch(id));
-  return item && z.parse(Switch, item);
 };
 
 const reread = (id: string) => async (): Promise<Switch> => {

@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { serviceUnavailable } from "../errors.ts";
 
 let client: DynamoDBDocumentClient | undefined;
 
@@ -16,4 +18,15 @@ export const dynamodb = (): DynamoDBDocumentClient => {
     { marshallOptions: { removeUndefinedValues: true } },
   );
   return client;
+};
+
+const attempts = 12;
+
+/**
+ * Waits before attempt `attempt` + 1, with full jitter up to a second; 503 when there have been too many.
+ * Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+ */
+export const backOff = async (attempt: number): Promise<void> => {
+  if (attempt > attempts) throw serviceUnavailable();
+  await sleep(Math.random() * Math.min(1_000, 20 * 2 ** attempt));
 };

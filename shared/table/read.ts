@@ -1,10 +1,9 @@
 import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand } from "@aws-sdk/lib-dynamodb";
 import { env } from "../env.ts";
-import { backOff } from "./back-off.ts";
-import { dynamodb } from "./client.ts";
+import { unavailableAs503 } from "../errors.ts";
+import { backOff, dynamodb } from "./client.ts";
 import type { Item } from "./expressions.ts";
 import type { Collection, Key } from "./keys.ts";
-import { unavailableAs503 } from "./unavailable.ts";
 
 /** One item, strongly consistent; undefined where there is none. 503 where the table is away (so do all below). */
 export const get = async (key: Key): Promise<Item | undefined> => {

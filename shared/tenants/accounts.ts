@@ -1,20 +1,11 @@
 import * as z from "zod/mini";
 import { keys } from "../table/keys.ts";
 import { get, scan } from "../table/read.ts";
-import { update } from "../table/write.ts";
-import { Account, type User } from "./schema.ts";
-
-/** Whether a key of account `from` sees things of `account`: its own and every account below it, nothing else. */
-export const sees = (from: string, account: Pick<Account, "id" | "ancestors">): boolean =>
-  account.id === from || account.ancestors.includes(from);
-
-/** Whether a user holds a permission, by its exact name or by the wildcard operation of its resource. */
-export const holds = ({ permissions }: User, permission: string): boolean =>
-  permissions.includes(permission) || permissions.includes(permission.replace(/:[^:]*$/, ":*"));
+import { Account } from "./schema.ts";
 
 /** An account; undefined where there is none. */
 export const readAccount = async (id: string): Promise<Account | undefined> => {
-  const item = await get(keys.account(id.toUpperCase()));
+  const item = await get(keys.account(id));
   return item && z.parse(Account, item);
 };
 
@@ -24,7 +15,3 @@ export const listAccounts = async (): Promise<Account[]> => {
   const path = ({ ancestors, id }: Account) => [...ancestors, id].join("/");
   return accounts.sort((a, b) => (path(a) < path(b) ? -1 : 1));
 };
-
-/** Turns the feature Ordering Attachment Access on or off; false where there is no such account. */
-export const setAttachmentAccess = (id: string, on: boolean): Promise<boolean> =>
-  update({ update: keys.account(id), set: { features: { ordering_attachment_access: on } }, when: { exists: true } });

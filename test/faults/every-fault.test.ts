@@ -15,8 +15,8 @@ import { startAfresh, wires } from "../support/servers/own-stack.ts";
  */
 
 const full = process.env.FULL === "1";
-/** One in nine of all faults by default: prime to the number of kinds, so that each kind has its turn. */
-const stride = full ? 1 : 9;
+/** One in eleven of all faults by default: prime to the number of kinds, so that each kind has its turn. */
+const stride = full ? 1 : 11;
 
 type WireName = keyof typeof wires;
 type Call = { readonly wire: WireName; readonly operation: string; readonly nth: number };
@@ -71,7 +71,7 @@ const documented = (route: Route, { status, headers, body }: Answered): boolean 
 /** How long it would have taken with the timeouts that are configured: each call that hung, to the end of its own. */
 const realMs = (elapsed: number): number =>
   wireNames.reduce((sum, name) => {
-    const hung = wires[name].calls.filter(({ fault }) => fault === "delay").length;
+    const hung = wires[name].calls.filter(({ fault }) => fault === "delay" || fault === "late").length;
     const { requestTimeout = Number.POSITIVE_INFINITY } = configured.get(Number(new URL(wires[name].url).port)) ?? {};
     return sum + (hung === 0 ? 0 : hung * (requestTimeout - shortTimeoutMs));
   }, elapsed);
@@ -85,6 +85,7 @@ const failures = async (t: Tenants, route: Route, { wire, ifMatch, ...fault }: S
   const first = await run.send();
   const ms = realMs(performance.now() - startedAt);
   const fallen = wires[wire].calls.some((call) => call.fault === fault.kind);
+  if (fault.kind === "late") await wires[wire].idle();
   disarm();
   const wasDone = route.operation === "delete" ? (await run.left()) === 0 : (await run.made()) === 1;
   const second = await run.send();

@@ -2,14 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import middy from "@middy/core";
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import type { APIGatewayProxyResult } from "aws-lambda";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readForm } from "../../shared/http/form.ts";
-import type { KeyUse } from "../../shared/http/idempotency.ts";
-import { readInput } from "../../shared/http/input.ts";
-import { readJson } from "../../shared/http/read-json.ts";
-import type { Scope } from "../../shared/http/request.ts";
+import { readInput, readJson } from "../../shared/http/input.ts";
+import type { Incoming } from "../../shared/http/request.ts";
 import { respond, response } from "../../shared/http/responses.ts";
 import { type Route, routes } from "../../shared/routes.ts";
 import { formCorpus, forms } from "../support/fixtures/hostile-forms.ts";
@@ -40,17 +38,17 @@ beforeAll(async () => {
 });
 afterAll(() => console.table([...tried].map(([inputs, count]) => ({ inputs, count }))));
 
-type Event = APIGatewayProxyEvent & { scope: Scope; keyUse: KeyUse | undefined; input: unknown };
-
 /** What a route does with a body before its own lines see it. */
 const reader = (route: Route) =>
-  middy<Event, APIGatewayProxyResult>()
+  middy<Incoming, APIGatewayProxyResult>()
     .use(respond(route))
-    .use(readInput(route.reads, route.reads.from === "form" ? readForm : readJson))
-    .handler(async (event) => response(event.requestContext.requestId, route.status, { body: {} }));
+    .handler(async (event) => {
+      await readInput(event, route.reads, route.reads.from === "form" ? readForm : readJson, undefined, []);
+      return response(event.requestContext.requestId, route.status, { body: {} });
+    });
 
 const read = async (route: Route, input: Input): Promise<APIGatewayProxyResult> =>
-  reader(route)({ ...eventOf(route, input), scope: {}, keyUse: undefined, input: undefined }, contextless);
+  reader(route)(eventOf(route, input), contextless);
 
 const contextless = await import("../../infra/local/proxy-event.ts").then(({ lambdaContext }) =>
   lambdaContext("fuzz", "fuzz", 29_000),

@@ -131,7 +131,7 @@ describe("a managed policy", () => {
     expect(statements).toEqual(
       [
         "cloudformation:DescribeStacks on {Ref:AWS::StackId}",
-        ...table("BatchGetItem", "ConditionCheckItem", "DeleteItem", "DescribeTable", "DescribeTimeToLive"),
+        ...table("BatchGetItem", "DeleteItem", "DescribeTable", "DescribeTimeToLive"),
         ...table("GetItem", "PutItem", "Query", "Scan", "UpdateItem"),
         ...writeKey,
         ...files("DeleteObject"),

@@ -21,6 +21,7 @@ const Input = z.object({
       }),
     ),
   ),
+  ClientRequestToken: z.optional(z.string()),
   UpdateExpression: z.optional(z.string()),
   ConditionExpression: z.optional(z.string()),
   ExpressionAttributeNames: z.optional(z.record(z.string(), z.string())),

@@ -16,7 +16,8 @@ Object.assign(process.env, {
 });
 const parts = await Promise.all([startTable("patchbay"), startFiles("patchbay-files")]);
 const [tablePart, filesPart] = parts;
-const tableWire = await startWire(tablePart.endpoint, { delayMs: 2_000 });
+// 2 ms is what a transaction takes at least; the tests of conflicts let it take as long as DynamoDB does.
+const tableWire = await startWire(tablePart.endpoint, { delayMs: 2_000, transactionMs: 2 });
 const filesWire = await startWire(filesPart.endpoint, { delayMs: 2_000 });
 Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: tableWire.url, AWS_ENDPOINT_URL_S3: filesWire.url });
 const stack = await startStack({ port: 0 });

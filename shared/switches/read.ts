@@ -1,10 +1,16 @@
 import * as z from "zod/mini";
-import { Ulid } from "../schema/fields.ts";
+import { noId, Ulid } from "../schema/fields.ts";
 import { collections, keys } from "../table/keys.ts";
-import type { Page } from "../table/page-query.ts";
-import { fitting, type PageRequest, readPage } from "../table/pages.ts";
-import { getMany, queryAll } from "../table/read.ts";
+import { fitting, type Page, type PageRequest, pageRequest, readPage } from "../table/pages.ts";
+import { get, getMany, queryAll } from "../table/read.ts";
+import type { PageReader } from "../tenants/access.ts";
 import { Switch } from "./schema.ts";
+
+/** One switch; undefined where there is none. */
+export const readSwitch = async (id: string): Promise<Switch | undefined> => {
+  const item = await get(keys.switch(id));
+  return item && z.parse(Switch, item);
+};
 
 /** Less than the 6 MB that a function can answer, with room for the envelopes of a page. */
 const maxPageBytes = 5_000_000;
@@ -24,6 +30,12 @@ export const readSwitchPage = async (account: string, asked: PageRequest): Promi
   // One that was deleted between the two reads is left out.
   const items = found.flatMap((item) => (item ? [z.parse(Switch, item)] : []));
   return fitting(list, asked, { ...entries, items }, sizeOf, maxPageBytes);
+};
+
+/** The page that a query asks for, of the switches of the key's own account and of every account below it. */
+export const switchPage: PageReader<unknown, Page<Switch>> = async ({ key }, query) => {
+  const account = (await key)?.account ?? noId;
+  return readSwitchPage(account, pageRequest(collections.switches(account), query));
 };
 
 /** Every switch of an account and of every account below it, in the order of their ids. */
