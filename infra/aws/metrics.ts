@@ -1,14 +1,15 @@
 import { Duration } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import { Stats } from "aws-cdk-lib/aws-cloudwatch";
-import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
+
+import type { StoredTable } from "./storage.ts";
 
 /** What alarms and dashboard look at. */
 export type Watched = {
   readonly rest: RestApi;
-  readonly table: Table;
+  readonly table: StoredTable;
   readonly machine: StateMachine;
   readonly sweep: LambdaFunction;
 };

@@ -15,6 +15,8 @@ const Values = z.strictObject({
   alarmEmail: z._default(z.nullable(z.email()), null),
   /** A regional web ACL of the organization, associated with the API. */
   webAclArn: z._default(z.nullable(z.string().check(z.startsWith("arn:"))), null),
+  /** A table restored from a backup, to use in place of the stack's own, which it lets go and retains. */
+  restoredTable: z._default(z.nullable(z.string().check(z.regex(/^[\w.-]{3,255}$/))), null),
   /**
    * API Gateway writes logs by one role for the whole region. `own`: this stack creates that role, and never deletes it.
    * `existing`: the region has one.

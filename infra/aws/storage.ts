@@ -1,5 +1,5 @@
 import { CfnResource, Duration, Stack } from "aws-cdk-lib";
-import { AttributeType, BillingMode, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
+import { AttributeType, BillingMode, type ITable, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { BlockPublicAccess, Bucket, BucketEncryption, type BucketProps, ObjectOwnership } from "aws-cdk-lib/aws-s3";
@@ -17,10 +17,11 @@ export const storage = (scope: Construct, settings: Settings) => {
     pendingWindow: Duration.days(settings.retainData ? 30 : 7),
     removalPolicy: settings.removalPolicy,
   });
-  return { key, table: table(scope, settings, key), bucket: bucket(scope, settings, key) };
+  const table: StoredTable = restoredTable(scope, settings) ?? ownTable(scope, settings, key);
+  return { key, table, bucket: bucket(scope, settings, key) };
 };
 
-const table = (scope: Construct, { retainData, protectTable, removalPolicy }: Settings, encryptionKey: Key) =>
+const ownTable = (scope: Construct, { retainData, protectTable, removalPolicy }: Settings, encryptionKey: Key) =>
   new Table(scope, "Table", {
     partitionKey: { name: "pk", type: AttributeType.STRING },
     sortKey: { name: "sk", type: AttributeType.STRING },
@@ -32,6 +33,12 @@ const table = (scope: Construct, { retainData, protectTable, removalPolicy }: Se
     deletionProtection: retainData && protectTable === "true",
     removalPolicy,
   });
+
+/** What the rest of the stack uses of a table, its own or a restored one. */
+export type StoredTable = Pick<ITable, "tableArn" | "tableName" | "metric">;
+
+const restoredTable = (scope: Construct, { restoredTable: name }: Settings): StoredTable | undefined =>
+  name ? Table.fromTableName(scope, "RestoredTable", name) : undefined;
 
 const common = (settings: Settings) => ({
   blockPublicAccess: BlockPublicAccess.BLOCK_ALL,

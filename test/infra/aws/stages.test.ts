@@ -99,6 +99,22 @@ describe("production", () => {
     creating.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
   });
 
+  it("can use a table that was restored from a backup, with the same metrics and permissions", () => {
+    const restored = synthesize({ ...https, restoredTable: "restored" });
+    restored.template.resourceCountIs("AWS::DynamoDB::Table", 0);
+    expect(restored.findings).toEqual([]);
+    restored.template.hasOutput("TableName", { Value: "restored" });
+    restored.template.allResourcesProperties("AWS::Lambda::Function", {
+      Environment: { Variables: Match.objectLike({ TABLE_NAME: "restored" }) },
+    });
+    const tables = JSON.stringify(restored.template.findResources("AWS::IAM::Role")).match(/:table\/[^"]*/g);
+    expect(new Set(tables)).toEqual(new Set([":table/restored"]));
+    restored.template.hasResourceProperties("AWS::CloudWatch::Alarm", {
+      MetricName: "WriteThrottleEvents",
+      Dimensions: [{ Name: "TableName", Value: "restored" }],
+    });
+  });
+
   it("does not retain its state machine, which has no data", () => {
     production.template.hasResource("AWS::StepFunctions::StateMachine", { DeletionPolicy: "Delete" });
   });
