@@ -10,7 +10,7 @@ import { makeSwitch, switchesPath } from "../support/fixtures/switches.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { admin } from "../support/processes/admin-cli.ts";
 import { call } from "../support/requests/client.ts";
-import { startAfresh } from "../support/servers/own-stack.ts";
+import { startAfresh } from "../support/servers/own-table.ts";
 
 const uuid = "6f2c1d0e-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 const write = (one: Write) => transact({ one });

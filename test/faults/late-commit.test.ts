@@ -3,13 +3,14 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { type Route, routes } from "../../shared/routes.ts";
 import type { WireCall } from "../support/fault-proxy/proxy.ts";
-import { atTableDoor } from "../support/fault-proxy/table-proxy.ts";
+import { interceptTableCalls } from "../support/fault-proxy/table-proxy.ts";
 import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, upload } from "../support/fixtures/attachments.ts";
-import { tenants } from "../support/fixtures/tenants.ts";
-import { call } from "../support/requests/client.ts";
-import { bodyOf, prepare, type Tenants } from "../support/requests/endpoints.ts";
-import { startAfresh, wires } from "../support/servers/own-stack.ts";
+import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { call, send } from "../support/requests/client.ts";
+import { parentId, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { requestTo } from "../support/requests/request-per-endpoint.ts";
+import { startAfresh, wires } from "../support/servers/own-table.ts";
 
 /**
  * A write that arrives after its client has given up on it: the SDK's second attempt is refused with a conflict, the
@@ -46,7 +47,7 @@ const undisturbed = () => {
 const violations = async () => (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
 
 let t: Tenants;
-beforeAll(() => shortenTimeouts(150));
+beforeAll(() => shortenTimeouts(300));
 beforeEach(async () => {
   await startAfresh();
   t = await tenants();
@@ -59,37 +60,34 @@ const named = (of: readonly Route[]) => of.map((route) => [route.name, route] as
 
 describe("a write that commits late is a success", () => {
   it.each(named(writing))("%s", async (_, route) => {
-    const run = await prepare(t, route, route.operation === "create" ? {} : { "if-match": '"1"' });
+    const run = await repeatableRequest(t, route, route.operation === "create" ? {} : { "if-match": '"1"' });
     const attempts = delayFirstAttempt(undefined, true);
     const { status } = await run.send();
     expect([status, attempts.length]).toEqual([route.status, 3]);
     undisturbed();
-    expect([await run.made(), await run.left()]).toEqual(
+    expect([await run.named(), await run.left()]).toEqual(
       route.operation === "delete" ? [0, 0] : [1, expect.any(Number)],
     );
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 
   it.each(named(creating))("%s, without an Idempotency-Key", async (_, route) => {
-    const { path } = await prepare(t, route);
-    const name = randomUUID();
+    const request = requestTo(route, { key: t.key("acme"), parent: parentId(t, route) });
     delayFirstAttempt(undefined, true);
-    const { status } = await call("POST", path, { key: t.key("acme"), ...bodyOf(route, name, name) });
+    const { status } = await send(request);
     undisturbed();
     expect(status).toBe(201);
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 
   it.each(named(creating))("%s, where the table no longer knows the token", async (_, route) => {
-    const { path } = await prepare(t, route);
-    const name = randomUUID();
+    const request = requestTo(route, { key: t.key("acme"), parent: parentId(t, route) });
     delayFirstAttempt(undefined, true);
-    const remove = atTableDoor(({ rewrite }, pass) => {
+    const remove = interceptTableCalls(({ rewrite }, pass) => {
       rewrite({ ClientRequestToken: randomUUID() });
       return pass();
     });
-    const body = bodyOf(route, name, name);
-    const { status } = await call("POST", path, { key: t.key("acme"), ...body }).finally(remove);
+    const { status } = await send(request).finally(remove);
     undisturbed();
     expect(status).toBe(201);
     expect(await checkInvariants(new Date())).toEqual([]);
@@ -112,5 +110,44 @@ describe("an upload that is refused while an attempt of it is still on its way",
     const { body } = await call("GET", path, { key });
     expect(body).toMatchObject({ data: { page_info: { total: 1 } } });
     expect(await violations()).toEqual([]);
+  });
+});
+
+const changes = [
+  ["an attachment of a request", "request-attachments/update", "name"],
+  ["an attachment of an order", "order-attachments/update", "name"],
+  ["a switch", "switches/update", "sms_identity"],
+  ["a switch's name", "switches/update", "name"],
+] as const;
+
+describe("a PATCH whose response is lost, and that another PATCH follows before its retry", () => {
+  const cases = changes.flatMap(([what, route, property]) =>
+    [1, 7].flatMap((others) =>
+      [true, false].map((ifMatch) => ({ what, route, property, others, ifMatch, with: ifMatch ? "with" : "without" })),
+    ),
+  );
+  it.each(cases)("changes $what once, $with If-Match, $others writes in between", async (given) => {
+    const { property, others, ifMatch } = given;
+    const route = writing.find(({ name }) => name === given.route);
+    if (!route) throw new Error(`there is no route ${given.route}`);
+    const { path } = await repeatableRequest(t, route);
+    const key = t.key("acme");
+    const change = (value: string, headers = {}) =>
+      call("PATCH", path, { key, headers, json: { type: route.resource, data: { [property]: value } } });
+    const followed = Promise.withResolvers<void>();
+    wires.table.arm({ kind: "lose-answer", operation: /^(TransactWriteItems|UpdateItem)$/ });
+    wires.table.watch(async ({ fault }, moment) => {
+      if (fault !== "lose-answer" || moment === "before") return;
+      for (let n = 1; n <= others; n += 1) expect((await change(`other ${n}`)).status).toBe(200);
+      followed.resolve();
+    });
+    const first = await change("first", ifMatch ? { "if-match": '"1"' } : {});
+    expect([first.status, first.headers.get("etag")]).toEqual([200, '"2"']);
+    expect(first.body).toMatchObject({ data: { [property]: "first" } });
+    expect(first.text).not.toContain("writers");
+    await followed.promise;
+    const now = await call("GET", path, { key });
+    expect(now.body).toMatchObject({ data: { [property]: `other ${others}` } });
+    expect(now.headers.get("etag")).toBe(`"${others + 2}"`);
   });
 });

@@ -12,7 +12,7 @@ import { upload } from "../support/fixtures/attachments.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../support/processes/admin-cli.ts";
 import { call } from "../support/requests/client.ts";
-import { startAfresh, wires } from "../support/servers/own-stack.ts";
+import { startAfresh, wires } from "../support/servers/own-table.ts";
 
 const dayMs = 86_400_000;
 const later = (days: number) => new Date(Date.now() + days * dayMs);

@@ -1,7 +1,7 @@
 import { describe, expect, inject, it } from "vitest";
-import { add, newOrder } from "../../support/fixtures/orders.ts";
+import { newOrder } from "../../support/fixtures/orders.ts";
 import { makeSwitch } from "../../support/fixtures/switches.ts";
-import { tenants } from "../../support/fixtures/tenants.ts";
+import { add, tenants } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/processes/admin-cli.ts";
 
 const carrierUrl = () => inject("environment").CARRIER_URL;

@@ -51,7 +51,7 @@ const itemsOf = (operation: string, input: z.infer<typeof Input>): Key[] => {
 };
 
 /** From now on `visit` is asked about each call, and calls `pass` to let it go out; the result takes it away again. */
-export const atTableDoor = (visit: <T>(call: TableCall, pass: () => Promise<T>) => Promise<T>) => {
+export const interceptTableCalls = (visit: <T>(call: TableCall, pass: () => Promise<T>) => Promise<T>) => {
   dynamodb().middlewareStack.add(
     (next, { commandName = "" }) =>
       async (args) => {
