@@ -6,7 +6,7 @@ import { join } from "node:path";
 const folder = join(process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay"), "emulators");
 const fileOf = (stackName: string) => join(folder, `${stackName}.json`);
 
-/** Read by infra/admin/emulators.ts. */
+/** The operators' CLI reads it. */
 export const noteEndpoint = (stackName: string, endpoint: string): void => {
   mkdirSync(folder, { recursive: true });
   writeFileSync(fileOf(stackName), JSON.stringify({ endpoint }));
