@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { build } from "esbuild";
+import { buildSync } from "esbuild";
 import { openapi } from "../../openapi/document.ts";
 import { pageHtml } from "./html.ts";
 import { groupsOf } from "./operations.ts";
@@ -17,8 +17,9 @@ export type SiteFile = {
 
 const folder = import.meta.dirname;
 
-const bundled = async (file: string) => {
-  const { outputFiles } = await build({
+/** Without esbuild's long-lived process, whose failure to start would end this one. */
+const bundled = (file: string) => {
+  const { outputFiles } = buildSync({
     entryPoints: [join(folder, file)],
     bundle: true,
     minify: true,
@@ -39,14 +40,9 @@ const hashed = (name: string, contentType: string, body: Uint8Array) => {
 
 /** Every file of the page by its name. `server` is the address that its samples call, if not the page's own origin. */
 export const siteFiles = async (server = ""): Promise<ReadonlyMap<string, SiteFile>> => {
-  const [scriptText, styleText, iconText] = await Promise.all([
-    bundled("browser/page.ts"),
-    bundled("page.css"),
-    readFile(join(folder, "icon.svg")),
-  ]);
-  const script = hashed("page.js", "text/javascript; charset=utf-8", scriptText);
-  const style = hashed("page.css", "text/css; charset=utf-8", styleText);
-  const icon = hashed("icon.svg", "image/svg+xml", iconText);
+  const script = hashed("page.js", "text/javascript; charset=utf-8", bundled("browser/page.ts"));
+  const style = hashed("page.css", "text/css; charset=utf-8", bundled("page.css"));
+  const icon = hashed("icon.svg", "image/svg+xml", readFileSync(join(folder, "icon.svg")));
   const document = openapi();
   const { title, version, description } = document.info;
   const assets = { script: script.name, style: style.name, icon: icon.name };

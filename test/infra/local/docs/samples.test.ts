@@ -12,7 +12,7 @@ const calls: Readonly<Record<string, Call>> = {
     url,
     headers: [["If-Match", '"it\'s"']],
     key: "apik_1",
-    json: '{"data": {"name": "It\'s \\"here\\" ${x} $HOME", "on": true, "secret": null, "to": [1, []]}}',
+    json: '{"data": {"name": "It\'s \\"here\\" $x $HOME", "on": true, "secret": null, "to": [1, []]}}',
   },
   "text that is not JSON": { method: "POST", url, headers: [], json: "{'" },
   "a form": {
