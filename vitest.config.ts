@@ -1,11 +1,45 @@
-import { defineConfig } from "vitest/config";
+import { availableParallelism } from "node:os";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+
+/** Files that spoil their calls, count all items or move the clock: each has a table and a bucket of its own. */
+const ownTable = ["test/faults/*.test.ts"];
+
+/** Files that replace a module of ours, or whose clients call a proxy of their own: no other file may have loaded it. */
+const ownModules = ["test/cost/*.test.ts", "test/shared/checkout/{interleaving,storage}.test.ts"];
+
+type Options = {
+  readonly include: string[];
+  readonly exclude?: string[];
+  readonly setup: string;
+  readonly isolate: boolean;
+};
+
+const project = (name: string, { setup, ...options }: Options): TestProjectInlineConfiguration => ({
+  test: {
+    name,
+    setupFiles: [`test/support/setup/${setup}.ts`],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    ...options,
+  },
+});
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
+    // One embedded DynamoDB, S3, gateway and carrier for all.
     globalSetup: ["test/support/servers/stack.ts"],
-    setupFiles: ["test/support/servers/environment.ts"],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // By default Vitest leaves one core alone: on a machine with two, files would run one after another.
+    maxWorkers: Math.max(2, availableParallelism()),
+    // The files of a project that is not isolated take turns in few processes, which load the AWS SDK once.
+    projects: [
+      project("service", {
+        include: ["test/**/*.test.ts"],
+        exclude: [...ownTable, ...ownModules],
+        setup: "service",
+        isolate: false,
+      }),
+      project("own table", { include: ownTable, setup: "own-table", isolate: false }),
+      project("own modules", { include: ownModules, setup: "service", isolate: true }),
+    ],
   },
 });

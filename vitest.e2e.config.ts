@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: ["test/e2e/**/*.e2e.ts"],
     globalSetup: ["test/e2e/setup.ts"],
-    setupFiles: ["test/support/servers/environment.ts"],
+    setupFiles: ["test/support/setup/service.ts"],
     // A deployment is shared: one file at a time, as its cold functions allow.
     fileParallelism: false,
     testTimeout: 120_000,

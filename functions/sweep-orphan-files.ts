@@ -1,5 +1,5 @@
 import { sweepOrphanFiles } from "../shared/attachments/sweep.ts";
-import { emitCounts } from "../shared/metrics.ts";
+import { emitCounts } from "../shared/log.ts";
 
 /** Daily. One that does not finish in its time goes on with the next. */
 export const handler = async (_event: unknown, context: { readonly getRemainingTimeInMillis: () => number }) => {

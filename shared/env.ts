@@ -1,3 +1,5 @@
+import { limits } from "./limits.ts";
+
 /** Every environment variable that the code reads: one typed, loud read each. */
 
 const required = (name: string): string => {
@@ -29,10 +31,8 @@ export const env = {
   tableName: () => required("TABLE_NAME"),
   /** The S3 bucket of the stored files. */
   bucketName: () => required("BUCKET_NAME"),
-  /** Where DynamoDB answers, if not where the region says. */
-  dynamodbEndpoint: () => optional("DYNAMODB_ENDPOINT"),
-  /** Where S3 answers, if not where the region says. */
-  s3Endpoint: () => optional("S3_ENDPOINT"),
+  /** Whether S3 is an emulator's: the SDK reads these two variables itself. */
+  hasS3Endpoint: () => Boolean(optional("AWS_ENDPOINT_URL_S3") ?? optional("AWS_ENDPOINT_URL")),
   /** The carrier's base address. */
   carrierUrl: () => required("CARRIER_URL"),
   /** The bearer token that the carrier asks for, if it asks for one. */
@@ -43,14 +43,10 @@ export const env = {
   carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000),
   /** The longest wait of a checkout before it tries a carrier that was away again, in seconds, unless that asks for more. */
   carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
-  /** Where Step Functions answers, if not where the region says. */
-  stepFunctionsEndpoint: () => optional("STEP_FUNCTIONS_ENDPOINT"),
   /** The state machine of the checkout. */
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
   /** The largest file of an upload, in bytes: what a 6 MB event can carry as base64, with room for the rest of it. */
-  maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", 4_600_000),
-  /** The port of the local gateway. */
-  port: () => wholeNumber("PORT", 3000),
+  maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", limits.fileBytes),
   /** The least level that is logged: DEBUG, INFO, WARN, ERROR or SILENT. */
   logLevel: () => levelOf(optional("LOG_LEVEL") ?? "INFO"),
   /** X-Ray's trace of the invocation; Lambda sets it. */

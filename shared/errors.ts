@@ -51,7 +51,7 @@ type ErrorObject = {
 
 export type ErrorBody = { readonly errors: readonly ErrorObject[] };
 
-/** An answer that is an error; thrown anywhere, turned into a response by `http/respond.ts` alone. */
+/** A response that is an error: thrown anywhere, turned into a response by http/responses.ts alone. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -106,6 +106,13 @@ export const invalid = (faults: readonly Fault[]) =>
     faults.map(({ in: place, pointer, ...rest }) => ({ ...rest, source: { in: place, pointer } })),
   );
 
+export const idempotencyKeyReused: Fault = {
+  in: "header",
+  pointer: "/Idempotency-Key",
+  sub_code: "constraint.unique",
+  detail: "has already been used with another body",
+};
+
 /** 422 for a body that cannot be read as a whole. */
 export const malformed = (detail: string) => invalid([{ in: "body", pointer: "", sub_code: "malformed", detail }]);
 
@@ -120,3 +127,39 @@ export const serviceUnavailable = (cause?: unknown) =>
     headers: { "Retry-After": "2" },
     cause,
   });
+
+/** The names of transient errors of S3, DynamoDB and the network, wherever the SDK puts them. */
+const transient = new Set([
+  "InternalServerError",
+  "InternalError",
+  "LimitExceededException",
+  "ProvisionedThroughputExceededException",
+  "RequestLimitExceeded",
+  "RequestTimeout",
+  "ServiceUnavailable",
+  "SlowDown",
+  "ThrottlingException",
+  "TimeoutError",
+  "TransactionConflictException",
+  "TransactionInProgressException",
+]);
+
+const statusOf = (error: object): number => {
+  const metadata = "$metadata" in error ? error.$metadata : undefined;
+  if (typeof metadata !== "object" || metadata === null || !("httpStatusCode" in metadata)) return 0;
+  return typeof metadata.httpStatusCode === "number" ? metadata.httpStatusCode : 0;
+};
+
+/** Whether an error of the SDK, its retries spent, means that a service is unavailable or throttled, not that the call was wrong. */
+export const isUnavailable = (error: unknown): boolean => {
+  if (!(error instanceof Error)) return false;
+  if (transient.has(error.name) || statusOf(error) >= 500) return true;
+  // Node's network errors carry a code (ECONNREFUSED, EPIPE ...); an answer cut short is a body that cannot be parsed.
+  if ("code" in error && typeof error.code === "string" && /^E[A-Z]+$|^ERR_STREAM/.test(error.code)) return true;
+  return "$responseBodyText" in error || (error instanceof SyntaxError && "$metadata" in error);
+};
+
+/** For `catch`: what is unavailable or throttled becomes a 503, anything else is thrown as it is. */
+export const unavailableAs503 = (error: unknown): never => {
+  throw isUnavailable(error) ? serviceUnavailable(error) : error;
+};

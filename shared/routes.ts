@@ -1,15 +1,19 @@
-import type * as z from "zod/mini";
-import { createAttachmentBody, immutableAttachmentProperties, updateAttachmentBody } from "./attachments/schema.ts";
+import * as z from "zod/mini";
+import {
+  createAttachmentBody,
+  formParts,
+  immutableAttachmentProperties,
+  updateAttachmentBody,
+} from "./attachments/schema.ts";
 import type { Fault } from "./errors.ts";
-import { switchFaults } from "./switches/rules.ts";
-import { CreateSwitchBody, immutableSwitchProperties, UpdateSwitchBody } from "./switches/schema.ts";
-import { PageQuery } from "./table/page-query.ts";
+import { PageQuery } from "./schema/fields.ts";
+import { CreateSwitchBody, immutableSwitchProperties, switchFaults, UpdateSwitchBody } from "./switches/schema.ts";
 
 /**
  * THE table: every endpoint of the interface. API Gateway, the functions and their grants, the local gateway,
  * OpenAPI, the permission checks and the tests that hold for every route are derived from it. A new endpoint is one
- * row here and one file, `functions/<name>.ts`. Each row is a constant of its own, so that a function's bundle
- * holds only its own.
+ * row here and one file, `functions/<name>.ts`. Each row is a constant of its own, made by a pure function, so that a
+ * function's bundle holds only its own.
  */
 export type Route = {
   /** Its file below `functions/`, and the function's name. */
@@ -18,7 +22,7 @@ export type Route = {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   /** The thing in the path that must be visible to the key. */
-  readonly parent: "request" | "order" | "account" | null;
+  readonly parent: ParentOfRoute;
   readonly resource: ResourceType;
   readonly operation: Operation;
   readonly reads: Reads;
@@ -27,26 +31,35 @@ export type Route = {
   readonly access: { readonly table: readonly TableAction[]; readonly files: readonly FileAction[] };
 };
 
+type AttachmentParent = "request" | "order";
+type ParentOfRoute = AttachmentParent | "account" | null;
 export type ResourceType = "request_attachment" | "order_attachment" | "switch";
 export type Operation = "index" | "show" | "create" | "update" | "delete";
-export type TableAction =
-  | "GetItem"
-  | "BatchGetItem"
-  | "Query"
-  | "PutItem"
-  | "UpdateItem"
-  | "DeleteItem"
-  | "ConditionCheckItem";
+export type TableAction = "GetItem" | "BatchGetItem" | "Query" | "PutItem" | "UpdateItem" | "DeleteItem";
 export type FileAction = "PutObject" | "DeleteObject";
 
-export type Reads<S extends z.core.$ZodType = z.core.$ZodType> =
-  | { readonly from: "nothing"; readonly schema?: never }
-  | { readonly from: "query"; readonly schema: S }
-  | { readonly from: "form"; readonly schema: S }
-  /** `immutable`: properties of `data` that may be echoed but not changed; `rules`: faults of the whole, sent over stored. */
-  | { readonly from: "json"; readonly schema: S; readonly immutable: readonly string[]; readonly rules?: Rules };
-
+type Schema = z.core.$ZodType;
+export type QueryReads<S extends Schema = Schema> = { readonly from: "query"; readonly schema: S };
+/** `parts`: the names of the form's parts; any other is skipped. */
+type FormReads<S extends Schema = Schema> = {
+  readonly from: "form";
+  readonly schema: S;
+  readonly parts: readonly string[];
+};
+/** `immutable`: properties of `data` that may be echoed but not changed; `rules`: faults of the whole, sent over stored. */
+type JsonReads<S extends Schema = Schema> = {
+  readonly from: "json";
+  readonly schema: S;
+  readonly immutable: readonly string[];
+  readonly rules?: Rules;
+};
 type Rules = (sent: unknown, current: Readonly<Record<string, unknown>> | undefined) => readonly Fault[];
+
+export type BodyReads<S extends Schema = Schema> = FormReads<S> | JsonReads<S>;
+export type Reads<S extends Schema = Schema> =
+  | { readonly from: "nothing"; readonly schema: S }
+  | QueryReads<S>
+  | BodyReads<S>;
 
 /** The permission of a route's own resource. */
 export const ownPermission = ({ resource, operation }: Pick<Route, "resource" | "operation">) =>
@@ -64,227 +77,146 @@ export const parentPermissions = {
   order: { CART: "ordering_carts:show", CHECKED_OUT: "ordering_orders:show" },
 } as const;
 
-export const createRequestAttachment = {
-  name: "request-attachments/create",
-  summary: "Upload a document to a request",
-  method: "POST",
-  path: "/api/v1/requests/{request_id}/attachments",
-  parent: "request",
-  resource: "request_attachment",
-  operation: "create",
-  reads: { from: "form", schema: /* @__PURE__ */ createAttachmentBody("request_attachment") },
-  status: 201,
-  access: {
-    table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
-    files: ["PutObject", "DeleteObject"],
-  },
-} as const satisfies Route;
+const byOperation = {
+  index: { method: "GET", status: 200, file: "list", ofOne: false },
+  show: { method: "GET", status: 200, file: "show", ofOne: true },
+  create: { method: "POST", status: 201, file: "create", ofOne: false },
+  update: { method: "PATCH", status: 200, file: "update", ofOne: true },
+  delete: { method: "DELETE", status: 200, file: "delete", ofOne: true },
+} as const;
 
-export const listRequestAttachments = {
-  name: "request-attachments/list",
-  summary: "List a request's attachments",
-  method: "GET",
-  path: "/api/v1/requests/{request_id}/attachments",
-  parent: "request",
-  resource: "request_attachment",
-  operation: "index",
-  reads: { from: "query", schema: PageQuery },
-  status: 200,
-  access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
-} as const satisfies Route;
+/** What a row says; everything else follows from its operation and its parent. */
+type Row<O extends Operation, R extends Reads> = Pick<Route, "summary" | "access"> & {
+  readonly operation: O;
+  readonly reads: R;
+};
 
-export const showRequestAttachment = {
-  name: "request-attachments/show",
-  summary: "Show a request's attachment",
-  method: "GET",
-  path: "/api/v1/requests/{request_id}/attachments/{attachment_id}",
-  parent: "request",
-  resource: "request_attachment",
-  operation: "show",
-  reads: { from: "nothing" },
-  status: 200,
-  access: { table: ["GetItem", "BatchGetItem"], files: [] },
-} as const satisfies Route;
+/** `/api/v1/<parent>s/{<parent>_id}/attachments`, and `/{attachment_id}` where the operation works on one. */
+const attachmentRoute = <P extends AttachmentParent, O extends Operation, R extends Reads>(
+  parent: P,
+  row: Row<O, R>,
+) => {
+  const { method, status, file, ofOne } = byOperation[row.operation];
+  const path = `/api/v1/${parent}s/{${parent}_id}/attachments${ofOne ? "/{attachment_id}" : ""}`;
+  return {
+    ...row,
+    name: `${parent}-attachments/${file}`,
+    method,
+    path,
+    parent,
+    resource: `${parent}_attachment`,
+    status,
+  } as const;
+};
 
-export const updateRequestAttachment = {
-  name: "request-attachments/update",
-  summary: "Update a request's attachment",
-  method: "PATCH",
-  path: "/api/v1/requests/{request_id}/attachments/{attachment_id}",
-  parent: "request",
-  resource: "request_attachment",
-  operation: "update",
-  reads: {
-    from: "json",
-    schema: /* @__PURE__ */ updateAttachmentBody("request_attachment"),
-    immutable: immutableAttachmentProperties,
-  },
-  status: 200,
-  access: { table: ["GetItem", "BatchGetItem", "UpdateItem"], files: [] },
-} as const satisfies Route;
+/** `/api/v1/switches`, below an account where one is named, and `/{id}` where the operation works on one. */
+const switchRoute = <P extends "account" | null, O extends Operation, R extends Reads>(parent: P, row: Row<O, R>) => {
+  const { method, status, file, ofOne } = byOperation[row.operation];
+  const path = `/api/v1${parent ? "/accounts/{account_id}" : ""}/switches${ofOne ? "/{id}" : ""}`;
+  const name = `switches/${file}${parent ? "-under-account" : ""}`;
+  return { ...row, name, method, path, parent, resource: "switch", status } as const;
+};
 
-export const deleteRequestAttachment = {
-  name: "request-attachments/delete",
-  summary: "Delete a request's attachment",
-  method: "DELETE",
-  path: "/api/v1/requests/{request_id}/attachments/{attachment_id}",
-  parent: "request",
-  resource: "request_attachment",
-  operation: "delete",
-  reads: { from: "nothing" },
-  status: 200,
-  access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
-} as const satisfies Route;
+const nothing = () => ({ from: "nothing", schema: z.undefined() }) as const;
 
-export const createOrderAttachment = {
-  name: "order-attachments/create",
-  summary: "Upload a document to an order",
-  method: "POST",
-  path: "/api/v1/orders/{order_id}/attachments",
-  parent: "order",
-  resource: "order_attachment",
-  operation: "create",
-  reads: { from: "form", schema: /* @__PURE__ */ createAttachmentBody("order_attachment") },
-  status: 201,
-  access: {
-    table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
-    files: ["PutObject", "DeleteObject"],
-  },
-} as const satisfies Route;
+const createAttachment = <P extends AttachmentParent>(parent: P, summary: string) => {
+  const schema = createAttachmentBody(`${parent}_attachment` as const);
+  return attachmentRoute(parent, {
+    summary,
+    operation: "create",
+    reads: { from: "form", schema, parts: formParts(schema) },
+    access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"], files: ["PutObject", "DeleteObject"] },
+  });
+};
 
-export const listOrderAttachments = {
-  name: "order-attachments/list",
-  summary: "List an order's attachments",
-  method: "GET",
-  path: "/api/v1/orders/{order_id}/attachments",
-  parent: "order",
-  resource: "order_attachment",
-  operation: "index",
-  reads: { from: "query", schema: PageQuery },
-  status: 200,
-  access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
-} as const satisfies Route;
+const listAttachments = <P extends AttachmentParent>(parent: P, summary: string) =>
+  attachmentRoute(parent, {
+    summary,
+    operation: "index",
+    reads: { from: "query", schema: PageQuery },
+    access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
+  });
 
-export const showOrderAttachment = {
-  name: "order-attachments/show",
-  summary: "Show an order's attachment",
-  method: "GET",
-  path: "/api/v1/orders/{order_id}/attachments/{attachment_id}",
-  parent: "order",
-  resource: "order_attachment",
-  operation: "show",
-  reads: { from: "nothing" },
-  status: 200,
-  access: { table: ["GetItem", "BatchGetItem"], files: [] },
-} as const satisfies Route;
+const showAttachment = <P extends AttachmentParent>(parent: P, summary: string) =>
+  attachmentRoute(parent, {
+    summary,
+    operation: "show",
+    reads: nothing(),
+    access: { table: ["GetItem", "BatchGetItem"], files: [] },
+  });
 
-export const updateOrderAttachment = {
-  name: "order-attachments/update",
-  summary: "Update an order's attachment",
-  method: "PATCH",
-  path: "/api/v1/orders/{order_id}/attachments/{attachment_id}",
-  parent: "order",
-  resource: "order_attachment",
-  operation: "update",
-  reads: {
-    from: "json",
-    schema: /* @__PURE__ */ updateAttachmentBody("order_attachment"),
-    immutable: immutableAttachmentProperties,
-  },
-  status: 200,
-  access: { table: ["GetItem", "BatchGetItem", "UpdateItem"], files: [] },
-} as const satisfies Route;
+const updateAttachment = <P extends AttachmentParent>(parent: P, summary: string) =>
+  attachmentRoute(parent, {
+    summary,
+    operation: "update",
+    reads: {
+      from: "json",
+      schema: updateAttachmentBody(`${parent}_attachment` as const),
+      immutable: immutableAttachmentProperties,
+    },
+    access: { table: ["GetItem", "BatchGetItem", "UpdateItem"], files: [] },
+  });
 
-export const deleteOrderAttachment = {
-  name: "order-attachments/delete",
-  summary: "Delete an order's attachment",
-  method: "DELETE",
-  path: "/api/v1/orders/{order_id}/attachments/{attachment_id}",
-  parent: "order",
-  resource: "order_attachment",
-  operation: "delete",
-  reads: { from: "nothing" },
-  status: 200,
-  access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
-} as const satisfies Route;
+const deleteAttachment = <P extends AttachmentParent>(parent: P, summary: string) =>
+  attachmentRoute(parent, {
+    summary,
+    operation: "delete",
+    reads: nothing(),
+    access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
+  });
 
-export const createSwitch = {
-  name: "switches/create",
-  summary: "Create a switch",
-  method: "POST",
-  path: "/api/v1/switches",
-  parent: null,
-  resource: "switch",
-  operation: "create",
-  reads: { from: "json", schema: CreateSwitchBody, immutable: [], rules: switchFaults },
-  status: 201,
-  access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
-} as const satisfies Route;
+const createSwitchIn = <P extends "account" | null>(parent: P, summary: string) =>
+  switchRoute(parent, {
+    summary,
+    operation: "create",
+    reads: { from: "json", schema: CreateSwitchBody, immutable: [], rules: switchFaults },
+    access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
+  });
 
-export const createSwitchUnderAccount = {
-  name: "switches/create-under-account",
-  summary: "Create a switch under an account",
-  method: "POST",
-  path: "/api/v1/accounts/{account_id}/switches",
-  parent: "account",
-  resource: "switch",
-  operation: "create",
-  reads: { from: "json", schema: CreateSwitchBody, immutable: [], rules: switchFaults },
-  status: 201,
-  access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
-} as const satisfies Route;
+const listSwitchesOf = <P extends "account" | null>(parent: P, summary: string) =>
+  switchRoute(parent, {
+    summary,
+    operation: "index",
+    reads: { from: "query", schema: PageQuery },
+    access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
+  });
 
-export const listSwitches = {
-  name: "switches/list",
-  summary: "List the switches of the account and its sub-accounts",
-  method: "GET",
-  path: "/api/v1/switches",
-  parent: null,
-  resource: "switch",
-  operation: "index",
-  reads: { from: "query", schema: PageQuery },
-  status: 200,
-  access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
-} as const satisfies Route;
+export const createRequestAttachment = /* @__PURE__ */ createAttachment("request", "Upload a document to a request");
+export const listRequestAttachments = /* @__PURE__ */ listAttachments("request", "List a request's attachments");
+export const showRequestAttachment = /* @__PURE__ */ showAttachment("request", "Show a request's attachment");
+export const updateRequestAttachment = /* @__PURE__ */ updateAttachment("request", "Update a request's attachment");
+export const deleteRequestAttachment = /* @__PURE__ */ deleteAttachment("request", "Delete a request's attachment");
 
-export const showSwitch = {
-  name: "switches/show",
+export const createOrderAttachment = /* @__PURE__ */ createAttachment("order", "Upload a document to an order");
+export const listOrderAttachments = /* @__PURE__ */ listAttachments("order", "List an order's attachments");
+export const showOrderAttachment = /* @__PURE__ */ showAttachment("order", "Show an order's attachment");
+export const updateOrderAttachment = /* @__PURE__ */ updateAttachment("order", "Update an order's attachment");
+export const deleteOrderAttachment = /* @__PURE__ */ deleteAttachment("order", "Delete an order's attachment");
+
+export const createSwitch = /* @__PURE__ */ createSwitchIn(null, "Create a switch");
+export const createSwitchUnderAccount = /* @__PURE__ */ createSwitchIn("account", "Create a switch under an account");
+export const listSwitches = /* @__PURE__ */ listSwitchesOf(
+  null,
+  "List the switches of the account and its sub-accounts",
+);
+export const showSwitch = /* @__PURE__ */ switchRoute(null, {
   summary: "Show a switch",
-  method: "GET",
-  path: "/api/v1/switches/{id}",
-  parent: null,
-  resource: "switch",
   operation: "show",
-  reads: { from: "nothing" },
-  status: 200,
+  reads: /* @__PURE__ */ nothing(),
   access: { table: ["GetItem"], files: [] },
-} as const satisfies Route;
-
-export const updateSwitch = {
-  name: "switches/update",
+});
+export const updateSwitch = /* @__PURE__ */ switchRoute(null, {
   summary: "Update a switch",
-  method: "PATCH",
-  path: "/api/v1/switches/{id}",
-  parent: null,
-  resource: "switch",
   operation: "update",
   reads: { from: "json", schema: UpdateSwitchBody, immutable: immutableSwitchProperties, rules: switchFaults },
-  status: 200,
   access: { table: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
-} as const satisfies Route;
-
-export const deleteSwitch = {
-  name: "switches/delete",
+});
+export const deleteSwitch = /* @__PURE__ */ switchRoute(null, {
   summary: "Delete a switch",
-  method: "DELETE",
-  path: "/api/v1/switches/{id}",
-  parent: null,
-  resource: "switch",
   operation: "delete",
-  reads: { from: "nothing" },
-  status: 200,
+  reads: /* @__PURE__ */ nothing(),
   access: { table: ["GetItem", "UpdateItem", "DeleteItem"], files: [] },
-} as const satisfies Route;
+});
 
 export const routes: readonly Route[] = [
   createRequestAttachment,

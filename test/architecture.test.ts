@@ -1,20 +1,17 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
+import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { routes } from "../shared/routes.ts";
 
-/** The import rules of the house: who may import whom. */
-const pure =
-  /^shared\/(routes|errors|env)\.ts$|^shared\/schema\/(fields|check)\.ts$|^shared\/(attachments|switches|tenants|checkout)\/(schema|rules|steps|file)\.ts$|^shared\/table\/(keys|expressions|page-query)\.ts$/;
-const mayTouchAnSdk = /^shared\/(table\/(client|read|write)|attachments\/files|checkout\/carrier-token)\.ts$|^infra\//;
-const sdk = /^@aws-sdk\/|^@smithy\//;
+/** The rules of the house: who may import whom, how large a function's world is, and that comments name what exists. */
 
 const root = join(import.meta.dirname, "..");
 const sources = globSync(["shared/**/*.ts", "functions/**/*.ts", "infra/**/*.ts"], { cwd: root });
+const textOf = (file: string) => readFileSync(join(root, file), "utf8");
 
 const importsOf = (file: string) => {
-  const text = readFileSync(join(root, file), "utf8");
-  const found = [...text.matchAll(/(?:from|import)\s+"([^"]+)"|import\("([^"]+)"\)/g)].map(
+  const found = [...textOf(file).matchAll(/(?:from|import)\s+"([^"]+)"|import\("([^"]+)"\)/g)].map(
     (match) => match[1] ?? match[2] ?? "",
   );
   return found.map((name) => (name.startsWith(".") ? normalize(join(dirname(file), name)) : name));
@@ -27,36 +24,68 @@ const offenders = (files: readonly string[], allowed: (imported: string, file: s
       .map((name) => `${file} -> ${name}`),
   );
 
-const inRoom = (room: string) => sources.filter((file) => file.startsWith(room));
+const below = (...folders: readonly string[]) =>
+  sources.filter((file) => folders.some((folder) => file.startsWith(folder)));
+
+/** What describes the interface and needs no AWS: for the table of routes, the template and OpenAPI. */
+const pure =
+  /^shared\/((routes|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(schema|descriptions|documents)\.ts|checkout\/steps\.ts|table\/(keys|expressions)\.ts)/;
+
+const mayUseTheSdk = /^(shared\/(table\/(client|read|write)|attachments\/files|checkout\/carrier-token)\.ts|infra\/)/;
+
+/** What each folder of shared may import beside itself, zod and Node's own modules; "" is a file at its root. */
+const allowedBelow: Readonly<Record<string, readonly string[]>> = {
+  "": ["schema", "attachments/schema.ts", "switches/schema.ts"],
+  schema: [""],
+  table: ["", "schema"],
+  tenants: ["", "schema", "table"],
+  attachments: ["", "schema", "table", "tenants"],
+  switches: ["", "schema", "table", "tenants"],
+  http: ["", "schema", "table", "tenants", "attachments/schema.ts"],
+  checkout: ["", "schema", "table", "tenants", "attachments"],
+};
+
+const folderOf = (file: string) => (/^shared\/([^/]+)\//.exec(file) ?? [])[1] ?? "";
+
+const staysBelow = (imported: string, file: string) => {
+  if (!imported.startsWith("shared/")) return !/^(functions|infra|test)\//.test(imported);
+  const [own, other] = [folderOf(file), folderOf(imported)];
+  return own === other || (allowedBelow[own] ?? []).some((one) => one === other || imported === `shared/${one}`);
+};
 
 describe("the import rules", () => {
   it("find the sources that they are about", () => {
-    expect(sources.length).toBeGreaterThan(20);
+    expect(sources.length).toBeGreaterThan(100);
     expect(importsOf("functions/request-attachments/show.ts")).toContain("shared/http/endpoint.ts");
+    expect([...new Set(below("shared/").map(folderOf))].sort()).toEqual(Object.keys(allowedBelow).sort());
   });
 
-  it("let the pure modules import zod and each other only", () => {
-    const files = sources.filter((file) => pure.test(file));
-    expect(offenders(files, (name) => name.startsWith("zod") || pure.test(name))).toEqual([]);
+  it("let imports within shared point down: http and checkout, domains, table, schema, the files at the root", () => {
+    expect(offenders(below("shared/"), staysBelow)).toEqual([]);
   });
 
-  it("let shared import shared only, and only the doors to the network touch an SDK", () => {
-    expect(offenders(inRoom("shared/"), (name) => !/^(functions|infra|test)\//.test(name))).toEqual([]);
-    expect(offenders(inRoom("shared/"), (name, file) => !sdk.test(name) || mayTouchAnSdk.test(file))).toEqual([]);
+  it("let only the clients' modules use an SDK", () => {
+    const sdk = /^@aws-sdk\/|^@smithy\//;
+    expect(offenders(sources, (name, file) => !sdk.test(name) || mayUseTheSdk.test(file))).toEqual([]);
   });
 
-  it("let a function import shared, and zod for its slice of the workflow's state; never another function, infra or an SDK", () => {
-    expect(offenders(inRoom("functions/"), (name) => name.startsWith("shared/") || name === "zod/mini")).toEqual([]);
+  it("let a function import shared, and zod for its slice of the workflow's state; no function, infra or SDK", () => {
+    expect(offenders(below("functions/"), (name) => name.startsWith("shared/") || name === "zod/mini")).toEqual([]);
   });
 
-  it("let what describes AWS import the pure modules only", () => {
-    const files = [...inRoom("infra/aws/"), ...inRoom("infra/openapi")];
+  it("let what describes AWS and the interface import the pure modules only", () => {
     const shared = (name: string) => name.startsWith("shared/") && !pure.test(name);
+    const files = below("infra/aws/", "infra/openapi/");
     expect(offenders(files, (name) => !shared(name) && !name.startsWith("functions/"))).toEqual([]);
   });
 
   it("let nothing import the tests", () => {
     expect(offenders(sources, (name) => !name.startsWith("test/"))).toEqual([]);
+  });
+
+  it("keep the root of shared and of infra free of anything loose", () => {
+    const loose = globSync("{shared,infra}/*.ts", { cwd: root });
+    expect(loose.sort()).toEqual(["env", "errors", "limits", "log", "routes"].map((name) => `shared/${name}.ts`));
   });
 });
 
@@ -70,7 +99,41 @@ describe("a function", () => {
   });
 
   it("has at most 20 lines", () => {
-    for (const file of inRoom("functions/"))
-      expect(readFileSync(join(root, file), "utf8").split("\n").length, file).toBeLessThanOrEqual(21);
+    for (const file of below("functions/")) expect(textOf(file).split("\n").length, file).toBeLessThanOrEqual(21);
+  });
+
+  it.each([
+    ["request-attachments/create", 30],
+    ["switches/list", 26],
+  ])("%s reaches at most %i files of ours", async (name, most) => {
+    const { metafile } = await build({
+      absWorkingDir: root,
+      entryPoints: [`functions/${name}.ts`],
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      packages: "external",
+      write: false,
+      metafile: true,
+    });
+    expect(Object.keys(metafile.inputs).length).toBeLessThanOrEqual(most);
+  });
+});
+
+describe("comments and documents", () => {
+  it("name only files that exist", () => {
+    const files = [
+      ...sources,
+      ...globSync(["test/**/*.ts", "*.md", "{shared,functions,infra,test}/**/*.md"], { cwd: root }),
+    ];
+    const named = /(?<![\w/.@$}{-])((?:shared|functions|infra|test)\/[\w./-]*\.(?:ts|json|md)|[\w-]+\.md)\b/g;
+    const own = files.filter((file) => file !== "test/architecture.test.ts");
+    const missing = own.flatMap((file) =>
+      [...textOf(file).matchAll(named)]
+        .map(([, name = ""]) => name)
+        .filter((name) => ![name, join(dirname(file), name)].some((path) => existsSync(join(root, path))))
+        .map((name) => `${file}: ${name}`),
+    );
+    expect(missing).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ const readme = readFileSync(join(root, "README.md"), "utf8");
 const state = mkdtempSync(join(tmpdir(), "patchbay-readme-"));
 
 /** A new user's environment: nothing of the tests' own service. */
-const ours = /^(TABLE_NAME|BUCKET_NAME|DYNAMODB_|S3_|STEP_FUNCTIONS_|STATE_MACHINE_|CARRIER_|PATCHBAY_|PORT$|npm_)/;
+const ours = /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_URL|STATE_MACHINE_|CARRIER_|PATCHBAY_|PORT$|npm_)/;
 const env = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
   PATCHBAY_STATE: state,

@@ -1,9 +1,10 @@
-import { attachmentListGuard } from "../../shared/attachments/access.ts";
+import { attachmentParent } from "../../shared/attachments/access.ts";
 import { attachmentDocument } from "../../shared/attachments/attachments.ts";
-import { list } from "../../shared/http/answers.ts";
-import { endpoint } from "../../shared/http/endpoint.ts";
+import { attachmentPage } from "../../shared/attachments/list.ts";
+import { listEndpoint } from "../../shared/http/endpoint.ts";
+import { listReply } from "../../shared/http/responses.ts";
 import { listOrderAttachments as route } from "../../shared/routes.ts";
 
-export const handler = endpoint(route, attachmentListGuard(route), ({ parent, page }) =>
-  list(page, parent.attachment_count, (attachment) => attachmentDocument(parent, attachment)),
+export const handler = listEndpoint(route, attachmentParent, attachmentPage, ({ parent, page }) =>
+  listReply(page, parent.attachment_count, (attachment) => attachmentDocument(parent, attachment)),
 );

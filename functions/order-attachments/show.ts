@@ -1,9 +1,9 @@
-import { attachmentGuard } from "../../shared/attachments/access.ts";
+import { oneAttachment } from "../../shared/attachments/access.ts";
 import { attachmentDocument } from "../../shared/attachments/attachments.ts";
-import { single } from "../../shared/http/answers.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
+import { documentReply } from "../../shared/http/responses.ts";
 import { showOrderAttachment as route } from "../../shared/routes.ts";
 
-export const handler = endpoint(route, attachmentGuard(route), ({ parent, current }) =>
-  single(attachmentDocument(parent, current), current.version),
+export const handler = endpoint(route, oneAttachment, ({ parent, current }) =>
+  documentReply(attachmentDocument(parent, current), current.version),
 );

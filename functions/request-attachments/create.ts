@@ -1,10 +1,10 @@
-import { parentGuard } from "../../shared/attachments/access.ts";
+import { attachmentParent } from "../../shared/attachments/access.ts";
 import { attachmentDocument, createAttachment } from "../../shared/attachments/attachments.ts";
-import { single } from "../../shared/http/answers.ts";
-import { uploadEndpoint } from "../../shared/http/upload-endpoint.ts";
+import { uploadEndpoint } from "../../shared/http/form.ts";
+import { documentReply } from "../../shared/http/responses.ts";
 import { createRequestAttachment as route } from "../../shared/routes.ts";
 
-export const handler = uploadEndpoint(route, parentGuard(route), async ({ parent, input, now, idempotency }) => {
+export const handler = uploadEndpoint(route, attachmentParent, async ({ parent, input, now, idempotency }) => {
   const { attachment, replayed } = await createAttachment(parent, input.data, now, idempotency);
-  return single(attachmentDocument(parent, attachment), attachment.version, replayed);
+  return documentReply(attachmentDocument(parent, attachment), attachment.version, replayed);
 });

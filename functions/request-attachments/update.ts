@@ -1,14 +1,10 @@
-import { attachmentGuard } from "../../shared/attachments/access.ts";
+import { oneAttachment } from "../../shared/attachments/access.ts";
 import { attachmentDocument, updateAttachment } from "../../shared/attachments/attachments.ts";
-import { single } from "../../shared/http/answers.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
+import { documentReply } from "../../shared/http/responses.ts";
 import { updateRequestAttachment as route } from "../../shared/routes.ts";
 
-export const handler = endpoint(
-  route,
-  attachmentGuard(route),
-  async ({ parent, current, input, now, precondition }) => {
-    const attachment = await updateAttachment(parent, current, input.data, now, precondition);
-    return single(attachmentDocument(parent, attachment), attachment.version);
-  },
-);
+export const handler = endpoint(route, oneAttachment, async ({ parent, current, input, now, precondition }) => {
+  const attachment = await updateAttachment(parent, current, input.data, now, precondition);
+  return documentReply(attachmentDocument(parent, attachment), attachment.version);
+});

@@ -1,10 +1,11 @@
-import { single } from "../../shared/http/answers.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
+import { documentReply } from "../../shared/http/responses.ts";
 import { createSwitch as route } from "../../shared/routes.ts";
-import { ownAccountGuard } from "../../shared/switches/access.ts";
-import { createSwitch, switchDocument } from "../../shared/switches/switches.ts";
+import { ownAccount } from "../../shared/switches/access.ts";
+import { switchDocument } from "../../shared/switches/schema.ts";
+import { createSwitch } from "../../shared/switches/switches.ts";
 
-export const handler = endpoint(route, ownAccountGuard(route), async ({ account, input, now, idempotency }) => {
+export const handler = endpoint(route, ownAccount, async ({ account, input, now, idempotency }) => {
   const { made, replayed } = await createSwitch(account, input.data, now, idempotency);
-  return single(switchDocument(made), made.version, replayed);
+  return documentReply(switchDocument(made), made.version, replayed);
 });

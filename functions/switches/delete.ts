@@ -1,10 +1,11 @@
-import { single } from "../../shared/http/answers.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
+import { documentReply } from "../../shared/http/responses.ts";
 import { deleteSwitch as route } from "../../shared/routes.ts";
-import { switchGuard } from "../../shared/switches/access.ts";
-import { deleteSwitch, switchDocument } from "../../shared/switches/switches.ts";
+import { oneSwitch } from "../../shared/switches/access.ts";
+import { switchDocument } from "../../shared/switches/schema.ts";
+import { deleteSwitch } from "../../shared/switches/switches.ts";
 
-export const handler = endpoint(route, switchGuard(route), async ({ current, precondition }) => {
+export const handler = endpoint(route, oneSwitch, async ({ current, precondition }) => {
   const deleted = await deleteSwitch(current, precondition);
-  return single(switchDocument(deleted), deleted.version);
+  return documentReply(switchDocument(deleted), deleted.version);
 });

@@ -1,7 +1,10 @@
-import { list } from "../../shared/http/answers.ts";
-import { endpoint } from "../../shared/http/endpoint.ts";
+import { listEndpoint } from "../../shared/http/endpoint.ts";
+import { listReply } from "../../shared/http/responses.ts";
 import { listSwitches as route } from "../../shared/routes.ts";
-import { switchListGuard } from "../../shared/switches/access.ts";
-import { switchDocument } from "../../shared/switches/switches.ts";
+import { ownCountedAccount } from "../../shared/switches/access.ts";
+import { switchPage } from "../../shared/switches/read.ts";
+import { switchDocument } from "../../shared/switches/schema.ts";
 
-export const handler = endpoint(route, switchListGuard(route), ({ page, total }) => list(page, total, switchDocument));
+export const handler = listEndpoint(route, ownCountedAccount, switchPage, ({ account, page }) =>
+  listReply(page, account.switch_count, switchDocument),
+);

@@ -1,9 +1,9 @@
-import { single } from "../../shared/http/answers.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
+import { documentReply } from "../../shared/http/responses.ts";
 import { showSwitch as route } from "../../shared/routes.ts";
-import { switchGuard } from "../../shared/switches/access.ts";
-import { switchDocument } from "../../shared/switches/switches.ts";
+import { oneSwitch } from "../../shared/switches/access.ts";
+import { switchDocument } from "../../shared/switches/schema.ts";
 
-export const handler = endpoint(route, switchGuard(route), ({ current }) =>
-  single(switchDocument(current), current.version),
+export const handler = endpoint(route, oneSwitch, ({ current }) =>
+  documentReply(switchDocument(current), current.version),
 );

@@ -1,10 +1,11 @@
-import { single } from "../../shared/http/answers.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
+import { documentReply } from "../../shared/http/responses.ts";
 import { updateSwitch as route } from "../../shared/routes.ts";
-import { switchGuard } from "../../shared/switches/access.ts";
-import { switchDocument, updateSwitch } from "../../shared/switches/switches.ts";
+import { oneSwitch } from "../../shared/switches/access.ts";
+import { switchDocument } from "../../shared/switches/schema.ts";
+import { updateSwitch } from "../../shared/switches/switches.ts";
 
-export const handler = endpoint(route, switchGuard(route), async ({ current, input, now, precondition }) => {
+export const handler = endpoint(route, oneSwitch, async ({ current, input, now, precondition }) => {
   const updated = await updateSwitch(current, input.data, now, precondition);
-  return single(switchDocument(updated), updated.version);
+  return documentReply(switchDocument(updated), updated.version);
 });

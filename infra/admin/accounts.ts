@@ -13,8 +13,8 @@ const row = ({ id, name, ancestors, features, switch_count }: Awaited<ReturnType
 });
 
 const load = async (id: string) => {
-  const { readAccount } = await import("../../shared/tenants/accounts.ts");
-  const account = await readAccount(id);
+  const { readCountedAccount } = await import("../../shared/tenants/accounts.ts");
+  const account = await readCountedAccount(id);
   if (!account) throw new CommandError(`There is no account ${id}: \`account list\` shows those that exist.`);
   return account;
 };
@@ -57,7 +57,7 @@ export const addAccountCommands = (account: Command): void => {
     .option("--json", "print JSON")
     .action(async (id: string, state: string, { json }: Output) => {
       if (state !== "on" && state !== "off") throw new CommandError(`The feature is turned on or off, not ${state}.`);
-      const { setAttachmentAccess } = await import("../../shared/tenants/accounts.ts");
+      const { setAttachmentAccess } = await import("../../shared/tenants/administration.ts");
       const { id: accountId } = await load(id);
       await setAttachmentAccess(accountId, state === "on");
       printThing(row(await load(id)), { json });

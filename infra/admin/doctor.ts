@@ -23,8 +23,6 @@ const look = async (check: string, remedy: string, find: () => Promise<string> |
   }
 };
 
-const endpointOf = (endpoint: string | undefined) => (endpoint ? { endpoint, forcePathStyle: true } : {});
-
 const once = {
   maxAttempts: 1,
   requestHandler: { connectionTimeout: 2_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
@@ -70,10 +68,9 @@ const checkWorkflow = async (sfn: SFNClient) => {
 
 /** Everything that a deployment needs, looked at in order; nothing is changed. */
 export const examine = async (): Promise<Finding[]> => {
-  const dynamodb = new DynamoDBClient({ ...once, ...endpointOf(env.dynamodbEndpoint()) });
-  const s3 = new S3Client({ ...once, ...endpointOf(env.s3Endpoint()) });
-  const stepFunctions = env.stepFunctionsEndpoint();
-  const sfn = new SFNClient({ ...once, ...(stepFunctions && { endpoint: stepFunctions }) });
+  const dynamodb = new DynamoDBClient(once);
+  const s3 = new S3Client({ ...once, forcePathStyle: env.hasS3Endpoint() });
+  const sfn = new SFNClient(once);
   return [
     await look("node", "Run it through npm (`npm run admin -- doctor`): the project brings its own Node.", checkNode),
     await look("environment", "Set TABLE_NAME and BUCKET_NAME, or start a local stack with `npm start`.", () =>
@@ -84,7 +81,7 @@ export const examine = async (): Promise<Finding[]> => {
     ),
     await look(
       "table",
-      "Deploy the stack (`npm run deploy`), or correct TABLE_NAME, AWS_REGION or DYNAMODB_ENDPOINT.",
+      "Deploy the stack (`npm run deploy`), or correct TABLE_NAME, AWS_REGION or AWS_ENDPOINT_URL_DYNAMODB.",
       () => checkTable(dynamodb),
     ),
     await look("table's TTL", "Deploy the stack again: without TTL, used Idempotency-Keys are kept for ever.", () =>
@@ -92,12 +89,12 @@ export const examine = async (): Promise<Finding[]> => {
     ),
     await look(
       "bucket",
-      "Deploy the stack (`npm run deploy`), or correct BUCKET_NAME, AWS_REGION or S3_ENDPOINT.",
+      "Deploy the stack (`npm run deploy`), or correct BUCKET_NAME, AWS_REGION or AWS_ENDPOINT_URL_S3.",
       () => checkBucket(s3),
     ),
     await look(
       "workflow",
-      "Deploy the stack (`npm run deploy`), or correct STATE_MACHINE_ARN, AWS_REGION or STEP_FUNCTIONS_ENDPOINT.",
+      "Deploy the stack (`npm run deploy`), or correct STATE_MACHINE_ARN, AWS_REGION or AWS_ENDPOINT_URL_SFN.",
       () => checkWorkflow(sfn),
     ),
   ];

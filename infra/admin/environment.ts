@@ -45,5 +45,5 @@ const useEmulator = (endpoint: string) => {
   process.env.AWS_REGION ??= "us-east-1";
   process.env.AWS_ACCESS_KEY_ID ??= "test";
   process.env.AWS_SECRET_ACCESS_KEY ??= "test";
-  process.env.S3_ENDPOINT ??= endpoint;
+  process.env.AWS_ENDPOINT_URL_S3 ??= endpoint;
 };

@@ -5,7 +5,7 @@ import { make, type Output } from "./make.ts";
 import { printRows, printThing } from "./output.ts";
 
 const find = async (reference: string) => {
-  const { findKey } = await import("../../shared/tenants/api-keys.ts");
+  const { findKey } = await import("../../shared/tenants/administration.ts");
   const key = await findKey(reference);
   const shown = reference.startsWith("apik_") ? "like that" : reference;
   if (!key) throw new CommandError(`There is no API key ${shown}: \`key list\` shows those that exist.`);
@@ -41,7 +41,7 @@ export const addKeyCommands = (key: Command): void => {
     .option("--prefix <hex>", "only those whose SHA-256 begins like this", "")
     .option("--json", "print JSON")
     .action(async ({ prefix, json }: Output & { prefix: string }) => {
-      const { listKeys } = await import("../../shared/tenants/api-keys.ts");
+      const { listKeys } = await import("../../shared/tenants/administration.ts");
       const rows = (await listKeys(prefix)).map(({ sha256, ...rest }) => ({ ...rest, sha256: sha256.slice(0, 16) }));
       printRows(rows, { json });
     });
@@ -52,7 +52,7 @@ export const addKeyCommands = (key: Command): void => {
     .option("-y, --yes", "don't ask")
     .option("--json", "print JSON")
     .action(async (reference: string, { yes, json }: Output & { yes?: boolean }) => {
-      const { endKey } = await import("../../shared/tenants/api-keys.ts");
+      const { endKey } = await import("../../shared/tenants/administration.ts");
       const found = await find(reference);
       await confirmed(`Revoke the API key ${found.id} of account ${found.account}?`, yes);
       await endKey(found, { revoked: true });
@@ -65,7 +65,7 @@ export const addKeyCommands = (key: Command): void => {
     .option("--overlap-hours <hours>", "for how long both are accepted", hours, 24)
     .option("--json", "print JSON")
     .action(async (reference: string, { overlapHours, json }: Output & { overlapHours: number }) => {
-      const { endKey } = await import("../../shared/tenants/api-keys.ts");
+      const { endKey } = await import("../../shared/tenants/administration.ts");
       const old = await find(reference);
       if (old.revoked) throw new CommandError(`The API key ${old.id} is revoked: issue a new one with \`key issue\`.`);
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();

@@ -11,11 +11,6 @@ import { env } from "../../shared/env.ts";
 
 /** Starting an order's checkout, and waiting for its end: on AWS, LocalStack or the local stack. */
 
-const clientOf = () => {
-  const endpoint = env.stepFunctionsEndpoint();
-  return new SFNClient({ ...(endpoint && { endpoint }) });
-};
-
 /** Derived from the order and the number of its run, so that two starts at once are one. */
 const nameOf = (orderId: string, attempt: number) => `checkout-${orderId}-${attempt}`;
 
@@ -49,7 +44,7 @@ const tryStart = async (client: SFNClient, orderId: string, attempt: number): Pr
  * though its execution is over has crashed: the new one takes its place.
  */
 export const startCheckout = async (orderId: string): Promise<string> => {
-  const client = clientOf();
+  const client = new SFNClient();
   const last = await readRun(orderId);
   if (last && isHeld(last, new Date())) {
     if ((await describe(client, last.run))?.status === "RUNNING") return last.run;
@@ -66,7 +61,7 @@ export type CheckoutEnd = { readonly run: string; readonly status: string; reado
 
 /** Waits until a run has ended. */
 export const waitForCheckout = async (run: string, pollMs = 500): Promise<CheckoutEnd> => {
-  const client = clientOf();
+  const client = new SFNClient();
   for (;;) {
     const execution = await describe(client, run);
     const status = execution?.status ?? "LOST";

@@ -20,7 +20,7 @@ export const addSwitchCommands = (group: Command): void => {
     .option("--json", "print JSON")
     .addHelpText("after", "\nExample: npm run admin -- switch list --account 01J…")
     .action(async ({ account, json }: Output & { account: string }) => {
-      const { allSwitches } = await import("../../shared/switches/list.ts");
+      const { allSwitches } = await import("../../shared/switches/read.ts");
       const { readAccount } = await import("../../shared/tenants/accounts.ts");
       if (!(await readAccount(account)))
         throw new CommandError(`There is no account ${account}: \`account list\` shows those that there are.`);
@@ -43,9 +43,10 @@ export const addSwitchCommands = (group: Command): void => {
     .argument("<id>", "the switch")
     .option("--json", "print JSON")
     .action(async (id: string, { json }: Output) => {
-      const { readSwitch } = await import("../../shared/switches/switches.ts");
+      const { readSwitch } = await import("../../shared/switches/read.ts");
       const found = await readSwitch(id.toUpperCase());
       if (!found) throw new CommandError(`There is no switch ${id}: \`switch list\` shows those of an account.`);
-      printThing(withoutSecrets(found), { json });
+      const { writers: _, ...shown } = found;
+      printThing(withoutSecrets(shown), { json });
     });
 };

@@ -4,7 +4,7 @@ import { collect, make, type Output } from "./make.ts";
 import { printRows, printThing } from "./output.ts";
 
 const setDisabled = async (id: string, disabled: boolean, { json }: Output) => {
-  const { setUserDisabled } = await import("../../shared/tenants/users.ts");
+  const { setUserDisabled } = await import("../../shared/tenants/administration.ts");
   if (!(await setUserDisabled(id, disabled)))
     throw new CommandError(`There is no user ${id}: \`user list\` shows those that exist.`);
   printThing({ id, disabled }, { json });
@@ -38,7 +38,7 @@ export const addUserCommands = (user: Command): void => {
     .option("--account <id>", "only those of this account")
     .option("--json", "print JSON")
     .action(async ({ account, json }: Output & { account?: string }) => {
-      const { listUsers } = await import("../../shared/tenants/users.ts");
+      const { listUsers } = await import("../../shared/tenants/administration.ts");
       const users = (await listUsers()).filter((one) => !account || one.account === account.toUpperCase());
       printRows(users, { json });
     });

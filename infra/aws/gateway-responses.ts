@@ -1,5 +1,4 @@
 import { ResponseType, type RestApi } from "aws-cdk-lib/aws-apigateway";
-import { env } from "../../shared/env.ts";
 import {
   type ApiError,
   internalError,
@@ -11,6 +10,7 @@ import {
   unauthorized,
   unsupportedMediaType,
 } from "../../shared/errors.ts";
+import { limits } from "../../shared/limits.ts";
 
 /**
  * What API Gateway answers by itself, as our catalogue says it. No method asks for IAM, an authorizer or an API key, so
@@ -30,7 +30,7 @@ export const gatewayErrors: readonly (readonly [ResponseType, ApiError])[] = [
   [ResponseType.INVALID_API_KEY, unauthorized()],
   [ResponseType.BAD_REQUEST_BODY, malformed("can't be read")],
   [ResponseType.BAD_REQUEST_PARAMETERS, malformed("can't be read")],
-  [ResponseType.REQUEST_TOO_LARGE, payloadTooLarge(env.maxFileBytes())],
+  [ResponseType.REQUEST_TOO_LARGE, payloadTooLarge(limits.fileBytes)],
   [ResponseType.UNSUPPORTED_MEDIA_TYPE, unsupportedMediaType("application/json")],
   [ResponseType.THROTTLED, rateLimited()],
   [ResponseType.QUOTA_EXCEEDED, rateLimited()],

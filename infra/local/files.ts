@@ -1,17 +1,39 @@
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { buildApp } from "fauxqs";
-import type { Part } from "./table.ts";
+import type { Part } from "./dynoxide.ts";
+import { repairFiles } from "./repair-files.ts";
 
-/** Starts fauxqs on a free port of 127.0.0.1, in memory or in a folder. Its own `startFauxqs` would listen on every interface. */
+type Stores = NonNullable<NonNullable<Parameters<typeof buildApp>[0]>["stores"]>;
+type Persistence = NonNullable<Stores["s3Store"]["persistence"]>;
+
+/** A class of fauxqs that its package does not export; only `startFauxqs` keeps files, and it listens on every interface. */
+const inside = async (path: string) => import(new URL(path, import.meta.resolve("fauxqs")).href);
+
+/** The stores of fauxqs, with the objects of S3 kept in a folder. */
+const keptIn = async (folder: string): Promise<Stores> => {
+  const { S3Store }: { S3Store: new () => Stores["s3Store"] } = await inside("./s3/s3Store.js");
+  const { SqsStore }: { SqsStore: new () => Stores["sqsStore"] } = await inside("./sqs/sqsStore.js");
+  const { SnsStore }: { SnsStore: new () => Stores["snsStore"] } = await inside("./sns/snsStore.js");
+  const { FileS3Persistence }: { FileS3Persistence: new (folder: string) => Persistence } =
+    await inside("./s3/fileS3Persistence.js");
+  const stores = { s3Store: new S3Store(), sqsStore: new SqsStore(), snsStore: new SnsStore() };
+  repairFiles(folder);
+  const persistence = new FileS3Persistence(folder);
+  persistence.loadS3(stores.s3Store);
+  stores.s3Store.persistence = persistence;
+  return stores;
+};
+
+/** Starts fauxqs on a free port of 127.0.0.1, in memory or in a folder. */
 const startFauxqs = async (folder: string | undefined): Promise<Part> => {
-  const app = buildApp({ logger: false, ...(folder !== undefined && { s3StorageDir: folder }) });
+  const app = buildApp({ logger: false, ...(folder !== undefined && { stores: await keptIn(folder) }) });
   const endpoint = await app.listen({ host: "127.0.0.1", port: 0 });
   return { endpoint, stop: () => app.close() };
 };
 
-/** The embedded S3 with the bucket made; where S3_ENDPOINT is set, the bucket there. */
+/** The embedded S3 with the bucket made; where AWS_ENDPOINT_URL_S3 is set, the bucket there. */
 export const startFiles = async (bucket: string, folder?: string): Promise<Part> => {
-  const given = process.env.S3_ENDPOINT;
+  const given = process.env.AWS_ENDPOINT_URL_S3;
   const part = given ? { endpoint: given, stop: async () => {} } : await startFauxqs(folder);
   const client = new S3Client({ endpoint: part.endpoint, forcePathStyle: true });
   await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: unknown) => {

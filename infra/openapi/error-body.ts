@@ -5,7 +5,7 @@ import { errorCodes, subCodes } from "../../shared/errors.ts";
 
 const Resource = z.object({ id: z.string(), type: z.string() });
 
-/** What goes with some codes; which with which: semantics.md, 3. */
+/** What goes with some codes. */
 export const ErrorParams = z.object({
   account: z.optional(Resource),
   permission: z.optional(z.string()),

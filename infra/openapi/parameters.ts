@@ -1,3 +1,4 @@
+import { limits } from "../../shared/limits.ts";
 import type { Route } from "../../shared/routes.ts";
 import { pathIds } from "./examples/ids.ts";
 import { pascal } from "./names.ts";
@@ -33,7 +34,7 @@ const idempotencyKey: Json = {
   in: "header",
   description:
     "Makes it safe to send the request again: for 24 hours the same key with the same content returns the first answer, with `Idempotency-Replayed: true`, and creates nothing; with other content it is refused.",
-  schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
+  schema: { type: "string", pattern: `^${limits.idempotencyKey.characters}{1,${limits.idempotencyKey.length}}$` },
 };
 
 const ifMatch: Json = {

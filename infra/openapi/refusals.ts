@@ -3,6 +3,7 @@ import {
   attachmentsDisabled,
   type ErrorCode,
   type Fault,
+  idempotencyKeyReused,
   internalError,
   invalid,
   notFound,
@@ -55,14 +56,7 @@ const bodyRefusals = ({ reads }: Route): Refusal[] => {
 };
 
 const keyFaults: Readonly<Record<string, readonly Fault[]>> = {
-  "An Idempotency-Key in use": [
-    {
-      in: "header",
-      pointer: "/Idempotency-Key",
-      sub_code: "constraint.unique",
-      detail: "has already been used with another body",
-    },
-  ],
+  "An Idempotency-Key in use": [idempotencyKeyReused],
 };
 
 const invalidRefusals = (route: Route): Refusal[] =>

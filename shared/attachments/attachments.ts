@@ -1,13 +1,13 @@
 import * as z from "zod/mini";
 import { invalid, notFound } from "../errors.ts";
-import { newId } from "../schema/new-id.ts";
-import type { Idempotency, Made } from "../table/idempotency.ts";
-import { collections, keys, type ParentRef } from "../table/keys.ts";
-import { onLatest, type Precondition } from "../table/optimistic-update.ts";
+import { newId, pick } from "../schema/fields.ts";
+import type { Created, Idempotency } from "../table/idempotency.ts";
+import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
+import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
 import { get, queryAll } from "../table/read.ts";
-import { transact, update } from "../table/write.ts";
+import { showsOwnWrite, transact, update } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
-import { fileKey, putFile, removeFile } from "./files.ts";
+import { putFile, removeFile } from "./files.ts";
 import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schema.ts";
 
 const missing = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
@@ -15,7 +15,7 @@ const missing = (parent: Parent, id: string) => notFound(`${parent.type}_attachm
 /** The envelope of an attachment, as every endpoint answers it. */
 export const attachmentDocument = (parent: Parent, attachment: Attachment) => ({
   type: `${parent.type}_attachment`,
-  data: z.parse(AttachmentData, attachment),
+  data: pick(AttachmentData, attachment),
   ...(parent.type === "request" && { associations: { request: { type: "request", data: { id: parent.id } } } }),
 });
 
@@ -30,7 +30,10 @@ export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachm
   for await (const item of queryAll(collections.attachments(parent))) yield z.parse(Attachment, item);
 }
 
-const newAttachment = ({ file, filename = file.filename, ...rest }: NewAttachment, { id, at }: Made): Attachment => ({
+const newAttachment = (
+  { file, filename = file.filename, ...rest }: NewAttachment,
+  { id, at }: Created,
+): Attachment => ({
   ...rest,
   id,
   filename,
@@ -53,19 +56,20 @@ export const createAttachment = async (
   now: Date,
   idempotency: Idempotency | undefined,
 ): Promise<{ readonly attachment: Attachment; readonly replayed: boolean }> => {
-  if (idempotency?.made) return { attachment: newAttachment(input, idempotency.made), replayed: true };
-  const made = { id: newId(now.getTime()), at: now.toISOString() };
-  const attachment = newAttachment(input, made);
-  const storedAs = fileKey(parent, made.id);
+  if (idempotency?.created) return { attachment: newAttachment(input, idempotency.created), replayed: true };
+  const created = { id: newId(now.getTime()), at: now.toISOString() };
+  const attachment = newAttachment(input, created);
+  const storedAs = fileKey(parent, created.id);
   await putFile(storedAs, input.file);
   const refused = await transact({
-    idempotency: idempotency?.write(made),
-    attachment: { put: { ...keys.attachment(parent, made.id), ...attachment }, when: { exists: false } },
-    reference: attachment.reference_id === null ? undefined : referenceTo(parent, made.id, attachment.reference_id),
+    idempotency: idempotency?.write(created),
+    attachment: { put: { ...keys.attachment(parent, created.id), ...attachment }, when: { exists: false } },
+    reference: attachment.reference_id === null ? undefined : referenceTo(parent, created.id, attachment.reference_id),
     parent: countBy(parent, 1),
   });
-  if (refused.size === 0) return { attachment, replayed: false };
-  await removeFile(storedAs);
+  if (refused.size === 0 || showsOwnWrite(refused, created.id)) return { attachment, replayed: false };
+  // An attempt without a response may still commit, and would then lack its file: the sweep removes the file instead.
+  if (refused.final) await removeFile(storedAs);
   if (idempotency && refused.has("idempotency"))
     return { attachment: newAttachment(input, idempotency.winner(refused.get("idempotency"))), replayed: true };
   if (refused.has("parent")) throw notFound(parent.type, parent.id);
@@ -101,7 +105,7 @@ export const updateAttachment = (
   onLatest(current, precondition, reread(parent, current.id), async (latest) => {
     const { name = latest.name, notes = latest.notes, file_hint = latest.file_hint } = changes;
     if (name === latest.name && notes === latest.notes && file_hint === latest.file_hint) return latest;
-    const set = { name, notes, file_hint, updated_at: now.toISOString(), version: latest.version + 1 };
+    const set = { name, notes, file_hint, ...nextVersion(latest, now) };
     const key = keys.attachment(parent, latest.id);
     const done = await update({ update: key, set, when: { equals: { version: latest.version } } });
     return done ? { ...latest, ...set } : undefined;

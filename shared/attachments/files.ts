@@ -7,38 +7,22 @@ import {
   PutObjectCommand,
   S3Client,
 } from "@aws-sdk/client-s3";
-import { decodeTime } from "ulid";
 import { env } from "../env.ts";
-import { serviceUnavailable } from "../errors.ts";
-import type { ParentRef } from "../table/keys.ts";
-import { isUnavailable } from "../table/unavailable.ts";
+import { unavailableAs503 } from "../errors.ts";
+import { filePrefix } from "../table/keys.ts";
 import type { UploadedFile } from "./schema.ts";
 
-const endpoint = env.s3Endpoint();
+let client: S3Client | undefined;
 
-const client = new S3Client({
-  // An endpoint of its own (an emulator) has no bucket subdomains.
-  ...(endpoint && { endpoint, forcePathStyle: true }),
-  maxAttempts: 3,
-  requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
-});
-
-const unavailableAs503 = (error: unknown): never => {
-  throw isUnavailable(error) ? serviceUnavailable(error) : error;
-};
-
-/** `attachments/2026/11/21/<parent type>/<parent id>/<id>`: the day of the upload first, for the sweep; then the way to its metadata. */
-export const fileKey = (parent: ParentRef, attachmentId: string): string => {
-  const day = new Date(decodeTime(attachmentId)).toISOString().slice(0, 10).replaceAll("-", "/");
-  return `attachments/${day}/${parent.type}/${parent.id}/${attachmentId}`;
-};
-
-/** Where a key leads: the attachment that the file belongs to; undefined for a key that is none of ours. */
-export const ownerOf = (key: string): { readonly parent: ParentRef; readonly id: string } | undefined => {
-  const [, type, parentId, id] =
-    /^attachments\/\d{4}\/\d\d\/\d\d\/(order|request)\/(\w{26})\/(\w{26})$/.exec(key) ?? [];
-  if (parentId === undefined || id === undefined) return undefined;
-  return { parent: { type: type === "order" ? "order" : "request", id: parentId }, id };
+/** The client of this process, made on first use. The SDK itself reads AWS_ENDPOINT_URL_S3. */
+const s3 = (): S3Client => {
+  client ??= new S3Client({
+    // An emulator has no subdomain for each bucket.
+    forcePathStyle: env.hasS3Endpoint(),
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
+  });
+  return client;
 };
 
 const hasHeaders = (request: unknown): request is { headers: Record<string, string> } =>
@@ -62,17 +46,19 @@ export const putFile = async (key: string, { content, contentType, sha256 }: Upl
     },
     { step: "build", name: "knownContentHash" },
   );
-  await client.send(command).catch(unavailableAs503);
+  await s3().send(command).catch(unavailableAs503);
 };
 
 /** Removes a file; one that is not there is removed already. */
 export const removeFile = async (key: string): Promise<void> => {
-  await client.send(new DeleteObjectCommand({ Bucket: env.bucketName(), Key: key })).catch(unavailableAs503);
+  await s3()
+    .send(new DeleteObjectCommand({ Bucket: env.bucketName(), Key: key }))
+    .catch(unavailableAs503);
 };
 
 /** A file's bytes as they come, held nowhere as a whole; undefined where it is gone. Breaking off the loop closes it. */
 export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> | undefined> => {
-  const answer = await client
+  const answer = await s3()
     .send(new GetObjectCommand({ Bucket: env.bucketName(), Key: key }))
     .catch((error: unknown) => (error instanceof NoSuchKey ? undefined : unavailableAs503(error)));
   if (!answer) return undefined;
@@ -88,7 +74,7 @@ export const listFiles = async (
   after?: string,
   limit = 1_000,
 ): Promise<{ readonly files: readonly StoredFile[]; readonly more: boolean }> => {
-  const { Contents = [], IsTruncated = false } = await client
+  const { Contents = [], IsTruncated = false } = await s3()
     .send(new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after, MaxKeys: limit }))
     .catch(unavailableAs503);
   const files = Contents.flatMap(({ Key, LastModified }) =>
@@ -97,11 +83,11 @@ export const listFiles = async (
   return { files, more: IsTruncated };
 };
 
-/** Every file whose key begins so: for operators. */
-export async function* allFiles(prefix: string): AsyncGenerator<StoredFile> {
+/** Every file: for operators. */
+export async function* allFiles(): AsyncGenerator<StoredFile> {
   let after: string | undefined;
   for (let more = true; more; ) {
-    const page = await listFiles(prefix, after);
+    const page = await listFiles(filePrefix, after);
     yield* page.files;
     after = page.files.at(-1)?.key;
     more = page.more && after !== undefined;

@@ -1,16 +1,17 @@
 import * as z from "zod/mini";
+import { limits } from "../limits.ts";
 import { nonBlankText, Timestamp, text, Ulid, Uuid } from "../schema/fields.ts";
 
 export const FileHint = z.enum(["DEFAULT", "LOA"]);
 
-/** Up to 4,000 characters; an empty text is none. */
+/** An empty text is none. */
 const Notes = z.pipe(
-  z.nullable(text(4000)),
+  z.nullable(text(limits.notesLength)),
   z.transform((notes) => notes || null),
 );
 
 /** 1 to 255 characters without path separators or control characters. */
-const Filename = text(255).check(
+const Filename = text(limits.filenameLength).check(
   z.minLength(1),
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   z.regex(/^[^/\\\u0000-\u001f\u007f-\u009f]*$/, { error: "must not contain /, \\ or control characters" }),
@@ -29,10 +30,11 @@ export const AttachmentData = z.object({
 });
 export type AttachmentData = z.infer<typeof AttachmentData>;
 
-/** An attachment as the table keeps it. `version` counts its writes and is its ETag; the last three describe its file. */
+/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the last three describe its file. */
 export const Attachment = z.object({
   ...AttachmentData.shape,
   version: z.number(),
+  writers: z.optional(z.array(z.string())),
   bytes: z.number(),
   sha256: z.string(),
   content_type: z.string(),
@@ -64,20 +66,27 @@ export const createAttachmentBody = <T extends string>(type: T) =>
     type: z.optional(z.literal(type)),
     data: z.object({
       file: UploadedFile,
-      name: nonBlankText(255),
+      name: nonBlankText(limits.nameLength),
       notes: z._default(Notes, null),
       file_hint: z._default(FileHint, "DEFAULT"),
       reference_id: z._default(z.nullable(Uuid), null),
       filename: z.optional(Filename),
     }),
   });
-export type NewAttachment = z.infer<ReturnType<typeof createAttachmentBody>>["data"];
+type CreateBody = ReturnType<typeof createAttachmentBody>;
+export type NewAttachment = z.infer<CreateBody>["data"];
+
+/** The names of a form's parts: `type`, `data[file]`, `data[name]` … */
+export const formParts = ({ shape }: CreateBody): string[] => [
+  "type",
+  ...Object.keys(shape.data.shape).map((name) => `data[${name}]`),
+];
 
 export const updateAttachmentBody = <T extends string>(type: T) =>
   z.object({
     type: z.literal(type),
     data: z.object({
-      name: z.optional(nonBlankText(255)),
+      name: z.optional(nonBlankText(limits.nameLength)),
       notes: z.optional(Notes),
       file_hint: z.optional(FileHint),
     }),

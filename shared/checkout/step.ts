@@ -1,6 +1,5 @@
 import * as z from "zod/mini";
-import { log } from "../log.ts";
-import { embedded } from "../metrics.ts";
+import { embeddedMetrics, log } from "../log.ts";
 import type { Step } from "./steps.ts";
 
 /** The one way in for a step: checks the slice of the state that it needs, and writes one log line. */
@@ -15,7 +14,7 @@ export const step =
     const line = () => ({
       step: name,
       ms: Date.now() - started,
-      ...embedded({ ms: "Milliseconds" }, new Date(), "step"),
+      ...embeddedMetrics({ ms: "Milliseconds" }, new Date(), "step"),
     });
     try {
       const state = z.parse(input, event);

@@ -1,48 +1,99 @@
 import middy from "@middy/core";
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import type { APIGatewayProxyResult } from "aws-lambda";
 import type * as z from "zod/mini";
-import type { Reads, Route } from "../routes.ts";
+import type { QueryReads, Reads, Route } from "../routes.ts";
+import type { PageQuery } from "../schema/fields.ts";
 import type { Idempotency } from "../table/idempotency.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
-import { authenticate } from "./caller.ts";
-import { useOf } from "./idempotency.ts";
-import { type ReadBody, readInput } from "./input.ts";
+import type { AccessCheck, Lookup, PageReader } from "../tenants/access.ts";
+import { identify, presentedKey, readUser } from "./caller.ts";
+import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
+import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
 import { precondition } from "./preconditions.ts";
-import { readJson } from "./read-json.ts";
-import type { Guard, Principal, Scope } from "./request.ts";
-import { type Answer, respond, response } from "./responses.ts";
+import { type Incoming, pathId } from "./request.ts";
+import { type Reply, respond, response } from "./responses.ts";
 
-/** What an endpoint's own lines get: who calls, what the guard found, what was sent, and when. */
-type Call<T extends Scope, I> = T & {
+/** What an access check leaves for its endpoint; `current` is the document that the request shows or changes. */
+type Scope = { readonly current?: Current; readonly [name: string]: unknown };
+
+/** What an endpoint's own lines get: what the access check found, what was sent, and when. */
+type Context<S, I> = S & {
   readonly input: I;
-  readonly principal: Principal;
   readonly now: Date;
   readonly idempotency: Idempotency | undefined;
   readonly precondition: Precondition;
 };
 
 /**
- * The one way in: every endpoint is a route, a guard and a few lines of its own. Order of the checks: semantics.md, 2.
- * How a body is read is given once, here, so that a bundle holds no reader that it does not use.
+ * Who calls, and whether that is allowed. The key, what the path names and `read` are under way at the same time; what
+ * `read` throws waits until the caller is admitted.
+ */
+const admit = async <R extends Route, L, S, P>(
+  event: Incoming,
+  route: R,
+  access: AccessCheck<R, L, S>,
+  now: Date,
+  read: (lookup: Lookup) => Promise<P>,
+) => {
+  const key = presentedKey(event);
+  const lookup: Lookup = { pathId: (name) => pathId(event, name), key };
+  const [loaded, user, idempotencyKey, [found]] = await Promise.all([
+    access.load(lookup, route),
+    key.then(readUser),
+    readIdempotencyKey(event, key),
+    Promise.allSettled([read(lookup)]),
+  ]);
+  const principal = identify(await key, user, now);
+  event.principal = principal;
+  const scope = access.admit(loaded, principal, route);
+  if (found.status === "rejected") throw found.reason;
+  return { principal, idempotencyKey, scope, read: found.value };
+};
+
+const nothing = async () => undefined;
+
+/**
+ * The one way in: every endpoint is a route, an access check and a few lines of its own. The checks run in the order
+ * that functions/README.md gives. How a body is read is said once, so that a bundle holds no reader that it does not use.
  */
 export const endpointReading =
-  (readBody: ReadBody) =>
-  <T extends Scope, S extends z.core.$ZodType>(
-    route: Route & { readonly reads: Reads<S> },
-    guard: Guard<T>,
-    handle: (call: Call<T, z.output<S>>) => Promise<Answer> | Answer,
+  <B extends Reads["from"]>(readBody: ReadBody, _from: readonly B[]) =>
+  <
+    S extends z.core.$ZodType,
+    R extends Route & { readonly reads: Reads<S> & { readonly from: B } },
+    L,
+    C extends Scope,
+  >(
+    route: R & { readonly reads: Reads<S> },
+    access: AccessCheck<NoInfer<R>, L, C>,
+    handle: (context: Context<C, z.output<S>>) => Promise<Reply> | Reply,
   ) =>
-    middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
+    middy<Incoming, APIGatewayProxyResult>()
       .use(respond(route))
-      .use(authenticate(guard))
-      .use(readInput(route.reads, readBody))
       .handler(async (event) => {
-        const { scope, input, principal } = event;
         const now = new Date();
-        const idempotency = useOf(route, event, input, now);
-        const call = { ...scope, input, principal, now, idempotency, precondition: precondition(event) };
-        return response(event.requestContext.requestId, route.status, await handle(call));
+        const { principal, scope, idempotencyKey } = await admit(event, route, access, now, nothing);
+        const input = await readInput(event, route.reads, readBody, scope.current, idempotencyKey?.faults ?? []);
+        const idempotency = idempotencyOf(idempotencyKey, route, event, principal, input, now);
+        const context = { ...scope, input, now, idempotency, precondition: precondition(event) };
+        return response(event.requestContext.requestId, route.status, await handle(context));
       });
 
-/** An endpoint that takes JSON, or no body. */
-export const endpoint = endpointReading(readJson);
+/** An endpoint that takes JSON, a query, or nothing. */
+export const endpoint = endpointReading(readJson, ["json", "query", "nothing"]);
+
+/** An endpoint that lists: `readPage` is under way beside the access check, so that it costs no round trip of its own. */
+export const listEndpoint = <R extends Route & { readonly reads: QueryReads<typeof PageQuery> }, L, C, P>(
+  route: R,
+  access: AccessCheck<NoInfer<R>, L, C>,
+  readPage: PageReader<NoInfer<R>, P>,
+  handle: (context: C & { readonly page: P }) => Reply,
+) =>
+  middy<Incoming, APIGatewayProxyResult>()
+    .use(respond(route))
+    .handler(async (event) => {
+      const { scope, read: page } = await admit(event, route, access, new Date(), async (lookup) =>
+        readPage(lookup, parseQuery(event, route.reads), route),
+      );
+      return response(event.requestContext.requestId, route.status, handle({ ...scope, page }));
+    });

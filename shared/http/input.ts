@@ -1,16 +1,62 @@
-import type { MiddlewareObj } from "@middy/core";
-import type { APIGatewayProxyEvent } from "aws-lambda";
 import * as z from "zod/mini";
-import { type Fault, invalid } from "../errors.ts";
-import type { Reads } from "../routes.ts";
+import { type Fault, invalid, malformed, payloadTooLarge, unsupportedMediaType } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { BodyReads, QueryReads, Reads } from "../routes.ts";
 import { check } from "../schema/check.ts";
-import type { KeyUse } from "./idempotency.ts";
-import type { Scope } from "./request.ts";
+import { header, type Incoming } from "./request.ts";
+
+/** Reads a body: what it says, and what is wrong with it beside the schema. Throws where it cannot be read at all. */
+export type ReadBody = (
+  event: Incoming,
+  reads: BodyReads,
+) => Promise<{ readonly input: unknown; readonly faults: readonly Fault[] }>;
+
+/** Reads a JSON body. 415 for another media type, 413 for one that is too large, 422 for one that cannot be read. */
+export const readJson: ReadBody = async (event) => {
+  if (!/^application\/json\s*(;|$)/i.test(header(event, "Content-Type") ?? ""))
+    throw unsupportedMediaType("application/json");
+  const body = event.isBase64Encoded ? Buffer.from(event.body ?? "", "base64").toString() : (event.body ?? "");
+  if (Buffer.byteLength(body) > limits.jsonBytes) throw payloadTooLarge(limits.jsonBytes);
+  try {
+    return { input: JSON.parse(body), faults: [] };
+  } catch {
+    throw malformed("is not valid JSON");
+  }
+};
+
+/** The stored document that a request changes, by its properties. */
+export type Current = Readonly<Record<string, unknown>>;
+
+/** The query, checked against the route's schema. 422 with all its faults. */
+export const parseQuery = <S extends z.core.$ZodType>(event: Incoming, { schema }: QueryReads<S>): z.output<S> => {
+  const checked = check(schema, event.queryStringParameters ?? {}, "query");
+  if (checked.faults) throw invalid(checked.faults);
+  return checked.value;
+};
+
+/** Reads and checks what a route takes. All faults come in one response, those of the headers (`others`) too. */
+export const readInput = async <S extends z.core.$ZodType>(
+  event: Incoming,
+  reads: Reads<S>,
+  readBody: ReadBody,
+  current: Current | undefined,
+  others: readonly Fault[],
+): Promise<z.output<S>> => {
+  if (reads.from === "nothing") return z.parse(reads.schema, undefined);
+  if (reads.from === "query") return parseQuery(event, reads);
+  const { input, faults } = await readBody(event, reads);
+  const checked = check(reads.schema, input, "body");
+  const immutable = reads.from === "json" ? immutableFaults(input, reads.immutable, current) : [];
+  const rules = (reads.from === "json" && reads.rules?.(input, current)) || [];
+  const all = [...faults, ...(checked.faults ?? []), ...immutable, ...rules, ...others];
+  if (checked.faults || all.length > 0) throw invalid(all);
+  return checked.value;
+};
 
 const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
 
 /** A property that may be echoed with its current value, but not changed. */
-const immutableFaults = (input: unknown, names: readonly string[], current: Scope["current"]): Fault[] => {
+const immutableFaults = (input: unknown, names: readonly string[], current: Current | undefined): Fault[] => {
   const sent = z.safeParse(Sent, input).data?.data ?? {};
   return names
     .filter((name) => Object.hasOwn(sent, name) && !echoes(sent[name], current?.[name]))
@@ -26,25 +72,3 @@ const immutableFaults = (input: unknown, names: readonly string[], current: Scop
 const echoes = (sent: unknown, current: unknown) =>
   sent === current ||
   (typeof sent === "string" && typeof current === "string" && sent.toLowerCase() === current.toLowerCase());
-
-/** Reads a body: what it says, and what is wrong with it beside the schema. Throws where it cannot be read at all. */
-export type ReadBody = (
-  event: APIGatewayProxyEvent,
-) => Promise<{ readonly input: unknown; readonly faults: readonly Fault[] }>;
-
-/** Reads and checks what the route takes; all faults come in one answer. A list's query is its guard's. */
-export const readInput = <S extends z.core.$ZodType>(
-  reads: Reads<S>,
-  readBody: ReadBody,
-): MiddlewareObj<APIGatewayProxyEvent & { scope: Scope; keyUse: KeyUse | undefined; input: z.output<S> }> => ({
-  before: async ({ event }) => {
-    if (reads.from === "nothing" || reads.from === "query") return;
-    const { input, faults } = await readBody(event);
-    const checked = check(reads.schema, input, "body");
-    const immutable = reads.from === "json" ? immutableFaults(input, reads.immutable, event.scope.current) : [];
-    const rules = (reads.from === "json" && reads.rules?.(input, event.scope.current)) || [];
-    const all = [...faults, ...(checked.faults ?? []), ...immutable, ...rules, ...(event.keyUse?.faults ?? [])];
-    if (checked.faults || all.length > 0) throw invalid(all);
-    event.input = checked.value;
-  },
-});

@@ -1,21 +1,9 @@
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import { noId, parseUlid } from "../schema/fields.ts";
-import type { ApiKey, User } from "../tenants/schema.ts";
+import type { PathId, Principal } from "../tenants/access.ts";
 
-/** Who calls: a valid key and the user that it impersonates. */
-export type Principal = { readonly key: ApiKey; readonly user: User };
-
-/** What a guard leaves for its endpoint; `current` is the document that a PATCH changes. */
-export type Scope = { readonly current?: Readonly<Record<string, unknown>>; readonly [name: string]: unknown };
-
-/**
- * Decides whether a request may pass, in two steps. It starts at once to read what it needs, beside the reading of the
- * key; then, when the caller is known, it throws (404, 403, 404) or answers what the endpoint works on.
- */
-export type Guard<T extends Scope> = (
-  event: APIGatewayProxyEvent,
-  key: Promise<ApiKey | undefined>,
-) => Promise<(principal: Principal) => T>;
+/** A request on its way through the middleware; `principal` is set once the caller is known, for the log. */
+export type Incoming = APIGatewayProxyEvent & { principal?: Principal };
 
 /** A header's value whatever the case of its name; of several, the last. */
 export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name: string): string | undefined => {
@@ -23,9 +11,9 @@ export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name:
   return found === undefined ? undefined : headers[found];
 };
 
-/** An id from the path: as given, and as a key (one that nothing has, if it is not a ULID). */
-export const pathId = (event: Pick<APIGatewayProxyEvent, "pathParameters">, name: string) => {
+/** An id from the path. */
+export const pathId = (event: Pick<APIGatewayProxyEvent, "pathParameters">, name: string): PathId => {
   const given = event.pathParameters?.[name] ?? "";
   const id = parseUlid(given);
-  return { shown: id ?? given, id: id ?? noId };
+  return { requestedId: id ?? given, id: id ?? noId };
 };

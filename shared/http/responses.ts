@@ -1,23 +1,35 @@
 import type { MiddlewareObj } from "@middy/core";
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import type { APIGatewayProxyResult } from "aws-lambda";
 import { ApiError, internalError } from "../errors.ts";
-import { log } from "../log.ts";
-import { embedded } from "../metrics.ts";
+import { embeddedMetrics, log } from "../log.ts";
 import type { Route } from "../routes.ts";
-import type { Principal } from "./request.ts";
+import type { Page } from "../table/pages.ts";
+import { etag } from "./preconditions.ts";
+import type { Incoming } from "./request.ts";
 
-/** What an endpoint answers: a document, and the headers that go with it. */
-export type Answer = { readonly body: unknown; readonly headers?: Readonly<Record<string, string>> };
+/** What an endpoint returns: a document, and the headers that go with it. */
+export type Reply = { readonly body: unknown; readonly headers?: Readonly<Record<string, string>> };
 
-/** An answer as API Gateway takes it. */
-export const response = (requestId: string, status: number, { body, headers }: Answer): APIGatewayProxyResult => ({
+/** One document, with its ETag; marked where it is the first response to an Idempotency-Key again. */
+export const documentReply = (body: unknown, version: number, replayed = false): Reply => ({
+  body,
+  headers: { ETag: etag(version), ...(replayed && { "Idempotency-Replayed": "true" }) },
+});
+
+/** One page of documents, and the exact number of items in the whole list. */
+export const listReply = <T>({ items, ...page }: Page<T>, total: number, document: (item: T) => unknown): Reply => ({
+  body: { type: "list", data: { items: items.map(document), page_info: { ...page, total } } },
+});
+
+/** A reply as API Gateway takes it. */
+export const response = (requestId: string, status: number, { body, headers }: Reply): APIGatewayProxyResult => ({
   statusCode: status,
   headers: { "Content-Type": "application/json", "Cache-Control": "no-store", "X-Request-Id": requestId, ...headers },
   body: JSON.stringify(body),
 });
 
-/** The outermost step: turns an error into its response, and writes the request's one log line. */
-export const respond = ({ name }: Pick<Route, "name">): MiddlewareObj<Event, APIGatewayProxyResult> => ({
+/** The outermost layer: turns an error into its response, and writes the request's one log line. */
+export const respond = ({ name }: Pick<Route, "name">): MiddlewareObj<Incoming, APIGatewayProxyResult> => ({
   after: ({ event, response }) => {
     logRequest(name, event, response?.statusCode ?? 0);
   },
@@ -28,9 +40,7 @@ export const respond = ({ name }: Pick<Route, "name">): MiddlewareObj<Event, API
   },
 });
 
-type Event = APIGatewayProxyEvent & { principal?: Principal };
-
-const logRequest = (route: string, event: Event, status: number, cause?: unknown) => {
+const logRequest = (route: string, event: Incoming, status: number, cause?: unknown) => {
   const line = {
     route,
     status,
@@ -38,7 +48,7 @@ const logRequest = (route: string, event: Event, status: number, cause?: unknown
     ms: Date.now() - event.requestContext.requestTimeEpoch,
     key_id: event.principal?.key.id,
     account_id: event.principal?.key.account,
-    ...embedded({ ms: "Milliseconds" }, new Date(), "route"),
+    ...embeddedMetrics({ ms: "Milliseconds" }, new Date(), "route"),
   };
   if (status >= 500) log.error("request", { ...line, ...(cause instanceof Error && { error: cause }) });
   else log.info("request", line);

@@ -1,5 +1,7 @@
 import * as z from "zod/mini";
-import { nonBlankText, Timestamp, text, Ulid } from "../schema/fields.ts";
+import type { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { nonBlankText, pick, Timestamp, text, Ulid, withoutDefaults } from "../schema/fields.ts";
 
 export const AuthMethod = z.enum(["NONE", "BASIC", "BEARER"]);
 export const SmsProtocol = z.enum(["NONE", "HTTP", "MAILBOX", "EMAIL", "SMTP"]);
@@ -7,36 +9,42 @@ export const MmsProtocol = z.enum(["NONE", "HTTP", "MM4", "EMAIL", "SMTP"]);
 const SmsFormat = z.enum(["SERVICE_SMS_1_0", "LEGACY_SMS_2_0"]);
 const MmsFormat = z.enum(["SERVICE_SMS_1_0", "LEGACY_SMS_2_0", "SERVICE_MMS_1_0"]);
 
-/** Which of them are addresses of what, is up to the protocol: switch-rules.ts. */
-const Endpoints = z.array(text(2048)).check(z.maxLength(10));
-const Identity = z.nullable(text(255));
-const Secret = z.nullable(text(1024));
+/** Which of them are addresses of what, is up to the protocol. */
+const Endpoints = z.array(text(limits.endpointLength)).check(z.maxLength(limits.endpoints));
+const Identity = z.nullable(text(limits.identityLength));
+const Secret = z.nullable(text(limits.secretLength));
 
-/** What a caller says of a switch, each property on its own. */
-export const switchSettings = {
-  name: nonBlankText(255),
-  sms_enabled: z.boolean(),
-  sms_auth_method: AuthMethod,
-  sms_protocol: SmsProtocol,
-  sms_endpoints: Endpoints,
-  sms_identity: Identity,
-  sms_message_format: SmsFormat,
-  sms_secret: Secret,
-  mms_enabled: z.boolean(),
-  mms_auth_method: AuthMethod,
-  mms_protocol: MmsProtocol,
-  mms_endpoints: Endpoints,
-  mms_identity: Identity,
-  mms_message_format: MmsFormat,
-  mms_secret: Secret,
+const Name = nonBlankText(limits.nameLength);
+
+/** The settings of both channels. A channel is off, and discards what comes, unless told otherwise. */
+const channelSettings = {
+  sms_enabled: z._default(z.boolean(), false),
+  sms_auth_method: z._default(AuthMethod, "NONE"),
+  sms_protocol: z._default(SmsProtocol, "NONE"),
+  sms_endpoints: z._default(Endpoints, []),
+  sms_identity: z._default(Identity, null),
+  sms_message_format: z._default(SmsFormat, "SERVICE_SMS_1_0"),
+  sms_secret: z._default(Secret, null),
+  mms_enabled: z._default(z.boolean(), false),
+  mms_auth_method: z._default(AuthMethod, "NONE"),
+  mms_protocol: z._default(MmsProtocol, "NONE"),
+  mms_endpoints: z._default(Endpoints, []),
+  mms_identity: z._default(Identity, null),
+  mms_message_format: z._default(MmsFormat, "SERVICE_SMS_1_0"),
+  mms_secret: z._default(Secret, null),
 };
-const Settings = z.object(switchSettings);
-export type SwitchSettings = z.infer<typeof Settings>;
+
+/** What a caller says of a switch when creating it. */
+const NewSwitch = z.object({ name: Name, ...channelSettings });
+export type SwitchSettings = z.infer<typeof NewSwitch>;
+
+/** Each setting on its own, required. */
+const Settings = z.object({ name: Name, ...withoutDefaults(channelSettings) });
 
 /** What a caller sees of a switch: `data` of its document. */
 export const SwitchData = z.object({
   id: Ulid,
-  ...switchSettings,
+  ...Settings.shape,
   sms_options: z.null(),
   mms_options: z.null(),
   inserted_at: Timestamp,
@@ -44,59 +52,115 @@ export const SwitchData = z.object({
 });
 export type SwitchData = z.infer<typeof SwitchData>;
 
-/** A switch as the table keeps it: with its account, the accounts above that one (root first), and its ETag's version. */
+/** A switch as the table keeps it: with its account, the accounts above that one (root first), its ETag's version, and who wrote it last. */
 export const Switch = z.object({
   id: Ulid,
-  ...switchSettings,
+  ...NewSwitch.shape,
   inserted_at: Timestamp,
   updated_at: Timestamp,
   account: Ulid,
   ancestors: z.array(Ulid),
   version: z.number(),
+  writers: z.optional(z.array(z.string())),
 });
 export type Switch = z.infer<typeof Switch>;
 
-/** A channel is off, and discards what comes, unless told otherwise. */
-export const switchDefaults = {
-  sms_enabled: false,
-  sms_auth_method: "NONE",
-  sms_protocol: "NONE",
-  sms_endpoints: [],
-  sms_identity: null,
-  sms_message_format: "SERVICE_SMS_1_0",
-  sms_secret: null,
-  mms_enabled: false,
-  mms_auth_method: "NONE",
-  mms_protocol: "NONE",
-  mms_endpoints: [],
-  mms_identity: null,
-  mms_message_format: "SERVICE_SMS_1_0",
-  mms_secret: null,
-} satisfies Omit<SwitchSettings, "name">;
-
-export const CreateSwitchBody = z.object({
-  type: z.literal("switch"),
-  data: z.object({
-    name: switchSettings.name,
-    sms_enabled: z._default(switchSettings.sms_enabled, switchDefaults.sms_enabled),
-    sms_auth_method: z._default(AuthMethod, switchDefaults.sms_auth_method),
-    sms_protocol: z._default(SmsProtocol, switchDefaults.sms_protocol),
-    sms_endpoints: z._default(Endpoints, switchDefaults.sms_endpoints),
-    sms_identity: z._default(Identity, switchDefaults.sms_identity),
-    sms_message_format: z._default(SmsFormat, switchDefaults.sms_message_format),
-    sms_secret: z._default(Secret, switchDefaults.sms_secret),
-    mms_enabled: z._default(switchSettings.mms_enabled, switchDefaults.mms_enabled),
-    mms_auth_method: z._default(AuthMethod, switchDefaults.mms_auth_method),
-    mms_protocol: z._default(MmsProtocol, switchDefaults.mms_protocol),
-    mms_endpoints: z._default(Endpoints, switchDefaults.mms_endpoints),
-    mms_identity: z._default(Identity, switchDefaults.mms_identity),
-    mms_message_format: z._default(MmsFormat, switchDefaults.mms_message_format),
-    mms_secret: z._default(Secret, switchDefaults.mms_secret),
-  }),
-});
+export const CreateSwitchBody = z.object({ type: z.literal("switch"), data: NewSwitch });
 
 export const UpdateSwitchBody = z.object({ type: z.literal("switch"), data: z.partial(Settings) });
 export type SwitchChanges = z.infer<typeof UpdateSwitchBody>["data"];
 
+/** The envelope of a switch, as every endpoint answers it. */
+export const switchDocument = (stored: Switch) => ({
+  type: "switch",
+  data: pick(SwitchData, { ...stored, sms_options: null, mms_options: null }),
+});
+
 /** What a PATCH may echo but not change. */
 export const immutableSwitchProperties = ["id", "inserted_at", "updated_at"] as const;
+
+/** The rules that join the properties of a switch, judged on the whole of it. */
+
+type Channel = "sms" | "mms";
+
+const hostAndPort =
+  /^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*\.?|\[[\da-f:.]+\])(?::0*[1-9]\d*)?$/i;
+
+const isEmail = (endpoint: string) => z.regexes.email.test(endpoint);
+
+/** RFC 3986: ASCII without spaces, and no user info, which would be a secret outside the secret's place. */
+const isUrl = (endpoint: string) => {
+  if (!/^https?:\/\/[!-~]+$/i.test(endpoint) || !URL.canParse(endpoint)) return false;
+  const { username, password } = new URL(endpoint);
+  return username === "" && password === "" && !/^https?:\/\/[^/?#\\]*@/i.test(endpoint);
+};
+
+const isHost = (endpoint: string) => hostAndPort.test(endpoint) && URL.canParse(`http://${endpoint}`);
+
+/** What the endpoints of a protocol must be; protocols that deliver to no address take any text. */
+const addresses = {
+  NONE: undefined,
+  MAILBOX: undefined,
+  HTTP: { matches: isUrl, detail: "must be an absolute http or https URL without user info" },
+  EMAIL: { matches: isEmail, detail: "must be an email address" },
+  SMTP: { matches: (one: string) => isEmail(one) || isHost(one), detail: "must be an email address or host[:port]" },
+  MM4: { matches: (one: string) => isEmail(one) || isHost(one), detail: "must be an email address or host[:port]" },
+} as const;
+
+const secretsOf = { NONE: [], BASIC: ["identity", "secret"], BEARER: ["secret"] } as const;
+
+const required = (pointer: string): Fault => ({
+  in: "body",
+  pointer,
+  sub_code: "constraint.required",
+  detail: "can't be blank",
+});
+
+/** The faults of one channel; a property that is not known, because it has a fault of its own, is not judged. */
+const channelFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
+  const { [`${channel}_protocol` as const]: protocol, [`${channel}_endpoints` as const]: endpoints } = known;
+  const { [`${channel}_auth_method` as const]: auth, [`${channel}_enabled` as const]: enabled } = known;
+  const address = protocol && addresses[protocol];
+  const malformed = (endpoints ?? []).flatMap((endpoint, index): Fault[] =>
+    !address || address.matches(endpoint)
+      ? []
+      : [
+          {
+            in: "body",
+            pointer: `/data/${channel}_endpoints/${index}`,
+            sub_code: "constraint.format",
+            detail: address.detail,
+          },
+        ],
+  );
+  if (enabled !== true) return malformed;
+  const unaddressed = address && endpoints?.length === 0 ? [required(`/data/${channel}_endpoints`)] : [];
+  const missing = secretsOf[auth ?? "NONE"].filter((part) => {
+    const value = known[`${channel}_${part}`];
+    return value === null || value === "";
+  });
+  return [...malformed, ...unaddressed, ...missing.map((part) => required(`/data/${channel}_${part}`))];
+};
+
+const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
+
+/** What is sent over what is stored (or the defaults), as far as each property is right in itself. */
+const merged = (sent: unknown, current: Readonly<Record<string, unknown>>): SwitchChanges => {
+  const data = z.safeParse(Sent, sent).data?.data ?? {};
+  const stored = z.parse(z.object(channelSettings), current);
+  const whole: Readonly<Record<string, unknown>> = { ...current, ...stored };
+  const properties = Object.keys(Settings.shape).map((name): [string, unknown] => [
+    name,
+    Object.hasOwn(data, name) ? data[name] : whole[name],
+  ]);
+  const { data: known, error } = z.safeParse(Settings, Object.fromEntries(properties));
+  if (known) return known;
+  const faulty = new Set(error.issues.map(({ path }) => path[0]));
+  return z.parse(z.partial(Settings), Object.fromEntries(properties.filter(([name]) => !faulty.has(name))));
+};
+
+/** All faults of a switch as it would be, with `sent` written over `current`. */
+export const switchFaults = (sent: unknown, current: Readonly<Record<string, unknown>> = {}): Fault[] => {
+  const known = merged(sent, current);
+  return [...channelFaults(known, "sms"), ...channelFaults(known, "mms")];
+};

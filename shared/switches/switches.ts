@@ -1,22 +1,15 @@
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import { invalid, notFound } from "../errors.ts";
-import { newId } from "../schema/new-id.ts";
+import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
-import type { Idempotency, Made } from "../table/idempotency.ts";
+import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
-import { onLatest, type Precondition } from "../table/optimistic-update.ts";
-import { get } from "../table/read.ts";
-import { transact, update } from "../table/write.ts";
+import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
+import { showsOwnWrite, transact, update } from "../table/write.ts";
 import type { Account } from "../tenants/schema.ts";
-import { switchFaults } from "./rules.ts";
-import { Switch, type SwitchChanges, SwitchData, type SwitchSettings } from "./schema.ts";
-
-/** The envelope of a switch, as every endpoint answers it. */
-export const switchDocument = (stored: Switch) => ({
-  type: "switch",
-  data: z.parse(SwitchData, { ...stored, sms_options: null, mms_options: null }),
-});
+import { readSwitch } from "./read.ts";
+import { Switch, type SwitchChanges, type SwitchSettings, switchFaults } from "./schema.ts";
 
 /** A name's place in its account. Its hash stands for it: a name of 255 characters can be longer than a key. */
 const nameKey = ({ account, name }: Pick<Switch, "account" | "name">) =>
@@ -27,12 +20,12 @@ const nameOf = (of: Switch) => ({ put: { ...nameKey(of), switch: of.id }, when: 
 /** The accounts whose lists hold a switch: its own and all above it. */
 const treeOf = ({ account, ancestors }: Switch): readonly string[] => [...ancestors, account];
 
-/** For each account of its tree, a switch's entry and the exact count: there after the write, or no more. */
+/** For each account of its tree, a switch's entry, there or gone after the write, and its part of the exact count. */
 const inTree = (of: Switch, difference: 1 | -1): Record<string, Write> => {
   const writes = treeOf(of).flatMap((account): [string, Write][] => {
     const key = keys.switchEntry(account, of.id);
     const entry: Write = difference === 1 ? { put: { ...key, id: of.id } } : { delete: key };
-    const count = { update: keys.account(account), add: { switch_count: difference }, when: { exists: true } };
+    const count = { update: keys.switchCount(account, of.id), add: { switch_count: difference }, when: {} };
     return [
       [`entry of ${account}`, entry],
       [`count of ${account}`, count],
@@ -44,7 +37,7 @@ const inTree = (of: Switch, difference: 1 | -1): Record<string, Write> => {
 const nameTaken = () =>
   invalid([{ in: "body", pointer: "/data/name", sub_code: "constraint.unique", detail: "has already been taken" }]);
 
-const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings, { id, at }: Made): Switch => ({
+const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings, { id, at }: Created): Switch => ({
   id,
   ...settings,
   inserted_at: at,
@@ -65,7 +58,7 @@ export const createSwitch = async (
   now: Date,
   idempotency: Idempotency | undefined,
 ): Promise<{ readonly made: Switch; readonly replayed: boolean }> => {
-  if (idempotency?.made) return { made: newSwitch(account, settings, idempotency.made), replayed: true };
+  if (idempotency?.created) return { made: newSwitch(account, settings, idempotency.created), replayed: true };
   const mark = { id: newId(now.getTime()), at: now.toISOString() };
   const made = newSwitch(account, settings, mark);
   const refused = await transact<string>({
@@ -74,17 +67,10 @@ export const createSwitch = async (
     switch: { put: { ...keys.switch(made.id), ...made }, when: { exists: false } },
     ...inTree(made, 1),
   });
-  if (refused.size === 0) return { made, replayed: false };
+  if (refused.size === 0 || showsOwnWrite(refused, made.id)) return { made, replayed: false };
   if (idempotency && refused.has("idempotency"))
     return { made: newSwitch(account, settings, idempotency.winner(refused.get("idempotency"))), replayed: true };
-  if (refused.has("name")) throw nameTaken();
-  throw notFound("account", account.id);
-};
-
-/** One switch; undefined where there is none. */
-export const readSwitch = async (id: string): Promise<Switch | undefined> => {
-  const item = await get(keys.switch(id));
-  return item && z.parse(Switch, item);
+  throw nameTaken();
 };
 
 const reread = (id: string) => async (): Promise<Switch> => {
@@ -108,8 +94,9 @@ export const updateSwitch = (
     if (faults.length > 0) throw invalid(faults);
     const changed = z.parse(Switch, { ...latest, ...changes });
     if (JSON.stringify(changed) === JSON.stringify(z.parse(Switch, latest))) return latest;
-    const set = { ...changes, updated_at: now.toISOString(), version: latest.version + 1 };
-    const written = { ...changed, updated_at: set.updated_at, version: set.version };
+    const next = nextVersion(latest, now);
+    const set = { ...changes, ...next };
+    const written = { ...changed, ...next };
     const write = { update: keys.switch(latest.id), set, when: { equals: { version: latest.version } } };
     if (written.name === latest.name) return (await update(write)) ? written : undefined;
     const refused = await transact({ switch: write, name: nameOf(written), formerName: { delete: nameKey(latest) } });

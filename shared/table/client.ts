@@ -1,22 +1,32 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { env } from "../env.ts";
 import { serviceUnavailable } from "../errors.ts";
-import { isUnavailable } from "./unavailable.ts";
 
-const endpoint = env.dynamodbEndpoint();
+let client: DynamoDBDocumentClient | undefined;
 
-/** Timeouts and attempts are chosen so that one faulty call still leaves the request within the gateway's 29 s. */
-export const client = DynamoDBDocumentClient.from(
-  new DynamoDBClient({
-    ...(endpoint && { endpoint }),
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
-  }),
-  { marshallOptions: { removeUndefinedValues: true } },
-);
+/**
+ * The client of this process, made on first use. The SDK itself reads AWS_ENDPOINT_URL_DYNAMODB. Timeouts and attempts
+ * leave a request within the gateway's 29 s even where one call fails.
+ */
+export const dynamodb = (): DynamoDBDocumentClient => {
+  client ??= DynamoDBDocumentClient.from(
+    new DynamoDBClient({
+      maxAttempts: 3,
+      requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
+    }),
+    { marshallOptions: { removeUndefinedValues: true } },
+  );
+  return client;
+};
 
-/** For `catch`: a table that is away or throttled is a 503, anything else goes on as it is. */
-export const unavailableAs503 = (error: unknown): never => {
-  throw isUnavailable(error) ? serviceUnavailable(error) : error;
+const attempts = 12;
+
+/**
+ * Waits before attempt `attempt` + 1, with full jitter up to a second; 503 when there have been too many.
+ * Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+ */
+export const backOff = async (attempt: number): Promise<void> => {
+  if (attempt > attempts) throw serviceUnavailable();
+  await sleep(Math.random() * Math.min(1_000, 20 * 2 ** attempt));
 };

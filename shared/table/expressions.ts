@@ -10,7 +10,7 @@ export type Condition = {
   readonly absentOrExpiredAt?: number;
 };
 
-/** One write: a put of a whole item, an update of attributes, a delete, or only a check. */
+/** One write: a put of a whole item, an update of attributes, or a delete. */
 export type Write =
   | { readonly put: Item & Key; readonly when?: Condition }
   | {
@@ -20,8 +20,7 @@ export type Write =
       readonly remove?: readonly string[];
       readonly when: Condition;
     }
-  | { readonly delete: Key; readonly when?: Condition }
-  | { readonly check: Key; readonly when: Condition };
+  | { readonly delete: Key; readonly when?: Condition };
 
 /** Collects placeholders, so that no attribute name can collide with DynamoDB's reserved words. */
 const placeholders = () => {

@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
-import type { Fault } from "../errors.ts";
-import { type Checked, check } from "../schema/check.ts";
-import { parseUlid } from "../schema/fields.ts";
+import { type Fault, invalid } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { type PageQuery, parseUlid } from "../schema/fields.ts";
 import type { Item } from "./expressions.ts";
 import type { Collection } from "./keys.ts";
-import { defaultPageSize, type Page, PageQuery } from "./page-query.ts";
 import { hasItemFrom, query } from "./read.ts";
 
 /** A cursor is the tag of its list and the id of an item: it needs neither the item nor a store of its own. */
@@ -22,8 +21,8 @@ const decodeCursor = (list: Collection, cursor: string): string | undefined => {
 export type PageRequest = {
   readonly limit: number;
   readonly backward: boolean;
-  /** Only items beyond this id, in the direction of the walk. */
-  readonly beyond: string | undefined;
+  /** Only items after this id, in the direction of the walk. */
+  readonly startAfter: string | undefined;
 };
 
 const fault = (name: string, detail: string): Fault => ({
@@ -42,36 +41,39 @@ const mixed = ({ first, after, last, before }: PageQuery): Fault[] => {
   ];
 };
 
-/** The page of `list` that a query string asks for, or all that is wrong with it. */
-export const pageRequest = (
-  list: Collection,
-  parameters: Readonly<Record<string, string | undefined>>,
-): Checked<PageRequest> => {
-  const checked = check(PageQuery, parameters, "query");
-  if (checked.faults) return checked;
-  const { first, after, last, before } = checked.value;
+/** The page of `list` that a query asks for. 422 where its parameters do not go together or the cursor is another list's. */
+export const pageRequest = (list: Collection, query: PageQuery): PageRequest => {
+  const { first, after, last, before } = query;
   const backward = last !== undefined || before !== undefined;
   const cursor = backward ? before : after;
-  const beyond = cursor === undefined ? undefined : decodeCursor(list, cursor);
-  const faults = mixed(checked.value);
-  if (faults.length === 0 && cursor !== undefined && beyond === undefined)
+  const startAfter = cursor === undefined ? undefined : decodeCursor(list, cursor);
+  const faults = mixed(query);
+  if (faults.length === 0 && cursor !== undefined && startAfter === undefined)
     faults.push(fault(backward ? "before" : "after", "is not a cursor of this list"));
-  if (faults.length > 0) return { faults };
-  return { value: { limit: (backward ? last : first) ?? defaultPageSize, backward, beyond } };
+  if (faults.length > 0) throw invalid(faults);
+  return { limit: (backward ? last : first) ?? limits.pageSize.default, backward, startAfter };
+};
+
+/** One page of a list, its items in ascending order of their ids. */
+export type Page<T> = {
+  readonly items: readonly T[];
+  readonly after: string | null;
+  readonly before: string | null;
+  readonly limit: number;
 };
 
 /**
  * Reads a page in one round trip: the items, one more to know whether others follow, and whether there are any on the
- * other side of the cursor. `idOf` says what an item's id is. Source of the rules: semantics.md, 5.
+ * other side of the cursor.
  */
 export const readPage = async <T>(
   list: Collection,
-  { limit, backward, beyond }: PageRequest,
+  { limit, backward, startAfter }: PageRequest,
   parse: (item: Item) => T & { readonly id: string },
 ): Promise<Page<T>> => {
   const [found, behind] = await Promise.all([
-    query(list, { after: beyond, limit: limit + 1, descending: backward }),
-    beyond !== undefined && hasItemFrom(list, beyond, backward ? "up" : "down"),
+    query(list, { after: startAfter, limit: limit + 1, descending: backward }),
+    startAfter !== undefined && hasItemFrom(list, startAfter, backward ? "up" : "down"),
   ]);
   const ahead = found.length > limit;
   const items = found.slice(0, limit).map(parse);

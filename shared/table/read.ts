@@ -1,13 +1,13 @@
 import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand } from "@aws-sdk/lib-dynamodb";
 import { env } from "../env.ts";
-import { backOff } from "./back-off.ts";
-import { client, unavailableAs503 } from "./client.ts";
+import { unavailableAs503 } from "../errors.ts";
+import { backOff, dynamodb } from "./client.ts";
 import type { Item } from "./expressions.ts";
 import type { Collection, Key } from "./keys.ts";
 
 /** One item, strongly consistent; undefined where there is none. 503 where the table is away (so do all below). */
 export const get = async (key: Key): Promise<Item | undefined> => {
-  const { Item } = await client
+  const { Item } = await dynamodb()
     .send(new GetCommand({ TableName: env.tableName(), Key: key, ConsistentRead: true }))
     .catch(unavailableAs503);
   return Item;
@@ -22,7 +22,7 @@ export const getMany = async (keys: readonly Key[]): Promise<(Item | undefined)[
   for (let attempt = 0; open.length > 0; attempt += 1) {
     if (attempt > 0) await backOff(attempt);
     const table = env.tableName();
-    const { Responses, UnprocessedKeys } = await client
+    const { Responses, UnprocessedKeys } = await dynamodb()
       .send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [...open], ConsistentRead: true } } }))
       .catch(unavailableAs503);
     found.push(...(Responses?.[table] ?? []));
@@ -42,7 +42,7 @@ export const query = async (
   const items: Item[] = [];
   let start: Record<string, unknown> | undefined = after === undefined ? undefined : { pk, sk: prefix + after };
   do {
-    const answer = await client
+    const answer = await dynamodb()
       .send(
         new QueryCommand({
           TableName: env.tableName(),
@@ -78,7 +78,7 @@ export const hasItemFrom = async (
   direction: "up" | "down",
 ): Promise<boolean> => {
   const [from, to] = direction === "up" ? [prefix + id, `${prefix}~`] : [prefix, prefix + id];
-  const { Count } = await client
+  const { Count } = await dynamodb()
     .send(
       new QueryCommand({
         TableName: env.tableName(),
@@ -96,15 +96,19 @@ export const hasItemFrom = async (
 const filters = {
   all: {},
   own: { FilterExpression: "sk = pk" },
+  accounts: { FilterExpression: "begins_with(sk, :sk)", ExpressionAttributeValues: { ":sk": "ACCOUNT" } },
   of: (sk: string) => ({ FilterExpression: "sk = :sk", ExpressionAttributeValues: { ":sk": sk } }),
 } as const;
 
-/** Every item, or those whose sort key is `sk`, or equals its partition key: reads the whole table, so for operators only. */
-export async function* scan(sk: "ACCOUNT" | "USER" | "KEY" | "own" | "all"): AsyncGenerator<Item> {
+/**
+ * Every item, those whose sort key equals their partition key, accounts with their counts, or those whose sort key is
+ * `which`: reads the whole table, so for operators only.
+ */
+export async function* scan(which: "USER" | "KEY" | "own" | "accounts" | "all"): AsyncGenerator<Item> {
   let start: Record<string, unknown> | undefined;
-  const filter = sk === "own" || sk === "all" ? filters[sk] : filters.of(sk);
+  const filter = which === "USER" || which === "KEY" ? filters.of(which) : filters[which];
   do {
-    const answer = await client
+    const answer = await dynamodb()
       .send(new ScanCommand({ TableName: env.tableName(), ...filter, ConsistentRead: true, ExclusiveStartKey: start }))
       .catch(unavailableAs503);
     yield* answer.Items ?? [];

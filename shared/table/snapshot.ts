@@ -1,4 +1,3 @@
-import type { StoredFile } from "../attachments/files.ts";
 import type { Item } from "./expressions.ts";
 import type { Key } from "./keys.ts";
 
@@ -21,7 +20,11 @@ export type Snapshot = {
 
 export const place = ({ pk, sk }: Key): string => (pk === sk ? pk : `${pk} ${sk}`);
 
-export const snapshot = (items: readonly Item[], files: readonly StoredFile[], now: Date): Snapshot => {
+export const snapshot = (
+  items: readonly Item[],
+  files: readonly { readonly key: string; readonly storedAt: Date }[],
+  now: Date,
+): Snapshot => {
   const keyed = items.map((item) => ({ ...item, pk: String(item.pk), sk: String(item.sk) }));
   const byPlace = new Map(keyed.map((item) => [place(item), item]));
   return {

@@ -1,15 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { invalid } from "../errors.ts";
 import { check } from "../schema/check.ts";
-import { newId } from "../schema/new-id.ts";
+import { newId } from "../schema/fields.ts";
 import type { Item } from "../table/expressions.ts";
 import { type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
-import { sees } from "./accounts.ts";
 import { hashOfKey } from "./api-keys.ts";
 import { TenantsFile } from "./file.ts";
 import { type References, references } from "./references.ts";
-import type { Account, ApiKey, Order, Request, User } from "./schema.ts";
+import { type Account, type ApiKey, canAccess, type Order, type Request, type User } from "./schema.ts";
 
 type Made = Readonly<Record<string, { readonly id: string }>>;
 
@@ -98,7 +97,7 @@ const requestsOf = (file: TenantsFile, { account, order, idOf, fault }: Referenc
     const within = order(entry.order, ["requests", name, "order"]);
     const place = ["requests", name, "account"];
     const owner = entry.account === undefined ? within?.account : account(entry.account, place);
-    if (owner && within?.account && !sees(within.account.id, owner))
+    if (owner && within?.account && !canAccess(within.account.id, owner))
       fault(place, "must be the account of the order or one below it");
     const request: Request = { id, account: owner?.id ?? "", order: within?.id ?? "", type: entry.type, ...unattached };
     const entryOfOrder = { ...keys.orderRequest(request.order, id), id, type: entry.type, account: request.account };

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
-import { noId, Ulid } from "../schema/fields.ts";
+import { noId } from "../schema/fields.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany, queryAll, scan } from "../table/read.ts";
-import { Account, Order, type OrderState, Request } from "./schema.ts";
+import { Account, Order, OrderRequest, type OrderState, Request } from "./schema.ts";
 
 /** An order or a request as the parent of attachments. */
 export type Parent = ParentRef & {
@@ -31,10 +31,8 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
   return { ...request, ...ref, account: z.parse(Account, account), state: z.parse(Order, order).state };
 };
 
-const OrderRequest = z.object({ id: Ulid, type: z.string(), account: Ulid });
-
 /** The requests of an order, by id. */
-export const requestsOfOrder = async (order: string): Promise<z.infer<typeof OrderRequest>[]> =>
+export const requestsOfOrder = async (order: string): Promise<OrderRequest[]> =>
   Array.fromAsync(queryAll(collections.orderRequests(order)), (item) => z.parse(OrderRequest, item));
 
 /** All orders, by id; reads the whole table. */

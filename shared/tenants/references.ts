@@ -1,13 +1,13 @@
 import * as z from "zod/mini";
 import type { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { pointer } from "../schema/check.ts";
-import { parseUlid } from "../schema/fields.ts";
-import { newId } from "../schema/new-id.ts";
+import { newId, parseUlid } from "../schema/fields.ts";
 import type { Item } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
 import { get } from "../table/read.ts";
 import type { TenantsFile } from "./file.ts";
-import { Account, maxAccountLevels, Order, User } from "./schema.ts";
+import { Account, Order, User } from "./schema.ts";
 
 type Place = readonly string[];
 
@@ -46,8 +46,8 @@ export const references = async (file: TenantsFile) => {
     open.add(reference);
     const parent = entry.parent ? account(entry.parent, ["accounts", reference, "parent"]) : undefined;
     const ancestors = parent ? [...parent.ancestors, parent.id] : [];
-    if (ancestors.length >= maxAccountLevels)
-      fault(["accounts", reference, "parent"], `makes a tree of more than ${maxAccountLevels} levels`);
+    if (ancestors.length >= limits.accountLevels)
+      fault(["accounts", reference, "parent"], `makes a tree of more than ${limits.accountLevels} levels`);
     const { name, features } = entry;
     made.set(reference, { id: idOf("accounts", reference), name, ancestors, features, switch_count: 0 });
     return made.get(reference);

@@ -9,13 +9,14 @@ export const Account = z.object({
   /** The accounts above it, root first. */
   ancestors: z.array(Ulid),
   features: z.object({ ordering_attachment_access: z.boolean() }),
-  /** How many switches it and all accounts below it have. */
+  /** How many switches it and all accounts below it have, once its counts are added: `readCountedAccount`. */
   switch_count: z.number(),
 });
 export type Account = z.infer<typeof Account>;
 
-/** An account tree has at most this many levels, the root included. */
-export const maxAccountLevels = 8;
+/** Whether a key of account `from` can access what belongs to `account`: its own and every account below it. */
+export const canAccess = (from: string, account: Pick<Account, "id" | "ancestors">): boolean =>
+  account.id === from || account.ancestors.includes(from);
 
 export const User = z.object({
   id: Ulid,
@@ -24,6 +25,10 @@ export const User = z.object({
   disabled: z.boolean(),
 });
 export type User = z.infer<typeof User>;
+
+/** Whether a user has a permission, by its exact name or by the wildcard operation of its resource. */
+export const hasPermission = ({ permissions }: User, permission: string): boolean =>
+  permissions.includes(permission) || permissions.includes(permission.replace(/:[^:]*$/, ":*"));
 
 export const ApiKey = z.object({
   id: Ulid,
@@ -46,3 +51,7 @@ export type Order = z.infer<typeof Order>;
 /** A request has no state of its own: it is in its order's. */
 export const Request = z.object({ id: Ulid, account: Ulid, order: Ulid, type: z.string(), ...parent });
 export type Request = z.infer<typeof Request>;
+
+/** An order's own entry of a request. */
+export const OrderRequest = z.pick(Request, { id: true, type: true, account: true });
+export type OrderRequest = z.infer<typeof OrderRequest>;

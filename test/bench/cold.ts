@@ -7,7 +7,7 @@ import { buildSync } from "esbuild";
 import { bundle, bundleOptions } from "../../infra/aws/bundle.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
-import { sixteen } from "../support/requests/request-per-endpoint.ts";
+import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { interleaved, median, round, type Section } from "./figures.ts";
 import { benchService } from "./service.ts";
 
@@ -40,7 +40,7 @@ export const cold = async (repetitions: number): Promise<Section> => {
   const names = [...routes, ...steps].map(({ name }) => name);
   await bundle(names, join(folder, "ours"));
   bundleOthers(join(folder, "others"));
-  const prepare = sixteen(service, service.place);
+  const prepare = requestPerEndpoint(service.send, service.place);
   const fileOf = (name: string) =>
     join(folder, others.some((other) => other === name) ? "others" : "ours", name, "index.mjs");
   const eventsOf = async (name: string) => {

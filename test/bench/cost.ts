@@ -1,4 +1,4 @@
-import { sixteen } from "../support/requests/request-per-endpoint.ts";
+import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { measuredService } from "../support/servers/measured.ts";
 import { round, type Section } from "./figures.ts";
 import { startParts } from "./parts.ts";
@@ -25,7 +25,7 @@ export const cost = async (): Promise<Section> => {
   const t = await tenants();
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
   const rows: Record<string, string | number>[] = [];
-  for (const [name, prepare] of Object.entries(sixteen(service, place))) {
+  for (const [name, prepare] of Object.entries(requestPerEndpoint(service.send, place))) {
     const { status, calls, rounds, readUnits, writeUnits } = await service.measure(await prepare());
     const puts = calls.filter((call) => call === "PutObject").length;
     const table = readUnits * prices.readUnit + writeUnits * prices.writeUnit + puts * prices.s3Put;

@@ -21,8 +21,8 @@ export const startParts = async (latencyMs = 0) => {
   const environment = {
     ...aws,
     ...names,
-    DYNAMODB_ENDPOINT: urls.table,
-    S3_ENDPOINT: urls.files,
+    AWS_ENDPOINT_URL_DYNAMODB: urls.table,
+    AWS_ENDPOINT_URL_S3: urls.files,
     CARRIER_URL: carrier.url,
     LOG_LEVEL: "SILENT",
   };

@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import type { Handler } from "../../infra/local/gateway.ts";
-import type { Prepared } from "../support/servers/measured.ts";
+import type { EndpointRequest } from "../support/requests/request-per-endpoint.ts";
 import { startParts } from "./parts.ts";
 
 /** The service on the embedded parts, for benchmarks: real servers, on free ports, stopped at the end. */
@@ -8,11 +8,10 @@ export const benchService = async (latencyMs = 0) => {
   const { environment, stop } = await startParts(latencyMs);
   // Clients are made when these are imported: only after the environment says where everything is.
   const { routes } = await import("../../shared/routes.ts");
+  const { loadEndpoints } = await import("../../infra/local/handlers.ts");
   const { startGateway } = await import("../../infra/local/gateway.ts");
   const { tenants } = await import("../support/fixtures/tenants.ts");
-  const handlers = new Map<string, Handler>();
-  for (const { name } of routes)
-    handlers.set(name, (await import(new URL(`../../functions/${name}.ts`, import.meta.url).href)).handler);
+  const handlers = await loadEndpoints(routes);
   let captured: APIGatewayProxyEvent | undefined;
   let capturing = false;
   const capture: Handler = async (event) => {
@@ -24,7 +23,7 @@ export const benchService = async (latencyMs = 0) => {
     load: ({ name }) => (capturing ? capture : handlers.get(name)),
     port: 0,
   });
-  const send = ({ method, path, init }: Prepared) => fetch(gateway.url + path, { ...init, method });
+  const send = ({ method, path, init }: EndpointRequest) => fetch(gateway.url + path, { ...init, method });
   const t = await tenants();
   return {
     environment,
@@ -33,11 +32,11 @@ export const benchService = async (latencyMs = 0) => {
     send,
     place: { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") },
     /** The event that the gateway would hand to the function. */
-    eventOf: async (prepared: Prepared): Promise<APIGatewayProxyEvent> => {
+    eventOf: async (request: EndpointRequest): Promise<APIGatewayProxyEvent> => {
       capturing = true;
-      await send(prepared);
+      await send(request);
       capturing = false;
-      if (!captured) throw new Error(`${prepared.method} ${prepared.path} reached no function`);
+      if (!captured) throw new Error(`${request.method} ${request.path} reached no function`);
       return captured;
     },
     close: async () => {

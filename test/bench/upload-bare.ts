@@ -2,11 +2,11 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 
-const { DYNAMODB_ENDPOINT, S3_ENDPOINT, TABLE_NAME, BUCKET_NAME } = process.env;
+const { AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL_S3, TABLE_NAME, BUCKET_NAME } = process.env;
 const table = DynamoDBDocumentClient.from(
-  new DynamoDBClient({ ...(DYNAMODB_ENDPOINT && { endpoint: DYNAMODB_ENDPOINT }) }),
+  new DynamoDBClient({ ...(AWS_ENDPOINT_URL_DYNAMODB && { endpoint: AWS_ENDPOINT_URL_DYNAMODB }) }),
 );
-const files = new S3Client({ ...(S3_ENDPOINT && { endpoint: S3_ENDPOINT, forcePathStyle: true }) });
+const files = new S3Client({ ...(AWS_ENDPOINT_URL_S3 && { endpoint: AWS_ENDPOINT_URL_S3, forcePathStyle: true }) });
 
 /** The least that an upload can be: base64 decoded, one PUT, one transaction of three writes; nothing parsed or checked. */
 export const uploadBare = async ({ body }: { readonly body: string | null }) => {

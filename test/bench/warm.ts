@@ -6,8 +6,7 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { ulid } from "ulid";
 import { lambdaContext } from "../../infra/local/proxy-event.ts";
 import { sequentialRounds } from "../support/fault-proxy/proxy.ts";
-import { sixteen } from "../support/requests/request-per-endpoint.ts";
-import type { Prepared } from "../support/servers/measured.ts";
+import { type EndpointRequest, requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { alternating, median, percentile, round, type Section } from "./figures.ts";
 import { type BenchService, benchService } from "./service.ts";
 
@@ -74,8 +73,8 @@ const about = (value: unknown, ids: readonly [string, string], fresh: string): u
 };
 
 const bareClients = ({ environment }: BenchService) => {
-  const table = DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint: environment.DYNAMODB_ENDPOINT }));
-  const files = new S3Client({ endpoint: environment.S3_ENDPOINT, forcePathStyle: true });
+  const table = DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint: environment.AWS_ENDPOINT_URL_DYNAMODB }));
+  const files = new S3Client({ endpoint: environment.AWS_ENDPOINT_URL_S3, forcePathStyle: true });
   return (operation: string, input: unknown): Promise<unknown> => {
     const Command = Reflect.get(commands, operation);
     const client = operation.includes("Object") ? files : table;
@@ -91,14 +90,14 @@ export const warm = async (repetitions: number, latencyMs: number): Promise<Sect
   const service = await benchService(latencyMs);
   const record = recorder();
   const bare = bareClients(service);
-  const handle = async (name: string, prepared: Prepared) => {
+  const handle = async (name: string, prepared: EndpointRequest) => {
     const handler = service.handlers.get(name);
     if (!handler) throw new Error(`no handler ${name}`);
     const event = await service.eventOf(prepared);
     return async () => handler(event, lambdaContext(name, "bench", 29_000));
   };
   const rows: Record<string, string | number>[] = [];
-  for (const [name, prepare] of Object.entries(sixteen(service, service.place))) {
+  for (const [name, prepare] of Object.entries(requestPerEndpoint(service.send, service.place))) {
     const first = await prepare();
     const { result, calls } = await record(await handle(name, first), 25);
     const rounds = roundsOf(calls);
@@ -145,4 +144,4 @@ export const warm = async (repetitions: number, latencyMs: number): Promise<Sect
   };
 };
 
-const lastOf = ({ path }: Prepared) => path.slice(path.lastIndexOf("/") + 1);
+const lastOf = ({ path }: EndpointRequest) => path.slice(path.lastIndexOf("/") + 1);

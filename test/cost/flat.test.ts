@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Cost } from "../support/servers/measured.ts";
+import { byExtent } from "../support/setup/extent.ts";
 import { type Grown, growths } from "./growths.ts";
 
 /** What a request costs does not grow with what is stored: `npm run bench` tries the same with 100,000 of each. */
 
-const many = 1_500;
+const many = byExtent({ sample: 400, most: 1_500, all: 10_000 });
 let grown: Grown;
 beforeAll(async () => {
   grown = await growths({ many, subAccounts: 100 });

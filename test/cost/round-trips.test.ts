@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { sixteen } from "../support/requests/request-per-endpoint.ts";
+import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured.ts";
 
 /** The AWS calls of one request of each endpoint, and how many of them had to wait for another: counted on the wire. */
@@ -12,7 +12,7 @@ beforeAll(async () => {
   const { tenants } = await import("../support/fixtures/tenants.ts");
   const t = await tenants();
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
-  for (const [name, prepare] of Object.entries(sixteen(service, place)))
+  for (const [name, prepare] of Object.entries(requestPerEndpoint(service.send, place)))
     costs.set(name, await service.measure(await prepare()));
 }, 60_000);
 afterAll(() => service.close());

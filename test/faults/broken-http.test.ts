@@ -3,9 +3,8 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { rawForm } from "../support/fixtures/attachments.ts";
-import { tenants } from "../support/fixtures/tenants.ts";
+import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { call } from "../support/requests/client.ts";
-import type { Tenants } from "../support/requests/endpoints.ts";
 
 /** What no HTTP client would send, over real sockets: an answer of the 4xx or a closed connection, and the next request is served. */
 

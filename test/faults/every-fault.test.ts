@@ -4,19 +4,19 @@ import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import { type Route, routes } from "../../shared/routes.ts";
 import { type FaultKind, faultKinds } from "../support/fault-proxy/proxy.ts";
 import { configured, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
-import { tenants } from "../support/fixtures/tenants.ts";
+import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import type { Answered } from "../support/requests/client.ts";
-import { prepare, type Tenants } from "../support/requests/endpoints.ts";
-import { startAfresh, wires } from "../support/servers/own-stack.ts";
+import { repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { byExtent } from "../support/setup/extent.ts";
 
 /**
  * Every single fault, everywhere: each AWS call that an endpoint makes in a plain run, spoiled in each way, once and
  * for as long as it is retried. What an endpoint calls is recorded here, so that no new call is forgotten.
  */
 
-const full = process.env.FULL === "1";
-/** One in nine of all faults by default: prime to the number of kinds, so that each kind has its turn. */
-const stride = full ? 1 : 9;
+/** One in so many of all faults: prime to the number of kinds, so that each kind has its turn. */
+const stride = byExtent({ sample: 61, most: 11, all: 1 });
 
 type WireName = keyof typeof wires;
 type Call = { readonly wire: WireName; readonly operation: string; readonly nth: number };
@@ -25,12 +25,12 @@ type Spoiled = Call & { readonly kind: FaultKind; readonly times: number; readon
 const wireNames: readonly WireName[] = ["table", "files"];
 const disarm = () => wireNames.map((name) => wires[name].arm());
 
-const shortTimeoutMs = 150;
+const shortTimeoutMs = 300;
 const day = 86_400_000;
 
 /** The calls of a run without faults. */
 const record = async (t: Tenants, route: Route): Promise<Call[]> => {
-  const { send } = await prepare(t, route);
+  const { send } = await repeatableRequest(t, route);
   disarm();
   expect((await send()).status).toBe(route.status);
   return wireNames.flatMap((wire) => {
@@ -71,26 +71,27 @@ const documented = (route: Route, { status, headers, body }: Answered): boolean 
 /** How long it would have taken with the timeouts that are configured: each call that hung, to the end of its own. */
 const realMs = (elapsed: number): number =>
   wireNames.reduce((sum, name) => {
-    const hung = wires[name].calls.filter(({ fault }) => fault === "delay").length;
+    const hung = wires[name].calls.filter(({ fault }) => fault === "delay" || fault === "late").length;
     const { requestTimeout = Number.POSITIVE_INFINITY } = configured.get(Number(new URL(wires[name].url).port)) ?? {};
     return sum + (hung === 0 ? 0 : hung * (requestTimeout - shortTimeoutMs));
   }, elapsed);
 
 /** Runs an endpoint with one fault, then again without; what did not hold. */
 const failures = async (t: Tenants, route: Route, { wire, ifMatch, ...fault }: Spoiled): Promise<string[]> => {
-  const run = await prepare(t, route, ifMatch ? { "if-match": '"1"' } : {});
+  const run = await repeatableRequest(t, route, ifMatch ? { "if-match": '"1"' } : {});
   disarm();
   wires[wire].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
   const startedAt = performance.now();
   const first = await run.send();
   const ms = realMs(performance.now() - startedAt);
   const fallen = wires[wire].calls.some((call) => call.fault === fault.kind);
+  if (fault.kind === "late") await wires[wire].idle();
   disarm();
-  const wasDone = route.operation === "delete" ? (await run.left()) === 0 : (await run.made()) === 1;
+  const wasDone = route.operation === "delete" ? (await run.left()) === 0 : (await run.named()) === 1;
   const second = await run.send();
   const expected = route.operation === "create" || route.operation === "update" ? 1 : 0;
   const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
-  const [made, left] = [await run.made(), await run.left()];
+  const [made, left] = [await run.named(), await run.left()];
   return [
     fallen ? "" : "the fault did not fall",
     documented(route, first) ? "" : `answered ${first.status} ${first.text}`,
@@ -144,7 +145,7 @@ describe("a PATCH with If-Match", () => {
     "hears of its success where the first answer was lost: %s",
     async (_, route) => {
       const t = await tenants();
-      const run = await prepare(t, route, { "if-match": '"1"' });
+      const run = await repeatableRequest(t, route, { "if-match": '"1"' });
       disarm();
       wires.table.arm({ kind: "lose-answer", operation: /UpdateItem|TransactWriteItems/ });
       const { status, headers } = await run.send();

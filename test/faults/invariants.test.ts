@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
-import { fileKey, putFile, removeFile } from "../../shared/attachments/files.ts";
+import { putFile, removeFile } from "../../shared/attachments/files.ts";
 import type { Write } from "../../shared/table/expressions.ts";
-import { type Key, keys } from "../../shared/table/keys.ts";
+import { fileKey, type Key, keys } from "../../shared/table/keys.ts";
 import { scan } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
 import { upload } from "../support/fixtures/attachments.ts";
@@ -10,7 +10,7 @@ import { makeSwitch, switchesPath } from "../support/fixtures/switches.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { admin } from "../support/processes/admin-cli.ts";
 import { call } from "../support/requests/client.ts";
-import { startAfresh } from "../support/servers/own-stack.ts";
+import { startAfresh } from "../support/servers/own-table.ts";
 
 const uuid = "6f2c1d0e-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 const write = (one: Write) => transact({ one });

@@ -1,12 +1,53 @@
 import { spawnSync } from "node:child_process";
+import { parseArgs } from "node:util";
 
-/** `npm run test:faults`: the tests of faults alone; with `--full` all of what `npm test` tries a part of. */
-const rest = process.argv.slice(2);
-const full = rest.includes("--full");
-const vitest = new URL("../../node_modules/vitest/vitest.mjs", import.meta.url).pathname;
-const { status } = spawnSync(
-  process.execPath,
-  [vitest, "run", "test/faults", ...rest.filter((argument) => argument !== "--full")],
-  { stdio: "inherit", env: { ...process.env, ...(full && { FULL: "1" }) } },
-);
-process.exitCode = status ?? 1;
+/** `npm run test:faults`: the exhaustive suites, of which `npm test` runs a sample. */
+const suites: Readonly<Record<string, readonly [file: string, about: string]>> = {
+  faults: ["test/faults/every-fault.test.ts", "each AWS call of each endpoint, spoiled in each of eight ways"],
+  crashes: ["test/faults/crash.test.ts", "the process killed before and after each AWS call"],
+  fuzz: ["test/faults/fuzz.test.ts", "hostile bodies, headers, queries and paths"],
+  tenants: ["test/faults/tenants.test.ts", "each endpoint with each kind of key of each related account"],
+  schedules: ["test/shared/checkout/interleaving.test.ts", "a checkout, an upload and a delete in every order"],
+  kills: ["test/shared/checkout/kill.test.ts", "the checkout's process killed at each step and each call"],
+  large: ["test/shared/checkout/large.test.ts", "the memory of a large checkout"],
+  flat: ["test/cost/flat.test.ts", "the cost of a request beside little and beside much that is stored"],
+  input: ["test/functions/attachments/any-input.test.ts", "any text and any JSON, in attachments"],
+  lists: ["test/functions/attachments/list-model.test.ts", "lists of attachments against a model"],
+  switches: ["test/functions/switches/list.test.ts", "lists of switches against a model, and any JSON"],
+};
+
+const help = `Usage: npm run test:faults -- [suite ...] [--full]
+
+Runs the exhaustive suites, of which \`npm test\` runs a sample: most of each in a few minutes, all of each with --full
+in about half an hour.
+
+${Object.entries(suites)
+  .map(([name, [file, about]]) => `  ${name.padEnd(10)} ${about}\n  ${"".padEnd(10)} (${file})`)
+  .join("\n")}
+
+  --full     all of it
+  --help     show this`;
+
+const run = (): number => {
+  const options = { full: { type: "boolean" }, help: { type: "boolean" } } as const;
+  const { values, positionals } = parseArgs({ options, allowPositionals: true });
+  if (values.help) {
+    console.log(help);
+    return 0;
+  }
+  const unknown = positionals.filter((name) => !(name in suites));
+  if (unknown.length > 0) throw new Error(`There is no suite ${unknown.join(", ")}: run with --help.`);
+  const names = positionals.length > 0 ? positionals : Object.keys(suites);
+  const files = names.flatMap((name) => suites[name]?.slice(0, 1) ?? []);
+  const vitest = new URL("../../node_modules/vitest/vitest.mjs", import.meta.url).pathname;
+  const env = { ...process.env, TEST_EXTENT: values.full ? "all" : "most" };
+  const { status } = spawnSync(process.execPath, [vitest, "run", ...files], { stdio: "inherit", env });
+  return status ?? 1;
+};
+
+try {
+  process.exitCode = run();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

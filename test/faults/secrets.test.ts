@@ -4,14 +4,15 @@ import { type Route, routes } from "../../shared/routes.ts";
 import type { FaultKind } from "../support/fault-proxy/proxy.ts";
 import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, pdf } from "../support/fixtures/attachments.ts";
-import { add, newOrder } from "../support/fixtures/orders.ts";
-import { tenants } from "../support/fixtures/tenants.ts";
+import { newOrder } from "../support/fixtures/orders.ts";
+import { add, type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { admin } from "../support/processes/admin-cli.ts";
-import { type Answered, call } from "../support/requests/client.ts";
-import { fill, parentId, type Tenants, worksOnOne } from "../support/requests/endpoints.ts";
-import { listen } from "../support/servers/captured-logs.ts";
+import { type Answered, call, fetchFromService, send } from "../support/requests/client.ts";
+import { parentId } from "../support/requests/repeatable-request.ts";
+import { createResource, requestTo } from "../support/requests/request-per-endpoint.ts";
+import { captureLogs } from "../support/servers/captured-logs.ts";
 import { carrier } from "../support/servers/carrier.ts";
-import { wires } from "../support/servers/own-stack.ts";
+import { wires } from "../support/servers/own-table.ts";
 import { checkOut } from "../support/servers/workflow.ts";
 
 /** Planted markers are found in no log line, error, metric or workflow state. */
@@ -25,7 +26,7 @@ const planted = {
 
 let t: Tenants;
 beforeAll(async () => {
-  shortenTimeouts(150);
+  shortenTimeouts(300);
   t = await tenants();
 });
 afterEach(() => [wires.table.arm(), wires.files.arm()]);
@@ -35,31 +36,28 @@ const markers = () => [...Object.values(planted), t.key("acme"), t.key("other"),
 const found = (texts: readonly string[]) => markers().filter((marker) => texts.some((text) => text.includes(marker)));
 
 const secrets = { sms_secret: planted.smsSecret, mms_secret: planted.mmsSecret };
-let made = 0;
+let sent = 0;
 
-const send = (route: Route, resource: string, key = t.key("acme")): Promise<Answered> => {
-  made += 1;
-  const path = fill(route, { parent: parentId(t, route), resource });
-  const headers = { "idempotency-key": `planted-${made}` };
-  const upload = form({ "data[notes]": planted.notes }, pdf("loa.pdf", planted.file));
-  if (route.reads.from === "form") return call(route.method, path, { key, headers, body: upload });
-  const data = { name: `planted ${made}`, notes: planted.notes, ...(route.resource === "switch" && secrets) };
-  return call(route.method, path, {
+/** What a route's body says: markers wherever a caller may write. */
+const dataOf = ({ resource }: Route, name: string) =>
+  resource === "switch" ? { name, ...secrets } : { name, notes: planted.notes };
+
+const options = (route: Route, key = t.key("acme")) => {
+  sent += 1;
+  return {
     key,
-    ...(route.reads.from === "json" && { json: { type: route.resource, data } }),
-  });
+    parent: parentId(t, route),
+    headers: { "idempotency-key": `planted-${sent}` },
+    data: dataOf(route, `planted ${sent}`),
+    file: pdf("loa.pdf", planted.file),
+  };
 };
 
 /** A resource with everything planted in it. */
-const plant = async (route: Route): Promise<string> => {
-  const creates = routes.find(
-    ({ resource, operation, parent }) =>
-      resource === route.resource && operation === "create" && parent === route.parent,
-  );
-  if (!worksOnOne(route) || !creates) return "";
-  const { text } = await send(creates, "");
-  return /"id":"(\w{26})"/.exec(text)?.[1] ?? "";
-};
+const plant = (route: Route) => createResource(fetchFromService, route, options(route));
+
+const sendTo = (route: Route, resource: string, key?: string): Promise<Answered> =>
+  send(requestTo(route, { ...options(route, key), resource }));
 
 const spoilt: readonly FaultKind[] = ["status-500", "lose-answer", "cut", "delay"];
 
@@ -69,7 +67,7 @@ it.each(routes.map((route) => [route.name, route] as const))(
   async (_, route) => {
     const resource = await plant(route);
     const target = () => (route.method === "DELETE" ? plant(route) : resource);
-    const heard = listen();
+    const logs = captureLogs();
     const errors: string[] = [];
     let last = 0;
     try {
@@ -81,28 +79,28 @@ it.each(routes.map((route) => [route.name, route] as const))(
         ] as const) {
           const on = await target();
           wire.arm({ kind, operation, times: 99 });
-          const { status, text } = await send(route, on);
+          const { status, text } = await sendTo(route, on);
           if (status >= 400) errors.push(text);
           wire.arm();
         }
       for (const key of [t.key("other"), "apik_planted"]) {
-        const { status, text } = await send(route, resource, key);
+        const { status, text } = await sendTo(route, resource, key);
         if (status >= 400) errors.push(text);
       }
-      last = (await send(route, await target())).status;
+      last = (await sendTo(route, await target())).status;
     } finally {
-      heard.stop();
+      logs.stop();
     }
-    expect(heard.written.length).toBeGreaterThan(12);
+    expect(logs.written.length).toBeGreaterThan(12);
     expect(errors.length).toBeGreaterThan(4);
     expect(last).toBe(route.status);
-    expect([found(heard.written), found(errors)]).toEqual([[], []]);
+    expect([found(logs.written), found(errors)]).toEqual([[], []]);
   },
 );
 
 it("a checkout tells nothing in its state, its logs or its report, whether it succeeds or fails", async () => {
   const upstream = await carrier();
-  const heard = listen();
+  const logs = captureLogs();
   const states: string[] = [];
   try {
     for (const status of [200, 400]) {
@@ -114,20 +112,20 @@ it("a checkout tells nothing in its state, its logs or its report, whether it su
       expect(states.pop()).toMatch(/^apik_/);
     }
   } finally {
-    heard.stop();
+    logs.stop();
     await upstream.close();
   }
   expect(states.map((state) => /"status":"(\w+)"/.exec(state)?.[1])).toEqual(["SUCCEEDED", "FAILED"]);
-  expect([found(states), found(heard.written)]).toEqual([[], []]);
+  expect([found(states), found(logs.written)]).toEqual([[], []]);
 });
 
 it("the sweep's metrics, and what operators see, tell nothing", async () => {
-  const heard = listen();
-  await sweep({}, { getRemainingTimeInMillis: () => 60_000 }).finally(heard.stop);
+  const logs = captureLogs();
+  await sweep({}, { getRemainingTimeInMillis: () => 60_000 }).finally(logs.stop);
   const seen = await Promise.all(
     [["check"], ["sweep"], ["account", "list"], ["key", "list"]].map((args) => admin(args)),
   );
-  expect(found([...heard.written, ...seen.flatMap(({ stdout, stderr }) => [stdout, stderr])])).toEqual([]);
+  expect(found([...logs.written, ...seen.flatMap(({ stdout, stderr }) => [stdout, stderr])])).toEqual([]);
 });
 
 it("a marker would be found where it is", () => {

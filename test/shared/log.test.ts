@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { showSwitch } from "../../shared/routes.ts";
 import { invoke } from "../support/requests/event.ts";
-import { listen } from "../support/servers/captured-logs.ts";
+import { captureLogs } from "../support/servers/captured-logs.ts";
 import { loadStep } from "../support/servers/workflow.ts";
 
-let heard: ReturnType<typeof listen>;
+let logs: ReturnType<typeof captureLogs>;
 beforeAll(() => {
-  heard = listen();
+  logs = captureLogs();
 });
-afterAll(() => heard.stop());
+afterAll(() => logs.stop());
 
 const metrics = (dimension: string) => ({
   Timestamp: expect.any(Number),
@@ -19,9 +19,9 @@ const metrics = (dimension: string) => ({
 
 /** The lines that are written meanwhile. */
 const during = async (act: () => Promise<unknown>) => {
-  const before = heard.written.length;
+  const before = logs.written.length;
   await act();
-  return heard.written.slice(before).map((line) => JSON.parse(line));
+  return logs.written.slice(before).map((line) => JSON.parse(line));
 };
 
 describe("the log", () => {

@@ -2,10 +2,10 @@ import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 
 /** The same with S3: both clients with their defaults, one read and one small object. */
-const endpoint = process.env.DYNAMODB_ENDPOINT;
+const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 const client = new DynamoDBClient({ ...(endpoint && { endpoint }) });
 const s3 = new S3Client({
-  ...(process.env.S3_ENDPOINT && { endpoint: process.env.S3_ENDPOINT, forcePathStyle: true }),
+  ...(process.env.AWS_ENDPOINT_URL_S3 && { endpoint: process.env.AWS_ENDPOINT_URL_S3, forcePathStyle: true }),
 });
 
 export const handler = async () => {

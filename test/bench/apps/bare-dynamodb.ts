@@ -1,7 +1,7 @@
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 
 /** The least that a function on DynamoDB can be: the SDK's client with its defaults, and one read. */
-const endpoint = process.env.DYNAMODB_ENDPOINT;
+const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 const client = new DynamoDBClient({ ...(endpoint && { endpoint }) });
 
 export const handler = async () => {

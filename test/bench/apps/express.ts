@@ -5,10 +5,10 @@ import express from "express";
 import serverless from "serverless-http";
 
 /** What a user might pick instead: one Express app behind one function, with the same SDK clients. */
-const endpoint = process.env.DYNAMODB_ENDPOINT;
+const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 const client = DynamoDBDocumentClient.from(new DynamoDBClient({ ...(endpoint && { endpoint }) }));
 const s3 = new S3Client({
-  ...(process.env.S3_ENDPOINT && { endpoint: process.env.S3_ENDPOINT, forcePathStyle: true }),
+  ...(process.env.AWS_ENDPOINT_URL_S3 && { endpoint: process.env.AWS_ENDPOINT_URL_S3, forcePathStyle: true }),
 });
 
 const app = express();

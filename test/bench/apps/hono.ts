@@ -5,10 +5,10 @@ import { Hono } from "hono";
 import { handle } from "hono/aws-lambda";
 
 /** What a user might pick instead: one Hono app behind one function, with the same SDK clients. */
-const endpoint = process.env.DYNAMODB_ENDPOINT;
+const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 const client = DynamoDBDocumentClient.from(new DynamoDBClient({ ...(endpoint && { endpoint }) }));
 const s3 = new S3Client({
-  ...(process.env.S3_ENDPOINT && { endpoint: process.env.S3_ENDPOINT, forcePathStyle: true }),
+  ...(process.env.AWS_ENDPOINT_URL_S3 && { endpoint: process.env.AWS_ENDPOINT_URL_S3, forcePathStyle: true }),
 });
 
 const app = new Hono();

@@ -3,6 +3,9 @@ import { describe, expect, it } from "vitest";
 import { attachmentOf, form, pdf, upload } from "../../support/fixtures/attachments.ts";
 import { kinds, tenants } from "../../support/fixtures/tenants.ts";
 import { type Answered, call, faultsOf } from "../../support/requests/client.ts";
+import { byExtent } from "../../support/setup/extent.ts";
+
+const runs = byExtent({ sample: 30, most: 150, all: 1_000 });
 
 const t = await tenants();
 const key = t.key("acme");
@@ -32,7 +35,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
         if (answer.status === 201)
           expect(attachmentOf(answer)).toMatchObject({ name: wire(name).trim(), notes: wire(notes) || null });
       }),
-      { numRuns: 100 },
+      { numRuns: runs },
     );
   });
 
@@ -55,7 +58,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
             expect(attachmentOf(await call("GET", `${path}/${id}`, { key }))).toEqual(attachmentOf(answer));
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs },
     );
   });
 
@@ -64,7 +67,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       fc.asyncProperty(fc.constantFrom("first", "last", "after", "before"), anyText, async (name, value) => {
         expectAnswered(await call("GET", `${path}?${name}=${encodeURIComponent(value.toWellFormed())}`, { key }), 200);
       }),
-      { numRuns: 100 },
+      { numRuns: runs },
     );
   });
 
@@ -77,7 +80,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
           expect([200, 404]).toContain(answer.status);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs },
     );
   });
 });

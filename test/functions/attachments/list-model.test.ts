@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { kinds, tenants } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
+import { byExtent } from "../../support/setup/extent.ts";
 
 /** A list against a plain array: whatever is created, deleted and walked in between, every page is the model's slice. */
 
@@ -71,7 +72,7 @@ describe.each(kinds)("the list of the attachments of a %s", (kind) => {
           else await walk(next);
         }
       }),
-      { numRuns: 15 },
+      { numRuns: byExtent({ sample: 5, most: 15, all: 150 }) },
     );
   });
 });

@@ -7,6 +7,7 @@ import { apply } from "../../../shared/tenants/apply.ts";
 import { makeSwitch, switchesPath } from "../../support/fixtures/switches.ts";
 import { allPermissions } from "../../support/fixtures/tenants.ts";
 import { type Answered, call, faultsOf } from "../../support/requests/client.ts";
+import { byExtent } from "../../support/setup/extent.ts";
 
 const List = z.object({
   type: z.literal("list"),
@@ -120,7 +121,7 @@ describe("GET /switches", () => {
           }
         }
       }),
-      { numRuns: 15 },
+      { numRuns: byExtent({ sample: 5, most: 15, all: 150 }) },
     );
   }, 60_000);
 });
@@ -155,7 +156,7 @@ describe("any JSON as a switch", () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: byExtent({ sample: 60, most: 300, all: 3_000 }) },
     );
   }, 60_000);
 });

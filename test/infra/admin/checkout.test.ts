@@ -1,7 +1,7 @@
 import { describe, expect, inject, it } from "vitest";
-import { add, newOrder } from "../../support/fixtures/orders.ts";
+import { newOrder } from "../../support/fixtures/orders.ts";
 import { makeSwitch } from "../../support/fixtures/switches.ts";
-import { tenants } from "../../support/fixtures/tenants.ts";
+import { add, tenants } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/processes/admin-cli.ts";
 
 const carrierUrl = () => inject("environment").CARRIER_URL;
@@ -74,7 +74,7 @@ describe("doctor", () => {
   });
 
   it("tells each fault with its remedy, and exits with 1", async () => {
-    const env = { TABLE_NAME: "no-such-table", S3_ENDPOINT: "http://127.0.0.1:9", STATE_MACHINE_ARN: "" };
+    const env = { TABLE_NAME: "no-such-table", AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9", STATE_MACHINE_ARN: "" };
     const { code, stdout } = await admin(["doctor", "--json"], { env });
     const faults = JSON.parse(stdout).filter(({ ok }: { ok: string }) => ok === "FAULT");
     expect(code).toBe(1);

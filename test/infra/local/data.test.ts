@@ -1,60 +1,106 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { afterAll, expect, it } from "vitest";
+import { GetObjectCommand, ListObjectsV2Command, S3Client } from "@aws-sdk/client-s3";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { form } from "../../support/fixtures/attachments.ts";
+import { type LocalService, localServices } from "../../support/processes/local-service.ts";
 
-const root = join(import.meta.dirname, "../../..");
-const folder = mkdtempSync(join(tmpdir(), "patchbay-data-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+let services: ReturnType<typeof localServices>;
+beforeEach(() => {
+  services = localServices();
+});
+afterEach(() => services.remove());
 
-const env = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(DYNAMODB_|S3_|TABLE_NAME|BUCKET_NAME|PORT$)/.test(name)),
-);
-const start = () =>
-  spawn(process.execPath, ["infra/local/run.ts", "--port", "0", "--quiet", "--data", join(folder, "data")], {
-    cwd: root,
-    env: { ...env, PATCHBAY_STATE: join(folder, "state") },
+const sha256 = (content: Uint8Array) => createHash("sha256").update(content).digest("hex");
+/** Bytes that no text could carry. */
+const content = Uint8Array.from({ length: 100_000 }, (_, n) => (n * 7) % 256);
+
+const requestPath = ({ demo }: LocalService) => `/api/v1/requests/${demo.REQUEST}/attachments`;
+
+const send = async (service: LocalService, path: string, init: RequestInit = {}) => {
+  const response = await fetch(service.url + path, {
+    ...init,
+    headers: { authorization: `Bearer ${service.demo.KEY}` },
   });
-
-/** Starts, reads what is printed, does something with it, and stops. */
-const during = async <T>(act: (url: string, key: string) => Promise<T>): Promise<T> => {
-  const service = start();
-  let printed = "";
-  service.stdout.on("data", (chunk) => {
-    printed += chunk;
-  });
-  while (!printed.includes("Stop: Ctrl-C")) await once(service.stdout, "data");
-  const url = /^ {2}curl -s (\S+\/requests\/\S+)/m.exec(printed)?.[1] ?? "";
-  const key = /export KEY=(\S+)/.exec(printed)?.[1] ?? "";
-  try {
-    return await act(url, key);
-  } finally {
-    service.kill("SIGINT");
-    await once(service, "exit");
-  }
-};
-
-const list = async (url: string, key: string) => {
-  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
   return { status: response.status, body: await response.text() };
 };
 
-it("keeps data between runs, the demo's key included, for one process at a time", async () => {
-  const first = await during(async (url, key) => {
-    const second = start();
-    const [refusal] = await Promise.all([text(second.stderr), once(second, "exit")]);
-    expect(refusal).toMatch(/^The data in \S+ is in use by process \d+: stop it, or name another folder\.\n$/);
-    const headers = { authorization: `Bearer ${key}` };
-    expect((await fetch(url, { method: "POST", headers, body: form() })).status).toBe(201);
-    return { url, key, listed: await list(url, key) };
-  });
-  expect(first.listed).toEqual({ status: 200, body: expect.stringContaining('"total":1}') });
-  await during(async (url, key) => {
-    expect([new URL(url).pathname, key]).toEqual([new URL(first.url).pathname, first.key]);
-    expect(await list(url, key)).toEqual(first.listed);
+const uploadTwo = async (service: LocalService) => {
+  const file = new File([content], "loa.pdf", { type: "application/pdf" });
+  for (const path of [requestPath(service), `/api/v1/orders/${service.demo.ORDER}/attachments`])
+    expect((await send(service, path, { method: "POST", body: form({}, file) })).status).toBe(201);
+};
+
+/** The SHA-256 of every file in the bucket. */
+const storedFiles = async ({ environment }: LocalService) => {
+  const { AWS_ENDPOINT_URL_S3: endpoint = "", BUCKET_NAME: Bucket = "" } = environment;
+  const client = new S3Client({ endpoint, forcePathStyle: true });
+  const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
+  const objects = Contents.map(({ Key }) => client.send(new GetObjectCommand({ Bucket, Key })));
+  return Promise.all(
+    objects.map(async (object) => sha256((await (await object).Body?.transformToByteArray()) ?? content)),
+  );
+};
+
+const expectWhole = async (service: LocalService) => {
+  expect((await send(service, requestPath(service))).body).toContain('"total":1}');
+  expect(await storedFiles(service)).toEqual([sha256(content), sha256(content)]);
+  expect((await service.admin("check")).stdout).toBe("Everything holds.\n");
+};
+
+const checkOut = async (service: LocalService) => {
+  const { stdout, code } = await service.admin("order", "checkout", service.demo.ORDER ?? "", "--wait");
+  expect([code, stdout]).toEqual([0, expect.stringContaining("SUCCEEDED")]);
+  const cart: unknown = await (await fetch(`${service.environment.CARRIER_URL}/carts/${service.demo.ORDER}`)).json();
+  // The request's own file, and the order's once for each of its two requests.
+  const file = { bytes: 100_000, sha256: sha256(content), received: 1 };
+  expect(cart).toMatchObject({ checked_out: true, attachments: [file, file, file] });
+};
+
+/** The files of fauxqs's objects whose names end so. */
+const filesOf = (ending: string) => {
+  const objects = join(services.data, "files/buckets/patchbay-files");
+  return readdirSync(objects, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(objects, name));
+};
+
+describe("npm start -- --data", () => {
+  it.each(["stop", "kill"] as const)(
+    "has every byte again after a %s, and checks the order out",
+    async (end) => {
+      const first = await services.start();
+      await uploadTwo(first);
+      await expectWhole(first);
+      await first[end]();
+      const second = await services.start();
+      expect(second.demo).toEqual(first.demo);
+      await expectWhole(second);
+      await checkOut(second);
+    },
+    60_000,
+  );
+
+  it("starts with metadata files that were cut off, and has the bytes beside them", async () => {
+    const first = await services.start();
+    await uploadTwo(first);
+    await first.kill();
+    for (const file of [...filesOf(".meta.json"), ...filesOf(".bucket.json")]) truncateSync(file, 10);
+    const second = await services.start();
+    await expectWhole(second);
+    await second.stop();
+    for (const file of filesOf(".data").slice(0, 1)) truncateSync(file, 0);
+    expect(filesOf(".meta.json").every(existsSync)).toBe(true);
+    await (await services.start()).stop();
+  }, 60_000);
+
+  it("is used by one process at a time", async () => {
+    await services.start();
+    const second = services.spawnService();
+    expect(await second.ready).toBe(false);
+    expect(second.output.stderr).toMatch(
+      /^The data in \S+ is in use by process \d+: stop it, or name another folder\.\n$/,
+    );
   });
 });

@@ -10,7 +10,7 @@ import { operationId } from "../../../infra/openapi/names.ts";
 import { refusalsOf } from "../../../infra/openapi/refusals.ts";
 import { env } from "../../../shared/env.ts";
 import { errorCodes } from "../../../shared/errors.ts";
-import { maxJsonBytes } from "../../../shared/http/read-json.ts";
+import { limits as serviceLimits } from "../../../shared/limits.ts";
 import { routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
 
@@ -108,7 +108,7 @@ describe("the errors of openapi.json", () => {
         .filter(({ code }) => code === "payload_too_large")
         .map(({ error }) => [route.reads.from, error.body.errors[0]?.params?.limit_bytes]),
     );
-    const actual = { form: env.maxFileBytes(), json: maxJsonBytes };
+    const actual = { form: env.maxFileBytes(), json: serviceLimits.jsonBytes };
     expect(Object.fromEntries(limits)).toEqual(actual);
   });
 

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { secondsOf } from "../../../shared/checkout/carrier.ts";
 import { pauseSeconds } from "../../../shared/checkout/limits.ts";
-import { add, newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
+import { newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
+import { add } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 

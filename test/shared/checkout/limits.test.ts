@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { longestRetryAfterSeconds } from "../../../shared/checkout/carrier.ts";
 import { limits } from "../../../shared/checkout/limits.ts";
-import { atTableDoor } from "../../support/fault-proxy/table-proxy.ts";
-import { add, newOrder } from "../../support/fixtures/orders.ts";
+import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
+import { newOrder } from "../../support/fixtures/orders.ts";
+import { add } from "../../support/fixtures/tenants.ts";
 import { type State, workflow } from "../../support/models/workflow-file.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, stateOf } from "../../support/servers/workflow.ts";
@@ -89,7 +90,7 @@ describe("an order of 200 requests", () => {
   it("keeps its state and its transactions small", async () => {
     const order = await newOrder(...Array.from({ length: 200 }, () => add));
     let mostWrites = 0;
-    const leave = atTableDoor((call, pass) => {
+    const leave = interceptTableCalls((call, pass) => {
       mostWrites = Math.max(mostWrites, call.input.TransactItems?.length ?? 0);
       return pass();
     });

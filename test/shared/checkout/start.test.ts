@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { takeRun } from "../../../shared/checkout/run.ts";
-import { add, newOrder } from "../../support/fixtures/orders.ts";
+import { newOrder } from "../../support/fixtures/orders.ts";
+import { add } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
 
@@ -11,7 +12,7 @@ let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
 beforeAll(async () => {
   upstream = await carrier();
   stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitForOldCalls: 0 } });
-  process.env.STEP_FUNCTIONS_ENDPOINT = stepFunctions.endpoint;
+  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.endpoint;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
 });
 afterAll(async () => {

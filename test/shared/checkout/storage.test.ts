@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { serviceUnavailable } from "../../../shared/errors.ts";
-import { add, newOrder } from "../../support/fixtures/orders.ts";
+import { newOrder } from "../../support/fixtures/orders.ts";
+import { add } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 

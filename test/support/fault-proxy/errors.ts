@@ -1,6 +1,7 @@
 import type { FaultKind } from "./proxy.ts";
 
-const dynamoError = (type: string, more = {}) =>
+/** An error's body in DynamoDB's own form. */
+export const dynamoError = (type: string, more = {}) =>
   JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message: "injected", ...more });
 
 const s3Error = (code: string) =>

@@ -4,6 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { listen } from "../../../infra/local/listen.ts";
 import { madeUp } from "./errors.ts";
+import { transactionRules } from "./transactions.ts";
 
 /**
  * The wire between the SDK and DynamoDB, S3 or the carrier: a proxy that sees every call, counts what it costs, and
@@ -18,6 +19,7 @@ export const faultKinds = [
   "conflict",
   "lose-answer",
   "delay",
+  "late",
   "cut",
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
@@ -50,12 +52,20 @@ type Options = {
   readonly latencyMs?: number;
   /** For `delay`: longer than the client's timeout. */
   readonly delayMs?: number;
+  /** For `late`: when a call that its client has given up on arrives all the same. */
+  readonly lateMs?: number;
+  /** How long a transaction locks its items; without it, transactions never conflict, as in the emulators. */
+  readonly transactionMs?: number;
 };
 
-export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_000 }: Options = {}) => {
+export const startWire = async (target: string, options: Options = {}) => {
+  const { latencyMs = 0, delayMs = 10_000, lateMs = 300, transactionMs } = options;
   const calls: WireCall[] = [];
+  const open = new Set<Promise<void>>();
   let armed: (Fault & { left: number; skip: number })[] = [];
   let watch: Watch = async () => {};
+  let choose: (call: WireCall) => FaultKind | undefined = () => undefined;
+  const rules = transactionMs === undefined ? undefined : transactionRules(transactionMs);
 
   const faultFor = (operation: string): FaultKind | undefined => {
     const fault = armed.find(({ operation: pattern, left }) => left > 0 && pattern.test(operation));
@@ -68,12 +78,12 @@ export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_00
     return fault.kind;
   };
 
-  const server = createServer(async (incoming, outgoing) => {
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const body = await buffer(incoming);
     const operation = operationOf(incoming);
     const call: WireCall = { operation, startedAt: performance.now(), endedAt: 0, units: 0, sent: incoming.url ?? "" };
     calls.push(call);
-    const fault = faultFor(operation);
+    const fault = faultFor(operation) ?? choose(call);
     if (fault) call.fault = fault;
     try {
       await answer(incoming, outgoing, body, call, fault);
@@ -81,6 +91,11 @@ export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_00
       outgoing.destroy();
     }
     call.endedAt = performance.now();
+  };
+
+  const server = createServer((incoming, outgoing) => {
+    const served = serve(incoming, outgoing).finally(() => open.delete(served));
+    open.add(served);
   });
 
   const answer = async (
@@ -97,12 +112,14 @@ export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_00
       await sleep(delayMs, undefined, { ref: false });
       return incoming.socket.destroy();
     }
+    if (fault === "late") await sleep(lateMs);
     await watch(call, "before");
-    const { status, headers, content } = await forward(target, incoming, measured(incoming, body));
+    const pass = () => forward(target, incoming, measured(incoming, body));
+    const { status, headers, content } = await (rules?.(call.operation, body, pass) ?? pass());
     call.units = unitsOf(incoming, content);
     await watch(call, "after");
     if (latencyMs > 0) await sleep(latencyMs);
-    if (fault === "lose-answer") return incoming.socket.destroy();
+    if (fault === "lose-answer" || fault === "late") return incoming.socket.destroy();
     outgoing.writeHead(status, headers);
     if (fault !== "cut") return outgoing.end(content);
     outgoing.write(content.subarray(0, Math.floor(content.length / 2)));
@@ -122,6 +139,14 @@ export const startWire = async (target: string, { latencyMs = 0, delayMs = 10_00
     /** Until it is told otherwise, asks this of every call. */
     watch: (watcher: Watch) => {
       watch = watcher;
+    },
+    /** From now on asks this for the fault of every call that no armed fault falls upon. */
+    choose: (chooser: typeof choose) => {
+      choose = chooser;
+    },
+    /** When no call is on its way any more, those included that their clients have given up on. */
+    idle: async () => {
+      while (open.size > 0) await Promise.all(open);
     },
     /** Whether every armed fault has fallen. */
     spent: () => armed.every(({ left }) => left === 0),

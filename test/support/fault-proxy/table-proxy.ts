@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { client } from "../../../shared/table/client.ts";
+import { dynamodb } from "../../../shared/table/client.ts";
 import type { Key } from "../../../shared/table/keys.ts";
 
 /** The door between the code and the table: sees each call before it goes out, may hold it, and may rewrite it. */
@@ -21,6 +21,7 @@ const Input = z.object({
       }),
     ),
   ),
+  ClientRequestToken: z.optional(z.string()),
   UpdateExpression: z.optional(z.string()),
   ConditionExpression: z.optional(z.string()),
   ExpressionAttributeNames: z.optional(z.record(z.string(), z.string())),
@@ -50,8 +51,8 @@ const itemsOf = (operation: string, input: z.infer<typeof Input>): Key[] => {
 };
 
 /** From now on `visit` is asked about each call, and calls `pass` to let it go out; the result takes it away again. */
-export const atTableDoor = (visit: <T>(call: TableCall, pass: () => Promise<T>) => Promise<T>) => {
-  client.middlewareStack.add(
+export const interceptTableCalls = (visit: <T>(call: TableCall, pass: () => Promise<T>) => Promise<T>) => {
+  dynamodb().middlewareStack.add(
     (next, { commandName = "" }) =>
       async (args) => {
         const operation = commandName.replace(/Command$/, "");
@@ -61,5 +62,5 @@ export const atTableDoor = (visit: <T>(call: TableCall, pass: () => Promise<T>) 
       },
     { step: "initialize", name: "table-door", priority: "low" },
   );
-  return () => client.middlewareStack.remove("table-door");
+  return () => dynamodb().middlewareStack.remove("table-door");
 };

@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
 import { createAttachment, deleteAttachment } from "../../../shared/attachments/attachments.ts";
-import { fileKey } from "../../../shared/attachments/files.ts";
 import type { Attachment, NewAttachment } from "../../../shared/attachments/schema.ts";
-import { keys, type ParentRef } from "../../../shared/table/keys.ts";
-import { apply } from "../../../shared/tenants/apply.ts";
+import { fileKey, keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { type Parent, readParent } from "../../../shared/tenants/orders.ts";
-import { add } from "../fixtures/orders.ts";
+import { add, customer } from "../fixtures/tenants.ts";
 
 /** The small order of the interleaving test: two requests, two attachments, and whom a change may fall upon. */
 
@@ -37,15 +35,8 @@ const upload = async (parent: Parent) => {
 };
 
 export const newModel = async () => {
-  const { orders, requests } = await apply({
-    accounts: { acme: { name: "Acme" } },
-    orders: { order: { account: "acme" } },
-    requests: { one: { order: "order", type: add }, other: { order: "order", type: add } },
-  });
-  const id = orders.order?.id ?? "";
-  const [first = "", second = ""] = Object.values(requests)
-    .map((request) => request.id)
-    .sort();
+  const { order: id, requests } = await customer({ requestTypes: [add, add] });
+  const [first = "", second = ""] = requests.toSorted();
   const parents: Record<Place, Parent> = {
     "first request": await parentOf({ type: "request", id: first }),
     "second request": await parentOf({ type: "request", id: second }),

@@ -1,5 +1,5 @@
 import { keys, type ParentRef } from "../../../shared/table/keys.ts";
-import { atTableDoor, type TableCall } from "../fault-proxy/table-proxy.ts";
+import { interceptTableCalls, type TableCall } from "../fault-proxy/table-proxy.ts";
 import type { carrier } from "../servers/carrier.ts";
 import { type Model, type Place, places } from "./interleaving-order.ts";
 import { currentActor, gate } from "./schedules.ts";
@@ -12,7 +12,7 @@ export type Seen = { readonly actor: string; readonly call: TableCall };
 export const observe = () => {
   const seen: Seen[] = [];
   let spoil: (call: TableCall) => void = () => {};
-  const leave = atTableDoor(async (call, pass) => {
+  const leave = interceptTableCalls(async (call, pass) => {
     const actor = currentActor();
     if (!actor) return pass();
     await gate(call.items.map(({ pk, sk }) => `${pk} ${sk}`));

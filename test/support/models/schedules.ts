@@ -67,8 +67,11 @@ const startActors = (actors: Actors) => {
   };
 };
 
+/** Picks one of so many options, at the nth point at which there are several. */
+type Pick = { readonly choose: (point: number, options: number) => number; readonly everyOption: boolean };
+
 /** Decides who goes next: the main actor, or one whose calls to come touch what the main one is about to touch. */
-const chooser = (actors: Actors, choices: readonly number[]) => {
+const chooser = (actors: Actors, pick: Pick) => {
   const main = Object.keys(actors)[0] ?? "";
   const left = new Map(Object.entries(actors).map(([name, { calls = [] }]) => [name, calls]));
   const touching = (name: string) => (left.get(name) ?? []).flat();
@@ -84,9 +87,9 @@ const chooser = (actors: Actors, choices: readonly number[]) => {
     );
     const options = [main, ...others];
     if (options.length === 1) return main;
-    const chosen = choices[taken.length] ?? 0;
+    const chosen = pick.choose(taken.length, options.length);
     taken.push({ options: options.length, chosen });
-    for (const tried of options.slice(1, Math.max(1, chosen))) asleep.add(tried);
+    if (pick.everyOption) for (const tried of options.slice(1, Math.max(1, chosen))) asleep.add(tried);
     return options[chosen] ?? "";
   };
   const next = (waiting: ReadonlyMap<string, Turn>): Turn => {
@@ -100,27 +103,42 @@ const chooser = (actors: Actors, choices: readonly number[]) => {
   return { next, taken };
 };
 
-const runSchedule = async (actors: Actors, choices: readonly number[]): Promise<readonly Choice[]> => {
-  const { next, taken } = chooser(actors, choices);
+const runSchedule = async (actors: Actors, pick: Pick): Promise<readonly Choice[]> => {
+  const { next, taken } = chooser(actors, pick);
   const atRest = startActors(actors);
   for (let waiting = await atRest(); waiting.size > 0; waiting = await atRest()) next(waiting).go();
   return taken;
 };
 
+type Prepare = () => Promise<{ readonly actors: Actors; readonly check: () => Promise<"more" | "enough"> }>;
+
 /**
  * Tries every schedule, each on actors of its own, the first of which is the main one, until there are no more or a check
  * says that it is enough; how many there were.
  */
-export const everySchedule = async (
-  prepare: () => Promise<{ readonly actors: Actors; readonly check: () => Promise<"more" | "enough"> }>,
-): Promise<number> => {
+export const everySchedule = async (prepare: Prepare): Promise<number> => {
   let choices: number[] = [];
   for (let count = 1; ; count += 1) {
     const { actors, check } = await prepare();
-    const taken = await runSchedule(actors, choices);
+    const taken = await runSchedule(actors, { choose: (point) => choices[point] ?? 0, everyOption: true });
     if ((await check()) === "enough") return count;
     const last = taken.findLastIndex(({ options, chosen }) => chosen + 1 < options);
     if (last === -1) return count;
     choices = taken.slice(0, last + 1).map(({ chosen }, index) => (index === last ? chosen + 1 : chosen));
   }
+};
+
+/**
+ * Tries one schedule for each list of moments, unless a check says that it is enough; how many it tried. At the moments of
+ * its list one of the others goes, at all other points the main actor.
+ */
+export const schedulesAt = async (prepare: Prepare, moments: readonly (readonly number[])[]): Promise<number> => {
+  for (const [index, own] of moments.entries()) {
+    const { actors, check } = await prepare();
+    const choose = (point: number, options: number) =>
+      own.includes(point) ? 1 + (own.indexOf(point) % (options - 1)) : 0;
+    await runSchedule(actors, { choose, everyOption: false });
+    if ((await check()) === "enough") return index + 1;
+  }
+  return moments.length;
 };

@@ -29,11 +29,21 @@ const Report = z.object({
   ),
 });
 
-/** The stack as `cdk synth` makes it with this context; the functions' code is empty, which no template tells. */
+const synthesized = new Map<string, ReturnType<typeof synthesizeIn>>();
+
+/**
+ * The stack as `cdk synth` makes it with this context, made once for all files of a process. The functions' code is empty,
+ * which no template shows.
+ */
 export const synthesize = (context: Readonly<Record<string, string>> = {}) => {
+  const name = JSON.stringify(context);
+  const known = synthesized.get(name);
+  if (known) return known;
   const folder = mkdtempSync(join(tmpdir(), "patchbay-synth-"));
   try {
-    return synthesizeIn(folder, context);
+    const made = synthesizeIn(folder, context);
+    synthesized.set(name, made);
+    return made;
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 
 /** Starts a service that can be killed, on the table and the bucket of the environment. */
-const startVictim = async () => {
+const startCrashChild = async () => {
   const child = spawn(process.execPath, [join(import.meta.dirname, "gateway-process.ts")], {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -11,7 +11,7 @@ const startVictim = async () => {
   const [line] = await once(child.stdout, "data");
   return {
     url: String(line).trim(),
-    /** Without a word, in the midst of whatever it does. */
+    /** At once, whatever it is doing. */
     kill: async () => {
       child.kill("SIGKILL");
       await ended;
@@ -20,12 +20,12 @@ const startVictim = async () => {
 };
 
 /** One service after another, the next one started while this one is at work. */
-export const victims = () => {
-  let next = startVictim();
+export const crashChildren = () => {
+  let next = startCrashChild();
   return {
     take: async () => {
       const taken = await next;
-      next = startVictim();
+      next = startCrashChild();
       return taken;
     },
     end: async () => (await next).kill(),

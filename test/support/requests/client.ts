@@ -1,5 +1,6 @@
 import { inject } from "vitest";
 import * as z from "zod/mini";
+import type { EndpointRequest } from "./request-per-endpoint.ts";
 
 const ErrorObject = z.looseObject({
   code: z.string(),
@@ -9,7 +10,7 @@ const ErrorObject = z.looseObject({
 const ErrorBody = z.object({ errors: z.array(ErrorObject) });
 
 /** What came back: the body as it was, and as the kinds of document that tests ask for. */
-export type Answered = Awaited<ReturnType<typeof call>>;
+export type Answered = Awaited<ReturnType<typeof send>>;
 
 type Sent = {
   readonly key?: string | undefined;
@@ -18,25 +19,27 @@ type Sent = {
   readonly body?: string | Uint8Array | FormData;
 };
 
-/** One request to the service under test, over HTTP. */
-export const call = async (method: string, path: string, { key, headers = {}, json, body }: Sent = {}) => {
-  const response = await fetch((process.env.PATCHBAY_URL ?? inject("baseUrl")) + path, {
-    method,
-    headers: {
-      ...(key !== undefined && { authorization: `Bearer ${key}` }),
-      ...(json !== undefined && { "content-type": "application/json" }),
-      ...headers,
-    },
-    body:
-      json !== undefined
-        ? JSON.stringify(json)
-        : typeof body === "object" && !(body instanceof FormData)
-          ? new Uint8Array(body)
-          : (body ?? null),
-  });
+/** Sends a request to the service under test, over HTTP. */
+export const fetchFromService = ({ method, path, init }: EndpointRequest): Promise<Response> =>
+  fetch((process.env.PATCHBAY_URL ?? inject("baseUrl")) + path, { ...init, method });
+
+/** The same, its response read. */
+export const send = async (request: EndpointRequest) => {
+  const response = await fetchFromService(request);
   const text = await response.text();
-  const parsed: unknown = JSON.parse(text);
-  return { status: response.status, headers: response.headers, text, body: parsed };
+  const body: unknown = JSON.parse(text);
+  return { status: response.status, headers: response.headers, text, body };
+};
+
+/** One request by its method and path. */
+export const call = (method: string, path: string, { key, headers = {}, json, body }: Sent = {}) => {
+  const all = {
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    ...(json !== undefined && { "content-type": "application/json" }),
+    ...headers,
+  };
+  const bytes = typeof body === "object" && !(body instanceof FormData) ? new Uint8Array(body) : (body ?? null);
+  return send({ method, path, init: { headers: all, body: json === undefined ? bytes : JSON.stringify(json) } });
 };
 
 /** The faults of a 422 as "place pointer sub_code", in their order. */

@@ -1,4 +1,5 @@
-import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import { loadEndpoints } from "../../../infra/local/handlers.ts";
 import { lambdaContext, requestContext } from "../../../infra/local/proxy-event.ts";
 import type { Route } from "../../../shared/routes.ts";
 
@@ -25,13 +26,10 @@ export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: I
   isBase64Encoded: typeof body === "object",
 });
 
-type Handler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>;
-
 /** Calls a route's function as Lambda would. */
 export const invoke = async (route: Route, input: Input): Promise<APIGatewayProxyResult> => {
-  const { handler }: { handler: Handler } = await import(
-    new URL(`../../../functions/${route.name}.ts`, import.meta.url).href
-  );
+  const handler = (await loadEndpoints([route])).get(route.name);
+  if (!handler) throw new Error(`There is no function ${route.name}.`);
   const event = eventOf(route, input);
   return handler(event, lambdaContext(route.name, event.requestContext.requestId, 29_000));
 };

@@ -1,62 +1,97 @@
 import * as z from "zod/mini";
-import type { MeasuredService, Prepared } from "../servers/measured.ts";
+import { type Route, routes } from "../../../shared/routes.ts";
 
-/** One plain request for each of the 16 endpoints, made anew each time, by the names of their routes. */
+/** Builds a request to any endpoint from its row in the route table: for every suite and every benchmark. */
 
-type Place = { readonly key: string; readonly request: string; readonly order: string; readonly account: string };
+/** One request, ready to be sent, by `fetch` or as an event. */
+export type EndpointRequest = { readonly method: string; readonly path: string; readonly init: RequestInit };
 
-const Made = z.object({ data: z.object({ id: z.string() }) });
+/** Whatever sends it: the suites' client, or a benchmark's own gateway. */
+export type Send = (request: EndpointRequest) => Promise<Response>;
 
-let made = 0;
+type RequestOptions = {
+  readonly key?: string | undefined;
+  /** The ids in the path. */
+  readonly parent?: string;
+  readonly resource?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The properties of the body's `data`; without it, a plain creation or a plain change. */
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly file?: File;
+};
 
-export const sixteen = ({ send }: Pick<MeasuredService, "send">, { key, request, order, account }: Place) => {
-  const headers = { authorization: `Bearer ${key}` };
-  const json = (method: string, path: string, body: unknown): Prepared => ({
-    method,
-    path,
-    init: { headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) },
-  });
-  const plain = (method: string, path: string): Prepared => ({ method, path, init: { headers } });
-  const upload = (path: string): Prepared => {
-    const body = new FormData();
-    body.append("data[name]", "Letter of authorization");
-    body.append("data[reference_id]", crypto.randomUUID());
-    body.append("data[file]", new File(["%PDF-1.7 signed"], "loa.pdf", { type: "application/pdf" }));
-    return { method: "POST", path, init: { headers, body } };
+/** A route's path with these ids in it. */
+export const pathOf = ({ path }: Route, { parent = "", resource = "" }: Pick<RequestOptions, "parent" | "resource">) =>
+  path
+    .replace(/\{(request|order|account)_id\}/, encodeURIComponent(parent))
+    .replace(/\{(attachment_id|id)\}/, encodeURIComponent(resource));
+
+/** Whether a route's path ends with the id of one resource. */
+export const hasResourceId = ({ operation }: Route) => ["show", "update", "delete"].includes(operation);
+
+/** The route that creates what this one shows, changes or deletes. */
+export const creatorOf = (route: Route): Route => {
+  const creator = routes.find(
+    ({ resource, parent, operation }) =>
+      operation === "create" && resource === route.resource && parent === route.parent,
+  );
+  if (!creator) throw new Error(`Nothing creates what ${route.name} works on.`);
+  return creator;
+};
+
+/** What a route's body says where a test does not care: a new name for a creation, a change that needs no other item. */
+const plainData = ({ operation, reads, resource }: Route): Record<string, unknown> => {
+  if (reads.from === "form") return { name: "Letter of authorization", reference_id: crypto.randomUUID() };
+  if (operation === "create") return { name: `Switch ${crypto.randomUUID()}` };
+  return resource === "switch" ? { sms_identity: "changed" } : { notes: "changed" };
+};
+
+const loa = () => new File(["%PDF-1.7 signed"], "loa.pdf", { type: "application/pdf" });
+
+const formOf = (data: Readonly<Record<string, unknown>>, file: File) => {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(data))
+    if (value !== undefined) form.append(`data[${name}]`, String(value));
+  form.append("data[file]", file);
+  return form;
+};
+
+/** A request to a route. */
+export const requestTo = (route: Route, options: RequestOptions): EndpointRequest => {
+  const { key, headers = {}, data = plainData(route), file = loa() } = options;
+  const { reads, resource, method } = route;
+  const own = { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers };
+  const path = pathOf(route, options);
+  if (reads.from === "form") return { method, path, init: { headers: own, body: formOf(data, file) } };
+  if (reads.from !== "json") return { method, path, init: { headers: own } };
+  const json = { "content-type": "application/json", ...own };
+  return { method, path, init: { headers: json, body: JSON.stringify({ type: resource, data }) } };
+};
+
+const Created = z.object({ data: z.object({ id: z.string() }) });
+
+/** Creates the resource that a route works on; its id, or "" for a route that works on none. */
+export const createResource = async (send: Send, route: Route, options: RequestOptions): Promise<string> => {
+  if (!hasResourceId(route)) return "";
+  const response = await send(requestTo(creatorOf(route), options));
+  if (response.status !== 201)
+    throw new Error(`${creatorOf(route).name} returned ${response.status}: ${await response.text()}`);
+  return z.parse(Created, await response.json()).data.id;
+};
+
+/** A key, and the ids of the parents that paths name. */
+export type Place = {
+  readonly key: string;
+  readonly request: string;
+  readonly order: string;
+  readonly account: string;
+};
+
+/** One plain request for each endpoint, by the names of their routes; each call prepares a new one, on a new resource. */
+export const requestPerEndpoint = (send: Send, place: Place): Record<string, () => Promise<EndpointRequest>> => {
+  const prepare = (route: Route) => async () => {
+    const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
+    return requestTo(route, { ...options, resource: await createResource(send, route, options) });
   };
-  const newSwitch = (path: string) => {
-    made += 1;
-    return json("POST", path, { type: "switch", data: { name: `Switch ${process.pid} ${made}` } });
-  };
-  const idOf = async (prepared: Prepared): Promise<string> => {
-    const response = await send(prepared);
-    if (response.status !== 201) throw new Error(`${prepared.path}: ${response.status} ${await response.text()}`);
-    return z.parse(Made, await response.json()).data.id;
-  };
-  const attachments = (type: "request" | "order", id: string) => {
-    const path = `/api/v1/${type}s/${id}/attachments`;
-    const one = async () => `${path}/${await idOf(upload(path))}`;
-    const change = { type: `${type}_attachment`, data: { notes: "changed" } };
-    return {
-      [`${type}-attachments/create`]: async () => upload(path),
-      [`${type}-attachments/list`]: async () => plain("GET", path),
-      [`${type}-attachments/show`]: async () => plain("GET", await one()),
-      [`${type}-attachments/update`]: async () => json("PATCH", await one(), change),
-      [`${type}-attachments/delete`]: async () => plain("DELETE", await one()),
-    };
-  };
-  const switches = "/api/v1/switches";
-  const aSwitch = async () => `${switches}/${await idOf(newSwitch(switches))}`;
-  const prepare: Record<string, () => Promise<Prepared>> = {
-    ...attachments("request", request),
-    ...attachments("order", order),
-    "switches/create": async () => newSwitch(switches),
-    "switches/create-under-account": async () => newSwitch(`/api/v1/accounts/${account}/switches`),
-    "switches/list": async () => plain("GET", switches),
-    "switches/show": async () => plain("GET", await aSwitch()),
-    "switches/update": async () =>
-      json("PATCH", await aSwitch(), { type: "switch", data: { sms_identity: "changed" } }),
-    "switches/delete": async () => plain("DELETE", await aSwitch()),
-  };
-  return prepare;
+  return Object.fromEntries(routes.map((route) => [route.name, prepare(route)]));
 };

@@ -1,7 +1,7 @@
 import { vi } from "vitest";
 
-/** Lets the service log, and listens: everything that it writes to its outputs, as it was written. */
-export const listen = () => {
+/** Lets the service log, and keeps all that it writes to its outputs. */
+export const captureLogs = () => {
   const written: string[] = [];
   const hear = (chunk: unknown) => {
     written.push(String(chunk));

@@ -1,5 +1,9 @@
-import { expect, inject } from "vitest";
+import { inject } from "vitest";
 
-// The tests of faults spoil their calls, count their items and move their clock: on a stack of their own.
-if (/[\\/]test[\\/]faults[\\/]/.test(expect.getState().testPath ?? "")) await import("./own-stack.ts");
-else Object.assign(process.env, inject("environment"));
+const before = { ...process.env };
+
+/** Files take turns in one process: what one has set in the environment, the next one does not see. */
+export const resetEnvironment = () => {
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, before, inject("environment"));
+};

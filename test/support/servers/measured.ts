@@ -1,13 +1,11 @@
 import type { WireCall } from "../fault-proxy/proxy.ts";
 import { sequentialRounds, startWire } from "../fault-proxy/proxy.ts";
+import type { EndpointRequest } from "../requests/request-per-endpoint.ts";
 
 /**
  * The service in this process, its AWS calls counted on the wire. What the environment says of DynamoDB and S3 is
  * taken as the wires' targets; the modules that make clients are imported only after it names the wires.
  */
-
-/** One request, ready to be sent. */
-export type Prepared = { readonly method: string; readonly path: string; readonly init?: RequestInit };
 
 /** What one request cost: its calls, how many of them had to wait for another, and DynamoDB's units. */
 export type Cost = {
@@ -25,26 +23,23 @@ const unitsOf = (calls: readonly WireCall[], writing: boolean) =>
 
 /** `latencyMs` is added to every AWS call, so that calls made at the same time are seen to overlap. */
 export const measuredService = async (latencyMs = 20) => {
-  const { DYNAMODB_ENDPOINT = "", S3_ENDPOINT = "" } = process.env;
-  const table = await startWire(DYNAMODB_ENDPOINT, { latencyMs });
-  const files = await startWire(S3_ENDPOINT, { latencyMs });
-  Object.assign(process.env, { DYNAMODB_ENDPOINT: table.url, S3_ENDPOINT: files.url });
+  const { AWS_ENDPOINT_URL_DYNAMODB = "", AWS_ENDPOINT_URL_S3 = "" } = process.env;
+  const table = await startWire(AWS_ENDPOINT_URL_DYNAMODB, { latencyMs });
+  const files = await startWire(AWS_ENDPOINT_URL_S3, { latencyMs });
+  Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: table.url, AWS_ENDPOINT_URL_S3: files.url });
   const { routes } = await import("../../../shared/routes.ts");
+  const { loadEndpoints } = await import("../../../infra/local/handlers.ts");
   const { startGateway } = await import("../../../infra/local/gateway.ts");
-  const named = routes.map(async ({ name }) => {
-    const { handler } = await import(new URL(`../../../functions/${name}.ts`, import.meta.url).href);
-    return [name, handler] as const;
-  });
-  const handlers = new Map(await Promise.all(named));
+  const handlers = await loadEndpoints(routes);
   const gateway = await startGateway({ routes, load: ({ name }) => handlers.get(name), port: 0 });
-  const send = ({ method, path, init }: Prepared) => fetch(gateway.url + path, { ...init, method });
+  const send = ({ method, path, init }: EndpointRequest) => fetch(gateway.url + path, { ...init, method });
   return {
     send,
     /** Sends a request and tells its cost; one at a time. */
-    measure: async (prepared: Prepared): Promise<Cost> => {
+    measure: async (request: EndpointRequest): Promise<Cost> => {
       table.arm();
       files.arm();
-      const response = await send(prepared);
+      const response = await send(request);
       await response.arrayBuffer();
       const calls = [...table.calls, ...files.calls].toSorted((a, b) => a.startedAt - b.startedAt);
       return {

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { startStack } from "../../../infra/local/stack.ts";
 
@@ -19,6 +20,8 @@ export default async (project: TestProject) => {
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
     LOG_LEVEL: "SILENT",
+    // Commands run in processes of their own, which need not compile everything again.
+    NODE_COMPILE_CACHE: join(import.meta.dirname, "../../../node_modules/.cache/compile"),
   });
   return () => stack.stop();
 };

@@ -1,15 +1,10 @@
+import { loadSteps } from "../../../infra/local/handlers.ts";
 import { type StepHandler, startWorkflow } from "../../../infra/local/workflow.ts";
 import { orderReport } from "../../../shared/checkout/report.ts";
 import { readRun } from "../../../shared/checkout/run.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 
-const handlers = new Map<string, StepHandler>();
-for (const { name } of steps) {
-  const { handler }: { handler: StepHandler } = await import(
-    new URL(`../../../functions/${name}.ts`, import.meta.url).href
-  );
-  handlers.set(name, handler);
-}
+const handlers = await loadSteps(steps);
 
 export const loadStep = (name: string): StepHandler | undefined => handlers.get(name);
 

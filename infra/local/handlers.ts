@@ -1,0 +1,18 @@
+import type { Step } from "../../shared/checkout/steps.ts";
+import type { Route } from "../../shared/routes.ts";
+import type { Handler } from "./gateway.ts";
+import type { StepHandler } from "./workflow.ts";
+
+const load = async <H>(named: readonly { readonly name: string }[]): Promise<Map<string, H>> => {
+  const loading = named.map(async ({ name }): Promise<readonly [string, H]> => {
+    const { handler }: { handler: H } = await import(new URL(`../../functions/${name}.ts`, import.meta.url).href);
+    return [name, handler];
+  });
+  return new Map(await Promise.all(loading));
+};
+
+/** The functions of these routes, by their names. */
+export const loadEndpoints = (routes: readonly Pick<Route, "name">[]) => load<Handler>(routes);
+
+/** The functions of these steps of the checkout, by their names. */
+export const loadSteps = (steps: readonly Pick<Step, "name">[]) => load<StepHandler>(steps);

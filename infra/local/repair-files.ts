@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join, relative, sep } from "node:path";
+import * as z from "zod/mini";
+
+/**
+ * fauxqs keeps an object as `<key>.data` and `<key>.meta.json`, writes neither atomically, and does not start with a
+ * metadata file that was cut off. Such a file is written anew from the bytes beside it, or removed where there are none.
+ */
+const Metadata = z.looseObject({
+  key: z.string(),
+  contentLength: z.number(),
+  etag: z.string(),
+  lastModified: z.string(),
+});
+const Bucket = z.looseObject({ name: z.string(), creationDate: z.string() });
+
+const read = <S extends z.core.$ZodType>(schema: S, file: string): z.output<S> | undefined => {
+  try {
+    return z.safeParse(schema, JSON.parse(readFileSync(file, "utf8"))).data;
+  } catch {
+    return undefined;
+  }
+};
+
+const write = (file: string, content: object) => writeFileSync(file, JSON.stringify(content));
+
+const repairBucket = (folder: string, name: string) => {
+  const file = join(folder, ".bucket.json");
+  if (read(Bucket, file)) return;
+  write(file, { name, creationDate: new Date().toISOString(), type: "general-purpose" });
+};
+
+/** Keys have no character that fauxqs would escape in a path. */
+const metadataOf = (objects: string, data: string) => {
+  const content = readFileSync(data);
+  return {
+    key: relative(objects, data).slice(0, -".data".length).replaceAll(sep, "/"),
+    contentType: "application/octet-stream",
+    contentLength: content.length,
+    etag: `"${createHash("md5").update(content).digest("hex")}"`,
+    lastModified: statSync(data).mtime.toISOString(),
+    metadata: {},
+  };
+};
+
+const repairObjects = (objects: string) => {
+  for (const name of readdirSync(objects, { recursive: true, encoding: "utf8" })) {
+    const path = join(objects, name);
+    const data = path.replace(/(\.meta\.json|\.data)$/, ".data");
+    const metadata = data.replace(/\.data$/, ".meta.json");
+    if (data === path && !data.endsWith(".data")) continue;
+    if (!existsSync(data)) rmSync(metadata, { force: true });
+    else if (read(Metadata, metadata)?.contentLength !== statSync(data).size)
+      write(metadata, metadataOf(objects, data));
+  }
+};
+
+/** Makes a folder of fauxqs's loadable again, whatever a crash or a power failure has left in it. */
+export const repairFiles = (folder: string): void => {
+  const buckets = join(folder, "buckets");
+  // No upload of this service has several parts: what is there belongs to nobody.
+  rmSync(join(folder, "_multipart"), { recursive: true, force: true });
+  if (!existsSync(buckets)) return;
+  for (const bucket of readdirSync(buckets)) {
+    repairBucket(join(buckets, bucket), bucket);
+    if (existsSync(join(buckets, bucket, "objects"))) repairObjects(join(buckets, bucket, "objects"));
+  }
+};

@@ -1,0 +1,58 @@
+import * as z from "zod/mini";
+import { noId, Ulid } from "../schema/fields.ts";
+import { collections, keys } from "../table/keys.ts";
+import { fitting, type Page, type PageRequest, pageRequest, readPage } from "../table/pages.ts";
+import { get, getMany, queryAll } from "../table/read.ts";
+import type { PageReader } from "../tenants/access.ts";
+import { Switch } from "./schema.ts";
+
+/** One switch; undefined where there is none. */
+export const readSwitch = async (id: string): Promise<Switch | undefined> => {
+  const item = await get(keys.switch(id));
+  return item && z.parse(Switch, item);
+};
+
+/** Less than the 6 MB that a function can answer, with room for the envelopes of a page. */
+const maxPageBytes = 5_000_000;
+
+/** DynamoDB's limit of keys in one BatchGetItem. */
+const maxBatch = 100;
+
+const Entry = z.object({ id: Ulid });
+
+const sizeOf = (one: Switch) => Buffer.byteLength(JSON.stringify(one));
+
+/** The switches of up to 100 entries; one that was deleted since its entry was read is left out. */
+const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
+  const found = await getMany(ids.map((id) => keys.switch(id)));
+  return found.flatMap((item) => (item ? [z.parse(Switch, item)] : []));
+};
+
+/**
+ * A page of the switches of an account and of every account below it, in two round trips whatever the tree's size:
+ * the entries of the account's one list, then the switches. A page that a function could not answer ends early.
+ */
+export const readSwitchPage = async (account: string, asked: PageRequest): Promise<Page<Switch>> => {
+  const list = collections.switches(account);
+  const entries = await readPage(list, asked, (item) => z.parse(Entry, item));
+  const items = await readSwitches(entries.items.map(({ id }) => id));
+  return fitting(list, asked, { ...entries, items }, sizeOf, maxPageBytes);
+};
+
+/** The page that a query asks for, of the switches of the key's own account and of every account below it. */
+export const switchPage: PageReader<unknown, Page<Switch>> = async ({ key }, query) => {
+  const account = (await key)?.account ?? noId;
+  return readSwitchPage(account, pageRequest(collections.switches(account), query));
+};
+
+/** Every switch of an account and of every account below it, in the order of their ids, 100 at a time. */
+export async function* allSwitches(account: string): AsyncGenerator<Switch> {
+  let ids: string[] = [];
+  for await (const entry of queryAll(collections.switches(account))) {
+    ids.push(z.parse(Entry, entry).id);
+    if (ids.length < maxBatch) continue;
+    yield* await readSwitches(ids);
+    ids = [];
+  }
+  yield* await readSwitches(ids);
+}

@@ -1,0 +1,50 @@
+import * as z from "zod/mini";
+import type { Item } from "../table/expressions.ts";
+import { keys } from "../table/keys.ts";
+import { get, scan } from "../table/read.ts";
+import { update } from "../table/write.ts";
+import { hashOfKey } from "./api-keys.ts";
+import { ApiKey, User } from "./schema.ts";
+
+/** What operators do with accounts, users and keys once they exist; `apply.ts` creates them. */
+
+/** Turns the feature Ordering Attachment Access on or off; false where there is no such account. */
+export const setAttachmentAccess = (id: string, on: boolean): Promise<boolean> =>
+  update({ update: keys.account(id), set: { features: { ordering_attachment_access: on } }, when: { exists: true } });
+
+/** All users, by id; reads the whole table. */
+export const listUsers = async (): Promise<User[]> => {
+  const users = await Array.fromAsync(scan("USER"), (item) => z.parse(User, item));
+  return users.sort((a, b) => (a.id < b.id ? -1 : 1));
+};
+
+/** Disables or enables a user; false where there is none. */
+export const setUserDisabled = (id: string, disabled: boolean): Promise<boolean> =>
+  update({ update: keys.user(id), set: { disabled }, when: { exists: true } });
+
+/** A key as operators see it: what is stored, and the SHA-256 of the key, in hex. */
+export type StoredKey = ApiKey & { readonly sha256: string };
+
+const Stored = z.extend(ApiKey, { pk: z.string() });
+
+const stored = (item: Item): StoredKey => {
+  const { pk, ...key } = z.parse(Stored, item);
+  return { ...key, sha256: pk.slice("KEY#".length) };
+};
+
+/** All keys whose hash begins with `prefix`, oldest first; reads the whole table. */
+export const listKeys = async (prefix = ""): Promise<StoredKey[]> => {
+  const all = await Array.fromAsync(scan("KEY"), stored);
+  return all.filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase())).sort((a, b) => (a.id < b.id ? -1 : 1));
+};
+
+/** Finds a key by itself, or by its id (which reads the whole table); undefined where there is none. */
+export const findKey = async (reference: string): Promise<StoredKey | undefined> => {
+  if (!reference.startsWith("apik_")) return (await listKeys()).find(({ id }) => id === reference.toUpperCase());
+  const item = await get(keys.apiKey(hashOfKey(reference)));
+  return item && stored(item);
+};
+
+/** Changes when a key ends: revoked at once, or from some time on. */
+export const endKey = (key: StoredKey, end: { revoked: true } | { expires_at: string }): Promise<boolean> =>
+  update({ update: keys.apiKey(key.sha256), set: end, when: { exists: true } });

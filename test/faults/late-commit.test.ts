@@ -1,0 +1,153 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { checkInvariants } from "../../infra/admin/invariants.ts";
+import { type Route, routes } from "../../shared/routes.ts";
+import type { WireCall } from "../support/fault-proxy/proxy.ts";
+import { interceptTableCalls } from "../support/fault-proxy/table-proxy.ts";
+import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
+import { form, upload } from "../support/fixtures/attachments.ts";
+import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { call, send } from "../support/requests/client.ts";
+import { parentId, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { requestTo } from "../support/requests/request-per-endpoint.ts";
+import { startAfresh, wires } from "../support/servers/own-table.ts";
+
+/**
+ * A write that arrives after its client has given up on it: the SDK's second attempt is refused with a conflict, the
+ * first one commits, and the next attempt finds what the first one wrote.
+ */
+
+const isWrite = ({ operation }: WireCall) => /^(TransactWriteItems|UpdateItem)$/.test(operation);
+
+/** Holds the first attempt of a write back until `until`, and each attempt from the third on until the first has ended. */
+const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: boolean) => {
+  const attempts: WireCall[] = [];
+  const second = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  wires.table.choose((sent) => {
+    if (!isWrite(sent)) return undefined;
+    attempts.push(sent);
+    if (attempts.length !== 2) return undefined;
+    second.resolve();
+    return refuseSecond ? "conflict" : undefined;
+  });
+  wires.table.watch(async (sent, moment) => {
+    if (sent === attempts[0] && moment === "before") await (until ?? second.promise);
+    if (sent === attempts[0] && moment === "after") ended.resolve();
+    if (attempts.indexOf(sent) >= 2 && moment === "before") await ended.promise;
+  });
+  return attempts;
+};
+
+const undisturbed = () => {
+  wires.table.choose(() => undefined);
+  wires.table.watch(async () => {});
+};
+
+const violations = async () => (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
+
+let t: Tenants;
+beforeAll(() => shortenTimeouts(300));
+beforeEach(async () => {
+  await startAfresh();
+  t = await tenants();
+});
+afterEach(undisturbed);
+
+const writing = routes.filter(({ operation }) => ["create", "update", "delete"].includes(operation));
+const creating = writing.filter(({ operation }) => operation === "create");
+const named = (of: readonly Route[]) => of.map((route) => [route.name, route] as const);
+
+describe("a write that commits late is a success", () => {
+  it.each(named(writing))("%s", async (_, route) => {
+    const run = await repeatableRequest(t, route, route.operation === "create" ? {} : { "if-match": '"1"' });
+    const attempts = delayFirstAttempt(undefined, true);
+    const { status } = await run.send();
+    expect([status, attempts.length]).toEqual([route.status, 3]);
+    undisturbed();
+    expect([await run.named(), await run.left()]).toEqual(
+      route.operation === "delete" ? [0, 0] : [1, expect.any(Number)],
+    );
+    expect(await checkInvariants(new Date())).toEqual([]);
+  });
+
+  it.each(named(creating))("%s, without an Idempotency-Key", async (_, route) => {
+    const request = requestTo(route, { key: t.key("acme"), parent: parentId(t, route) });
+    delayFirstAttempt(undefined, true);
+    const { status } = await send(request);
+    undisturbed();
+    expect(status).toBe(201);
+    expect(await checkInvariants(new Date())).toEqual([]);
+  });
+
+  it.each(named(creating))("%s, where the table no longer knows the token", async (_, route) => {
+    const request = requestTo(route, { key: t.key("acme"), parent: parentId(t, route) });
+    delayFirstAttempt(undefined, true);
+    const remove = interceptTableCalls(({ rewrite }, pass) => {
+      rewrite({ ClientRequestToken: randomUUID() });
+      return pass();
+    });
+    const { status } = await send(request).finally(remove);
+    undisturbed();
+    expect(status).toBe(201);
+    expect(await checkInvariants(new Date())).toEqual([]);
+  });
+});
+
+describe("an upload that is refused while an attempt of it is still on its way", () => {
+  it("keeps its file, in case that attempt commits", async () => {
+    const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
+    const reference = randomUUID();
+    const inTheWay = await upload(path, key, { "data[reference_id]": reference });
+    const removed = Promise.withResolvers<void>();
+    delayFirstAttempt(removed.promise, false);
+    const { status } = await call("POST", path, { key, body: form({ "data[reference_id]": reference }) });
+    wires.table.choose(() => undefined);
+    expect(status).toBe(422);
+    expect((await call("DELETE", `${path}/${inTheWay.id}`, { key })).status).toBe(200);
+    removed.resolve();
+    await wires.table.idle();
+    const { body } = await call("GET", path, { key });
+    expect(body).toMatchObject({ data: { page_info: { total: 1 } } });
+    expect(await violations()).toEqual([]);
+  });
+});
+
+const changes = [
+  ["an attachment of a request", "request-attachments/update", "name"],
+  ["an attachment of an order", "order-attachments/update", "name"],
+  ["a switch", "switches/update", "sms_identity"],
+  ["a switch's name", "switches/update", "name"],
+] as const;
+
+describe("a PATCH whose response is lost, and that another PATCH follows before its retry", () => {
+  const cases = changes.flatMap(([what, route, property]) =>
+    [1, 7].flatMap((others) =>
+      [true, false].map((ifMatch) => ({ what, route, property, others, ifMatch, with: ifMatch ? "with" : "without" })),
+    ),
+  );
+  it.each(cases)("changes $what once, $with If-Match, $others writes in between", async (given) => {
+    const { property, others, ifMatch } = given;
+    const route = writing.find(({ name }) => name === given.route);
+    if (!route) throw new Error(`there is no route ${given.route}`);
+    const { path } = await repeatableRequest(t, route);
+    const key = t.key("acme");
+    const change = (value: string, headers = {}) =>
+      call("PATCH", path, { key, headers, json: { type: route.resource, data: { [property]: value } } });
+    const followed = Promise.withResolvers<void>();
+    wires.table.arm({ kind: "lose-answer", operation: /^(TransactWriteItems|UpdateItem)$/ });
+    wires.table.watch(async ({ fault }, moment) => {
+      if (fault !== "lose-answer" || moment === "before") return;
+      for (let n = 1; n <= others; n += 1) expect((await change(`other ${n}`)).status).toBe(200);
+      followed.resolve();
+    });
+    const first = await change("first", ifMatch ? { "if-match": '"1"' } : {});
+    expect([first.status, first.headers.get("etag")]).toEqual([200, '"2"']);
+    expect(first.body).toMatchObject({ data: { [property]: "first" } });
+    expect(first.text).not.toContain("writers");
+    await followed.promise;
+    const now = await call("GET", path, { key });
+    expect(now.body).toMatchObject({ data: { [property]: `other ${others}` } });
+    expect(now.headers.get("etag")).toBe(`"${others + 2}"`);
+  });
+});

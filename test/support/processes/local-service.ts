@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import * as z from "zod/mini";
+import { admin } from "./admin-cli.ts";
+
+const root = join(import.meta.dirname, "../../..");
+
+const State = z.object({
+  pid: z.number(),
+  url: z.string(),
+  environment: z.record(z.string(), z.string()),
+  demo: z.record(z.string(), z.string()),
+});
+
+/** A user's environment: nothing of the tests' own service. */
+const ours =
+  /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_|DYNAMODB_|S3_|STEP_FUNCTIONS_|AWS_ENDPOINT_|STATE_MACHINE_|CARRIER_|PATCHBAY_|LOG_LEVEL|PORT$|NODE_V8_COVERAGE$)/;
+const userEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
+
+const exited = async (child: ChildProcess) => {
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+};
+
+/** A folder for the data and the state of local services; every service started in it stops with `remove`. */
+export const localServices = () => {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-local-"));
+  const [data, state] = [join(folder, "data"), join(folder, "state")];
+  const started: ChildProcess[] = [];
+
+  /** Starts what `npm start` starts, in a process group of its own; `output` gathers what it prints. */
+  const spawnService = (args: readonly string[] = ["--data", data], env: Readonly<Record<string, string>> = {}) => {
+    const child = spawn(process.execPath, ["infra/local/run.ts", "--port", "0", ...args], {
+      cwd: root,
+      env: { ...userEnvironment, PATCHBAY_STATE: state, ...env },
+      detached: true,
+    });
+    started.push(child);
+    const output = { stdout: "", stderr: "" };
+    child.stderr.on("data", (chunk) => {
+      output.stderr += chunk;
+    });
+    const lines = createInterface({ input: child.stdout });
+    lines.on("line", (line) => {
+      output.stdout += `${line}\n`;
+    });
+    const ready = new Promise<boolean>((resolve) => {
+      lines.on("line", (line) => line.includes("Stop: Ctrl-C") && resolve(true));
+      child.once("close", () => resolve(false));
+    });
+    return { child, output, ready };
+  };
+
+  /** A service that is ready for requests. */
+  const start = async (args?: readonly string[], env?: Readonly<Record<string, string>>) => {
+    const { child, output, ready } = spawnService(args, env);
+    if (!(await ready)) throw new Error(`npm start ended before it was ready: ${output.stderr}`);
+    const written = readdirSync(state).map((file) => JSON.parse(readFileSync(join(state, file), "utf8")));
+    const own = z.parse(z.array(State), written).find(({ pid }) => pid === child.pid);
+    if (!own) throw new Error("npm start has not written its state.");
+    const { url, environment, demo } = own;
+    const signal = async (name: "SIGINT" | "SIGTERM" | "SIGKILL") => {
+      if (child.pid !== undefined) process.kill(name === "SIGKILL" ? -child.pid : child.pid, name);
+      await exited(child);
+      return child.exitCode;
+    };
+    return {
+      url,
+      demo,
+      environment,
+      output,
+      child,
+      stop: () => signal("SIGINT"),
+      terminate: () => signal("SIGTERM"),
+      /** `kill -9` of the whole process group. */
+      kill: () => signal("SIGKILL"),
+      admin: (...words: string[]) => admin(words, { env: { PATCHBAY_STATE: state, TABLE_NAME: "" } }),
+    };
+  };
+
+  const remove = async () => {
+    for (const child of started) {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+      await exited(child);
+    }
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  };
+  return { data, state, spawnService, start, remove };
+};
+
+export type LocalService = Awaited<ReturnType<ReturnType<typeof localServices>["start"]>>;

@@ -1,0 +1,46 @@
+import { startFiles } from "../../../infra/local/files.ts";
+import { startGateway } from "../../../infra/local/gateway.ts";
+import { loadEndpoints } from "../../../infra/local/handlers.ts";
+import { startTable } from "../../../infra/local/table.ts";
+import { routes } from "../../../shared/routes.ts";
+import { startWire } from "../fault-proxy/proxy.ts";
+
+/**
+ * The service in this process, with a proxy before the table and one before the bucket, for the files that spoil their
+ * calls or count all items. The files of one process take turns; each begins with a table and a bucket of its own.
+ */
+const { AWS_ENDPOINT_URL_DYNAMODB = "", AWS_ENDPOINT_URL_S3 = "" } = process.env;
+
+/** The embedded DynamoDB and S3 without a proxy before them. */
+const endpoints = { table: AWS_ENDPOINT_URL_DYNAMODB, files: AWS_ENDPOINT_URL_S3 };
+
+// Clients whose timeouts are shortened give up in between.
+const timing = { lateMs: 600, delayMs: 2_000 };
+export const wires = {
+  // 2 ms is what a transaction takes at least; the tests of conflicts let it take as long as DynamoDB does.
+  table: await startWire(endpoints.table, { ...timing, transactionMs: 2 }),
+  files: await startWire(endpoints.files, timing),
+};
+
+const handlers = await loadEndpoints(routes);
+const gateway = await startGateway({ routes, load: ({ name }) => handlers.get(name), port: 0 });
+
+/** From now on the service works on a table and a bucket that are new and empty, and no other process's. */
+export const startAfresh = async () => {
+  const name = `own-${crypto.randomUUID()}`;
+  Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: endpoints.table, AWS_ENDPOINT_URL_S3: endpoints.files });
+  await Promise.all([startTable(name), startFiles(name)]);
+  Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: wires.table.url, AWS_ENDPOINT_URL_S3: wires.files.url });
+  Object.assign(process.env, { TABLE_NAME: name, BUCKET_NAME: name });
+};
+
+/** Directs the tests to this service, with nothing left of the file before. */
+export const serveOwnTable = async () => {
+  for (const wire of Object.values(wires)) {
+    wire.arm();
+    wire.watch(async () => {});
+    wire.choose(() => undefined);
+  }
+  process.env.PATCHBAY_URL = gateway.url;
+  await startAfresh();
+};

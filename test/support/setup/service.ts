@@ -1,0 +1,3 @@
+import { resetEnvironment } from "../servers/environment.ts";
+
+resetEnvironment();
