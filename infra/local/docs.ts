@@ -80,34 +80,24 @@ type Site = Awaited<ReturnType<typeof siteFiles>>;
 const isDocument = (pathname: string) => pathname === "/openapi.json" || pathname === "/docs/openapi.json";
 
 /** The reply to a path under /docs/. */
-const replyTo = async (build: () => Promise<Site>, incoming: IncomingMessage, pathname: string): Promise<Reply> => {
+const replyTo = async (built: Promise<Site>, incoming: IncomingMessage, pathname: string): Promise<Reply> => {
   if (isDocument(pathname)) return reply(incoming, json(documentFor(`http://${incoming.headers.host ?? "127.0.0.1"}`)));
-  const site = await build();
+  const site = await built;
   const file = site.get(pathname === "/docs/" ? "index.html" : pathname.slice("/docs/".length));
   return file ? reply(incoming, file) : errorReply(notFound());
 };
 
-/** Built when it is first asked for; a failure, such as too many open files, is tried again with the next request. */
-const builtOnce = () => {
-  let site: Promise<Site> | undefined;
-  return () => {
-    site ??= siteFiles().catch((error: unknown) => {
-      site = undefined;
-      throw error;
-    });
-    return site;
-  };
-};
-
 /** For the local gateway: serves `/docs/` and `/openapi.json` to GET, and leaves everything else to it (false). */
 export const docs = (prefill: () => Prefill | undefined) => {
-  const build = builtOnce();
+  // Built before the gateway listens: later there may be no file descriptor left for it.
+  const site = siteFiles();
+  site.catch(() => {});
   return (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): boolean => {
     if (incoming.method !== "GET") return false;
     if (pathname === "/docs") redirect(outgoing);
     else if (pathname === "/docs/demo.json") write(outgoing, demo(incoming, prefill()));
     else if (pathname.startsWith("/docs/") || isDocument(pathname))
-      replyTo(build, incoming, pathname)
+      replyTo(site, incoming, pathname)
         .catch(failed)
         .then((found) => write(outgoing, found));
     else return false;

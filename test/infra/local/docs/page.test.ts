@@ -1,8 +1,7 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -12,7 +11,6 @@ import { chromiumPath, launchChromium } from "../../../support/processes/chromiu
 import { startDemo } from "../../../support/processes/npm-start.ts";
 
 const artefacts = join(import.meta.dirname, "../../../../test-artifacts");
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const Violations = z.array(z.looseObject({ id: z.string(), impact: z.nullish(z.string()) }));
 
 if (!chromiumPath)
@@ -68,7 +66,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
   };
 
   const violations = async (page: Page) => {
-    await page.evaluate(axe);
+    await page.evaluate(axe.source);
     const found = z.parse(
       Violations,
       await page.evaluate('axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)'),

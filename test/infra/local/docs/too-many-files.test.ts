@@ -6,8 +6,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { buffer } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "../../../..");
 const limit = 100;
@@ -28,12 +27,15 @@ const startWithFewFiles = async () => {
 };
 
 describe.skipIf(process.platform !== "linux")("the API reference without a file descriptor to spare", () => {
-  it("answers 500 instead of ending the process, and is there once there are some again", async () => {
+  it("is served all the same", async () => {
     const { service, url } = await startWithFewFiles();
     const { hostname, port } = new URL(url);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ask = async (path: string) => {
-      const [response]: IncomingMessage[] = await once(get({ hostname, port, path, agent }), "response");
+      const [response]: IncomingMessage[] = await once(
+        get({ hostname, port, path, agent, signal: AbortSignal.timeout(20_000) }),
+        "response",
+      );
       if (!response) throw new Error("no response");
       return { status: response.statusCode, body: (await buffer(response)).toString() };
     };
@@ -42,12 +44,12 @@ describe.skipIf(process.platform !== "linux")("the API reference without a file 
       expect((await ask("/openapi.json")).status).toBe(200);
       for (let open = 0; open < limit && readdirSync(`/proc/${service.pid}/fd`).length < limit; open += 1) {
         sockets.push(connect(Number(port), hostname).on("error", () => {}));
-        await sleep(20);
+        // Keeps the first connection from being closed as idle.
+        await ask("/openapi.json");
       }
+      expect(readdirSync(`/proc/${service.pid}/fd`).length).toBeGreaterThanOrEqual(limit);
       const { status, body } = await ask("/docs/");
-      expect([status, JSON.parse(body).errors[0].code]).toEqual([500, "internal_error"]);
-      for (const socket of sockets) socket.destroy();
-      await vi.waitFor(async () => expect((await ask("/docs/")).status).toBe(200), { timeout: 30_000, interval: 200 });
+      expect([status, body]).toEqual([200, expect.stringContaining("<title>Patchbay API reference</title>")]);
     } finally {
       for (const socket of sockets) socket.destroy();
       agent.destroy();
