@@ -41,21 +41,11 @@ const json = (value: unknown): SiteFile => ({
   immutable: false,
 });
 
-/** `Host` is a name that only this machine answers to: a page elsewhere whose name was rebound to 127.0.0.1 has another. */
-const isLoopback = (host: string) => /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.test(host);
-
-/** The demo's key is for the page that this server serves, not for other sites that the visitor has open. */
-const mayHaveDemo = ({ headers }: IncomingMessage) => {
-  const { host = "", origin } = headers;
-  const site = headers["sec-fetch-site"] ?? "same-origin";
-  const own = origin === undefined || origin === `http://${host}`;
-  return isLoopback(host) && own && (site === "same-origin" || site === "none");
-};
-
-const demo = (incoming: IncomingMessage, prefill: Prefill | undefined): Reply => ({
+/** The stack lets only requests from this machine come here. */
+const demo = (prefill: Prefill | undefined): Reply => ({
   status: 200,
   headers: { ...security, "Content-Type": "application/json", "Cache-Control": "no-store" },
-  body: json(mayHaveDemo(incoming) ? { ...prefill } : {}).body,
+  body: json({ ...prefill }).body,
 });
 
 const failed = (error: unknown): Reply => {
@@ -95,7 +85,7 @@ export const docs = (prefill: () => Prefill | undefined) => {
   return (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): boolean => {
     if (incoming.method !== "GET") return false;
     if (pathname === "/docs") redirect(outgoing);
-    else if (pathname === "/docs/demo.json") write(outgoing, demo(incoming, prefill()));
+    else if (pathname === "/docs/demo.json") write(outgoing, demo(prefill()));
     else if (pathname.startsWith("/docs/") || isDocument(pathname))
       replyTo(site, incoming, pathname)
         .catch(failed)
