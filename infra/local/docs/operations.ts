@@ -1,4 +1,4 @@
-import { isJson, type Json } from "../../openapi/schemas.ts";
+import { isJson, type Json } from "../../openapi/json.ts";
 import {
   isFile,
   type Property,

@@ -1,4 +1,4 @@
-import { isJson, type Json } from "../../openapi/schemas.ts";
+import { isJson, type Json } from "../../openapi/json.ts";
 
 export type Property = {
   /** The names on the way to it: `data.items[].type` is `["data", "items[]", "type"]`. */
