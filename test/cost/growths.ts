@@ -32,7 +32,7 @@ const placeOf = ({ key, order, requests, accounts }: Customer): Place => ({
 const measureAll = async (service: MeasuredService, owner: Customer, which: RegExp): Promise<Costs> => {
   const costs = new Map<string, Cost>();
   for (const [name, prepare] of Object.entries(requestPerEndpoint(service.send, placeOf(owner))))
-    if (which.test(name)) costs.set(name, await service.measure(await prepare()));
+    if (which.test(name)) costs.set(name, await service.measure(prepare));
   return costs;
 };
 

@@ -13,7 +13,7 @@ beforeAll(async () => {
   const t = await tenants();
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
   for (const [name, prepare] of Object.entries(requestPerEndpoint(service.send, place)))
-    costs.set(name, await service.measure(await prepare()));
+    costs.set(name, await service.measure(prepare));
 }, 60_000);
 afterAll(() => service.close());
 

@@ -33,22 +33,33 @@ export const measuredService = async (latencyMs = 20) => {
   const handlers = await loadEndpoints(routes);
   const gateway = await startGateway({ routes, load: ({ name }) => handlers.get(name), port: 0 });
   const send = ({ method, path, init }: EndpointRequest) => fetch(gateway.url + path, { ...init, method });
+  const measureOnce = async (request: EndpointRequest): Promise<Cost> => {
+    table.arm();
+    files.arm();
+    const response = await send(request);
+    await response.arrayBuffer();
+    const calls = [...table.calls, ...files.calls].toSorted((a, b) => a.startedAt - b.startedAt);
+    return {
+      status: response.status,
+      calls: calls.map(({ operation }) => operation),
+      rounds: sequentialRounds(calls),
+      readUnits: unitsOf(calls, false),
+      writeUnits: unitsOf(calls, true),
+    };
+  };
   return {
     send,
-    /** Sends a request and tells its cost; one at a time. */
-    measure: async (request: EndpointRequest): Promise<Cost> => {
-      table.arm();
-      files.arm();
-      const response = await send(request);
-      await response.arrayBuffer();
-      const calls = [...table.calls, ...files.calls].toSorted((a, b) => a.startedAt - b.startedAt);
-      return {
-        status: response.status,
-        calls: calls.map(({ operation }) => operation),
-        rounds: sequentialRounds(calls),
-        readUnits: unitsOf(calls, false),
-        writeUnits: unitsOf(calls, true),
-      };
+    /**
+     * The cost of a request, one at a time: of a few tries the one with the fewest rounds. On a busy machine calls that are
+     * made at the same time may miss each other, but calls that wait for each other never overlap.
+     */
+    measure: async (prepare: () => Promise<EndpointRequest>, tries = 3): Promise<Cost> => {
+      let best = await measureOnce(await prepare());
+      for (let n = 1; n < tries; n += 1) {
+        const cost = await measureOnce(await prepare());
+        if (cost.rounds < best.rounds) best = cost;
+      }
+      return best;
     },
     close: async () => {
       await gateway.close();
