@@ -16,12 +16,21 @@ const serializeError = ({ name, message, stack, cause }: Error): Fields => ({
   ...(cause instanceof Error && { cause: serializeError(cause) }),
 });
 
+let print = (line: Fields): void => {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+};
+
+/** Hands the lines to `other` from now on, instead of writing them to stdout. */
+export const printWith = (other: (line: Fields) => void): void => {
+  print = other;
+};
+
 const write = (level: (typeof logLevels)[number], message: string, fields: Fields): void => {
   if (logLevels.indexOf(level) < logLevels.indexOf(env.logLevel())) return;
   const trace = env.traceId();
   const line = { level, message, timestamp: new Date().toISOString(), service: "patchbay", ...fields };
   const error = fields.error instanceof Error && { error: serializeError(fields.error) };
-  process.stdout.write(`${JSON.stringify({ ...line, ...error, ...(trace && { xray_trace_id: trace }) })}\n`);
+  print({ ...line, ...error, ...(trace && { xray_trace_id: trace }) });
 };
 
 export const log = {

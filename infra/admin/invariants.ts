@@ -15,7 +15,7 @@ const name = ({ rule, at }: Finding) => `${rule} ${at}`;
 
 const read = async (now: Date): Promise<Snapshot> => {
   const items = await Array.fromAsync(scan("all"));
-  return snapshot(items, await Array.fromAsync(allFiles("attachments/")), now);
+  return snapshot(items, await Array.fromAsync(allFiles()), now);
 };
 
 /** Reads that agree before something is believed to be wrong. */

@@ -12,9 +12,10 @@ import {
 } from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
+import { filePrefix } from "../../shared/table/keys.ts";
 import { accept, logicalId } from "./accept.ts";
 import { handlerName } from "./bundle.ts";
-import { type Access, filePrefix, grants } from "./grants.ts";
+import { type Access, grants } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 

@@ -1,6 +1,7 @@
 import type { Stack } from "aws-cdk-lib";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { FileAction, TableAction } from "../../shared/routes.ts";
+import { filePrefix } from "../../shared/table/keys.ts";
 import type { Storage } from "./storage.ts";
 
 /** What a route's or a step's own row says that its function may do. */
@@ -8,9 +9,6 @@ export type Access = {
   readonly table: readonly TableAction[];
   readonly files: readonly (FileAction | "GetObject")[];
 };
-
-/** All files are below this prefix; see `fileKey` in shared/attachments/files.ts. */
-export const filePrefix = "attachments/";
 
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 

@@ -3,8 +3,8 @@ import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { Construct } from "constructs";
+import { filePrefix } from "../../shared/table/keys.ts";
 import { allow, functionOf, type Surroundings } from "./function.ts";
-import { filePrefix } from "./grants.ts";
 import { sweepName } from "./inventory.ts";
 
 /** Once a day, the files that have no metadata are removed: what a crash between the two can leave. */

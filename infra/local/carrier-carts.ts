@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
+import { join } from "node:path";
+import { deserialize, serialize } from "node:v8";
 import { Busboy } from "@fastify/busboy";
 import * as z from "zod/mini";
 
@@ -14,31 +17,42 @@ const Metadata = z.object({
   sha256: z.optional(z.string()),
 });
 
-type Held = Omit<z.infer<typeof Metadata>, "sha256"> & {
-  readonly request_id: string;
-  readonly attachment_id: string;
-  readonly bytes: number;
-  readonly sha256: string;
+const StoredFile = z.object({
+  request_id: z.string(),
+  attachment_id: z.string(),
+  name: z.string(),
+  notes: z.nullable(z.string()),
+  file_hint: z.string(),
+  filename: z.string(),
+  bytes: z.number(),
+  sha256: z.string(),
   /** By how many distinct idempotency keys it was stored: more than one is a file sent twice. */
-  readonly received: number;
-};
+  received: z.number(),
+});
 
-export type Call = {
-  readonly method: string;
-  readonly path: string;
-  status: number | null;
-  readonly idempotency_key: string | null;
-};
+const Call = z.object({
+  method: z.string(),
+  path: z.string(),
+  status: z.nullable(z.number()),
+  idempotency_key: z.nullable(z.string()),
+});
+export type Call = z.infer<typeof Call>;
 
-export type Cart = {
-  checked_out: boolean;
-  readonly held: Map<string, Held>;
+const Reply = z.object({ status: z.number(), body: z.unknown() });
+export type Reply = z.infer<typeof Reply>;
+
+const byPlace = <S extends z.core.$ZodType>(value: S) => z.map(z.string(), value);
+
+const Cart = z.object({
+  checked_out: z.boolean(),
+  held: byPlace(StoredFile),
   /** The idempotency keys that stored each file. */
-  readonly keys: Map<string, Set<string>>;
-  readonly withdrawn: Map<string, Held>;
-  readonly calls: Call[];
-  readonly answers: Map<string, Reply>;
-};
+  keys: byPlace(z.set(z.string())),
+  withdrawn: byPlace(StoredFile),
+  calls: z.array(Call),
+  answers: byPlace(Reply),
+});
+export type Cart = z.infer<typeof Cart>;
 
 const newCart = (): Cart => ({
   checked_out: false,
@@ -49,15 +63,34 @@ const newCart = (): Cart => ({
   answers: new Map(),
 });
 
-export type Reply = { readonly status: number; readonly body: unknown };
+const readCart = (file: string): Cart | undefined => {
+  try {
+    return z.parse(Cart, deserialize(readFileSync(file)));
+  } catch {
+    return undefined;
+  }
+};
 
-/** The carts by order id; one that nobody has used yet is empty. */
-export const cartStore = () => {
+/** The carts by order id, in memory or as files in a folder; one that nobody has used yet is empty. */
+export const cartStore = (folder?: string) => {
   const carts = new Map<string, Cart>();
-  return (orderId: string): Cart => {
-    const cart = carts.get(orderId) ?? newCart();
-    carts.set(orderId, cart);
-    return cart;
+  const fileOf = (orderId: string) =>
+    folder === undefined ? undefined : join(folder, `${encodeURIComponent(orderId)}.cart`);
+  if (folder !== undefined) mkdirSync(folder, { recursive: true });
+  return {
+    find: (orderId: string): Cart => {
+      const file = fileOf(orderId);
+      const cart = carts.get(orderId) ?? (file === undefined ? undefined : readCart(file)) ?? newCart();
+      carts.set(orderId, cart);
+      return cart;
+    },
+    /** Keeps a cart as it is now; a reader sees the old file or the new one, never a part. */
+    save: (orderId: string): void => {
+      const [file, cart] = [fileOf(orderId), carts.get(orderId)];
+      if (!file || !cart) return;
+      writeFileSync(`${file}.new`, serialize(cart));
+      renameSync(`${file}.new`, file);
+    },
   };
 };
 

@@ -14,6 +14,7 @@ import {
   shown,
   withdrawAttachment,
 } from "./carrier-carts.ts";
+import { isFromHere } from "./from-here.ts";
 import { listen } from "./listen.ts";
 
 /** How the carrier can be told to misbehave: `POST /faults`. */
@@ -36,9 +37,18 @@ function isPattern(text: unknown): boolean {
   }
 }
 
+export type CarrierOptions = {
+  readonly port?: number;
+  readonly token?: string;
+  /** Where its carts are kept; in memory without one. */
+  readonly folder?: string | undefined;
+  /** Called with each call that it has served. */
+  readonly onCall?: ((call: Call) => void) | undefined;
+};
+
 /** A stand-in for the upstream carrier: a real HTTP server that keeps what it gets and shows it. Protocol: README. */
-export const startCarrier = async ({ port = 0, token }: { port?: number; token?: string } = {}) => {
-  const cartOf = cartStore();
+export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierOptions = {}) => {
+  const carts = cartStore(folder);
   let faults: Fault[] = [];
 
   const nextFault = (method: string, path: string): Fault | undefined => {
@@ -52,8 +62,9 @@ export const startCarrier = async ({ port = 0, token }: { port?: number; token?:
   const control = async (incoming: IncomingMessage, path: string): Promise<Reply | undefined> => {
     const { method } = incoming;
     const cart = /^\/carts\/([^/]+)$/.exec(path)?.[1];
-    if (method === "GET" && cart) return { status: 200, body: shown(cartOf(cart)) };
+    if (method === "GET" && cart) return { status: 200, body: shown(carts.find(cart)) };
     if (path !== "/faults") return undefined;
+    if (!isFromHere(incoming)) return { status: 403, body: { error: "faults are set from this machine only" } };
     if (method === "DELETE") faults = [];
     if (method !== "POST") return { status: 200, body: { faults } };
     const fault = z.safeParse(Fault, await json(incoming).catch(() => undefined));
@@ -73,7 +84,12 @@ export const startCarrier = async ({ port = 0, token }: { port?: number; token?:
         return send(outgoing, { status: 401, body: { error: "the token is wrong" } });
       }
       if (!orderId) return send(outgoing, { status: 404, body: { error: "there is nothing here" } });
-      await serve(cartOf(orderId), incoming, outgoing, path, nextFault(incoming.method ?? "", path));
+      const served = (call: Call) => {
+        carts.save(orderId);
+        onCall?.(call);
+      };
+      const fault = nextFault(incoming.method ?? "", path);
+      await serve({ cart: carts.find(orderId), served }, incoming, outgoing, path, fault);
     } catch {
       outgoing.destroy();
     }
@@ -88,7 +104,7 @@ export const startCarrier = async ({ port = 0, token }: { port?: number; token?:
 };
 
 const serve = async (
-  cart: Cart,
+  { cart, served }: { readonly cart: Cart; readonly served: (call: Call) => void },
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   path: string,
@@ -98,17 +114,22 @@ const serve = async (
   const key = typeof idempotencyKey === "string" ? idempotencyKey : null;
   const call: Call = { method: incoming.method ?? "", path, status: null, idempotency_key: key };
   cart.calls.push(call);
-  if (fault?.action === "drop-before") return incoming.socket.destroy();
+  if (fault?.action === "drop-before") {
+    served(call);
+    return incoming.socket.destroy();
+  }
   if (fault?.action === "status") {
     await drained(incoming);
     call.status = fault.status;
+    served(call);
     return send(outgoing, { status: fault.status, body: { error: "told to fail" } }, fault.headers);
   }
   if (fault?.action === "delay") await sleep(fault.delay_ms, undefined, { ref: false });
   const reply = await onlyOnce(cart, key && `${call.method} ${path} ${key}`, () => work(cart, incoming, path));
   await drained(incoming);
+  if (fault?.action !== "drop-after") call.status = reply.status;
+  served(call);
   if (fault?.action === "drop-after") return incoming.socket.destroy();
-  call.status = reply.status;
   if (fault?.action === "cut") return cut(outgoing, reply);
   send(outgoing, reply);
 };

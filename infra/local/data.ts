@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import * as z from "zod/mini";
 import { Demo } from "./demo.ts";
 
@@ -7,44 +8,67 @@ import { Demo } from "./demo.ts";
 export type Data = {
   readonly table: string;
   readonly files: string;
+  readonly carts: string;
   /** The demo of an earlier run, whose key is shown nowhere else. */
   readonly readDemo: () => Demo | undefined;
   readonly keepDemo: (demo: Demo) => void;
   readonly close: () => void;
 };
 
-const read = (file: string): string | undefined => {
+const read = (file: string): string | undefined => (existsSync(file) ? readFileSync(file, "utf8") : undefined);
+
+const busy = 5;
+
+/**
+ * Takes the folder's lock: SQLite's on a file, which the system releases when the process ends, however it ends. A file
+ * with a process id cannot do that: the id may be another process's by then, or in a container always the same.
+ */
+const lock = (folder: string): DatabaseSync => {
+  const database = new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
   try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return undefined;
+    database.exec("BEGIN EXCLUSIVE");
+    return database;
+  } catch (error) {
+    database.close();
+    if (!(error instanceof Error && "errcode" in error && error.errcode === busy)) throw error;
+    const holder = read(join(folder, "pid"));
+    const who = holder ? `process ${holder}` : "another process";
+    throw new Error(`The data in ${folder} is in use by ${who}: stop it, or name another folder.`);
   }
 };
 
-const isAlive = (pid: number): boolean => {
+/** Data of customers are for nobody else on this machine, also where an older version has made them readable. */
+const makePrivate = (path: string) => {
+  if (existsSync(path)) chmodSync(path, statSync(path).isDirectory() ? 0o700 : 0o600);
+};
+
+const parseDemo = (file: string, text: string): Demo => {
   try {
-    return process.kill(pid, 0);
+    return z.parse(Demo, JSON.parse(text));
   } catch {
-    return false;
+    throw new Error(`${file} is damaged: delete it, and the next start makes a new demo customer beside your data.`);
   }
 };
 
 /** Opens a folder for one stack at a time: the embedded DynamoDB would not refuse a second. Throws where one is there. */
 export const openData = (folder: string): Data => {
-  mkdirSync(folder, { recursive: true });
-  const [lock, demoFile] = [join(folder, "pid"), join(folder, "demo.json")];
-  const holder = Number(read(lock));
-  if (holder > 0 && isAlive(holder))
-    throw new Error(`The data in ${folder} is in use by process ${holder}: stop it, or name another folder.`);
-  writeFileSync(lock, String(process.pid));
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const held = lock(folder);
+  const [pidFile, demoFile] = [join(folder, "pid"), join(folder, "demo.json")];
+  const [table, files, carts] = [join(folder, "table.db"), join(folder, "files"), join(folder, "carts")];
+  // A folder that has data of ours in it is ours.
+  const paths = [table, `${table}-wal`, `${table}-shm`, files, carts, demoFile, pidFile, join(folder, "lock.db")];
+  for (const path of existsSync(table) ? [folder, ...paths] : paths) makePrivate(path);
+  writeFileSync(pidFile, String(process.pid), { mode: 0o600 });
   return {
-    table: join(folder, "table.db"),
-    files: join(folder, "files"),
+    table,
+    files,
+    carts,
     readDemo: () => {
       const kept = read(demoFile);
-      return kept === undefined ? undefined : z.parse(Demo, JSON.parse(kept));
+      return kept === undefined ? undefined : parseDemo(demoFile, kept);
     },
     keepDemo: (demo) => writeFileSync(demoFile, JSON.stringify(demo), { mode: 0o600 }),
-    close: () => rmSync(lock, { force: true }),
+    close: () => held.close(),
   };
 };

@@ -1,7 +1,7 @@
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { buildApp } from "fauxqs";
+import type { Part } from "./dynoxide.ts";
 import { repairFiles } from "./repair-files.ts";
-import type { Part } from "./table.ts";
 
 type Stores = NonNullable<NonNullable<Parameters<typeof buildApp>[0]>["stores"]>;
 type Persistence = NonNullable<Stores["s3Store"]["persistence"]>;

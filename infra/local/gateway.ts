@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
+import pLimit from "p-limit";
 import { env } from "../../shared/env.ts";
 import {
-  type ApiError,
   internalError,
   malformed,
   notFound,
@@ -16,24 +16,36 @@ import {
 import type { Route } from "../../shared/routes.ts";
 import { readBody } from "./body.ts";
 import { listen } from "./listen.ts";
-import { lambdaContext, type Matched, matcher, proxyEvent } from "./proxy-event.ts";
+import { type Matched, matcher } from "./match.ts";
+import { lambdaContext, proxyEvent } from "./proxy-event.ts";
+import { endWith, errorResponse, functionResponse, type Response } from "./responses.ts";
 import { type Throttle, tokenBucket } from "./throttle.ts";
 
 /** The real gateway's limits: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
 const maxBodyBytes = 10 * 1024 * 1024;
 const maxHeaderBytes = 10_240;
-/** Lambda's limit of an event and of an answer: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
+/** Lambda's limit of an event: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
 const maxEventBytes = 6 * 1024 * 1024;
+
+/** One process serves every upload: of the large ones, so many at a time, while the others wait for their turn. */
+const maxLargeRequests = 8;
+const largeBytes = 64 * 1024;
+
+/** How long requests that are under way may go on once the gateway closes. */
+const closeGraceMs = 3_000;
 
 export type Handler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>;
 
-/** What was answered, for a line in the terminal. */
+/** A request and its response, for a line in the terminal. */
 export type Served = {
   readonly method: string;
   readonly path: string;
-  readonly status: number;
   readonly ms: number;
   readonly key: string | undefined;
+  readonly requestId: string;
+  readonly response: Response;
+  /** What went wrong in the gateway or in the function, where it did. */
+  readonly error?: unknown;
 };
 
 export type GatewayOptions = {
@@ -43,66 +55,94 @@ export type GatewayOptions = {
   readonly throttle?: Throttle | undefined;
   readonly functionTimeoutMs?: number;
   readonly onRequest?: ((served: Served) => void) | undefined;
-  /** Answers what only the local gateway has, such as the documentation; false for anything else. */
-  readonly extra?: ((incoming: IncomingMessage, outgoing: ServerResponse, url: URL) => boolean) | undefined;
+  /** Serves what only the local gateway has, such as the documentation; false for anything else. */
+  readonly extra?:
+    | ((incoming: IncomingMessage, outgoing: ServerResponse, url: URL) => boolean | Promise<boolean>)
+    | undefined;
 };
 
-type Answer = {
-  readonly status: number;
-  readonly headers: Record<string, string | string[]>;
-  readonly body: string | Buffer;
-};
-
-const errorAnswer = (error: ApiError, requestId: string): Answer => ({
-  status: error.status,
-  headers: { ...error.headers, "Content-Type": "application/json", "X-Request-Id": requestId },
-  body: JSON.stringify(error.body),
-});
-
-const functionAnswer = (result: APIGatewayProxyResult): Answer => {
-  const single = Object.entries(result.headers ?? {}).map(([name, value]) => [name, String(value)] as const);
-  const multiple = Object.entries(result.multiValueHeaders ?? {}).map(
-    ([name, values]) => [name, values.map(String)] as const,
-  );
-  const body = Buffer.from(result.body, result.isBase64Encoded ? "base64" : "utf8");
-  if (body.length > maxEventBytes) throw new Error("The function answered more than 6 MB.");
-  return { status: result.statusCode, headers: Object.fromEntries([...single, ...multiple]), body };
-};
+type Answer = { readonly response: Response; readonly error?: unknown };
 
 /** Serves HTTP as API Gateway's REST proxy integration would: same events, same limits, the same envelope for its own errors. */
 export const startGateway = async (options: GatewayOptions) => {
-  const { port, routes, throttle, onRequest, extra } = options;
-  const match = matcher(routes);
-  const admits = throttle ? tokenBucket(throttle) : () => true;
+  const answer = answerer(options);
 
-  const answer = async (incoming: IncomingMessage, url: URL): Promise<Answer> => {
-    if (!admits(performance.now())) return errorAnswer(rateLimited(), randomUUID());
-    const matched = match(incoming.method ?? "", url.pathname);
-    const body = await readBody(incoming, maxBodyBytes);
-    if (!matched) return errorAnswer(notFound(), randomUUID());
-    if (!body) return errorAnswer(payloadTooLarge(maxBodyBytes), randomUUID());
-    return invoke(options, matched, proxyEvent(incoming, matched, url, body));
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const startedAt = performance.now();
+    const requestId = randomUUID();
+    const url = urlOf(incoming);
+    try {
+      if (url && (await options.extra?.(incoming, outgoing, url))) return;
+      const { response, error } = await answer(incoming, url, requestId);
+      send(outgoing, response);
+      report(options, incoming, { startedAt, requestId, response, error });
+    } catch (error) {
+      const response = errorResponse(internalError(), requestId);
+      if (outgoing.headersSent) outgoing.destroy();
+      else send(outgoing, response);
+      report(options, incoming, { startedAt, requestId, response, error });
+    }
   };
 
-  const server = createServer({ maxHeaderSize: maxHeaderBytes }, async (incoming, outgoing) => {
-    const startedAt = performance.now();
-    const url = new URL(`http://local${incoming.url?.startsWith("/") ? incoming.url : "/"}`);
-    if (extra?.(incoming, outgoing, url)) return;
-    const { status, headers, body } = await answer(incoming, url).catch(() =>
-      errorAnswer(internalError(), randomUUID()),
-    );
-    outgoing.writeHead(status, { ...headers, "Content-Length": Buffer.byteLength(body) }).end(body);
-    const key = incoming.headers.authorization?.replace(/^Bearer +/i, "");
-    onRequest?.({ method: incoming.method ?? "", path: url.pathname, status, ms: performance.now() - startedAt, key });
-  });
+  const server = createServer({ maxHeaderSize: maxHeaderBytes, requireHostHeader: false }, serve);
+  // An expectation other than 100-continue may be ignored: RFC 9110, section 10.1.1.
+  server.on("checkExpectation", serve);
+  server.on("connect", (_request, socket: Duplex) => endWith(socket, errorResponse(notFound(), randomUUID())));
   server.on("clientError", refuseUnreadable);
-  const where = await listen(server, port);
+  const where = await listen(server, options.port);
   const close = async () => {
+    const closed = once(server, "close");
     server.close();
     server.closeIdleConnections();
-    await once(server, "close");
+    const timer = setTimeout(() => server.closeAllConnections(), closeGraceMs);
+    await closed;
+    clearTimeout(timer);
   };
   return { ...where, close };
+};
+
+/** Where a request goes, in origin form or absolute form; undefined for a target that is no address here. */
+const urlOf = ({ url = "" }: IncomingMessage): URL | undefined => {
+  const text = url.startsWith("/") ? `http://local${url}` : url;
+  return /^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+};
+
+const send = (outgoing: ServerResponse, { status, headers, body }: Response) => {
+  const pairs = Object.entries(headers).flatMap(([name, value]) =>
+    typeof value === "string" ? [name, value] : value.flatMap((each) => [name, each]),
+  );
+  outgoing.writeHead(status, [...pairs, "Content-Length", String(Buffer.byteLength(body))]).end(body);
+};
+
+const report = (
+  { onRequest }: GatewayOptions,
+  { method = "", url = "", headers }: IncomingMessage,
+  { startedAt, ...rest }: Pick<Served, "requestId" | "response" | "error"> & { readonly startedAt: number },
+) => {
+  const key = headers.authorization?.replace(/^Bearer +/i, "");
+  onRequest?.({ method, path: url.split("?")[0] ?? "", ms: performance.now() - startedAt, key, ...rest });
+};
+
+/** What the gateway decides before a function is called. */
+const answerer = (options: GatewayOptions) => {
+  const { routes, throttle } = options;
+  const match = matcher(routes);
+  const admits = throttle ? tokenBucket(throttle) : () => true;
+  const takeTurns = pLimit(maxLargeRequests);
+  return async (incoming: IncomingMessage, url: URL | undefined, requestId: string): Promise<Answer> => {
+    const refused = (error: Parameters<typeof errorResponse>[0], status?: number) => ({
+      response: errorResponse(error, requestId, status),
+    });
+    if (!admits(performance.now())) return refused(rateLimited());
+    if (incoming.httpVersion === "1.1" && incoming.headers.host === undefined)
+      return refused(malformed("has no Host header"), 400);
+    const matched = url && match(incoming.method ?? "", url.pathname);
+    const body = await readBody(incoming, maxBodyBytes);
+    if (!url || !matched) return refused(notFound());
+    if (!body) return refused(payloadTooLarge(maxBodyBytes));
+    const call = () => invoke(options, matched, proxyEvent(incoming, matched, url, body, requestId));
+    return body.length > largeBytes ? takeTurns(call) : call();
+  };
 };
 
 const invoke = async (
@@ -112,16 +152,21 @@ const invoke = async (
 ): Promise<Answer> => {
   const { requestId } = event.requestContext;
   if (Buffer.byteLength(JSON.stringify(event)) > maxEventBytes)
-    return errorAnswer(payloadTooLarge(env.maxFileBytes()), requestId);
+    return { response: errorResponse(payloadTooLarge(env.maxFileBytes()), requestId) };
   const handler = load(route);
-  if (!handler) return errorAnswer(notFound(), requestId);
+  if (!handler) return { response: errorResponse(notFound(), requestId) };
   const { promise: late, resolve } = Promise.withResolvers<Answer>();
-  const timer = setTimeout(() => resolve(errorAnswer(serviceUnavailable(), requestId)), functionTimeoutMs);
+  const tooSlow = {
+    response: errorResponse(serviceUnavailable(), requestId),
+    error: new Error(`The function took longer than ${functionTimeoutMs} ms.`),
+  };
+  const timer = setTimeout(() => resolve(tooSlow), functionTimeoutMs);
   try {
     const context = lambdaContext(route.name, requestId, functionTimeoutMs);
-    return await Promise.race([handler(event, context).then(functionAnswer), late]);
-  } catch {
-    return errorAnswer(internalError(), requestId);
+    const result = handler(event, context).then((each) => ({ response: functionResponse(each) }));
+    return await Promise.race([result, late]);
+  } catch (error) {
+    return { response: errorResponse(internalError(), requestId), error };
   } finally {
     clearTimeout(timer);
   }
@@ -132,10 +177,5 @@ const refuseUnreadable = (error: Error & { readonly code?: string }, socket: Dup
   if (!socket.writable || error.code === "ECONNRESET") return socket.destroy();
   const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
   const detail = tooLarge ? `has more than ${maxHeaderBytes} bytes of headers` : "is not a valid HTTP request";
-  const { headers, body } = errorAnswer(malformed(detail), randomUUID());
-  const lines = Object.entries({ ...headers, "Content-Length": Buffer.byteLength(body), Connection: "close" });
-  const status = tooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request";
-  return socket.end(
-    `HTTP/1.1 ${status}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`,
-  );
+  return endWith(socket, errorResponse(malformed(detail), randomUUID(), tooLarge ? 431 : 400));
 };

@@ -1,11 +1,12 @@
 import { parseArgs } from "node:util";
+import { printWith } from "../../shared/log.ts";
 import { type Data, openData } from "./data.ts";
 import { type Demo, makeDemo, prefillOf, variablesOf } from "./demo.ts";
 import type { Prefill } from "./docs.ts";
 import { examples } from "./examples.ts";
-import type { Served } from "./gateway.ts";
 import { startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
+import { terminal } from "./terminal.ts";
 
 /** `npm start`: the whole service on this machine, one process to stop. */
 
@@ -15,7 +16,8 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
 
   --port <port>  where the API answers (default: the environment's PORT, or 3000; 0 for any free port)
   --data <dir>   keep the data there between runs (default: in memory, gone at the end)
-  --quiet        no line for each request
+  --quiet        print only what fails on this side (5xx)
+  --verbose      print request ids, every fault of a request, and whole stacks too
   --help         show this
 
 Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 take the place of the embedded ones.`;
@@ -26,6 +28,7 @@ const options = () => {
       port: { type: "string" },
       data: { type: "string" },
       quiet: { type: "boolean", default: false },
+      verbose: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
@@ -34,13 +37,6 @@ const options = () => {
     throw new Error(`The port must be a number from 0 to 65535, not ${port}.`);
   return { ...values, port: Number(port) };
 };
-
-const line =
-  (names: ReadonlyMap<string, string>) =>
-  ({ method, path, status, ms, key }: Served) =>
-    console.log(
-      `${method.padEnd(6)} ${status} ${ms.toFixed(0).padStart(5)} ms  ${path}  ${names.get(key ?? "") ?? "-"}`,
-    );
 
 const stopOnSignal = (stop: () => Promise<void>) => {
   let stopping = false;
@@ -62,20 +58,32 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 };
 
 const start = async () => {
-  const { port, quiet, data: folder, help: asksForHelp } = options();
+  const { port, quiet, verbose, data: folder, help: asksForHelp } = options();
   if (asksForHelp) return console.log(help);
-  process.env.LOG_LEVEL ??= "SILENT";
+  // What is written here, by the embedded parts too, is for nobody else on this machine.
+  process.umask(0o077);
+  const names = new Map<string, string>();
+  const lines = terminal({ quiet, verbose, nameOf: (key = "") => names.get(key) });
+  // Who sets LOG_LEVEL gets the log as it is on AWS, as lines of JSON.
+  if (process.env.LOG_LEVEL === undefined) {
+    process.env.LOG_LEVEL = "INFO";
+    printWith(lines.log);
+  }
   // People at a terminal do not wait for minutes until a carrier that was away is asked again.
   process.env.CARRIER_LONGEST_WAIT_SECONDS ??= "2";
   const data = folder === undefined ? undefined : openData(folder);
   process.once("exit", () => data?.close());
-  const names = new Map<string, string>();
   let prefill: Prefill | undefined;
-  const stack = await startStack({ port, onRequest: quiet ? undefined : line(names), prefill: () => prefill, data });
-  stopOnSignal(async () => {
-    removeState(stack.port);
-    await stack.stop();
+  const stack = await startStack({
+    port,
+    onRequest: lines.request,
+    onCarrierCall: lines.carrierCall,
+    prefill: () => prefill,
+    data,
+    onEnd: fail,
   });
+  process.once("exit", () => removeState(stack.port));
+  stopOnSignal(stack.stop);
   const demo = await demoOf(data);
   prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");

@@ -1,9 +1,10 @@
 import { type Step, steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
-import { startCarrier } from "./carrier.ts";
+import { type CarrierOptions, startCarrier } from "./carrier.ts";
 import type { Data } from "./data.ts";
 import { docs, type Prefill } from "./docs.ts";
 import { startFiles } from "./files.ts";
+import { isFromHere } from "./from-here.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
 import { startStepFunctions } from "./step-functions.ts";
@@ -13,18 +14,29 @@ export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest
   /** What the API reference fills in, once it is known. */
   readonly prefill?: () => Prefill | undefined;
   /** Where data is kept between runs, if it is. */
-  readonly data?: Pick<Data, "table" | "files"> | undefined;
+  readonly data?: Pick<Data, "table" | "files" | "carts"> | undefined;
+  /** Called with each call that the stand-in carrier has served. */
+  readonly onCarrierCall?: CarrierOptions["onCall"];
+  /** Called where a part has ended that cannot be started again. */
+  readonly onEnd?: ((error: Error) => void) | undefined;
 };
 
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
 
+/** The API reference; the key that it fills in is for this machine's user alone. */
+const extra = (prefill: () => Prefill | undefined): GatewayOptions["extra"] => {
+  const page = docs(prefill);
+  return (incoming, outgoing, url) =>
+    (url.pathname !== "/docs/demo.json" || isFromHere(incoming)) && page(incoming, outgoing, url);
+};
+
 /** The parts that functions talk to, on free ports, and the environment that says where they are. */
-const startParts = async (data: StackOptions["data"]) => {
+const startParts = async ({ data, onEnd, onCarrierCall }: StackOptions) => {
   const [table, files, carrier] = await Promise.all([
-    startTable(tableName, data?.table),
+    startTable(tableName, { dbPath: data?.table, onEnd }),
     startFiles(bucketName, data?.files),
-    startCarrier(),
+    startCarrier({ folder: data?.carts, onCall: onCarrierCall }),
   ]);
   const environment = {
     TABLE_NAME: tableName,
@@ -41,16 +53,16 @@ const startParts = async (data: StackOptions["data"]) => {
 
 /** The whole service on this machine, on free ports but for the gateway's, ready for requests. */
 export const startStack = async (options: StackOptions) => {
-  const { port, throttle, onRequest, prefill = () => undefined, data } = options;
+  const { port, throttle, onRequest, prefill = () => undefined } = options;
   const defaults = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
   for (const [name, value] of Object.entries(defaults)) process.env[name] ??= value;
-  const parts = await startParts(data);
+  const parts = await startParts(options);
   Object.assign(process.env, parts.environment);
   try {
     const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
     const stepFunctions = await startStepFunctions({ load: (name: Step["name"]) => stepHandlers.get(name) });
     const load = ({ name }: { readonly name: string }) => endpoints.get(name);
-    const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra: docs(prefill) }).catch(
+    const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra: extra(prefill) }).catch(
       async (error: unknown) => {
         await stepFunctions.stop();
         throw error;

@@ -20,8 +20,9 @@ export type State = z.infer<typeof State>;
 const fileOf = (port: number) => join(folder, `${port}.json`);
 
 export const writeState = (state: State): void => {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(fileOf(state.port), JSON.stringify(state));
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  rmSync(fileOf(state.port), { force: true });
+  writeFileSync(fileOf(state.port), JSON.stringify(state), { mode: 0o600 });
 };
 
 export const removeState = (port: number): void => rmSync(fileOf(port), { force: true });

@@ -2,12 +2,12 @@ import * as z from "zod/mini";
 import { invalid, notFound } from "../errors.ts";
 import { newId, pick } from "../schema/fields.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
-import { collections, keys, type ParentRef } from "../table/keys.ts";
+import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
 import { onLatest, type Precondition } from "../table/optimistic-update.ts";
 import { get, queryAll } from "../table/read.ts";
 import { showsOwnWrite, transact, update } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
-import { fileKey, putFile, removeFile } from "./files.ts";
+import { putFile, removeFile } from "./files.ts";
 import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schema.ts";
 
 const missing = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);

@@ -7,10 +7,9 @@ import {
   PutObjectCommand,
   S3Client,
 } from "@aws-sdk/client-s3";
-import { decodeTime } from "ulid";
 import { env } from "../env.ts";
 import { unavailableAs503 } from "../errors.ts";
-import type { ParentRef } from "../table/keys.ts";
+import { filePrefix } from "../table/keys.ts";
 import type { UploadedFile } from "./schema.ts";
 
 let client: S3Client | undefined;
@@ -24,20 +23,6 @@ const s3 = (): S3Client => {
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
   });
   return client;
-};
-
-/** `attachments/2026/11/21/<parent type>/<parent id>/<id>`: the day of the upload first, for the sweep; then the way to its metadata. */
-export const fileKey = (parent: ParentRef, attachmentId: string): string => {
-  const day = new Date(decodeTime(attachmentId)).toISOString().slice(0, 10).replaceAll("-", "/");
-  return `attachments/${day}/${parent.type}/${parent.id}/${attachmentId}`;
-};
-
-/** Where a key leads: the attachment that the file belongs to; undefined for a key that is none of ours. */
-export const ownerOf = (key: string): { readonly parent: ParentRef; readonly id: string } | undefined => {
-  const [, type, parentId, id] =
-    /^attachments\/\d{4}\/\d\d\/\d\d\/(order|request)\/(\w{26})\/(\w{26})$/.exec(key) ?? [];
-  if (parentId === undefined || id === undefined) return undefined;
-  return { parent: { type: type === "order" ? "order" : "request", id: parentId }, id };
 };
 
 const hasHeaders = (request: unknown): request is { headers: Record<string, string> } =>
@@ -98,11 +83,11 @@ export const listFiles = async (
   return { files, more: IsTruncated };
 };
 
-/** Every file whose key begins so: for operators. */
-export async function* allFiles(prefix: string): AsyncGenerator<StoredFile> {
+/** Every file: for operators. */
+export async function* allFiles(): AsyncGenerator<StoredFile> {
   let after: string | undefined;
   for (let more = true; more; ) {
-    const page = await listFiles(prefix, after);
+    const page = await listFiles(filePrefix, after);
     yield* page.files;
     after = page.files.at(-1)?.key;
     more = page.more && after !== undefined;

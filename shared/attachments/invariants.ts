@@ -1,7 +1,6 @@
 import type { Item } from "../table/expressions.ts";
-import { type Key, keys, type ParentRef } from "../table/keys.ts";
+import { fileKey, fileOwner, type Key, keys, type ParentRef } from "../table/keys.ts";
 import { type Finding, place, type Snapshot, tally, violation } from "../table/snapshot.ts";
-import { fileKey, ownerOf } from "./files.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -60,7 +59,7 @@ const isParent = ({ pk, sk }: Key) => pk === sk && /^(ORDER|REQUEST)#/.test(pk);
 /** A file without metadata may be a day old: then the sweep removes it, at most two days later. */
 const orphanFiles = (of: Snapshot): Finding[] =>
   [...of.files].flatMap(([key, storedAt]): Finding[] => {
-    const owner = ownerOf(key);
+    const owner = fileOwner(key);
     if (owner && of.item(keys.attachment(owner.parent, owner.id))) return [];
     const rule = "a file has its metadata";
     if (!owner) return [violation(rule, key, "its key is not one of an attachment")];

@@ -1,9 +1,27 @@
 import * as z from "zod/mini";
-import { keys } from "../table/keys.ts";
+import { dayOf, dayPrefix, fileDay, fileOwner, filePrefix, keys } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
 import { transact } from "../table/write.ts";
-import { listFiles, ownerOf, removeFile, type StoredFile } from "./files.ts";
-import { dayOf, dayOfKey, dueDays, prefixOf } from "./sweep-days.ts";
+import { listFiles, removeFile, type StoredFile } from "./files.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+const numberOf = (day: string) => Date.parse(`${day}T00:00:00Z`) / dayMs;
+
+/** Uploads that crash leave their file under a day just past; deletes that crash, under any: each is read again so often. */
+const rereadDays = 30;
+
+/**
+ * The days due in the sweep of `today`, ascending: those of which every file has become a day old since the last sweep,
+ * and the older ones whose turn it is to be read again. Days that a missed sweep should have read are among them.
+ */
+export const dueDays = (first: string, lastSweep: string | undefined, today: string): string[] => {
+  const newest = numberOf(today) - 2;
+  const since = lastSweep === undefined ? Number.POSITIVE_INFINITY : numberOf(today) - numberOf(lastSweep);
+  const due: string[] = [];
+  for (let day = numberOf(first); day <= newest; day += 1)
+    if ((newest - day) % rereadDays < since) due.push(dayOf(new Date(day * dayMs)));
+  return due;
+};
 
 /** No upload takes as long: a file that is older, and has no metadata, will never have any. */
 const graceMs = 24 * 60 * 60 * 1000;
@@ -60,8 +78,8 @@ export const sweepOrphanFiles = async (options: SweepOptions): Promise<Swept> =>
 };
 
 const daysLeft = async ({ swept_on, sweeping }: Bookmark, today: string, all: boolean): Promise<string[]> => {
-  const { files } = await listFiles("attachments/", undefined, 1);
-  const first = files[0] && dayOfKey(files[0].key);
+  const { files } = await listFiles(filePrefix, undefined, 1);
+  const first = files[0] && fileDay(files[0].key);
   if (first === undefined) return [];
   if (all) return dueDays(first, undefined, today);
   return dueDays(first, swept_on, today).filter((day) => sweeping === undefined || day >= sweeping.day);
@@ -74,7 +92,7 @@ const sweepPage = async (
   { now, dryRun, pageSize }: SweepOptions,
   counts: { files: number; removed: number },
 ): Promise<string | undefined> => {
-  const { files, more } = await listFiles(prefixOf(day), after, pageSize);
+  const { files, more } = await listFiles(dayPrefix(day), after, pageSize);
   const old = files.filter(({ storedAt }) => now.getTime() - storedAt.getTime() > graceMs);
   for (let start = 0; start < old.length; start += 50)
     for (const file of await withoutMetadata(old.slice(start, start + 50)))
@@ -83,11 +101,11 @@ const sweepPage = async (
   return more ? files.at(-1)?.key : undefined;
 };
 
-type Owned = { readonly key: string; readonly owner: NonNullable<ReturnType<typeof ownerOf>> };
+type Owned = { readonly key: string; readonly owner: NonNullable<ReturnType<typeof fileOwner>> };
 
 const withoutMetadata = async (files: readonly StoredFile[]): Promise<Owned[]> => {
   const owned = files.flatMap(({ key }) => {
-    const owner = ownerOf(key);
+    const owner = fileOwner(key);
     return owner ? [{ key, owner }] : [];
   });
   const found = await getMany(owned.map(({ owner }) => keys.attachment(owner.parent, owner.id)));

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
-import { fileKey, openFile } from "../attachments/files.ts";
+import { openFile } from "../attachments/files.ts";
 import { Attachment } from "../attachments/schema.ts";
 import { ApiError, isUnavailable } from "../errors.ts";
-import { keys, type ParentRef } from "../table/keys.ts";
+import { fileKey, keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
 import { update } from "../table/write.ts";
 import type { Outcome } from "./carrier.ts";

@@ -9,7 +9,7 @@ import { keys } from "../table/keys.ts";
 import { get } from "../table/read.ts";
 import type { Principal } from "../tenants/access.ts";
 import type { ApiKey } from "../tenants/schema.ts";
-import { header, type Incoming } from "./request.ts";
+import { header, type Incoming, pathId } from "./request.ts";
 
 /** The Idempotency-Key of a POST, and what is stored under it. */
 export type PresentedIdempotencyKey = {
@@ -50,7 +50,7 @@ const withoutBytes = (_name: string, value: unknown) => (value instanceof Uint8A
 
 /** "The same body" is the same parsed content, sent to the same path: a new multipart boundary is no difference. */
 const fingerprintOf = ({ name }: Pick<Route, "name">, event: Incoming, input: unknown): string => {
-  const ids = Object.values(event.pathParameters ?? {}).map((id) => id?.toUpperCase());
+  const ids = Object.keys(event.pathParameters ?? {}).map((name) => pathId(event, name).requestedId);
   return createHash("sha256")
     .update(JSON.stringify([name, ids, input], withoutBytes))
     .digest("base64url");

@@ -1,3 +1,5 @@
+import { decodeTime } from "ulid";
+
 /**
  * The whole table on one page. One table, `pk` and `sk`, no index: everything is read by key and strongly
  * consistent, so that a list shows what a 201 has confirmed.
@@ -28,9 +30,10 @@ export type ParentRef = { readonly type: ParentType; readonly id: string };
 /** A run of items in one partition: their sort keys are the prefix and an id. */
 export type Collection = { readonly pk: string; readonly prefix: string };
 
-const single = (name: string): Key => ({ pk: name, sk: name });
+/** A key whose partition holds this item alone, or as its first. */
+const itself = (name: string): Key => ({ pk: name, sk: name });
 
-const parent = ({ type, id }: ParentRef): Key => single(`${type === "order" ? "ORDER" : "REQUEST"}#${id}`);
+const parent = ({ type, id }: ParentRef): Key => itself(`${type === "order" ? "ORDER" : "REQUEST"}#${id}`);
 
 export const keys = {
   /** By the SHA-256 of the key, in hex. */
@@ -45,7 +48,7 @@ export const keys = {
   attachment: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `ATTACHMENT#${id}` }),
   reference: (of: ParentRef, uuid: string): Key => ({ pk: parent(of).pk, sk: `REFERENCE#${uuid}` }),
   /** Of the account of the API key that sent it; `expires_at` is the table's TTL. */
-  idempotency: (account: string, key: string): Key => single(`IDEMPOTENCY#${account}#${key}`),
+  idempotency: (account: string, key: string): Key => itself(`IDEMPOTENCY#${account}#${key}`),
   /** The order's latest run of the checkout: the lock against a second one, and how it ended. */
   checkout: (order: string): Key => ({ pk: `ORDER#${order}`, sk: "CHECKOUT" }),
   /** What became of one attachment, the request's own or its order's, at the carrier under this request. */
@@ -58,7 +61,7 @@ export const keys = {
   /** Written only where a deleted attachment's file could not be removed: the delete can then be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
   /** How far the sweep of files without metadata has come. */
-  sweep: (): Key => single("SWEEP"),
+  sweep: (): Key => itself("SWEEP"),
 };
 
 export const collections = {
@@ -66,4 +69,29 @@ export const collections = {
   receipts: (request: string): Collection => ({ pk: `REQUEST#${request}`, prefix: "RECEIPT#" }),
   switches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "SWITCH#" }),
   orderRequests: (order: string): Collection => ({ pk: `ORDER#${order}`, prefix: "REQUEST#" }),
+};
+
+/** A file's key in the bucket: the day of its upload first, for the sweep, then what leads to its metadata. */
+export const filePrefix = "attachments/";
+
+/** A day is `YYYY-MM-DD`, in UTC. */
+export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
+
+/** The beginning of the keys of a day's files. */
+export const dayPrefix = (day: string): string => `${filePrefix}${day.replaceAll("-", "/")}/`;
+
+/** `attachments/2026/11/21/<parent type>/<parent id>/<id>`. */
+export const fileKey = (of: ParentRef, attachmentId: string): string =>
+  `${dayPrefix(dayOf(new Date(decodeTime(attachmentId))))}${of.type}/${of.id}/${attachmentId}`;
+
+/** The day that a file's key begins with; undefined for a key that is none of ours. */
+export const fileDay = (key: string): string | undefined =>
+  /^attachments\/(\d{4}\/\d\d\/\d\d)\//.exec(key)?.[1]?.replaceAll("/", "-");
+
+/** The attachment that a file belongs to; undefined for a key that is none of ours. */
+export const fileOwner = (key: string): { readonly parent: ParentRef; readonly id: string } | undefined => {
+  const [, type, parentId, id] =
+    /^attachments\/\d{4}\/\d\d\/\d\d\/(order|request)\/(\w{26})\/(\w{26})$/.exec(key) ?? [];
+  if (parentId === undefined || id === undefined) return undefined;
+  return { parent: { type: type === "order" ? "order" : "request", id: parentId }, id };
 };

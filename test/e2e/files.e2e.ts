@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { fileKey, openFile } from "../../shared/attachments/files.ts";
+import { openFile } from "../../shared/attachments/files.ts";
+import { fileKey } from "../../shared/table/keys.ts";
 import { attachmentOf, form } from "../support/fixtures/attachments.ts";
 import { call, codeOf } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";

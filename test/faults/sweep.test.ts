@@ -2,10 +2,9 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { handler } from "../../functions/sweep-orphan-files.ts";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { createAttachment, deleteAttachment } from "../../shared/attachments/attachments.ts";
-import { allFiles, fileKey, openFile, putFile } from "../../shared/attachments/files.ts";
-import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
-import { dueDays } from "../../shared/attachments/sweep-days.ts";
-import { keys } from "../../shared/table/keys.ts";
+import { allFiles, openFile, putFile } from "../../shared/attachments/files.ts";
+import { dueDays, sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
+import { fileKey, keys } from "../../shared/table/keys.ts";
 import { get } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
@@ -39,7 +38,7 @@ const orphan = async (number: number, day?: string) => {
   return { id, key };
 };
 
-const stored = async () => (await Array.fromAsync(allFiles("attachments/"))).map(({ key }) => key);
+const stored = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
 const sweep = (days: number, more = {}) => sweepOrphanFiles({ now: later(days), ...more });
 
 describe("the sweep", () => {

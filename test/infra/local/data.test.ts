@@ -34,7 +34,7 @@ const uploadTwo = async (service: LocalService) => {
 
 /** The SHA-256 of every file in the bucket. */
 const storedFiles = async ({ environment }: LocalService) => {
-  const { S3_ENDPOINT: endpoint = "", BUCKET_NAME: Bucket = "" } = environment;
+  const { AWS_ENDPOINT_URL_S3: endpoint = "", BUCKET_NAME: Bucket = "" } = environment;
   const client = new S3Client({ endpoint, forcePathStyle: true });
   const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
   const objects = Contents.map(({ Key }) => client.send(new GetObjectCommand({ Bucket, Key })));

@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
+import { setImmediate } from "node:timers/promises";
 import type { APIGatewayProxyEvent } from "aws-lambda";
-import { afterEach, describe, expect, it } from "vitest";
-import { type GatewayOptions, type Handler, startGateway } from "../../../infra/local/gateway.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type GatewayOptions, type Handler, type Served, startGateway } from "../../../infra/local/gateway.ts";
 import { type Route, showOrderAttachment, showRequestAttachment } from "../../../shared/routes.ts";
 
 const upload: Route = { ...showRequestAttachment, name: "upload", method: "POST", path: "/things/{thing_id}" };
@@ -18,6 +20,13 @@ const gateway = async (handler: Handler, options: Partial<GatewayOptions> = {}) 
   const started = await startGateway({ routes, load: () => handler, port: 0, ...options });
   stop = started.close;
   return started;
+};
+
+/** Sends bytes as they are, and reads until the connection closes. */
+const exchange = async (port: number, sent: string) => {
+  const socket = connect(port, "127.0.0.1");
+  socket.write(sent);
+  return text(socket);
 };
 
 /** A function that answers the event it was given. */
@@ -50,33 +59,67 @@ describe("the local gateway", () => {
       resource: "/things/{thing_id}",
       path: "/things/a%2Fb%20c",
       httpMethod: "POST",
-      pathParameters: { thing_id: "a/b c" },
+      pathParameters: { thing_id: "a%2Fb%20c" },
       queryStringParameters: { x: "2", y: "é" },
       multiValueQueryStringParameters: { x: ["1", "2"], y: ["é"] },
       stageVariables: null,
-      body: '{"ü":1}',
-      isBase64Encoded: false,
+      body: Buffer.from('{"ü":1}').toString("base64"),
+      isBase64Encoded: true,
       requestContext: { resourcePath: "/things/{thing_id}", httpMethod: "POST", identity: { sourceIp: "127.0.0.1" } },
     });
     expect(event.multiValueHeaders["X-Two"] ?? event.multiValueHeaders["x-two"]).toEqual(["one"]);
     expect(response.headers.get("x-request-id")).toBe(event.requestContext.requestId);
   });
 
-  it("hands over a form in base64, byte for byte, and null where there is nothing", async () => {
+  it.each(["multipart/form-data; boundary=x", "Multipart/Form-Data ;boundary=x", "application/json", undefined])(
+    "hands over a body of type %s in base64, byte for byte",
+    async (type) => {
+      const { url } = await gateway(echo);
+      const bytes = Uint8Array.from({ length: 256 }, (_, n) => n);
+      const headers = type === undefined ? {} : { "content-type": type };
+      const sent = await fetch(`${url}/things/1`, { method: "POST", headers, body: bytes });
+      const event: APIGatewayProxyEvent = JSON.parse(await sent.text());
+      expect([event.isBase64Encoded, Buffer.from(event.body ?? "", "base64")]).toEqual([true, Buffer.from(bytes)]);
+    },
+  );
+
+  it("hands over null where there is nothing", async () => {
     const { url } = await gateway(echo);
-    const bytes = Uint8Array.from({ length: 256 }, (_, n) => n);
-    const form = await fetch(`${url}/things/1`, {
-      method: "POST",
-      headers: { "content-type": "Multipart/Form-Data; boundary=x" },
-      body: bytes,
-    });
-    const event: APIGatewayProxyEvent = JSON.parse(await form.text());
-    expect([event.isBase64Encoded, Buffer.from(event.body ?? "", "base64")]).toEqual([true, Buffer.from(bytes)]);
     const empty: APIGatewayProxyEvent = JSON.parse(await (await fetch(`${url}/things/1`, { method: "POST" })).text());
     expect([empty.body, empty.queryStringParameters, empty.isBase64Encoded]).toEqual([null, null, false]);
   });
 
-  it("answers 404 to unknown routes, wrong methods and paths that cannot be decoded", async () => {
+  it("takes names that every object has for names like any other", async () => {
+    let event: APIGatewayProxyEvent | undefined;
+    const { port } = await gateway(async (each) => {
+      event = each;
+      return { statusCode: 200, body: "" };
+    });
+    const names = ["constructor", "__proto__", "toString", "hasOwnProperty"];
+    const query = names.map((name) => `${name}=1`).join("&");
+    const headers = names.map((name) => `${name}: 1\r\n`).join("");
+    const answer = await exchange(
+      port,
+      `POST /things/1?${query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    for (const name of names) {
+      expect(Object.entries(event?.queryStringParameters ?? {})).toContainEqual([name, "1"]);
+      expect(Object.entries(event?.multiValueQueryStringParameters ?? {})).toContainEqual([name, ["1"]]);
+      expect(Object.entries(event?.multiValueHeaders ?? {})).toContainEqual([name, ["1"]]);
+    }
+    for (const record of [event?.queryStringParameters, event?.headers])
+      expect(Reflect.get(record ?? {}, "valueOf")).toBeUndefined();
+  });
+
+  it.each(["/things/1/", "//things/1", "///things/1/", "/things/%E0%A4%A"])("finds the route of %s", async (path) => {
+    const { port } = await gateway(echo);
+    expect(await exchange(port, `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 200 OK\r\n/,
+    );
+  });
+
+  it("answers 404 to unknown routes and wrong methods", async () => {
     const { url } = await gateway(echo);
     const body = envelope("not_found", "Not Found", "There is nothing at this address.");
     for (const [method, path] of [
@@ -86,8 +129,8 @@ describe("the local gateway", () => {
       ["PUT", "/things/1"],
       ["OPTIONS", "/things/1"],
       ["POST", "/things/"],
-      ["POST", "/things/1/"],
-      ["POST", "/things/%E0%A4%A"],
+      ["POST", "/things//1"],
+      ["POST", "/things/1//"],
     ] as const)
       await expectError(await fetch(url + path, { method }), 404, body);
   });
@@ -143,6 +186,7 @@ describe("the local gateway", () => {
       async () => Promise.reject(new Error("secret")),
       async () => JSON.parse("{}"),
       async () => ({ statusCode: 200, body: "x".repeat(7_000_000) }),
+      async () => ({ statusCode: 200, headers: { "X-Bad": "\n" }, body: "" }),
     ] satisfies Handler[]) {
       const { url, close } = await gateway(handler);
       await expectError(await fetch(`${url}/things/1`, { method: "POST" }), 500, body);
@@ -161,17 +205,112 @@ describe("the local gateway", () => {
 
   it("answers what is not HTTP, or has too many headers, in the same envelope", async () => {
     const { port } = await gateway(echo);
-    const raw = async (sent: string) => {
-      const socket = connect(port, "127.0.0.1");
-      socket.write(sent);
-      return text(socket);
-    };
-    const garbage = await raw("NONSENSE\r\n\r\n");
+    const garbage = await exchange(port, "NONSENSE\r\n\r\n");
     expect(garbage).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(garbage).toContain('"sub_code":"malformed"');
-    const headers = await raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(11_000)}\r\n\r\n`);
+    const headers = await exchange(port, `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(11_000)}\r\n\r\n`);
     expect(headers).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
     expect(headers).toContain("has more than 10240 bytes of headers");
     expect(headers).toMatch(/X-Request-Id: [\w-]{8,}/);
+  });
+
+  it.each([
+    ["no Host", "POST /things/1 HTTP/1.1\r\nConnection: close\r\n\r\n", 400, '"detail":"has no Host header"'],
+    ["HTTP/1.0 without Host", "POST /things/1 HTTP/1.0\r\n\r\n", 200, '"httpMethod":"POST"'],
+    [
+      "an unknown expectation",
+      "POST /things/1 HTTP/1.1\r\nHost: x\r\nExpect: nothing\r\nConnection: close\r\n\r\n",
+      200,
+      '"httpMethod":"POST"',
+    ],
+    ["CONNECT", "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n", 404, '"code":"not_found"'],
+    [
+      "an absolute target",
+      "POST http://x/things/1?a=b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+      200,
+      '"path":"/things/1"',
+    ],
+    [
+      "an absolute target that is no address",
+      "POST http://[/things/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+      4,
+      '"errors":',
+    ],
+    ["an asterisk", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404, '"code":"not_found"'],
+  ])("answers a request with %s in JSON, with a request id", async (_label, sent, status, expected) => {
+    const { port } = await gateway(echo);
+    const answer = await exchange(port, sent);
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status}`));
+    expect(answer).toMatch(/\r\nX-Request-Id: [\w-]{8,}\r\n/);
+    expect(answer).toContain(expected);
+  });
+
+  it.each([
+    ["what fits", 0, 200],
+    ["one byte more", 1, 500],
+  ])("measures a result as Lambda does, as the JSON that carries it: %s", async (_label, more, status) => {
+    const room = 6_291_556 - JSON.stringify({ statusCode: 200, body: "" }).length;
+    // A quotation mark takes two bytes there.
+    for (const body of [
+      "x".repeat(room + more),
+      `${'"'.repeat((room - (room % 2)) / 2)}${"x".repeat((room % 2) + more)}`,
+    ]) {
+      const { url, close } = await gateway(async () => ({ statusCode: 200, body }));
+      const response = await fetch(`${url}/things/1`, { method: "POST" });
+      expect([response.status, (await response.arrayBuffer()).byteLength > 0]).toEqual([status, true]);
+      await close();
+      stop = undefined;
+    }
+  });
+
+  it("reports why it answers 500, under the request's id", async () => {
+    const served: Served[] = [];
+    const onRequest = (each: Served) => served.push(each);
+    const { url } = await gateway(async () => ({ statusCode: 200, body: "x".repeat(7_000_000) }), { onRequest });
+    const requestId = (await fetch(`${url}/things/1`, { method: "POST" })).headers.get("x-request-id");
+    expect(served).toMatchObject([{ requestId, response: { status: 500 }, path: "/things/1" }]);
+    expect(served[0]?.error).toEqual(
+      new Error("The function's result has 7000028 bytes, and Lambda takes no more than 6291556."),
+    );
+  });
+
+  it("sends WWW-Authenticate under API Gateway's name for it too", async () => {
+    const headers = { "WWW-Authenticate": "Bearer" };
+    const { url } = await gateway(async () => ({ statusCode: 401, headers, body: "{}" }));
+    const sent = (await fetch(`${url}/things/1`, { method: "POST" })).headers;
+    expect(sent.get("www-authenticate")).toBe("Bearer");
+    expect(sent.get("x-amzn-remapped-www-authenticate")).toBe("Bearer");
+  });
+
+  it("calls functions for a bounded number of large requests at a time, and for small ones meanwhile", async () => {
+    let [running, most] = [0, 0];
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { url } = await gateway(async ({ body }) => {
+      if ((body?.length ?? 0) < 1_000) return { statusCode: 202, body: "" };
+      running += 1;
+      most = Math.max(most, running);
+      await released;
+      running -= 1;
+      return { statusCode: 200, body: "" };
+    });
+    const send = (bytes: number) => fetch(`${url}/things/1`, { method: "POST", body: new Uint8Array(bytes) });
+    const large = Array.from({ length: 30 }, () => send(100_000));
+    await vi.waitUntil(() => running === 8, 10_000);
+    expect((await send(10)).status).toBe(202);
+    release();
+    expect((await Promise.all(large)).map(({ status }) => status)).toEqual(large.map(() => 200));
+    expect(most).toBe(8);
+  });
+
+  it("closes although a request is half sent", async () => {
+    const { port, close } = await gateway(echo);
+    const socket = connect(port, "127.0.0.1").on("error", () => {});
+    await once(socket, "connect");
+    socket.write("POST /things/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
+    await setImmediate();
+    const closed = once(socket, "close");
+    await close();
+    await closed;
+    stop = undefined;
   });
 });

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fileKey, putFile, removeFile } from "../../../shared/attachments/files.ts";
+import { putFile, removeFile } from "../../../shared/attachments/files.ts";
+import { fileKey } from "../../../shared/table/keys.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
 import { add } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { createAttachment, deleteAttachment } from "../../../shared/attachments/attachments.ts";
-import { fileKey } from "../../../shared/attachments/files.ts";
 import type { Attachment, NewAttachment } from "../../../shared/attachments/schema.ts";
-import { keys, type ParentRef } from "../../../shared/table/keys.ts";
+import { fileKey, keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { type Parent, readParent } from "../../../shared/tenants/orders.ts";
 import { add, customer } from "../fixtures/tenants.ts";
 

@@ -1,0 +1,98 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import * as z from "zod/mini";
+
+/** Finds dynoxide, the embedded DynamoDB: a package of its own for each platform, of which the lock file has one. */
+
+/** Source: https://www.npmjs.com/search?q=%40dynoxide */
+const platforms = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"];
+
+const Manifest = z.object({ optionalDependencies: z.object({ "@dynoxide/linux-x64": z.string() }) });
+
+type Wanted = {
+  /** The project's folder: where `package.json` and `node_modules` are. */
+  readonly root: string;
+  readonly platform: string;
+  readonly arch: string;
+  readonly env: NodeJS.ProcessEnv;
+};
+
+const isExecutable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const versionOf = (root: string): string =>
+  z.parse(Manifest, JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).optionalDependencies[
+    "@dynoxide/linux-x64"
+  ];
+
+const lastLine = (text: string) => text.trim().split("\n").at(-1)?.trim() ?? "";
+
+/** Runs npm: the one that runs us, else the one on the PATH. */
+const npm = async (args: readonly string[], env: NodeJS.ProcessEnv) => {
+  const { npm_execpath: own } = env;
+  const [command, first] = own?.endsWith(".js") ? [process.execPath, [own]] : ["npm", []];
+  await promisify(execFile)(command, [...first, ...args], { env, shell: process.platform === "win32" && !own });
+};
+
+/** Installs a package beside the project's own, in its `node_modules`; another process may do the same meanwhile. */
+const install = async (name: string, folder: string, { root, env }: Wanted): Promise<void> => {
+  console.error(`Installing the embedded DynamoDB, ${name}, once …`);
+  mkdirSync(join(root, "node_modules"), { recursive: true });
+  const temporary = mkdtempSync(`${folder}-`);
+  const options = [
+    "--no-save",
+    "--no-package-lock",
+    "--no-audit",
+    "--no-fund",
+    "--ignore-scripts",
+    "--fetch-retries=0",
+  ];
+  try {
+    await npm(["install", "--prefix", temporary, ...options, name], env);
+    renameSync(temporary, folder);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+};
+
+const help = (name: string, reason: string) => `There is no embedded DynamoDB for this machine: ${reason}
+Install it:
+  npm i --no-save ${name}
+or run another DynamoDB, and say where it is:
+  docker run --rm -p 8000:8000 amazon/dynamodb-local
+  AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`;
+
+/**
+ * The path of dynoxide: that of this platform's package, which is installed if it is missing, else one on the PATH.
+ * Throws an error that says what to do where there is none.
+ */
+export const findDynoxide = async (wanted: Wanted): Promise<string> => {
+  const { root, platform, arch, env } = wanted;
+  const file = platform === "win32" ? "dynoxide.exe" : "dynoxide";
+  const scoped = join("node_modules", "@dynoxide", `${platform}-${arch}`, file);
+  const ownFolder = join(root, "node_modules", ".dynoxide");
+  const found = [join(root, scoped), join(ownFolder, scoped)].find(isExecutable);
+  if (found) return found;
+  const name = `@dynoxide/${platform}-${arch}@${versionOf(root)}`;
+  let reason = `dynoxide is not published for ${platform}-${arch}.`;
+  if (platforms.includes(`${platform}-${arch}`)) {
+    reason = await install(name, ownFolder, wanted).then(
+      () => `${name} has no ${file}.`,
+      (error: Error & { stderr?: string }) =>
+        `npm could not install ${name} (${lastLine(error.stderr ?? error.message)}).`,
+    );
+    if (isExecutable(join(ownFolder, scoped))) return join(ownFolder, scoped);
+  }
+  const onPath = (env.PATH ?? "").split(delimiter).map((folder) => join(folder, file));
+  const other = onPath.find(isExecutable);
+  if (other) return other;
+  throw new Error(help(name, reason));
+};

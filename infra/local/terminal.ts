@@ -1,0 +1,115 @@
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { styleText } from "node:util";
+import * as z from "zod/mini";
+import type { Call } from "./carrier-carts.ts";
+import type { Served } from "./gateway.ts";
+
+/** What `npm start` prints while it runs: a line for each request, carrier call and step of a checkout. */
+
+type Options = {
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  /** The names of the demo's keys. */
+  readonly nameOf: (key: string | undefined) => string | undefined;
+};
+
+const LoggedError = z.object({ name: z.string(), message: z.string(), stack: z.optional(z.string()) });
+const LogLine = z.object({
+  request_id: z.optional(z.string()),
+  step: z.optional(z.string()),
+  ms: z.optional(z.number()),
+  order_id: z.optional(z.string()),
+  next: z.optional(z.string()),
+  outcome: z.optional(z.string()),
+  error: z.optional(z.looseObject({ ...LoggedError.shape, cause: z.optional(z.unknown()) })),
+});
+
+const ErrorBody = z.object({
+  errors: z.array(
+    z.object({ code: z.string(), source: z.optional(z.object({ in: z.string(), pointer: z.string() })) }),
+  ),
+});
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The first place in this project of a stack, as `shared/table/write.ts:40:3`. */
+const ownPlace = (stack = ""): string | undefined => {
+  const places = [...stack.matchAll(/(?:file:\/\/)?(\/[^\s()]+|[A-Z]:\\[^\s()]+):(\d+):(\d+)/g)];
+  const own = places.find(([, file = ""]) => file.startsWith(root) && !file.includes("node_modules"));
+  return own && `${relative(root, own[1] ?? "")}:${own[2]}:${own[3]}`;
+};
+
+const errorLines = (error: unknown, verbose: boolean): string[] => {
+  const logged = z.safeParse(LoggedError, error).data;
+  if (!logged) return error === undefined ? [] : [String(error)];
+  const { name, message, stack } = logged;
+  if (verbose && stack) return stack.split("\n");
+  const place = ownPlace(stack);
+  return [`${name}: ${message}`, ...(place ? [`at ${place}`] : [])];
+};
+
+/** What an error response says is wrong: code and place of its first error, or of all. */
+const faultsOf = (body: string | Buffer, verbose: boolean): string => {
+  const { errors } = parseErrors(body);
+  const all = errors.map(({ code, source }) => (source ? `${code} ${source.in}:${source.pointer || "/"}` : code));
+  const more = all.length - 1;
+  return verbose || more <= 0 ? all.join(", ") : `${all[0]} and ${more} more`;
+};
+
+const parseErrors = (body: string | Buffer): z.infer<typeof ErrorBody> => {
+  try {
+    return z.parse(ErrorBody, JSON.parse(body.toString()));
+  } catch {
+    return { errors: [] };
+  }
+};
+
+/** Text from outside does not steer the terminal. */
+const printable = (text: string) => text.replaceAll(/\p{Cc}/gu, "?");
+
+type Style = Parameters<typeof styleText>[0];
+
+const statusStyle = (status: number): Style => (status >= 500 ? "red" : status >= 400 ? "yellow" : "green");
+
+const took = (ms: number) => `${ms.toFixed(0).padStart(5)} ms`;
+
+export const terminal = ({ quiet, verbose, nameOf }: Options) => {
+  /** Errors of functions, until the lines of their requests are printed. */
+  const errors = new Map<string, unknown>();
+  // Colours only where the stream is a terminal, and NO_COLOR is not set.
+  const paint = (style: Style, text: string, stream: NodeJS.WritableStream = process.stdout) =>
+    styleText(style, printable(text), { stream });
+
+  const failed = (lines: readonly string[]) => {
+    for (const line of lines) console.error(paint("red", `         ${line}`, process.stderr));
+  };
+
+  return {
+    request: ({ method, path, ms, key, requestId, response, error = errors.get(requestId) }: Served): void => {
+      errors.delete(requestId);
+      const { status, body } = response;
+      const name = nameOf(key) ?? "-";
+      const faults = status >= 400 ? `  ${faultsOf(body, verbose)}` : "";
+      const id = verbose ? `  ${requestId}` : "";
+      const rest = printable(`${took(ms)}  ${path}  ${name}${faults}${id}`);
+      if (!quiet || status >= 500)
+        console.log(`${printable(method.padEnd(8))} ${paint(statusStyle(status), String(status))} ${rest}`);
+      if (status >= 500) failed([...errorLines(error, verbose), `request ${requestId}`]);
+    },
+    carrierCall: ({ method, path, status, idempotency_key }: Call): void => {
+      const key = verbose && idempotency_key ? `  ${idempotency_key}` : "";
+      if (!quiet) console.log(paint("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${key}`));
+    },
+    /** A line of the functions' log. */
+    log: (fields: unknown): void => {
+      const { request_id: requestId, step, ms = 0, error, ...line } = z.safeParse(LogLine, fields).data ?? {};
+      if (requestId !== undefined && error) errors.set(requestId, error);
+      if (step === undefined) return;
+      const outcome = error ? "failed" : (line.next ?? line.outcome ?? "done");
+      if (!quiet || error)
+        console.log(paint("magenta", `step         ${took(ms)}  ${step}  ${line.order_id ?? ""}  ${outcome}`));
+      if (error) failed(errorLines(error, verbose));
+    },
+  };
+};

@@ -1,0 +1,194 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { get } from "node:http";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { form } from "../../support/fixtures/attachments.ts";
+import { type LocalService, localServices } from "../../support/processes/local-service.ts";
+
+let services: ReturnType<typeof localServices>;
+beforeEach(() => {
+  services = localServices();
+});
+afterEach(() => services.remove());
+
+/** The processes of dynoxide that serve a service's table. */
+const dynoxides = async ({ environment }: LocalService): Promise<number[]> => {
+  const { port } = new URL(environment.AWS_ENDPOINT_URL_DYNAMODB ?? "");
+  const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,args="]);
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes(`dynoxide --host 127.0.0.1 --port ${port}`) && !line.includes("defunct"))
+    .map((line) => Number.parseInt(line, 10));
+};
+
+const killDynoxide = async (service: LocalService) => {
+  for (const pid of await dynoxides(service)) process.kill(pid, "SIGKILL");
+};
+
+const list = async ({ url, demo }: LocalService) => {
+  const headers = { authorization: `Bearer ${demo.KEY}` };
+  return (await fetch(`${url}/api/v1/requests/${demo.REQUEST}/attachments`, { headers })).status;
+};
+
+const cartOf = async ({ environment }: LocalService, order: string): Promise<unknown> =>
+  (await fetch(`${environment.CARRIER_URL}/carts/${order}`)).json();
+
+const patiently = { timeout: 20_000 };
+
+describe("the folder of npm start -- --data", () => {
+  it("is taken by exactly one of several that start at once", async () => {
+    const started = [1, 2, 3].map(() => services.spawnService());
+    const ready = await Promise.all(started.map((each) => each.ready));
+    expect(ready.filter(Boolean)).toEqual([true]);
+    for (const [index, { output }] of started.entries())
+      expect([ready[index], output.stderr]).toEqual([
+        ready[index],
+        ready[index]
+          ? ""
+          : expect.stringMatching(/^The data in \S+ is in use by (process \d+|another process): stop it/),
+      ]);
+  }, 60_000);
+
+  it("is free whatever process id an earlier run has left, be it of a process that runs", async () => {
+    await (await services.start()).kill();
+    writeFileSync(join(services.data, "pid"), String(process.pid));
+    expect(await list(await services.start())).toBe(200);
+  }, 60_000);
+
+  it("and all in it are readable for their owner alone", async () => {
+    const service = await services.start();
+    await fetch(`${service.environment.CARRIER_URL}/carts/one/checkout`, { method: "POST" });
+    const readable = (folder: string): string[] => {
+      const inside = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
+      return [folder, ...inside].filter((path) => (statSync(path).mode & 0o077) !== 0);
+    };
+    expect(readdirSync(services.data)).toEqual(expect.arrayContaining(["carts", "demo.json", "files", "table.db"]));
+    expect([...readable(services.data), ...readable(services.state)]).toEqual([]);
+  }, 60_000);
+
+  it.each([
+    ["demo.json", /^\S+demo\.json is damaged: delete it, and the next start makes a new demo customer/],
+    [
+      "table.db",
+      /^The embedded DynamoDB does not start: Database file is encrypted or not a valid SQLite database[^\n]+\nIf \S+table\.db is damaged, put a copy of the folder back, or name another one with --data\.\n$/,
+    ],
+  ])(
+    "says what to do where its %s is damaged",
+    async (name, message) => {
+      await (await services.start()).stop();
+      // What SQLite has in its log would make the file whole again.
+      rmSync(join(services.data, `${name}-wal`), { force: true });
+      writeFileSync(join(services.data, name), "x".repeat(5_000));
+      const { ready, output } = services.spawnService();
+      expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(message)]);
+    },
+    60_000,
+  );
+
+  it("keeps the carts of the stand-in carrier, with their idempotency keys", async () => {
+    const first = await services.start();
+    const path = "/carts/one/requests/R/attachments/A";
+    const body = new FormData();
+    body.append("metadata", JSON.stringify({ name: "LOA", notes: null, file_hint: "LOA", filename: "loa.pdf" }));
+    body.append("file", new Blob(["signed"]), "loa.pdf");
+    const put = async (service: LocalService) =>
+      (
+        await fetch(service.environment.CARRIER_URL + path, {
+          method: "PUT",
+          headers: { "idempotency-key": "k" },
+          body,
+        })
+      ).status;
+    expect(await put(first)).toBe(201);
+    const cart = await cartOf(first, "one");
+    await first.kill();
+    const second = await services.start();
+    expect(await cartOf(second, "one")).toEqual(cart);
+    expect(await put(second)).toBe(201);
+    expect(await cartOf(second, "one")).toMatchObject({ attachments: [{ received: 1 }] });
+  }, 60_000);
+});
+
+describe("the embedded DynamoDB", () => {
+  it("ends with its service, also when that alone is killed", async () => {
+    const service = await services.start([]);
+    expect(await dynoxides(service)).toHaveLength(1);
+    service.child.kill("SIGKILL");
+    await vi.waitUntil(async () => (await dynoxides(service)).length === 0, patiently);
+  }, 60_000);
+
+  it("ends with its service when the whole process group is killed", async () => {
+    const service = await services.start([]);
+    await service.kill();
+    await vi.waitUntil(async () => (await dynoxides(service)).length === 0, patiently);
+  }, 60_000);
+
+  it("is started again when it ends under a service that keeps its data", async () => {
+    const service = await services.start();
+    await killDynoxide(service);
+    await vi.waitUntil(async () => (await dynoxides(service)).length === 1, patiently);
+    await vi.waitUntil(async () => (await list(service)) === 200, patiently);
+    expect(service.output.stderr).toContain("The embedded DynamoDB has ended (by SIGKILL): it is started again.\n");
+  }, 60_000);
+
+  it("stops a service whose data were in its memory, with one line", async () => {
+    const service = await services.start([]);
+    await killDynoxide(service);
+    if (service.child.exitCode === null) await once(service.child, "exit");
+    expect([service.child.exitCode, service.output.stderr]).toEqual([
+      1,
+      "The embedded DynamoDB has ended (by SIGKILL), and the data in its memory with it: start again.\n",
+    ]);
+    expect(readdirSync(services.state)).toEqual([]);
+  }, 60_000);
+});
+
+describe("npm start", () => {
+  it("stops on SIGTERM although a request is half sent, and removes its state", async () => {
+    const service = await services.start([]);
+    expect(readdirSync(services.state)).toHaveLength(1);
+    const socket = connect(Number(new URL(service.url).port), "127.0.0.1").on("error", () => {});
+    await once(socket, "connect");
+    socket.write("POST /api/v1/switches HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
+    expect([await service.terminate(), readdirSync(services.state)]).toEqual([0, []]);
+  }, 60_000);
+
+  it.runIf(process.platform === "linux")(
+    "outlives a time without file descriptors",
+    async () => {
+      const service = await services.start([]);
+      const { port } = new URL(service.url);
+      await promisify(execFile)("prlimit", [`--pid=${service.child.pid}`, "--nofile=20:"]);
+      const asked = Array.from({ length: 60 }, async () => {
+        const request = get({ host: "127.0.0.1", port, path: "/docs", agent: false, timeout: 2_000 });
+        request.on("timeout", () => request.destroy());
+        const [response] = await once(request, "response").catch(() => []);
+        return response?.statusCode;
+      });
+      expect(new Set(await Promise.all(asked)).has(200)).toBe(false);
+      await promisify(execFile)("prlimit", [`--pid=${service.child.pid}`, "--nofile=4096:"]);
+      await vi.waitUntil(async () => (await list(service)) === 200, patiently);
+    },
+    60_000,
+  );
+
+  it.runIf(process.env.FULL === "1")(
+    "takes 200 uploads of 4 MB at once",
+    async () => {
+      const service = await services.start([]);
+      const path = `${service.url}/api/v1/requests/${service.demo.REQUEST}/attachments`;
+      const file = new File([new Uint8Array(4_000_000)], "loa.pdf", { type: "application/pdf" });
+      const headers = { authorization: `Bearer ${service.demo.KEY}` };
+      const uploads = Array.from({ length: 200 }, async () => {
+        const response = await fetch(path, { method: "POST", headers, body: form({}, file) });
+        return `${response.status} ${response.ok ? "" : await response.text()}`;
+      });
+      expect(new Set(await Promise.all(uploads))).toEqual(new Set(["201 "]));
+    },
+    300_000,
+  );
+});

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { attachmentParent, deletableAttachment, oneAttachment } from "../../../shared/attachments/access.ts";
+import { attachmentPage } from "../../../shared/attachments/list.ts";
+import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
+import { uploadEndpoint } from "../../../shared/http/form.ts";
+import {
+  createOrderAttachment,
+  createRequestAttachment,
+  createSwitch,
+  createSwitchUnderAccount,
+  deleteOrderAttachment,
+  showRequestAttachment,
+  updateSwitch,
+} from "../../../shared/routes.ts";
+import { accountInPath, oneSwitch, ownAccount } from "../../../shared/switches/access.ts";
+
+/** Wrong pairs of a route and an access check, or of a route and a reader, do not compile: `npm run check` sees to it. */
+
+const reply = () => ({ body: {} });
+
+describe("an endpoint", () => {
+  it("compiles with the access check of its own route", () => {
+    const handlers = [
+      uploadEndpoint(createOrderAttachment, attachmentParent, reply),
+      endpoint(showRequestAttachment, oneAttachment, reply),
+      endpoint(deleteOrderAttachment, deletableAttachment, reply),
+      endpoint(createSwitch, ownAccount, reply),
+      endpoint(createSwitchUnderAccount, accountInPath, reply),
+      endpoint(updateSwitch, oneSwitch, reply),
+    ];
+    for (const handler of handlers) expect(handler).toBeTypeOf("function");
+  });
+
+  it("does not compile with the access check of another operation, parent or resource", () => {
+    const handlers = [
+      // @ts-expect-error a create has no attachment in its path
+      uploadEndpoint(createRequestAttachment, oneAttachment, reply),
+      // @ts-expect-error what can be deleted is loaded for deletes only
+      endpoint(showRequestAttachment, deletableAttachment, reply),
+      // @ts-expect-error a delete may have to finish an earlier one
+      endpoint(deleteOrderAttachment, oneAttachment, reply),
+      // @ts-expect-error a switch is not an attachment
+      endpoint(updateSwitch, oneAttachment, reply),
+      // @ts-expect-error the account in the path needs one in the path
+      endpoint(createSwitch, accountInPath, reply),
+      // @ts-expect-error the key's own account is not the one in the path
+      endpoint(createSwitchUnderAccount, ownAccount, reply),
+    ];
+    expect(handlers).toHaveLength(6);
+  });
+
+  it("does not compile with a reader that its route does not have", () => {
+    const handlers = [
+      // @ts-expect-error a form is not read as JSON
+      endpoint(createRequestAttachment, attachmentParent, reply),
+      // @ts-expect-error JSON is not read as a form
+      uploadEndpoint(createSwitch, ownAccount, reply),
+      // @ts-expect-error only lists have pages
+      listEndpoint(createRequestAttachment, attachmentParent, attachmentPage, reply),
+    ];
+    expect(handlers).toHaveLength(3);
+  });
+});
