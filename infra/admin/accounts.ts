@@ -13,8 +13,8 @@ const row = ({ id, name, ancestors, features, switch_count }: Awaited<ReturnType
 });
 
 const load = async (id: string) => {
-  const { readAccount } = await import("../../shared/tenants/accounts.ts");
-  const account = await readAccount(id);
+  const { readCountedAccount } = await import("../../shared/tenants/accounts.ts");
+  const account = await readCountedAccount(id);
   if (!account) throw new CommandError(`There is no account ${id}: \`account list\` shows those that exist.`);
   return account;
 };

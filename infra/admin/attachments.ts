@@ -47,6 +47,7 @@ export const addAttachmentCommands = (attachment: Command): void => {
       const found = await readAttachment(parentOf(of), id.toUpperCase());
       if (!found)
         throw new CommandError(`There is no attachment ${id} there: \`attachment list\` shows those that exist.`);
-      printThing(found, { json });
+      const { writers: _, ...attachment } = found;
+      printThing(attachment, { json });
     });
 };

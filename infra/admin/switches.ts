@@ -46,6 +46,7 @@ export const addSwitchCommands = (group: Command): void => {
       const { readSwitch } = await import("../../shared/switches/read.ts");
       const found = await readSwitch(id.toUpperCase());
       if (!found) throw new CommandError(`There is no switch ${id}: \`switch list\` shows those of an account.`);
-      printThing(withoutSecrets(found), { json });
+      const { writers: _, ...shown } = found;
+      printThing(withoutSecrets(shown), { json });
     });
 };

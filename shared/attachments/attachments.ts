@@ -3,7 +3,7 @@ import { invalid, notFound } from "../errors.ts";
 import { newId, pick } from "../schema/fields.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
-import { onLatest, type Precondition } from "../table/optimistic-update.ts";
+import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
 import { get, queryAll } from "../table/read.ts";
 import { showsOwnWrite, transact, update } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
@@ -105,7 +105,7 @@ export const updateAttachment = (
   onLatest(current, precondition, reread(parent, current.id), async (latest) => {
     const { name = latest.name, notes = latest.notes, file_hint = latest.file_hint } = changes;
     if (name === latest.name && notes === latest.notes && file_hint === latest.file_hint) return latest;
-    const set = { name, notes, file_hint, updated_at: now.toISOString(), version: latest.version + 1 };
+    const set = { name, notes, file_hint, ...nextVersion(latest, now) };
     const key = keys.attachment(parent, latest.id);
     const done = await update({ update: key, set, when: { equals: { version: latest.version } } });
     return done ? { ...latest, ...set } : undefined;

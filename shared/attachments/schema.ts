@@ -30,10 +30,11 @@ export const AttachmentData = z.object({
 });
 export type AttachmentData = z.infer<typeof AttachmentData>;
 
-/** An attachment as the table keeps it. `version` counts its writes and is its ETag; the last three describe its file. */
+/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the last three describe its file. */
 export const Attachment = z.object({
   ...AttachmentData.shape,
   version: z.number(),
+  writers: z.optional(z.array(z.string())),
   bytes: z.number(),
   sha256: z.string(),
   content_type: z.string(),

@@ -1,7 +1,7 @@
 import { notFound, permissionMissing, unauthorized } from "../errors.ts";
 import { ownPermission, type Route } from "../routes.ts";
 import type { AccessCheck, PathId, Principal } from "../tenants/access.ts";
-import { readAccount } from "../tenants/accounts.ts";
+import { readAccount, readCountedAccount } from "../tenants/accounts.ts";
 import { type Account, canAccess, hasPermission } from "../tenants/schema.ts";
 import { readSwitch } from "./read.ts";
 import type { Switch } from "./schema.ts";
@@ -9,7 +9,6 @@ import type { Switch } from "./schema.ts";
 /** Access to switches: the account in the path, if there is one, then the permission, then the switch. */
 
 type SwitchRoute = Route & { readonly resource: "switch" };
-type InOwnAccount = SwitchRoute & { readonly parent: null; readonly operation: "index" | "create" };
 type InAccount = SwitchRoute & { readonly parent: "account"; readonly operation: "index" | "create" };
 type OnOne = SwitchRoute & { readonly operation: "show" | "update" | "delete" };
 
@@ -18,17 +17,34 @@ const permit = (route: SwitchRoute, { user }: Principal): void => {
   if (!hasPermission(user, permission)) throw permissionMissing(permission);
 };
 
-/** For listing and creating in the key's own account. */
-export const ownAccount: AccessCheck<InOwnAccount, Account | undefined, { readonly account: Account }> = {
+type OwnAccount<O> = AccessCheck<
+  SwitchRoute & { readonly parent: null; readonly operation: O },
+  Account | undefined,
+  { readonly account: Account }
+>;
+
+const admitToOwn: OwnAccount<"index" | "create">["admit"] = (account, principal, route) => {
+  if (!account) throw unauthorized();
+  permit(route, principal);
+  return { account };
+};
+
+/** For creating in the key's own account. */
+export const ownAccount: OwnAccount<"create"> = {
   load: async ({ key }) => {
     const own = (await key)?.account;
     return own === undefined ? undefined : readAccount(own);
   },
-  admit: (account, principal, route) => {
-    if (!account) throw unauthorized();
-    permit(route, principal);
-    return { account };
+  admit: admitToOwn,
+};
+
+/** For listing the key's own account: with the exact count of its switches. */
+export const ownCountedAccount: OwnAccount<"index"> = {
+  load: async ({ key }) => {
+    const own = (await key)?.account;
+    return own === undefined ? undefined : readCountedAccount(own);
   },
+  admit: admitToOwn,
 };
 
 /** For the account in the path: the key's own or one below it. */

@@ -15,9 +15,18 @@ export const readSwitch = async (id: string): Promise<Switch | undefined> => {
 /** Less than the 6 MB that a function can answer, with room for the envelopes of a page. */
 const maxPageBytes = 5_000_000;
 
+/** DynamoDB's limit of keys in one BatchGetItem. */
+const maxBatch = 100;
+
 const Entry = z.object({ id: Ulid });
 
 const sizeOf = (one: Switch) => Buffer.byteLength(JSON.stringify(one));
+
+/** The switches of up to 100 entries; one that was deleted since its entry was read is left out. */
+const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
+  const found = await getMany(ids.map((id) => keys.switch(id)));
+  return found.flatMap((item) => (item ? [z.parse(Switch, item)] : []));
+};
 
 /**
  * A page of the switches of an account and of every account below it, in two round trips whatever the tree's size:
@@ -26,9 +35,7 @@ const sizeOf = (one: Switch) => Buffer.byteLength(JSON.stringify(one));
 export const readSwitchPage = async (account: string, asked: PageRequest): Promise<Page<Switch>> => {
   const list = collections.switches(account);
   const entries = await readPage(list, asked, (item) => z.parse(Entry, item));
-  const found = await getMany(entries.items.map(({ id }) => keys.switch(id)));
-  // One that was deleted between the two reads is left out.
-  const items = found.flatMap((item) => (item ? [z.parse(Switch, item)] : []));
+  const items = await readSwitches(entries.items.map(({ id }) => id));
   return fitting(list, asked, { ...entries, items }, sizeOf, maxPageBytes);
 };
 
@@ -38,10 +45,14 @@ export const switchPage: PageReader<unknown, Page<Switch>> = async ({ key }, que
   return readSwitchPage(account, pageRequest(collections.switches(account), query));
 };
 
-/** Every switch of an account and of every account below it, in the order of their ids. */
+/** Every switch of an account and of every account below it, in the order of their ids, 100 at a time. */
 export async function* allSwitches(account: string): AsyncGenerator<Switch> {
+  let ids: string[] = [];
   for await (const entry of queryAll(collections.switches(account))) {
-    const [item] = await getMany([keys.switch(z.parse(Entry, entry).id)]);
-    if (item) yield z.parse(Switch, item);
+    ids.push(z.parse(Entry, entry).id);
+    if (ids.length < maxBatch) continue;
+    yield* await readSwitches(ids);
+    ids = [];
   }
+  yield* await readSwitches(ids);
 }

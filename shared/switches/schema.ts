@@ -52,7 +52,7 @@ export const SwitchData = z.object({
 });
 export type SwitchData = z.infer<typeof SwitchData>;
 
-/** A switch as the table keeps it: with its account, the accounts above that one (root first), and its ETag's version. */
+/** A switch as the table keeps it: with its account, the accounts above that one (root first), its ETag's version, and who wrote it last. */
 export const Switch = z.object({
   id: Ulid,
   ...NewSwitch.shape,
@@ -61,6 +61,7 @@ export const Switch = z.object({
   account: Ulid,
   ancestors: z.array(Ulid),
   version: z.number(),
+  writers: z.optional(z.array(z.string())),
 });
 export type Switch = z.infer<typeof Switch>;
 

@@ -5,7 +5,7 @@ import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
-import { onLatest, type Precondition } from "../table/optimistic-update.ts";
+import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
 import { showsOwnWrite, transact, update } from "../table/write.ts";
 import type { Account } from "../tenants/schema.ts";
 import { readSwitch } from "./read.ts";
@@ -20,12 +20,12 @@ const nameOf = (of: Switch) => ({ put: { ...nameKey(of), switch: of.id }, when: 
 /** The accounts whose lists hold a switch: its own and all above it. */
 const treeOf = ({ account, ancestors }: Switch): readonly string[] => [...ancestors, account];
 
-/** For each account of its tree, a switch's entry and the exact count: there after the write, or no more. */
+/** For each account of its tree, a switch's entry, there or gone after the write, and its part of the exact count. */
 const inTree = (of: Switch, difference: 1 | -1): Record<string, Write> => {
   const writes = treeOf(of).flatMap((account): [string, Write][] => {
     const key = keys.switchEntry(account, of.id);
     const entry: Write = difference === 1 ? { put: { ...key, id: of.id } } : { delete: key };
-    const count = { update: keys.account(account), add: { switch_count: difference }, when: { exists: true } };
+    const count = { update: keys.switchCount(account, of.id), add: { switch_count: difference }, when: {} };
     return [
       [`entry of ${account}`, entry],
       [`count of ${account}`, count],
@@ -70,8 +70,7 @@ export const createSwitch = async (
   if (refused.size === 0 || showsOwnWrite(refused, made.id)) return { made, replayed: false };
   if (idempotency && refused.has("idempotency"))
     return { made: newSwitch(account, settings, idempotency.winner(refused.get("idempotency"))), replayed: true };
-  if (refused.has("name")) throw nameTaken();
-  throw notFound("account", account.id);
+  throw nameTaken();
 };
 
 const reread = (id: string) => async (): Promise<Switch> => {
@@ -95,8 +94,9 @@ export const updateSwitch = (
     if (faults.length > 0) throw invalid(faults);
     const changed = z.parse(Switch, { ...latest, ...changes });
     if (JSON.stringify(changed) === JSON.stringify(z.parse(Switch, latest))) return latest;
-    const set = { ...changes, updated_at: now.toISOString(), version: latest.version + 1 };
-    const written = { ...changed, updated_at: set.updated_at, version: set.version };
+    const next = nextVersion(latest, now);
+    const set = { ...changes, ...next };
+    const written = { ...changed, ...next };
     const write = { update: keys.switch(latest.id), set, when: { equals: { version: latest.version } } };
     if (written.name === latest.name) return (await update(write)) ? written : undefined;
     const refused = await transact({ switch: write, name: nameOf(written), formerName: { delete: nameKey(latest) } });

@@ -40,6 +40,14 @@ export const keys = {
   apiKey: (sha256: string): Key => ({ pk: `KEY#${sha256}`, sk: "KEY" }),
   user: (id: string): Key => ({ pk: `USER#${id}`, sk: "USER" }),
   account: (id: string): Key => ({ pk: `ACCOUNT#${id}`, sk: "ACCOUNT" }),
+  /**
+   * One of 32 counts of the switches in an account's tree, by the last character of a switch's id: switches that are
+   * created at the same time seldom write the same item. The counts stand beside the account's own item.
+   */
+  switchCount: (account: string, switchId: string): Key => ({
+    pk: `ACCOUNT#${account}`,
+    sk: `ACCOUNT#SWITCH_COUNT#${switchId.slice(-1)}`,
+  }),
   order: (id: string): Key => parent({ type: "order", id }),
   request: (id: string): Key => parent({ type: "request", id }),
   parent,
@@ -65,6 +73,8 @@ export const keys = {
 };
 
 export const collections = {
+  /** An account's own item and its counts of switches. */
+  accountAndCounts: (id: string): Collection => ({ pk: `ACCOUNT#${id}`, prefix: "ACCOUNT" }),
   attachments: (of: ParentRef): Collection => ({ pk: parent(of).pk, prefix: "ATTACHMENT#" }),
   receipts: (request: string): Collection => ({ pk: `REQUEST#${request}`, prefix: "RECEIPT#" }),
   switches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "SWITCH#" }),

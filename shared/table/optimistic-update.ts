@@ -1,11 +1,29 @@
+import { randomBytes } from "node:crypto";
+import { backOff } from "./client.ts";
+
 /** Throws 412 unless a document of this version is what the caller's If-Match asks for. */
 export type Precondition = (version: number) => void;
 
-type Versioned = { readonly version: number };
+/** `version` counts an item's writes; `writers` names the last of them, the newest first. */
+type Versioned = { readonly version: number; readonly writers?: readonly string[] | undefined };
+
+/** As many writes may come between a write and the retry of it that finds itself done. */
+const rememberedWriters = 8;
 
 /**
- * Tries a write that holds only for the version that was read; where another was faster, reads again and tries anew.
- * `write` answers undefined where its version is out of date; `reread` throws where there is nothing any more.
+ * What each change of an item sets beside what it changes. Its writer's name, made for this one write, lets a retry of
+ * a write whose response was lost recognize it, even where other writes have followed. It is in no document.
+ */
+export const nextVersion = ({ version, writers = [] }: Versioned, now: Date) => ({
+  updated_at: now.toISOString(),
+  version: version + 1,
+  writers: [randomBytes(9).toString("base64url"), ...writers].slice(0, rememberedWriters),
+});
+
+/**
+ * Tries a write that is conditional on the version that was read. Where another write was faster, waits, reads again
+ * and retries; 503 where that happens too often. `write` returns undefined where its version is out of date; `reread`
+ * throws where the item no longer exists.
  */
 export const onLatest = async <T extends Versioned>(
   current: T,
@@ -13,9 +31,12 @@ export const onLatest = async <T extends Versioned>(
   reread: () => Promise<T>,
   write: (latest: T) => Promise<T | undefined>,
 ): Promise<T> => {
-  for (let latest = current; ; latest = await reread()) {
+  let latest = current;
+  for (let attempt = 1; ; attempt += 1) {
     precondition(latest.version);
     const written = await write(latest);
     if (written) return written;
+    await backOff(attempt);
+    latest = await reread();
   }
 };

@@ -96,13 +96,17 @@ export const hasItemFrom = async (
 const filters = {
   all: {},
   own: { FilterExpression: "sk = pk" },
+  accounts: { FilterExpression: "begins_with(sk, :sk)", ExpressionAttributeValues: { ":sk": "ACCOUNT" } },
   of: (sk: string) => ({ FilterExpression: "sk = :sk", ExpressionAttributeValues: { ":sk": sk } }),
 } as const;
 
-/** Every item, or those whose sort key is `sk`, or equals its partition key: reads the whole table, so for operators only. */
-export async function* scan(sk: "ACCOUNT" | "USER" | "KEY" | "own" | "all"): AsyncGenerator<Item> {
+/**
+ * Every item, those whose sort key equals their partition key, accounts with their counts, or those whose sort key is
+ * `which`: reads the whole table, so for operators only.
+ */
+export async function* scan(which: "USER" | "KEY" | "own" | "accounts" | "all"): AsyncGenerator<Item> {
   let start: Record<string, unknown> | undefined;
-  const filter = sk === "own" || sk === "all" ? filters[sk] : filters.of(sk);
+  const filter = which === "USER" || which === "KEY" ? filters.of(which) : filters[which];
   do {
     const answer = await dynamodb()
       .send(new ScanCommand({ TableName: env.tableName(), ...filter, ConsistentRead: true, ExclusiveStartKey: start }))

@@ -92,16 +92,21 @@ const failedConditions = <Name extends string>(
 // The document client leaves the items inside errors as they come over the wire.
 const stored = (item: Parameters<typeof unmarshall>[0] | undefined) => (item ? unmarshall(item) : undefined);
 
+/** Whether an item names the writer of an update among its last ones: see `nextVersion`. */
+const names = (item: Item, { writers }: Item): boolean =>
+  Array.isArray(writers) && Array.isArray(item.writers) && item.writers.includes(writers[0]);
+
 /**
- * Whether a refused update has been done before: the SDK repeats a call whose answer was lost. Only an update that sets
- * all that its condition asks for can refuse itself.
+ * Whether an update whose condition failed was done before: the SDK retries a call whose response was lost. Without a
+ * writer's name, only an update that sets all that its condition asks for can fail on itself.
  */
-const isDone = ({ set = {}, add, remove, when }: Update, item: Item | undefined): boolean =>
-  item !== undefined &&
-  !add &&
-  !remove &&
-  Object.keys(when.equals ?? {}).every((name) => name in set) &&
-  Object.entries(set).every(([name, value]) => isDeepStrictEqual(item[name], value));
+const isDone = ({ set = {}, add, remove, when }: Update, item: Item | undefined): boolean => {
+  if (!item) return false;
+  if (set.writers) return names(item, set);
+  if (add || remove) return false;
+  const setsItsCondition = Object.keys(when.equals ?? {}).every((name) => name in set);
+  return setsItsCondition && Object.entries(set).every(([name, value]) => isDeepStrictEqual(item[name], value));
+};
 
 /** One conditional update: whether it was done. Half the price of a transaction of one. */
 export const update = async (write: Update): Promise<boolean> => {

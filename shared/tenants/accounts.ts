@@ -1,7 +1,10 @@
 import * as z from "zod/mini";
-import { keys } from "../table/keys.ts";
-import { get, scan } from "../table/read.ts";
+import type { Item } from "../table/expressions.ts";
+import { collections, keys } from "../table/keys.ts";
+import { get, query, scan } from "../table/read.ts";
 import { Account } from "./schema.ts";
+
+const Count = z.object({ switch_count: z.number() });
 
 /** An account; undefined where there is none. */
 export const readAccount = async (id: string): Promise<Account | undefined> => {
@@ -9,9 +12,25 @@ export const readAccount = async (id: string): Promise<Account | undefined> => {
   return item && z.parse(Account, item);
 };
 
+const partitionOf = ({ pk }: Item) => String(pk);
+
+/** The accounts among items of accounts and of counts, each with the sum of what its own item and its counts say. */
+const counted = (items: readonly Item[]): Account[] => {
+  const counts = new Map<string, number>();
+  for (const item of items)
+    counts.set(partitionOf(item), (counts.get(partitionOf(item)) ?? 0) + z.parse(Count, item).switch_count);
+  return items
+    .filter(({ sk }) => sk === "ACCOUNT")
+    .map((item) => ({ ...z.parse(Account, item), switch_count: counts.get(partitionOf(item)) ?? 0 }));
+};
+
+/** An account with the exact count of its switches, in one round trip; undefined where there is none. */
+export const readCountedAccount = async (id: string): Promise<Account | undefined> =>
+  counted(await query(collections.accountAndCounts(id), { limit: 100 }))[0];
+
 /** All accounts, parents before their children; reads the whole table. */
 export const listAccounts = async (): Promise<Account[]> => {
-  const accounts = await Array.fromAsync(scan("ACCOUNT"), (item) => z.parse(Account, item));
+  const accounts = counted(await Array.fromAsync(scan("accounts")));
   const path = ({ ancestors, id }: Account) => [...ancestors, id].join("/");
   return accounts.sort((a, b) => (path(a) < path(b) ? -1 : 1));
 };

@@ -9,7 +9,7 @@ export const Account = z.object({
   /** The accounts above it, root first. */
   ancestors: z.array(Ulid),
   features: z.object({ ordering_attachment_access: z.boolean() }),
-  /** How many switches it and all accounts below it have. */
+  /** How many switches it and all accounts below it have, once its counts are added: `readCountedAccount`. */
   switch_count: z.number(),
 });
 export type Account = z.infer<typeof Account>;

@@ -112,3 +112,42 @@ describe("an upload that is refused while an attempt of it is still on its way",
     expect(await violations()).toEqual([]);
   });
 });
+
+const changes = [
+  ["an attachment of a request", "request-attachments/update", "name"],
+  ["an attachment of an order", "order-attachments/update", "name"],
+  ["a switch", "switches/update", "sms_identity"],
+  ["a switch's name", "switches/update", "name"],
+] as const;
+
+describe("a PATCH whose response is lost, and that another PATCH follows before its retry", () => {
+  const cases = changes.flatMap(([what, route, property]) =>
+    [1, 7].flatMap((others) =>
+      [true, false].map((ifMatch) => ({ what, route, property, others, ifMatch, with: ifMatch ? "with" : "without" })),
+    ),
+  );
+  it.each(cases)("changes $what once, $with If-Match, $others writes in between", async (given) => {
+    const { property, others, ifMatch } = given;
+    const route = writing.find(({ name }) => name === given.route);
+    if (!route) throw new Error(`there is no route ${given.route}`);
+    const { path } = await repeatableRequest(t, route);
+    const key = t.key("acme");
+    const change = (value: string, headers = {}) =>
+      call("PATCH", path, { key, headers, json: { type: route.resource, data: { [property]: value } } });
+    const followed = Promise.withResolvers<void>();
+    wires.table.arm({ kind: "lose-answer", operation: /^(TransactWriteItems|UpdateItem)$/ });
+    wires.table.watch(async ({ fault }, moment) => {
+      if (fault !== "lose-answer" || moment === "before") return;
+      for (let n = 1; n <= others; n += 1) expect((await change(`other ${n}`)).status).toBe(200);
+      followed.resolve();
+    });
+    const first = await change("first", ifMatch ? { "if-match": '"1"' } : {});
+    expect([first.status, first.headers.get("etag")]).toEqual([200, '"2"']);
+    expect(first.body).toMatchObject({ data: { [property]: "first" } });
+    expect(first.text).not.toContain("writers");
+    await followed.promise;
+    const now = await call("GET", path, { key });
+    expect(now.body).toMatchObject({ data: { [property]: `other ${others}` } });
+    expect(now.headers.get("etag")).toBe(`"${others + 2}"`);
+  });
+});

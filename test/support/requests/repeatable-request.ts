@@ -24,6 +24,7 @@ export const repeatableRequest = async (t: Tenants, route: Route, headers: Recor
     data: { name, ...(route.reads.from === "form" && { reference_id: name }) },
   });
   return {
+    path: request.path,
     send: () => send(request),
     /** How many resources have the name that the request gives. */
     named: () => countResources((item) => item.name === name),

@@ -1,0 +1,47 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { nextVersion, onLatest } from "../../../shared/table/optimistic-update.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+describe("an update on the latest version", () => {
+  it("gives up with 503 where other writes are always faster", async () => {
+    vi.spyOn(Math, "random").mockReturnValue(0);
+    let reads = 0;
+    const reread = async () => {
+      reads += 1;
+      return { version: reads };
+    };
+    const outcome = onLatest(
+      { version: 0 },
+      () => {},
+      reread,
+      async () => undefined,
+    );
+    await expect(outcome).rejects.toMatchObject({ status: 503 });
+    expect(reads).toBe(12);
+  });
+
+  it("judges If-Match on each version that it reads", async () => {
+    vi.spyOn(Math, "random").mockReturnValue(0);
+    const versions: number[] = [];
+    const written = await onLatest(
+      { version: 1 },
+      (version) => void versions.push(version),
+      async () => ({ version: 2 }),
+      async (latest) => (latest.version === 2 ? { version: 3 } : undefined),
+    );
+    expect([versions, written]).toEqual([[1, 2], { version: 3 }]);
+  });
+
+  it("remembers the last 8 writers, the newest first", () => {
+    const now = new Date("2026-01-01T00:00:00Z");
+    let item: { readonly version: number; readonly writers?: readonly string[] } = { version: 1 };
+    const names: string[] = [];
+    for (let n = 0; n < 10; n += 1) {
+      item = nextVersion(item, now);
+      names.unshift(item.writers?.[0] ?? "");
+    }
+    expect(item).toEqual({ version: 11, updated_at: "2026-01-01T00:00:00.000Z", writers: names.slice(0, 8) });
+    expect(new Set(names).size).toBe(10);
+  });
+});
