@@ -96,8 +96,8 @@ export const preconditionFailed = () => one("precondition_failed", "The resource
 export const payloadTooLarge = (limitBytes: number) =>
   one("payload_too_large", `The body or the file is larger than ${limitBytes} bytes.`, { limit_bytes: limitBytes });
 
-export const unsupportedMediaType = (expected: string) =>
-  one("unsupported_media_type", `The Content-Type must be ${expected}.`, { expected });
+export const unsupportedMediaType = (expected: string, detail = `The Content-Type must be ${expected}.`) =>
+  one("unsupported_media_type", detail, { expected });
 
 /** 422 with one error object for each fault, in the order given. */
 export const invalid = (faults: readonly Fault[]) =>

@@ -46,11 +46,13 @@ type FormReads<S extends Schema = Schema> = {
   readonly schema: S;
   readonly parts: readonly string[];
 };
-/** `immutable`: properties of `data` that may be echoed but not changed; `rules`: faults of the whole, sent over stored. */
+/** Properties of `data` that may be echoed but not changed, each with what counts as an echo. */
+export type Immutable = Readonly<Record<string, (sent: unknown, current: unknown) => boolean>>;
+/** `rules`: faults of the whole, sent over stored. */
 type JsonReads<S extends Schema = Schema> = {
   readonly from: "json";
   readonly schema: S;
-  readonly immutable: readonly string[];
+  readonly immutable: Immutable;
   readonly rules?: Rules;
 };
 type Rules = (sent: unknown, current: Readonly<Record<string, unknown>> | undefined) => readonly Fault[];
@@ -169,7 +171,7 @@ const createSwitchIn = <P extends "account" | null>(parent: P, summary: string) 
   switchRoute(parent, {
     summary,
     operation: "create",
-    reads: { from: "json", schema: CreateSwitchBody, immutable: [], rules: switchFaults },
+    reads: { from: "json", schema: CreateSwitchBody, immutable: {}, rules: switchFaults },
     access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
   });
 

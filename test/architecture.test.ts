@@ -79,6 +79,12 @@ describe("the import rules", () => {
     expect(offenders(files, (name) => !shared(name) && !name.startsWith("functions/"))).toEqual([]);
   });
 
+  it("let only OpenAPI and the tests load what describes the documents", () => {
+    const describes = /\/(descriptions|[\w-]*documents?)\.ts$/;
+    const files = sources.filter((file) => !file.startsWith("infra/openapi/") && !describes.test(file));
+    expect(offenders(files, (name) => !name.startsWith("shared/") || !describes.test(name))).toEqual([]);
+  });
+
   it("let nothing import the tests", () => {
     expect(offenders(sources, (name) => !name.startsWith("test/"))).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { endRound, Round, RoundResults } from "../../shared/checkout/round.ts";
+import { endRound, Round, RoundResults } from "../../shared/checkout/seal.ts";
 import { step } from "../../shared/checkout/step.ts";
 import { close } from "../../shared/checkout/steps.ts";
 

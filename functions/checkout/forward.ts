@@ -1,4 +1,4 @@
-import { forwardPage } from "../../shared/checkout/forward-page.ts";
+import { forwardPage } from "../../shared/checkout/forward.ts";
 import { RequestPage } from "../../shared/checkout/schema.ts";
 import { step } from "../../shared/checkout/step.ts";
 import { forward } from "../../shared/checkout/steps.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { limits } from "../../shared/checkout/limits.ts";
-import { beginRound } from "../../shared/checkout/round.ts";
 import { RunRef } from "../../shared/checkout/schema.ts";
+import { beginRound } from "../../shared/checkout/seal.ts";
 import { step } from "../../shared/checkout/step.ts";
 import { gather } from "../../shared/checkout/steps.ts";
 

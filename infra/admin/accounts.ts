@@ -1,9 +1,16 @@
 import type { Command } from "commander";
-import { CommandError } from "./environment.ts";
-import { make, type Output } from "./make.ts";
+import { check } from "../../shared/schema/check.ts";
+import { nonBlankText } from "../../shared/schema/fields.ts";
+import { listAccounts } from "../../shared/tenants/accounts.ts";
+import { renameAccount, setAttachmentAccess } from "../../shared/tenants/administration.ts";
+import type { Account } from "../../shared/tenants/schema.ts";
+import { CommandError } from "./command-error.ts";
+import { create, type Output } from "./create.ts";
+import { findAccount } from "./find.ts";
 import { printRows, printThing } from "./output.ts";
+import { readingTable } from "./progress.ts";
 
-const row = ({ id, name, ancestors, features, switch_count }: Awaited<ReturnType<typeof load>>) => ({
+const detail = ({ id, name, ancestors, features, switch_count }: Account) => ({
   id,
   name,
   parent: ancestors.at(-1) ?? null,
@@ -12,14 +19,20 @@ const row = ({ id, name, ancestors, features, switch_count }: Awaited<ReturnType
   switches_in_tree: switch_count,
 });
 
-const load = async (id: string) => {
-  const { readCountedAccount } = await import("../../shared/tenants/accounts.ts");
-  const account = await readCountedAccount(id);
-  if (!account) throw new CommandError(`There is no account ${id}: \`account list\` shows those that exist.`);
-  return account;
+const rows = (accounts: readonly Account[]) => {
+  const names = new Map(accounts.map(({ id, name }) => [id, name]));
+  return accounts.map(({ id, name, ancestors, features, switch_count }) => ({
+    id,
+    name,
+    "parent's name": names.get(ancestors.at(-1) ?? ""),
+    level: ancestors.length + 1,
+    attachments: features.ordering_attachment_access ? "on" : "off",
+    switches: switch_count,
+    parent: ancestors.at(-1),
+  }));
 };
 
-/** `account create | list | show | feature`. */
+/** `account create | list | show | rename | feature`. */
 export const addAccountCommands = (account: Command): void => {
   account
     .command("create")
@@ -32,7 +45,7 @@ export const addAccountCommands = (account: Command): void => {
     .action(
       async ({ name, parent, attachments, json }: Output & { name: string; parent?: string; attachments: boolean }) => {
         const features = { ordering_attachment_access: attachments };
-        printThing(await make("accounts", { name, parent: parent ?? null, features }), { json });
+        printThing(await create("accounts", { name, parent: parent ?? null, features }), { json });
       },
     );
   account
@@ -40,15 +53,29 @@ export const addAccountCommands = (account: Command): void => {
     .description("list all accounts (reads the whole table)")
     .option("--json", "print JSON")
     .action(async ({ json }: Output) => {
-      const { listAccounts } = await import("../../shared/tenants/accounts.ts");
-      printRows((await listAccounts()).map(row), { json });
+      const accounts = await readingTable(listAccounts);
+      printRows(json ? accounts.map(detail) : rows(accounts), { json });
     });
   account
     .command("show")
     .description("show an account")
     .argument("<id>")
     .option("--json", "print JSON")
-    .action(async (id: string, { json }: Output) => printThing(row(await load(id)), { json }));
+    .action(async (id: string, { json }: Output) => printThing(detail(await findAccount(id)), { json }));
+  account
+    .command("rename")
+    .description("give an account another name")
+    .argument("<id>")
+    .argument("<name>")
+    .option("--json", "print JSON")
+    .addHelpText("after", "\nExample: npm run admin -- account rename 01J… 'Acme East'")
+    .action(async (id: string, name: string, { json }: Output) => {
+      const checked = check(nonBlankText(255), name, "body");
+      if (checked.faults) throw new CommandError(`The name ${checked.faults.map((one) => one.detail).join(", ")}.`);
+      const found = await findAccount(id);
+      await renameAccount(found.id, checked.value);
+      printThing(detail(await findAccount(id)), { json });
+    });
   account
     .command("feature")
     .description("turn Ordering Attachment Access on or off; takes effect at once")
@@ -57,9 +84,8 @@ export const addAccountCommands = (account: Command): void => {
     .option("--json", "print JSON")
     .action(async (id: string, state: string, { json }: Output) => {
       if (state !== "on" && state !== "off") throw new CommandError(`The feature is turned on or off, not ${state}.`);
-      const { setAttachmentAccess } = await import("../../shared/tenants/administration.ts");
-      const { id: accountId } = await load(id);
-      await setAttachmentAccess(accountId, state === "on");
-      printThing(row(await load(id)), { json });
+      const found = await findAccount(id);
+      await setAttachmentAccess(found.id, state === "on");
+      printThing(detail(await findAccount(id)), { json });
     });
 };

@@ -1,15 +1,19 @@
 import type { Command } from "commander";
-import { CommandError } from "./environment.ts";
-import type { Output } from "./make.ts";
+import { allAttachments, readAttachment } from "../../shared/attachments/attachments.ts";
+import type { ParentRef } from "../../shared/table/keys.ts";
+import { CommandError } from "./command-error.ts";
+import type { Output } from "./create.ts";
+import { findOrder, findRequest } from "./find.ts";
 import { printRows, printThing } from "./output.ts";
+import { readingTable } from "./progress.ts";
 
-type Of = { readonly request?: string; readonly order?: string };
+type Parent = { readonly request?: string; readonly order?: string };
 
-const parentOf = ({ request, order }: Of) => {
-  const id = request ?? order;
-  if (id === undefined || (request !== undefined && order !== undefined))
+const findParent = async ({ request, order }: Parent): Promise<ParentRef> => {
+  if ((request === undefined) === (order === undefined))
     throw new CommandError("Name the parent: either --request <id> or --order <id>.");
-  return { type: request === undefined ? "order" : "request", id: id.toUpperCase() } as const;
+  if (request !== undefined) return { type: "request", id: (await findRequest(request)).id };
+  return { type: "order", id: (await findOrder(order ?? "")).id };
 };
 
 /** `attachment list | show`: metadata only, read-only. */
@@ -20,18 +24,17 @@ export const addAttachmentCommands = (attachment: Command): void => {
     .option("--request <id>", "the request")
     .option("--order <id>", "the order")
     .option("--json", "print JSON")
-    .action(async ({ json, ...of }: Output & Of) => {
-      const { allAttachments } = await import("../../shared/attachments/attachments.ts");
-      const rows = await Array.fromAsync(
-        allAttachments(parentOf(of)),
-        ({ id, name, file_hint, filename, bytes, inserted_at }) => ({
+    .action(async ({ json, ...options }: Output & Parent) => {
+      const parent = await findParent(options);
+      const rows = await readingTable(() =>
+        Array.fromAsync(allAttachments(parent), ({ id, name, file_hint, filename, bytes, inserted_at }) => ({
           id,
           name,
           file_hint,
           filename,
           bytes,
           inserted_at,
-        }),
+        })),
       );
       printRows(rows, { json });
     });
@@ -42,9 +45,8 @@ export const addAttachmentCommands = (attachment: Command): void => {
     .option("--request <id>", "its request")
     .option("--order <id>", "its order")
     .option("--json", "print JSON")
-    .action(async (id: string, { json, ...of }: Output & Of) => {
-      const { readAttachment } = await import("../../shared/attachments/attachments.ts");
-      const found = await readAttachment(parentOf(of), id.toUpperCase());
+    .action(async (id: string, { json, ...options }: Output & Parent) => {
+      const found = await readAttachment(await findParent(options), id.toUpperCase());
       if (!found)
         throw new CommandError(`There is no attachment ${id} there: \`attachment list\` shows those that exist.`);
       const { writers: _, ...attachment } = found;

@@ -1,6 +1,8 @@
 import type { Command } from "commander";
-import type { Output } from "./make.ts";
+import type { Output } from "./create.ts";
+import { checkInvariants } from "./invariants.ts";
 import { printRows } from "./output.ts";
+import { count, withProgress } from "./progress.ts";
 
 /** `check`: exits with 1 where anything is violated. */
 export const addCheckCommand = (program: Command): void => {
@@ -11,9 +13,12 @@ export const addCheckCommand = (program: Command): void => {
     )
     .option("--json", "print JSON")
     .action(async ({ json }: Output) => {
-      const { checkInvariants } = await import("./invariants.ts");
-      const found = await checkInvariants(new Date());
-      if (found.length > 0 || json) printRows(found, { json });
+      const read = { items: 0, files: 0 };
+      const found = await withProgress(
+        () => `Checking … ${count(read.items)} items and ${count(read.files)} files read`,
+        () => checkInvariants(new Date(), read),
+      );
+      if (found.length > 0 || json) printRows(found, { json, whole: true });
       else console.log("Everything holds.");
       if (found.some(({ level }) => level === "violation")) process.exitCode = 1;
     });

@@ -1,12 +1,13 @@
 import { createInterface } from "node:readline/promises";
-import { CommandError } from "./environment.ts";
+import { CommandError } from "./command-error.ts";
+import { safe } from "./output.ts";
 
 /** Asks before what cannot be undone. Without a terminal to ask on, only `--yes` goes on. */
 export const confirmed = async (question: string, yes = false): Promise<void> => {
   if (yes) return;
   if (!process.stdin.isTTY) throw new CommandError(`${question} Say so with --yes: there is no terminal to ask on.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`${question} [y/N] `);
+  const answer = await terminal.question(`${safe(question)} [y/N] `);
   terminal.close();
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError("Nothing was changed.");
 };

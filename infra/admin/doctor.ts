@@ -3,23 +3,32 @@ import { HeadBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
 import { env } from "../../shared/env.ts";
-import type { Output } from "./make.ts";
-import { printRows } from "./output.ts";
+import { CommandError } from "./command-error.ts";
+import type { Output } from "./create.ts";
+import { adviceOn, messageOf } from "./explain.ts";
+import { printIndented, printJson } from "./output.ts";
+import { type TargetOptions, useTarget } from "./target.ts";
 
-/** One thing looked at: what was found, and where it is at fault, what to do about it. */
-type Finding = { readonly check: string; readonly ok: boolean; readonly found: string; readonly remedy: string | null };
+/** One check: what was found, and where it is at fault, what to do about it. What rests on a fault is skipped. */
+type Finding = {
+  readonly check: string;
+  readonly ok: "ok" | "FAULT" | "skipped";
+  readonly found: string;
+  readonly remedy: string | null;
+};
 
-const messageOf = (error: unknown) =>
-  error instanceof Error
-    ? [error.name, error.message].filter((part) => part && part !== "Error").join(": ") || "no answer"
-    : String(error);
+const describe = (error: unknown) => {
+  const name = error instanceof Error && !["Error", "CommandError"].includes(error.name) ? `${error.name}: ` : "";
+  return name + messageOf(error);
+};
 
 /** Runs one check; what it throws is what it found. */
 const look = async (check: string, remedy: string, find: () => Promise<string> | string): Promise<Finding> => {
   try {
-    return { check, ok: true, found: await find(), remedy: null };
+    return { check, ok: "ok", found: await find(), remedy: null };
   } catch (error) {
-    return { check, ok: false, found: messageOf(error), remedy };
+    const own = error instanceof CommandError ? "" : remedy;
+    return { check, ok: "FAULT", found: describe(error), remedy: [adviceOn(error), own].filter(Boolean).join(" ") };
   }
 };
 
@@ -28,90 +37,119 @@ const once = {
   requestHandler: { connectionTimeout: 2_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
 };
 
-const checkNode = () => {
-  const major = Number(process.versions.node.split(".")[0]);
-  if (major < 24) throw new Error(`Node ${process.versions.node}`);
-  return `Node ${process.versions.node}`;
+/** Runs TypeScript as it is, which Node does from 22.18 on. */
+export const checkNode = (version = process.versions.node): string => {
+  if (Number(version.split(".")[0]) < 22) throw new Error(`Node ${version}`);
+  return `Node ${version} (the functions run on 24)`;
 };
 
-const checkCredentials = async (dynamodb: DynamoDBClient) => {
-  const { accessKeyId } = await dynamodb.config.credentials();
-  return `access key ${accessKeyId.slice(0, 4)}…, region ${await dynamodb.config.region()}`;
+const checkRegion = async () => {
+  const region = await new DynamoDBClient(once).config.region();
+  return region;
 };
 
-const checkTable = async (dynamodb: DynamoDBClient) => {
-  const { Table } = await dynamodb.send(new DescribeTableCommand({ TableName: env.tableName() }));
+const checkCredentials = async () => {
+  const { accessKeyId } = await new DynamoDBClient(once).config.credentials();
+  return `access key ${accessKeyId.slice(0, 4)}…`;
+};
+
+const endpoints = () => {
+  const names = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_SFN"];
+  return [...new Set(names.flatMap((name) => process.env[name] || []))];
+};
+
+const checkEndpoint = async (endpoint: string) => {
+  await fetch(endpoint, { signal: AbortSignal.timeout(5_000) }).catch((error: unknown) => {
+    throw new Error(`nothing answers at ${endpoint}`, { cause: error });
+  });
+  return `${endpoint} answers`;
+};
+
+const checkTable = async () => {
+  const { Table } = await new DynamoDBClient(once).send(new DescribeTableCommand({ TableName: env.tableName() }));
   const schema = (Table?.KeySchema ?? []).map(({ AttributeName, KeyType }) => `${AttributeName} ${KeyType}`).join(", ");
   if (schema !== "pk HASH, sk RANGE") throw new Error(`its key schema is ${schema}`);
   return `${env.tableName()}, ${Table?.TableStatus?.toLowerCase() ?? "of unknown state"}`;
 };
 
-const checkTtl = async (dynamodb: DynamoDBClient) => {
-  const { TimeToLiveDescription: ttl } = await dynamodb.send(
+const checkTtl = async () => {
+  const { TimeToLiveDescription: ttl } = await new DynamoDBClient(once).send(
     new DescribeTimeToLiveCommand({ TableName: env.tableName() }),
   );
   if (ttl?.AttributeName !== "expires_at") throw new Error("there is none on expires_at");
   return `on expires_at, ${ttl.TimeToLiveStatus?.toLowerCase()}`;
 };
 
-const checkBucket = async (s3: S3Client) => {
-  await s3.send(new HeadBucketCommand({ Bucket: env.bucketName() }));
+const checkBucket = async () => {
+  const client = new S3Client({ ...once, forcePathStyle: env.hasS3Endpoint() });
+  await client.send(new HeadBucketCommand({ Bucket: env.bucketName() }));
   return env.bucketName();
 };
 
-const checkWorkflow = async (sfn: SFNClient) => {
+const checkWorkflow = async () => {
   const stateMachineArn = env.stateMachineArn();
-  const { executions } = await sfn.send(new ListExecutionsCommand({ stateMachineArn, maxResults: 1 }));
+  const { executions } = await new SFNClient(once).send(new ListExecutionsCommand({ stateMachineArn, maxResults: 1 }));
   const [last] = executions ?? [];
   return `${stateMachineArn.split(":").at(-1)}, ${last ? `last run ${last.name} ${last.status}` : "no runs yet"}`;
 };
 
+const parts = ["table", "table's TTL", "bucket", "workflow"];
+
 /** Everything that a deployment needs, looked at in order; nothing is changed. */
-export const examine = async (): Promise<Finding[]> => {
-  const dynamodb = new DynamoDBClient(once);
-  const s3 = new S3Client({ ...once, forcePathStyle: env.hasS3Endpoint() });
-  const sfn = new SFNClient(once);
-  return [
-    await look("node", "Run it through npm (`npm run admin -- doctor`): the project brings its own Node.", checkNode),
-    await look("environment", "Set TABLE_NAME and BUCKET_NAME, or start a local stack with `npm start`.", () =>
-      [env.tableName(), env.bucketName()].join(", "),
+const examine = async (options: TargetOptions): Promise<Finding[]> => {
+  const target = await look("target", "Correct --stack, AWS_PROFILE or AWS_REGION.", () => useTarget(options));
+  const found = [
+    await look("node", "Run it through npm (`npm run admin -- doctor`): the project brings its own Node.", () =>
+      checkNode(),
     ),
-    await look("credentials", "Log in to AWS (`aws sso login`, AWS_PROFILE) and set AWS_REGION.", () =>
-      checkCredentials(dynamodb),
-    ),
-    await look(
-      "table",
-      "Deploy the stack (`npm run deploy`), or correct TABLE_NAME, AWS_REGION or AWS_ENDPOINT_URL_DYNAMODB.",
-      () => checkTable(dynamodb),
-    ),
-    await look("table's TTL", "Deploy the stack again: without TTL, used Idempotency-Keys are kept for ever.", () =>
-      checkTtl(dynamodb),
-    ),
-    await look(
-      "bucket",
-      "Deploy the stack (`npm run deploy`), or correct BUCKET_NAME, AWS_REGION or AWS_ENDPOINT_URL_S3.",
-      () => checkBucket(s3),
-    ),
-    await look(
-      "workflow",
-      "Deploy the stack (`npm run deploy`), or correct STATE_MACHINE_ARN, AWS_REGION or AWS_ENDPOINT_URL_SFN.",
-      () => checkWorkflow(sfn),
-    ),
+    target,
+    await look("region", "Set AWS_REGION.", checkRegion),
+    await look("credentials", "Log in to AWS (`aws sso login`) and set AWS_PROFILE.", checkCredentials),
   ];
+  for (const endpoint of endpoints())
+    found.push(
+      await look("endpoint", "Start what should answer there, or correct the AWS_ENDPOINT_URL variables.", () =>
+        checkEndpoint(endpoint),
+      ),
+    );
+  if (target.ok !== "ok")
+    return [
+      ...found,
+      ...parts.map((check) => ({ check, ok: "skipped" as const, found: "the target is at fault", remedy: null })),
+    ];
+  const correct = (variable: string, service: string) =>
+    `Deploy the stack (\`npm run deploy\`), or correct ${variable}, AWS_REGION or AWS_ENDPOINT_URL_${service}.`;
+  return [
+    ...found,
+    await look("table", correct("TABLE_NAME", "DYNAMODB"), checkTable),
+    await look(
+      "table's TTL",
+      "Deploy the stack again: without TTL, used Idempotency-Keys are kept for ever.",
+      checkTtl,
+    ),
+    await look("bucket", correct("BUCKET_NAME", "S3"), checkBucket),
+    await look("workflow", correct("STATE_MACHINE_ARN", "SFN"), checkWorkflow),
+  ];
+};
+
+const print = ({ check, ok, found, remedy }: Finding) => {
+  printIndented(`${ok.padEnd(7)}  ${check}: `, found);
+  if (remedy) printIndented("         ", remedy);
 };
 
 /** `doctor`: exits with 1 where anything is at fault. */
 export const addDoctorCommand = (program: Command): void => {
   program
     .command("doctor")
-    .description("check environment, credentials, table, bucket and workflow; each fault comes with its remedy")
+    .description(
+      "check target, region, credentials, endpoints, table, bucket and workflow; each fault comes with its remedy",
+    )
     .option("--json", "print JSON")
-    .action(async ({ json }: Output) => {
-      const findings = await examine();
-      printRows(
-        findings.map(({ ok, ...finding }) => ({ ...finding, ok: ok ? "ok" : "FAULT" })),
-        { json },
-      );
-      if (findings.some(({ ok }) => !ok)) process.exitCode = 1;
+    .action(async (_: Output, command: Command) => {
+      const { json, ...options } = command.optsWithGlobals<TargetOptions & Output>();
+      const findings = await examine(options);
+      if (json) printJson(findings);
+      else findings.forEach(print);
+      if (findings.some(({ ok }) => ok === "FAULT")) process.exitCode = 1;
     });
 };

@@ -13,22 +13,39 @@ export const findings = (of: Snapshot): Finding[] =>
 
 const name = ({ rule, at }: Finding) => `${rule} ${at}`;
 
-const read = async (now: Date): Promise<Snapshot> => {
-  const items = await Array.fromAsync(scan("all"));
-  return snapshot(items, await Array.fromAsync(allFiles()), now);
+/** How much has been read so far. */
+export type Read = { items: number; files: number };
+
+async function* counted<T>(all: AsyncIterable<T>, add: () => void): AsyncGenerator<T> {
+  for await (const one of all) {
+    add();
+    yield one;
+  }
+}
+
+const read = async (now: Date, progress: Read): Promise<Snapshot> => {
+  const items = counted(scan("all"), () => {
+    progress.items += 1;
+  });
+  const files = counted(allFiles(), () => {
+    progress.files += 1;
+  });
+  // The items first: a file is stored before its metadata.
+  const stored = await Array.fromAsync(items);
+  return snapshot(stored, await Array.fromAsync(files), now);
 };
 
 /** Reads that agree before something is believed to be wrong. */
 const reads = 3;
 
 /**
- * Reads the whole table and bucket, into memory, and tells what is wrong. Nobody stops writing meanwhile, so what one
- * read finds may have been under way: only what every one of three reads finds is told.
+ * Reads the whole table and bucket, into memory, and returns what is wrong. Nobody stops writing meanwhile, so what one
+ * read finds may have been under way: only what all of three reads find is returned.
  */
-export const checkInvariants = async (now: Date): Promise<Finding[]> => {
-  let found = findings(await read(now));
+export const checkInvariants = async (now: Date, progress: Read = { items: 0, files: 0 }): Promise<Finding[]> => {
+  let found = findings(await read(now, progress));
   for (let again = 1; again < reads && found.length > 0; again += 1) {
-    const anew = new Set(findings(await read(now)).map(name));
+    const anew = new Set(findings(await read(now, progress)).map(name));
     found = found.filter((finding) => anew.has(name(finding)));
   }
   return found;

@@ -1,14 +1,16 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { endKey, findKey, listKeys } from "../../shared/tenants/administration.ts";
+import { CommandError } from "./command-error.ts";
 import { confirmed } from "./confirm.ts";
-import { CommandError } from "./environment.ts";
-import { make, type Output } from "./make.ts";
+import { create, type Output } from "./create.ts";
+import { accountNames } from "./find.ts";
 import { printRows, printThing } from "./output.ts";
+import { readingTable } from "./progress.ts";
 
 const find = async (reference: string) => {
-  const { findKey } = await import("../../shared/tenants/administration.ts");
-  const key = await findKey(reference);
-  const shown = reference.startsWith("apik_") ? "like that" : reference;
-  if (!key) throw new CommandError(`There is no API key ${shown}: \`key list\` shows those that exist.`);
+  const key = await readingTable(() => findKey(reference));
+  const described = reference.startsWith("apik_") ? "like that" : reference;
+  if (!key) throw new CommandError(`There is no API key ${described}: \`key list\` shows those that exist.`);
   return key;
 };
 
@@ -18,14 +20,28 @@ const hours = (text: string): number => {
   return Number(text);
 };
 
+/** A key that has ended before it begins is a slip of the pen. */
+const future = (text: string): string => {
+  const time = Date.parse(text);
+  if (!/^\d{4}-\d\d-\d\dT/.test(text) || Number.isNaN(time))
+    throw new InvalidArgumentError("It must be an ISO 8601 date and time, such as 2030-01-01T00:00:00Z.");
+  if (time <= Date.now()) throw new InvalidArgumentError("It is in the past: the key would never be accepted.");
+  return text;
+};
+
+const hexPrefix = (text: string): string => {
+  if (!/^[0-9a-f]{0,64}$/i.test(text)) throw new InvalidArgumentError("It must be the beginning of a SHA-256 in hex.");
+  return text;
+};
+
 /** `key issue | list | revoke | rotate`. */
 export const addKeyCommands = (key: Command): void => {
   key
     .command("issue")
     .description("issue an API key; it is shown once, here, and never again")
     .requiredOption("--account <id>", "the account that the key belongs to")
-    .requiredOption("--user <id>", "the user that it impersonates")
-    .option("--expires-at <time>", "ISO 8601 date and time after which it is refused")
+    .requiredOption("--user <id>", "the user that it impersonates, of the same account tree")
+    .option("--expires-at <time>", "ISO 8601 date and time after which it is refused", future)
     .option("--json", "print JSON")
     .addHelpText(
       "after",
@@ -33,17 +49,22 @@ export const addKeyCommands = (key: Command): void => {
     )
     .action(
       async ({ account, user, expiresAt, json }: Output & { account: string; user: string; expiresAt?: string }) =>
-        printThing(await make("keys", { account, user, expires_at: expiresAt ?? null }), { json }),
+        printThing(await create("keys", { account, user, expires_at: expiresAt ?? null }), { json }),
     );
   key
     .command("list")
     .description("list keys, by the hash under which they are stored (reads the whole table)")
-    .option("--prefix <hex>", "only those whose SHA-256 begins like this", "")
+    .option("--prefix <hex>", "only those whose SHA-256 begins like this", hexPrefix, "")
     .option("--json", "print JSON")
     .action(async ({ prefix, json }: Output & { prefix: string }) => {
-      const { listKeys } = await import("../../shared/tenants/administration.ts");
-      const rows = (await listKeys(prefix)).map(({ sha256, ...rest }) => ({ ...rest, sha256: sha256.slice(0, 16) }));
-      printRows(rows, { json });
+      const keys = await readingTable(() => listKeys(prefix));
+      const rows = keys.map(({ sha256, ...rest }) => ({ ...rest, sha256: sha256.slice(0, 16) }));
+      if (json) return printRows(rows, { json });
+      const names = await readingTable(accountNames);
+      printRows(
+        rows.map(({ id, account, ...rest }) => ({ id, "account's name": names.get(account), account, ...rest })),
+        {},
+      );
     });
   key
     .command("revoke")
@@ -52,7 +73,6 @@ export const addKeyCommands = (key: Command): void => {
     .option("-y, --yes", "don't ask")
     .option("--json", "print JSON")
     .action(async (reference: string, { yes, json }: Output & { yes?: boolean }) => {
-      const { endKey } = await import("../../shared/tenants/administration.ts");
       const found = await find(reference);
       await confirmed(`Revoke the API key ${found.id} of account ${found.account}?`, yes);
       await endKey(found, { revoked: true });
@@ -65,13 +85,12 @@ export const addKeyCommands = (key: Command): void => {
     .option("--overlap-hours <hours>", "for how long both are accepted", hours, 24)
     .option("--json", "print JSON")
     .action(async (reference: string, { overlapHours, json }: Output & { overlapHours: number }) => {
-      const { endKey } = await import("../../shared/tenants/administration.ts");
       const old = await find(reference);
       if (old.revoked) throw new CommandError(`The API key ${old.id} is revoked: issue a new one with \`key issue\`.`);
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
       const expiresAt = old.expires_at !== null && old.expires_at < end ? old.expires_at : end;
-      const made = await make("keys", { account: old.account, user: old.user });
+      const created = await create("keys", { account: old.account, user: old.user });
       await endKey(old, { expires_at: expiresAt });
-      printThing({ ...made, replaces: old.id, old_key_ends_at: expiresAt }, { json });
+      printThing({ ...created, replaces: old.id, old_key_ends_at: expiresAt }, { json });
     });
 };

@@ -5,12 +5,24 @@ import {
   type Output,
 } from "@aws-sdk/client-cloudformation";
 
-/** Where a deployed stack keeps things: its outputs, by their names; undefined where there is no such stack. */
-export const outputsOf = async (stackName: string): Promise<Readonly<Record<string, string>> | undefined> => {
-  const client = new CloudFormationClient({ maxAttempts: 2 });
+/** A deployed stack: its region, its account and its outputs, by their names. */
+export type DeployedStack = {
+  readonly region: string;
+  readonly account: string;
+  readonly outputs: Readonly<Record<string, string>>;
+};
+
+/** A deployed stack; undefined where there is none of that name. */
+export const describeStack = async (stackName: string): Promise<DeployedStack | undefined> => {
+  const client = new CloudFormationClient({
+    maxAttempts: 2,
+    requestHandler: { connectionTimeout: 2_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
+  });
   try {
     const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName: stackName }));
-    return stack && Object.fromEntries((stack.Outputs ?? []).flatMap(entry));
+    if (!stack) return undefined;
+    const [, , , region = "", account = ""] = (stack.StackId ?? "").split(":");
+    return { region, account, outputs: Object.fromEntries((stack.Outputs ?? []).flatMap(entry)) };
   } catch (error) {
     // CloudFormation knows no better name for it: "Stack with id … does not exist".
     if (error instanceof CloudFormationServiceException && /does not exist/.test(error.message)) return undefined;

@@ -9,7 +9,7 @@ import {
 import { isHeld, readRun, settleCrashedRun } from "../../shared/checkout/run.ts";
 import { env } from "../../shared/env.ts";
 
-/** Starting an order's checkout, and waiting for its end: on AWS, LocalStack or the local stack. */
+/** The executions of the checkout's workflow: on AWS, an emulator or the local stack. */
 
 /** Derived from the order and the number of its run, so that two starts at once are one. */
 const nameOf = (orderId: string, attempt: number) => `checkout-${orderId}-${attempt}`;
@@ -40,7 +40,7 @@ const tryStart = async (client: SFNClient, orderId: string, attempt: number): Pr
 };
 
 /**
- * Starts an order's checkout and answers its run's name; if one is under way, that one's. A run that holds the order
+ * Starts an order's checkout and returns its run's name; if one is under way, that one's. A run that holds the order
  * though its execution is over has crashed: the new one takes its place.
  */
 export const startCheckout = async (orderId: string): Promise<string> => {
@@ -57,15 +57,36 @@ export const startCheckout = async (orderId: string): Promise<string> => {
   }
 };
 
-export type CheckoutEnd = { readonly run: string; readonly status: string; readonly reason: string | null };
+/** How a run has ended, in the words of the workflow. */
+export type CheckoutEnd = {
+  readonly run: string;
+  readonly status: "SUCCEEDED" | "FAILED";
+  readonly reason: string | null;
+};
 
-/** Waits until a run has ended. */
-export const waitForCheckout = async (run: string, pollMs = 500): Promise<CheckoutEnd> => {
+/** Asks the workflow whether a run has ended; undefined while it is at work. */
+const endOf = async (client: SFNClient, run: string): Promise<CheckoutEnd | undefined> => {
+  const execution = await describe(client, run);
+  if (!execution) return { run, status: "FAILED", reason: "The workflow does not know this run." };
+  const { status, cause, error } = execution;
+  if (status === "RUNNING") return undefined;
+  if (status === "SUCCEEDED") return { run, status, reason: null };
+  return { run, status: "FAILED", reason: cause ?? error ?? `The execution ended as ${status}.` };
+};
+
+/** Waits until a run has ended; `onPoll` is called in between and at the end. */
+export const waitForCheckout = async (
+  run: string,
+  pollMs = 500,
+  onPoll = async (): Promise<void> => {},
+): Promise<CheckoutEnd> => {
   const client = new SFNClient();
   for (;;) {
-    const execution = await describe(client, run);
-    const status = execution?.status ?? "LOST";
-    if (status !== "RUNNING") return { run, status, reason: execution?.cause ?? execution?.error ?? null };
-    await sleep(pollMs);
+    const started = Date.now();
+    const end = await endOf(client, run);
+    await onPoll();
+    if (end) return end;
+    // A large order takes long to read: most of the time is left to the run.
+    await sleep(Math.max(pollMs, 2 * (Date.now() - started)));
   }
 };

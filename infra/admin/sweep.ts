@@ -1,6 +1,8 @@
 import type { Command } from "commander";
-import type { Output } from "./make.ts";
+import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
+import type { Output } from "./create.ts";
 import { printThing } from "./output.ts";
+import { count, withProgress } from "./progress.ts";
 
 /** `sweep`: what runs daily, now. */
 export const addSweepCommand = (program: Command): void => {
@@ -13,8 +15,16 @@ export const addSweepCommand = (program: Command): void => {
     .option("--all", "every day, due or not", false)
     .option("--json", "print JSON")
     .action(async ({ json, dryRun, all }: Output & { dryRun: boolean; all: boolean }) => {
-      const { sweepOrphanFiles } = await import("../../shared/attachments/sweep.ts");
-      const { removed, ...swept } = await sweepOrphanFiles({ now: new Date(), dryRun, all });
+      let last = { days: 0, files: 0, removed: 0 };
+      const onPage = (counts: typeof last) => {
+        last = { ...counts };
+      };
+      const options = { now: new Date(), dryRun, all, onPage };
+      const { removed, ...swept } = await withProgress(
+        () =>
+          `Sweeping … ${count(last.days)} days and ${count(last.files)} files, ${count(last.removed)} of them orphans`,
+        () => sweepOrphanFiles(options),
+      );
       printThing({ ...swept, [dryRun ? "would_remove" : "removed"]: removed }, { json });
     });
 };

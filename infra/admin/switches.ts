@@ -1,8 +1,11 @@
 import type { Command } from "commander";
+import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
 import type { SwitchData } from "../../shared/switches/schema.ts";
-import { CommandError } from "./environment.ts";
-import type { Output } from "./make.ts";
+import { CommandError } from "./command-error.ts";
+import type { Output } from "./create.ts";
+import { accountNames, findAccount } from "./find.ts";
 import { printRows, printThing } from "./output.ts";
+import { readingTable, withProgress } from "./progress.ts";
 
 /** Secrets stay where they are: an operator sees whether there is one. */
 const withoutSecrets = ({ sms_secret, mms_secret, ...rest }: Omit<SwitchData, "sms_options" | "mms_options">) => ({
@@ -10,6 +13,27 @@ const withoutSecrets = ({ sms_secret, mms_secret, ...rest }: Omit<SwitchData, "s
   sms_secret: sms_secret === null ? null : "(set)",
   mms_secret: mms_secret === null ? null : "(set)",
 });
+
+const list = async ({ account, json }: Output & { account: string }) => {
+  const owner = await findAccount(account);
+  const switches = await withProgress(
+    () => "Reading the switches …",
+    () => Array.fromAsync(allSwitches(owner.id)),
+  );
+  const names = json ? undefined : await readingTable(accountNames);
+  printRows(
+    switches.map(({ id, account: of, name, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
+      id,
+      name,
+      ...(names && { "account's name": names.get(of) }),
+      account: of,
+      sms: sms_enabled ? sms_protocol : "off",
+      mms: mms_enabled ? mms_protocol : "off",
+      updated_at,
+    })),
+    { json },
+  );
+};
 
 /** `switch list | show`, read-only. */
 export const addSwitchCommands = (group: Command): void => {
@@ -19,31 +43,13 @@ export const addSwitchCommands = (group: Command): void => {
     .requiredOption("--account <id>", "the account")
     .option("--json", "print JSON")
     .addHelpText("after", "\nExample: npm run admin -- switch list --account 01J…")
-    .action(async ({ account, json }: Output & { account: string }) => {
-      const { allSwitches } = await import("../../shared/switches/read.ts");
-      const { readAccount } = await import("../../shared/tenants/accounts.ts");
-      if (!(await readAccount(account)))
-        throw new CommandError(`There is no account ${account}: \`account list\` shows those that there are.`);
-      const rows = await Array.fromAsync(allSwitches(account.toUpperCase()));
-      printRows(
-        rows.map(({ id, account: owner, name, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
-          id,
-          account: owner,
-          name,
-          sms: sms_enabled ? sms_protocol : "off",
-          mms: mms_enabled ? mms_protocol : "off",
-          updated_at,
-        })),
-        { json },
-      );
-    });
+    .action(list);
   group
     .command("show")
-    .description("show a switch; its secrets are not told")
+    .description("show a switch; its secrets are not printed")
     .argument("<id>", "the switch")
     .option("--json", "print JSON")
     .action(async (id: string, { json }: Output) => {
-      const { readSwitch } = await import("../../shared/switches/read.ts");
       const found = await readSwitch(id.toUpperCase());
       if (!found) throw new CommandError(`There is no switch ${id}: \`switch list\` shows those of an account.`);
       const { writers: _, ...shown } = found;

@@ -1,46 +1,108 @@
-import type { Command } from "commander";
-import { CommandError } from "./environment.ts";
-import { collect, make, type Output } from "./make.ts";
+import { type Command, InvalidArgumentError } from "commander";
+import { listUsers, readUser, setPermissions, setUserDisabled } from "../../shared/tenants/administration.ts";
+import { permissions as knownPermissions } from "../../shared/tenants/file.ts";
+import type { User } from "../../shared/tenants/schema.ts";
+import { CommandError } from "./command-error.ts";
+import { collect, create, type Output } from "./create.ts";
+import { accountNames, findAccount } from "./find.ts";
 import { printRows, printThing } from "./output.ts";
+import { readingTable } from "./progress.ts";
 
-const setDisabled = async (id: string, disabled: boolean, { json }: Output) => {
-  const { setUserDisabled } = await import("../../shared/tenants/administration.ts");
-  if (!(await setUserDisabled(id, disabled)))
-    throw new CommandError(`There is no user ${id}: \`user list\` shows those that exist.`);
-  printThing({ id, disabled }, { json });
+const knownList = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
+
+/** Collects an option that may be repeated; only what some endpoint asks for is a permission. */
+const permission = (value: string, all: readonly string[] = []): string[] => {
+  if (!knownPermissions.includes(value))
+    throw new InvalidArgumentError(`There is no such permission. Permissions are:\n  ${knownPermissions.join("\n  ")}`);
+  return [...all, value];
 };
 
-/** `user create | list | disable | enable`. */
+const noUser = (id: string) => new CommandError(`There is no user ${id}: \`user list\` shows those that exist.`);
+
+const setDisabled = async (id: string, disabled: boolean, { json }: Output) => {
+  if (!(await setUserDisabled(id.toUpperCase(), disabled))) throw noUser(id);
+  printThing({ id: id.toUpperCase(), disabled }, { json });
+};
+
+type Change = {
+  readonly add?: readonly string[];
+  readonly remove?: readonly string[];
+  readonly set?: readonly string[];
+};
+
+/** Reads the user again where someone else has changed it meanwhile. */
+const changePermissions = async (id: string, { add = [], remove = [], set }: Change): Promise<User> => {
+  for (;;) {
+    const user = await readUser(id);
+    if (!user) throw noUser(id);
+    if (add.length === 0 && remove.length === 0 && !set) return user;
+    const base = [...(set ?? user.permissions), ...add];
+    const changed = [...new Set(base)].filter((one) => !remove.includes(one)).sort();
+    if (await setPermissions(user, changed)) return { ...user, permissions: changed };
+  }
+};
+
+const list = async ({ account, json }: Output & { account?: string }) => {
+  const owner = account === undefined ? undefined : await findAccount(account);
+  const users = await readingTable(listUsers);
+  const own = users.filter((one) => !owner || one.account === owner.id);
+  if (json) return printRows(own, { json });
+  const names = owner ? new Map([[owner.id, owner.name]]) : await readingTable(accountNames);
+  printRows(
+    own.map(({ id, account: of, disabled, permissions }) => ({
+      id,
+      "account's name": names.get(of),
+      account: of,
+      disabled,
+      permissions,
+    })),
+    {},
+  );
+};
+
+/** `user create | list | permissions | disable | enable`. */
 export const addUserCommands = (user: Command): void => {
   user
     .command("create")
     .description("create a user with permissions")
     .requiredOption("--account <id>", "the account that the user belongs to")
-    .option("--permission <permission>", "an exact permission, or <resource>:*; repeat for more", collect, [])
+    .option("--permission <permission>", "an exact permission, or <resource>:*; repeat for more", permission)
     .option("--disabled", "create it disabled", false)
     .option("--json", "print JSON")
     .addHelpText(
       "after",
-      "\nExample: npm run admin -- user create --account 01J… --permission ordering_cart_requests:show --permission 'ordering_request_attachments:*'",
+      `\nExample: npm run admin -- user create --account 01J… --permission ordering_cart_requests:show --permission 'ordering_request_attachments:*'\n${knownList}`,
     )
     .action(
       async ({
         account,
-        permission,
+        permission: permissions = [],
         disabled,
         json,
-      }: Output & { account: string; permission: string[]; disabled: boolean }) =>
-        printThing(await make("users", { account, permissions: permission, disabled }), { json }),
+      }: Output & { account: string; permission?: string[]; disabled: boolean }) =>
+        printThing(await create("users", { account, permissions, disabled }), { json }),
     );
   user
     .command("list")
     .description("list users (reads the whole table)")
     .option("--account <id>", "only those of this account")
     .option("--json", "print JSON")
-    .action(async ({ account, json }: Output & { account?: string }) => {
-      const { listUsers } = await import("../../shared/tenants/administration.ts");
-      const users = (await listUsers()).filter((one) => !account || one.account === account.toUpperCase());
-      printRows(users, { json });
+    .action(list);
+  user
+    .command("permissions")
+    .description("show a user's permissions, or change them: takes effect at once")
+    .argument("<id>")
+    .option("--add <permission>", "grant it; repeat for more", permission)
+    .option("--remove <permission>", "take it away; repeat for more", collect)
+    .option("--set <permission>", "grant these and no others; repeat for more", permission)
+    .option("--json", "print JSON")
+    .addHelpText(
+      "after",
+      `\nExample: npm run admin -- user permissions 01J… --add 'messaging_switches:*'\n${knownList}`,
+    )
+    .action(async (id: string, { json, ...change }: Output & Change) => {
+      const { id: userId, permissions } = await changePermissions(id, change);
+      printThing({ id: userId, permissions }, { json });
     });
   user
     .command("disable")

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { openapi } from "../openapi/document.ts";
-import { isJson, type Json } from "../openapi/schemas.ts";
+import { isJson, type Json } from "../openapi/json.ts";
 
 /** What the page fills in: a key that works here, and ids by the names of the path's parameters. */
 export type Prefill = { readonly key: string; readonly ids: Readonly<Record<string, string>> };

@@ -52,9 +52,8 @@ const listed = (): string[] => {
   }
 };
 
-/** The local stack on the port of the environment, else the one that was started last; undefined where none runs. */
-export const findRunning = (): State | undefined => {
-  const running = listed().flatMap(readState);
-  const onPort = running.find(({ port }) => String(port) === process.env.PORT);
-  return onPort ?? running.sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1))[0];
-};
+/** The local stacks that are running, by port. */
+export const runningStacks = (): State[] =>
+  listed()
+    .flatMap(readState)
+    .sort((a, b) => a.port - b.port);

@@ -1,24 +1,28 @@
 import { routes } from "../../shared/routes.ts";
-import { tags } from "./names.ts";
-import { collect, operationOf } from "./operations.ts";
+import { componentsOf } from "./components.ts";
+import { tagOf } from "./domains.ts";
+import type { Json } from "./json.ts";
+import { operationOf } from "./operations.ts";
 import { headers } from "./responses.ts";
-import { collectSchemas, type Json } from "./schemas.ts";
+import { collectSchemas } from "./schemas.ts";
 import { description } from "./texts.ts";
 
 const info = {
   title: "Patchbay",
   version: "1",
-  summary: "Attachments of number orders, and messaging switches.",
+  summary: "Attachments of number orders and messaging switches.",
   description,
+  // Whoever deploys the service runs it: there is no address that would be right everywhere.
+  contact: { name: "The operators of this deployment" },
   license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
 };
 
 const servers = [
   {
     url: "{base_url}",
-    description: "Wherever it runs: `npm start` prints the address, and so does a deployment.",
+    description: "The base address of the deployment. `npm start` and `npm run deploy` print it.",
     variables: {
-      base_url: { default: "http://127.0.0.1:3000", description: "The base address, without a slash at its end." },
+      base_url: { default: "http://127.0.0.1:3000", description: "The base address, without a trailing slash." },
     },
   },
 ];
@@ -27,12 +31,17 @@ const apiKey = {
   type: "http",
   scheme: "bearer",
   bearerFormat: "apik_...",
-  description: "An API key: `apik_` and 43 more characters. It acts as the user that it impersonates.",
+  description:
+    "An API key: `apik_` and 43 characters. A request has the permissions of the user that the key impersonates.",
 };
 
-/** The OpenAPI 3.1 document of the whole interface, made from the table of routes, the schemas and the error catalogue. */
+/** The OpenAPI 3.1 document of the whole interface, generated from the route table, the schemas and the error catalogue. */
 export const openapi = () => {
-  const shared = { schemas: collectSchemas(), parameters: collect("parameters"), responses: collect("responses") };
+  const shared = {
+    schemas: collectSchemas(),
+    parameters: componentsOf("parameters"),
+    responses: componentsOf("responses"),
+  };
   const paths: { [path: string]: Json } = {};
   for (const route of routes)
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, shared) };
@@ -42,7 +51,7 @@ export const openapi = () => {
     info,
     servers,
     security: [{ apiKey: [] }],
-    tags: [...resources].map((resource) => tags[resource]),
+    tags: [...resources].map(tagOf),
     paths,
     components: {
       schemas: shared.schemas.sorted(),

@@ -1,47 +1,38 @@
 import { ownPermission, parentPermissions, type Route } from "../../shared/routes.ts";
+import type { Components } from "./components.ts";
+import { tagOf } from "./domains.ts";
 import { exampleOf } from "./examples/by-route.ts";
-import { operationId, tags } from "./names.ts";
+import type { Json } from "./json.ts";
+import { operationId } from "./names.ts";
 import { parametersOf } from "./parameters.ts";
 import { requestBodyOf } from "./requests.ts";
 import { responsesOf } from "./responses.ts";
-import type { Json, Schemas } from "./schemas.ts";
+import type { Schemas } from "./schemas.ts";
 
-/** What a key's user must hold, and the feature that attachments need. */
+/** The permissions that the key's user needs, and the feature that attachments need. */
 const access = (route: Route): string => {
   const own = `\`${ownPermission(route)}\``;
   if (route.parent !== "request" && route.parent !== "order") return `**Permission:** ${own}.`;
   const { CART, CHECKED_OUT } = parentPermissions[route.parent];
-  return `**Permissions:** ${own}; and \`${CART}\` while the order is in its cart, \`${CHECKED_OUT}\` once it is checked out.\n\n**Feature:** Ordering Attachment Access, of the account that owns the ${route.parent}.`;
-};
-
-/** Things that several operations refer to, each by a name of its own. */
-export const collect = (section: string) => {
-  const found = new Map<string, Json>();
-  const share = (name: string, value: Json): Json => {
-    const known = found.get(name);
-    if (known && JSON.stringify(known) !== JSON.stringify(value)) throw new Error(`Two ${section} are named ${name}.`);
-    found.set(name, value);
-    return { $ref: `#/components/${section}/${name}` };
-  };
-  return { share, sorted: () => Object.fromEntries([...found].sort(([a], [b]) => a.localeCompare(b))) };
+  return `**Permissions:** ${own}, and \`${CART}\` before checkout or \`${CHECKED_OUT}\` after checkout.\n\n**Feature:** Ordering Attachment Access, enabled for the account that owns the ${route.parent}.`;
 };
 
 export type Shared = {
   readonly schemas: Schemas;
-  readonly parameters: ReturnType<typeof collect>;
-  readonly responses: ReturnType<typeof collect>;
+  readonly parameters: Components;
+  readonly responses: Components;
 };
 
-/** One row of the table of routes as an operation. */
+/** One row of the route table as an operation. */
 export const operationOf = (route: Route, { schemas, parameters, responses }: Shared): Json => {
   const requestBody = requestBodyOf(route, schemas);
   return {
     operationId: operationId(route),
-    tags: [tags[route.resource].name],
+    tags: [tagOf(route.resource).name],
     summary: route.summary,
     description: `${exampleOf(route).description}\n\n${access(route)}`,
-    parameters: parametersOf(route, schemas).map(([name, parameter]) => parameters.share(name, parameter)),
+    parameters: parametersOf(route, parameters.add),
     ...(requestBody && { requestBody }),
-    responses: responsesOf(route, schemas, responses.share),
+    responses: responsesOf(route, schemas, responses.add),
   };
 };

@@ -1,39 +1,45 @@
 import { limits } from "../../shared/limits.ts";
 import type { Route } from "../../shared/routes.ts";
+import { pageParameters } from "../../shared/schema/page-document.ts";
+import type { Components } from "./components.ts";
+import { descriptionsOf } from "./domains.ts";
 import { pathIds } from "./examples/ids.ts";
+import { isJson, type Json } from "./json.ts";
 import { pascal } from "./names.ts";
-import { isJson, type Json, type Schemas } from "./schemas.ts";
+import { toJson } from "./schemas.ts";
 
-/** Ids in a path are read without regard to case. What is not a ULID is an id that does not exist. */
+type Share = Components["add"];
+
+/** Ids in a path are case-insensitive. An id that is not a ULID is one that does not exist: 404, not 422. */
 const pathParameter = (name: string): Json => ({
   name,
   in: "path",
   required: true,
   description: name === "id" ? "The switch's ULID." : `The ${name.replace(/_id$/, "")}'s ULID.`,
-  schema: { type: "string" },
+  schema: { type: "string", minLength: 1 },
   example: pathIds[name],
 });
 
-const queryDescriptions: Readonly<Record<string, string>> = {
-  first: "The number of documents from the start of the list, or from `after`: 50 if nothing is said.",
-  after: "The cursor `page_info.after` of a page: this page begins behind it. Goes with `first`.",
-  last: "The number of documents from the end of the list, or from `before`.",
-  before: "The cursor `page_info.before` of a page: this page ends in front of it. Goes with `last`.",
+/** The parameters of every list. Cursors are never empty. */
+const pageParameter = (name: string, schema: Json, description: string): Json => {
+  const size = { ...schema, type: "integer" };
+  return { name, in: "query", description, schema: schema.type === "number" ? size : { ...schema, minLength: 1 } };
 };
 
-/** A query's texts are shown as what they are read as: whole numbers as such. */
-const queryParameters = (properties: Json): [string, Json][] =>
-  Object.entries(properties).map(([name, schema]) => {
-    const { description: _description, ...rest } = isJson(schema) ? schema : {};
-    const read = rest.type === "number" ? { ...rest, type: "integer" } : rest;
-    return [pascal(name), { name, in: "query", description: queryDescriptions[name], schema: read }];
+const queryParameters = ({ reads, resource }: Route, share: Share): Json[] => {
+  const properties = reads.from === "query" ? toJson(reads.schema, "output").properties : undefined;
+  const descriptions: Readonly<Record<string, string>> = { ...pageParameters, ...descriptionsOf(resource).query };
+  return Object.entries(isJson(properties) ? properties : {}).map(([name, schema]) => {
+    const description = descriptions[name] ?? "";
+    if (!isJson(schema) || !Object.hasOwn(pageParameters, name)) return { name, in: "query", description, schema };
+    return share(pascal(name), pageParameter(name, schema, description));
   });
+};
 
 const idempotencyKey: Json = {
   name: "Idempotency-Key",
   in: "header",
-  description:
-    "Makes it safe to send the request again: for 24 hours the same key with the same content returns the first answer, with `Idempotency-Replayed: true`, and creates nothing; with other content it is refused.",
+  description: `Makes retries safe. For ${limits.idempotencySeconds / 3600} hours, a request with the same key and the same content returns the first response again, with \`Idempotency-Replayed: true\`, and creates nothing. With other content it fails with 422.`,
   schema: { type: "string", pattern: `^${limits.idempotencyKey.characters}{1,${limits.idempotencyKey.length}}$` },
 };
 
@@ -41,21 +47,20 @@ const ifMatch: Json = {
   name: "If-Match",
   in: "header",
   description:
-    "The `ETag` of the document as it was read: if it has changed since, the answer is 412 and nothing happens.",
+    "The `ETag` of the document that the change is based on. If the document has changed since, the request fails with 412.",
   schema: { type: "string" },
 };
 
-/** The parameters of an operation by the names that they have among the components. */
-export const parametersOf = ({ path, method, operation, reads }: Route, { translate }: Schemas): [string, Json][] => {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]): [string, Json] => [
-    name === "id" ? "SwitchId" : pascal(name),
-    pathParameter(name),
-  ]);
-  const query = reads.from === "query" ? translate(reads.schema, "output").properties : {};
+/** The parameters of an operation; those that several operations share are references to a component. */
+export const parametersOf = (route: Route, share: Share): Json[] => {
+  const { path, method, operation } = route;
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) =>
+    share(name === "id" ? "SwitchId" : pascal(name), pathParameter(name)),
+  );
   return [
     ...inPath,
-    ...(isJson(query) ? queryParameters(query) : []),
-    ...(method === "POST" ? [["IdempotencyKey", idempotencyKey] satisfies [string, Json]] : []),
-    ...(operation === "update" || operation === "delete" ? [["IfMatch", ifMatch] satisfies [string, Json]] : []),
+    ...queryParameters(route, share),
+    ...(method === "POST" ? [share("IdempotencyKey", idempotencyKey)] : []),
+    ...(operation === "update" || operation === "delete" ? [share("IfMatch", ifMatch)] : []),
   ];
 };

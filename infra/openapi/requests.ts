@@ -1,13 +1,16 @@
 import type { Route } from "../../shared/routes.ts";
 import { exampleOf } from "./examples/by-route.ts";
+import { isJson, type Json } from "./json.ts";
 import { pascal } from "./names.ts";
-import { isJson, type Json, type Schemas } from "./schemas.ts";
+import type { Schemas } from "./schemas.ts";
 
-/** A form has no null: a part is there or left out. */
+/** A form has no null: a part is present or left out. */
 const partOf = (schema: unknown, example: unknown): Json => {
-  const { default: fallback, anyOf, ...rest } = isJson(schema) ? schema : {};
-  const choice = Array.isArray(anyOf) ? anyOf.filter(isJson).find(({ type }) => type !== "null") : {};
+  const { default: fallback, anyOf, type, ...rest } = isJson(schema) ? schema : {};
+  const choice = Array.isArray(anyOf) ? anyOf.filter(isJson).find((option) => option.type !== "null") : {};
+  const single = Array.isArray(type) ? type.find((each) => each !== "null") : type;
   return {
+    ...(single !== undefined && { type: single }),
     ...choice,
     ...rest,
     ...(fallback !== null && fallback !== undefined && { default: fallback }),
@@ -21,39 +24,35 @@ const requiredOf = ({ required }: Json): string[] =>
 const propertiesOf = ({ properties }: Json): [string, unknown][] =>
   Object.entries(isJson(properties) ? properties : {});
 
-/** `{type, data: {...}}` as the parts of a form, by their names on the wire. */
-const formSchema = (schema: Json, example: Readonly<Record<string, unknown>>): Json => {
-  const data = isJson(schema.properties) && isJson(schema.properties.data) ? schema.properties.data : {};
-  const outer = propertiesOf(schema).filter(([name]) => name !== "data");
+/** The parts of a form by their names on the wire: `{type, data: {name}}` has `type` and `data[name]`. */
+const formSchema = (outer: Json, data: Json, example: Readonly<Record<string, unknown>>): Json => {
   const inner = propertiesOf(data).map(([name, part]): [string, unknown] => [`data[${name}]`, part]);
+  const parts = [...propertiesOf(outer), ...inner];
   return {
     type: "object",
-    description: "The parts of the form. Parts that are not known are ignored.",
-    properties: Object.fromEntries([...outer, ...inner].map(([name, part]) => [name, partOf(part, example[name])])),
-    required: [
-      ...requiredOf(schema).filter((name) => name !== "data"),
-      ...requiredOf(data).map((name) => `data[${name}]`),
-    ],
+    description: "The parts of the form. Unknown parts are ignored.",
+    properties: Object.fromEntries(parts.map(([name, part]) => [name, partOf(part, example[name])])),
+    required: requiredOf(data).map((name) => `data[${name}]`),
   };
 };
 
-const schemaName = ({ resource, operation }: Route) =>
-  operation === "create" ? `New${pascal(resource)}` : `${pascal(resource)}Changes`;
+/** Not `NewSwitch`, which is a constructor's name in Go, nor `CreateSwitch`, which generators take for the operation. */
+const schemaName = ({ resource, operation }: Route) => pascal(resource) + pascal(operation);
 
-/** What an operation takes as its body, if it takes one. */
-export const requestBodyOf = (route: Route, { translate, named }: Schemas): Json | undefined => {
-  const { reads } = route;
+/** The body that an operation takes, if it takes one. */
+export const requestBodyOf = (route: Route, schemas: Schemas): Json | undefined => {
+  const { reads, resource, summary } = route;
   if (reads.from !== "form" && reads.from !== "json") return undefined;
-  const schema = translate(reads.schema, "input");
-  const example = { value: exampleOf(route).body, summary: route.summary };
-  const content = {
-    schema: named(schemaName(route), reads.from === "form" ? formSchema(schema, exampleOf(route).body ?? {}) : schema),
-    examples: { example },
-  };
-  const encoding = { "data[file]": { contentType: "*/*" } };
-  return {
-    required: true,
-    content:
-      reads.from === "form" ? { "multipart/form-data": { ...content, encoding } } : { "application/json": content },
-  };
+  const name = schemaName(route);
+  const { body = {} } = exampleOf(route);
+  const examples = { example: { value: body, summary } };
+  if (reads.from === "json") {
+    const schema = schemas.add(name, schemas.request(reads.schema, name, resource));
+    return { required: true, content: { "application/json": { schema, examples } } };
+  }
+  const { outer, data } = schemas.form(reads.schema, name, resource);
+  const schema = schemas.add(name, formSchema(outer, data, body));
+  // Tools send this type with the file, so it must be one that exists: not a range.
+  const encoding = { "data[file]": { contentType: "application/octet-stream" } };
+  return { required: true, content: { "multipart/form-data": { schema, examples, encoding } } };
 };

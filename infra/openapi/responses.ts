@@ -1,24 +1,33 @@
+import { malformed } from "../../shared/errors.ts";
 import type { Route } from "../../shared/routes.ts";
-import { documents, listOf } from "./documents.ts";
-import { ErrorBody } from "./error-body.ts";
+import { listOf } from "../../shared/schema/page-document.ts";
+import type { Components } from "./components.ts";
+import { documents } from "./domains.ts";
+import { type ErrorExample, errorsOf, reasons } from "./errors.ts";
 import { exampleOf } from "./examples/by-route.ts";
+import type { Json } from "./json.ts";
+import { linksOf } from "./links.ts";
 import { pascal } from "./names.ts";
-import { type Refusal, reasons, refusalsOf } from "./refusals.ts";
-import type { Json, Schemas } from "./schemas.ts";
+import type { Schemas } from "./schemas.ts";
+
+type Share = Components["add"];
 
 const text = { type: "string" };
 
 /** The response headers, by their names on the wire. */
 export const headers: Readonly<Record<string, Json>> = {
-  "X-Request-Id": { description: "Names this request in the service's log.", schema: text },
+  "X-Request-Id": { description: "The id of the request in the service's log.", schema: text },
   ETag: { description: "The version of the document, for `If-Match`.", schema: text },
   "Idempotency-Replayed": {
-    description: "`true` where this is the first answer to the same `Idempotency-Key` again.",
+    description: "`true` if this is the response to an earlier request with the same `Idempotency-Key`.",
     schema: { type: "string", enum: ["true"] },
   },
-  "Retry-After": { description: "After how many seconds to try again.", schema: { type: "integer", minimum: 0 } },
+  "Retry-After": {
+    description: "The number of seconds to wait before a retry.",
+    schema: { type: "integer", minimum: 0 },
+  },
   "WWW-Authenticate": {
-    description: "Which kind of authentication is expected.",
+    description: "The expected authentication scheme.",
     schema: { type: "string", enum: ["Bearer"] },
   },
 };
@@ -29,52 +38,67 @@ const headersNamed = (names: readonly string[]): Json =>
 const outcome = {
   index: "One page of the list.",
   show: "The document.",
-  create: "The document as it was created.",
-  update: "The document as it is now.",
-  delete: "The document as it was.",
+  create: "The created document.",
+  update: "The updated document.",
+  delete: "The deleted document.",
 } as const;
 
-const successOf = (route: Route, { translate, named }: Schemas): Json => {
+const successOf = (route: Route, schemas: Schemas): Json => {
   const { resource, operation, method, summary } = route;
   const isList = operation === "index";
   const document = documents[resource];
+  const listName = `${pascal(resource)}List`;
   const schema = isList
-    ? named(`${pascal(resource)}List`, translate(listOf(document), "output"))
-    : translate(document, "output");
+    ? schemas.add(listName, schemas.response(listOf(document), listName, resource))
+    : schemas.response(document, `${pascal(resource)}Document`, resource);
   const names = ["X-Request-Id", ...(isList ? [] : ["ETag"]), ...(method === "POST" ? ["Idempotency-Replayed"] : [])];
-  const examples = { example: { summary, value: exampleOf(route).answer } };
+  const examples = { example: { summary, value: exampleOf(route).response } };
   return {
     description: outcome[operation],
     headers: headersNamed(names),
     content: { "application/json": { schema, examples } },
+    ...linksOf(route),
   };
 };
 
-const refusalResponse = (refusals: readonly Refusal[], schema: Json): Json => {
-  const codes = [...new Set(refusals.map(({ code }) => code))];
-  const examples = refusals.map(({ title, error }) => [title, { summary: title, value: error.body }]);
-  const extra = refusals.flatMap(({ error }) => Object.keys(error.headers));
+const errorResponse = (errors: readonly ErrorExample[], schema: Json): Json => {
+  const codes = [...new Set(errors.map(({ code }) => code))];
+  const examples = errors.map(({ title, error }) => [title, { summary: title, value: error.body }]);
+  const extra = errors.flatMap(({ error }) => Object.keys(error.headers));
   return {
-    description: codes.map((code) => `\`${code}\`: ${reasons[code]}.`).join("\n\n"),
+    description: codes.map((code) => `\`${code}\`: ${reasons[code]}`).join("\n\n"),
     headers: headersNamed(["X-Request-Id", ...new Set(extra)]),
     content: { "application/json": { schema, examples: Object.fromEntries(examples) } },
   };
 };
 
-/** All responses of an operation: its success, and for each status what refuses it. Those that all share get a name. */
-export const responsesOf = (
-  route: Route,
-  schemas: Schemas,
-  share: (name: string, response: Json) => Json,
-): Readonly<Record<string, Json>> => {
-  const schema = schemas.translate(ErrorBody, "output");
-  const byStatus = Map.groupBy(refusalsOf(route), ({ error }) => error.status);
-  const refused = [...byStatus].map(([status, refusals]): [string, Json] => {
-    const response = refusalResponse(refusals, schema);
-    const title = refusals[0]?.error.body.errors[0]?.title ?? "";
+const plainResponse = (description: string, schema: Json, examples?: Json): Json => ({
+  description,
+  headers: headersNamed(["X-Request-Id"]),
+  content: { "application/json": { schema, ...(examples && { examples }) } },
+});
+
+/** What the gateway returns before a request reaches its operation, and whatever else may come. */
+const gatewayResponses = (schema: Json, share: Share): Json => {
+  const unreadable = { summary: "The request is not HTTP", value: malformed("is not a valid HTTP request").body };
+  return {
+    400: share("BadRequest", plainResponse("The request cannot be read as HTTP.", schema, { unreadable })),
+    431: share("RequestHeaderFieldsTooLarge", plainResponse("The headers of the request are too large.", schema)),
+    default: share("OtherError", plainResponse("Any other error. Its body is the same.", schema)),
+  };
+};
+
+/** All responses of an operation: its success, and its errors by status. The errors of several operations get a name. */
+export const responsesOf = (route: Route, schemas: Schemas, share: Share): Json => {
+  const schema = schemas.error();
+  const byStatus = Map.groupBy(errorsOf(route), ({ error }) => error.status);
+  const failed = [...byStatus].map(([status, errors]): [string, Json] => {
+    const response = errorResponse(errors, schema);
+    const title = errors[0]?.error.body.errors[0]?.title ?? "";
     const kind = status === 413 || status === 415 ? pascal(route.reads.from) : "";
     const own = status === 403 || status === 404 || status === 422;
     return [String(status), own ? response : share(pascal(title) + kind, response)];
   });
-  return Object.fromEntries([[String(route.status), successOf(route, schemas)], ...refused]);
+  const success = successOf(route, schemas);
+  return { [route.status]: success, ...Object.fromEntries(failed), ...gatewayResponses(schema, share) };
 };

@@ -1,93 +1,102 @@
 import * as z from "zod/mini";
-import { AttachmentData, FileHint, UploadedFile } from "../../shared/attachments/schema.ts";
+import { UploadedFile } from "../../shared/attachments/schema.ts";
+import type { ResourceType } from "../../shared/routes.ts";
+import { envelopeProperties } from "../../shared/schema/descriptions.ts";
 import { Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
-import { documents, PageInfo } from "./documents.ts";
-import { ErrorBody, ErrorObject, ErrorParams, ErrorSource } from "./error-body.ts";
+import { listProperties, PageInfo } from "../../shared/schema/page-document.ts";
+import { componentsOf } from "./components.ts";
+import { descriptionsOf, documents } from "./domains.ts";
+import { ErrorDocument, errorProperties, errorSchemas } from "./error-document.ts";
+import { isJson, type Json } from "./json.ts";
+import { type Naming, namedParts } from "./named-parts.ts";
 import { pascal } from "./names.ts";
-import { properties } from "./properties.ts";
-
-export type Json = { [name: string]: unknown };
-
-export const isJson = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const registry = z.registry<{ id: string; [keyword: string]: unknown }>();
 registry.add(Ulid, { id: "Ulid", description: "A ULID, in upper case.", examples: ["01K9ZQ4T7M3C8XW5R2BN6HJDEF"] });
-registry.add(Uuid, { id: "Uuid", description: "A UUID of any version; answered in lower case.", format: "uuid" });
+registry.add(Uuid, { id: "Uuid", description: "A UUID of any version, returned in lower case.", format: "uuid" });
 registry.add(Timestamp, { id: "Timestamp", description: "UTC, ISO 8601, with milliseconds.", format: "date-time" });
-registry.add(FileHint, {
-  id: "FileHint",
-  description: "`DEFAULT`: a general document. `LOA`: a letter of authorization.",
-});
-for (const [name, document] of Object.entries(documents)) registry.add(document, { id: pascal(name) });
-registry.add(AttachmentData, { id: "Attachment" });
-registry.add(PageInfo, { id: "PageInfo", description: "Where a page stands in its list." });
-registry.add(ErrorBody, {
-  id: "Errors",
-  description: "The body of every error: all that is wrong, not only the first.",
-});
-registry.add(ErrorObject, { id: "Error", description: "One error." });
-registry.add(ErrorSource, { id: "ErrorSource", description: "Which part of the request is wrong." });
-registry.add(ErrorParams, { id: "ErrorParams", description: "Particulars; which are there depends on the code." });
+registry.add(PageInfo, { id: "PageInfo", description: "The position of a page in its list." });
+for (const [name, document] of Object.entries(documents)) registry.add(document, { id: `${pascal(name)}Document` });
+for (const [id, [schema, description]] of Object.entries(errorSchemas)) registry.add(schema, { id, description });
 
-const binary = { type: "string", contentMediaType: "application/octet-stream" };
+/** OpenAPI 3.1 describes a file by its media type alone; many generators know the `format` of 3.0 only. */
+const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream", minLength: 1 };
 
-/** What zod cannot know, or says in words that JSON Schema reads otherwise. */
+const rejectsBlank = (schema: z.core.$ZodType) =>
+  !z.safeParse(schema, " ").success && z.safeParse(schema, "name").success;
+
+/** What JSON Schema cannot express by itself, or would express differently. */
 const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema }) => {
-  // Regular expressions lose their `i` on the way into JSON Schema; `format` says it all.
+  // Regular expressions lose their `i` on the way into JSON Schema; `format` is enough.
   if (jsonSchema.format === "uuid") delete jsonSchema.pattern;
-  // Answers may gain properties without notice.
-  delete jsonSchema.additionalProperties;
+  // Responses may gain properties without notice.
+  if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  if (jsonSchema.type === "string" && jsonSchema.minLength === 1 && !jsonSchema.pattern && rejectsBlank(zodSchema))
+    jsonSchema.pattern = "\\S";
   if (zodSchema === UploadedFile) {
     for (const keyword of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, keyword);
     Object.assign(jsonSchema, binary);
   }
 };
 
-/** Gives every property that has a description in `properties` that description. */
-const described = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(described);
-  if (!isJson(value)) return value;
-  const copy = Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, described(inner)]));
-  if (!isJson(copy.properties)) return copy;
-  const entries = Object.entries(copy.properties).map(([name, inner]) => {
-    const description = properties[name];
-    return [name, isJson(inner) && description ? { ...inner, description } : inner] as const;
-  });
-  return { ...copy, properties: Object.fromEntries(entries) };
+/** A zod schema as JSON Schema, with its registered parts as `$defs`. */
+export const toJson = (schema: z.core.$ZodType, io: "input" | "output"): Json => {
+  const raw = z.toJSONSchema(schema, { io, metadata: registry, unrepresentable: "any", override });
+  const json: unknown = JSON.parse(JSON.stringify(raw).replaceAll("#/$defs/", "#/components/schemas/"));
+  if (!isJson(json)) throw new Error("A schema must be an object.");
+  return json;
 };
 
-const withoutNames = (schema: Json): Json => {
-  const { id: _id, $schema: _schema, $defs: _defs, ...rest } = schema;
-  return rest;
+const bare = ({ id: _id, $schema: _schema, $defs: _defs, ...rest }: Json): Json => rest;
+
+type Context = { readonly properties: Naming["properties"]; readonly schemaNames?: Naming["schemaNames"] };
+
+const contextOf = (resource: ResourceType): Context => {
+  const { properties, schemaNames } = descriptionsOf(resource);
+  return {
+    properties: { ...envelopeProperties, ...listProperties, ...properties },
+    ...(schemaNames && { schemaNames }),
+  };
 };
 
-/** The components that all schemas together refer to, collected while they are translated. */
+/** The schemas of the document, each under its name, collected while operations are written. */
 export const collectSchemas = () => {
-  const components = new Map<string, Json>();
-  const put = (name: string, schema: Json) => {
-    const known = components.get(name);
-    if (known && JSON.stringify(known) !== JSON.stringify(schema)) throw new Error(`Two schemas are named ${name}.`);
-    components.set(name, schema);
+  const components = componentsOf("schemas");
+
+  const naming = ({ properties, schemaNames = {} }: Context): Naming => ({
+    properties,
+    schemaNames,
+    add: components.add,
+  });
+  const addParts = ({ $defs }: Json, context: Context) => {
+    for (const [part, definition] of Object.entries(isJson($defs) ? $defs : {}))
+      if (isJson(definition)) components.add(part, namedParts(bare(definition), part, naming(context)));
   };
-  /** A zod schema as JSON Schema, its named parts moved to the components. */
-  const translate = (schema: z.core.$ZodType, io: "input" | "output"): Json => {
-    const raw = z.toJSONSchema(schema, { io, metadata: registry, unrepresentable: "any", override });
-    const whole: unknown = JSON.parse(JSON.stringify(raw).replaceAll("#/$defs/", "#/components/schemas/"));
-    const result = described(whole);
-    if (!isJson(result)) throw new Error("not a schema");
-    const defs = isJson(result.$defs) ? result.$defs : {};
-    for (const [name, part] of Object.entries(defs)) if (isJson(part)) put(name, withoutNames(part));
-    return withoutNames(result);
+  const translate = (json: Json, name: string, context: Context): Json => {
+    addParts(json, context);
+    return namedParts(bare(json), name, naming(context));
   };
-  const named = (name: string, schema: Json): Json => {
-    put(name, schema);
-    return { $ref: `#/components/schemas/${name}` };
+
+  return {
+    ...components,
+    /** What requests of a resource send, as the schema `name`. */
+    request: (schema: z.core.$ZodType, name: string, resource: ResourceType) =>
+      translate(toJson(schema, "input"), name, contextOf(resource)),
+    /** What forms of a resource send: the properties of `data`, and those beside it. */
+    form: (schema: z.core.$ZodType, name: string, resource: ResourceType) => {
+      const { properties, ...json } = toJson(schema, "input");
+      const { data, ...outer } = isJson(properties) ? properties : {};
+      const part = (inner: Json) => namedParts(inner, name, naming(contextOf(resource)));
+      addParts(json, contextOf(resource));
+      return { outer: part({ properties: outer }), data: part(isJson(data) ? data : {}) };
+    },
+    /** What responses of a resource return, as the schema `name`. */
+    response: (schema: z.core.$ZodType, name: string, resource: ResourceType) =>
+      translate(toJson(schema, "output"), name, contextOf(resource)),
+    error: () => translate(toJson(ErrorDocument, "output"), "ErrorDocument", { properties: errorProperties }),
   };
-  const sorted = () => Object.fromEntries([...components].sort(([a], [b]) => a.localeCompare(b)));
-  return { translate, named, sorted };
 };
 
 export type Schemas = ReturnType<typeof collectSchemas>;

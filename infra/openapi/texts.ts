@@ -1,31 +1,33 @@
 import { errorCodes } from "../../shared/errors.ts";
-import { reasons } from "./refusals.ts";
+import { reasons } from "./errors.ts";
 
 const statusOf = new Map(errorCodes.map(({ code, status }) => [code, status]));
-const codes = Object.entries(reasons)
+const rows = Object.entries(reasons)
   .map(([code, reason]) => `| ${statusOf.get(code)} | \`${code}\` | ${reason} |`)
   .join("\n");
 
-/** What the reference says at its top. */
-export const description = `Patchbay keeps supporting files (attachments) for number orders and for the requests within them, and the configurations (switches) by which inbound SMS and MMS messages are delivered.
+/** The introduction of the reference. */
+export const description = `Patchbay stores supporting files (attachments) for number orders and for the requests within them, and configurations (switches) that describe how inbound SMS and MMS messages are delivered.
 
 ## Authentication
 
-Every request carries \`Authorization: Bearer <API key>\`. A key sees its own account and every account below it; anything else is answered as if it did not exist.
+Every request carries \`Authorization: Bearer <API key>\`. A key has access to its own account and to every account below it. A resource of any other account returns 404, as if it did not exist.
 
 ## Documents
 
-Every document is an envelope of \`type\` and \`data\`. A single document comes with an \`ETag\`; sent back as \`If-Match\`, it makes sure that nothing is changed or deleted that has changed since. Every answer carries an \`X-Request-Id\`.
+Every document is an envelope with \`type\` and \`data\`. The response with a single document carries an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE, and the request fails with 412 if the document has changed in the meantime. Every response carries an \`X-Request-Id\`.
 
 ## Lists
 
-Lists are paged by cursors: \`first\` with \`after\` goes forward, \`last\` with \`before\` goes back; the two do not mix. The order is by id, ascending, in both directions.
+Lists use cursor pagination. \`first\` with \`after\` pages forward, \`last\` with \`before\` pages backward. The two pairs cannot be combined. Items are in ascending order of their ids in both directions.
 
 ## Errors
 
-Every error has the same body, \`{"errors": [...]}\`, and names all that is wrong at once.
+Every error response has the same body, \`{"errors": [...]}\`, and lists all errors of the request.
 
 | Status | Code | When |
 | --- | --- | --- |
-${codes}
+${rows}
+
+A request that cannot be read as HTTP returns 400, and one whose headers are too large returns 431, both with the code \`invalid_parameter\`.
 `;

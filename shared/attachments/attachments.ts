@@ -5,7 +5,7 @@ import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
 import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
 import { get, queryAll } from "../table/read.ts";
-import { showsOwnWrite, transact, update } from "../table/write.ts";
+import { showsOwnWrite, transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
 import { putFile, removeFile } from "./files.ts";
 import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schema.ts";
@@ -65,7 +65,7 @@ export const createAttachment = async (
     idempotency: idempotency?.write(created),
     attachment: { put: { ...keys.attachment(parent, created.id), ...attachment }, when: { exists: false } },
     reference: attachment.reference_id === null ? undefined : referenceTo(parent, created.id, attachment.reference_id),
-    parent: countBy(parent, 1),
+    parent: changeParent(parent, 1),
   });
   if (refused.size === 0 || showsOwnWrite(refused, created.id)) return { attachment, replayed: false };
   // An attempt without a response may still commit, and would then lack its file: the sweep removes the file instead.
@@ -81,10 +81,11 @@ export const createAttachment = async (
 const referenceTo = (parent: Parent, id: string, uuid: string) =>
   ({ put: { ...keys.reference(parent, uuid), attachment: id }, when: { exists: false } }) as const;
 
-const countBy = (parent: Parent, difference: 1 | -1) =>
+/** Moves the version that a checkout seals, and with it the number of attachments. */
+const changeParent = (parent: Parent, countBy = 0) =>
   ({
     update: keys.parent(parent),
-    add: { attachment_count: difference, attachments_version: 1 },
+    add: { attachment_count: countBy, attachments_version: 1 },
     when: { exists: true },
   }) as const;
 
@@ -106,9 +107,11 @@ export const updateAttachment = (
     const { name = latest.name, notes = latest.notes, file_hint = latest.file_hint } = changes;
     if (name === latest.name && notes === latest.notes && file_hint === latest.file_hint) return latest;
     const set = { name, notes, file_hint, ...nextVersion(latest, now) };
-    const key = keys.attachment(parent, latest.id);
-    const done = await update({ update: key, set, when: { equals: { version: latest.version } } });
-    return done ? { ...latest, ...set } : undefined;
+    const refused = await transact({
+      attachment: { update: keys.attachment(parent, latest.id), set, when: { equals: { version: latest.version } } },
+      parent: changeParent(parent),
+    });
+    return refused.size === 0 ? { ...latest, ...set } : undefined;
   });
 
 /**
@@ -143,7 +146,7 @@ const deleteMetadata = async (parent: Parent, latest: Attachment): Promise<Attac
   const refused = await transact({
     attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },
     reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
-    parent: countBy(parent, -1),
+    parent: changeParent(parent, -1),
   });
   return refused.size === 0 ? latest : undefined;
 };

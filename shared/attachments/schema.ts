@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { limits } from "../limits.ts";
-import { nonBlankText, Timestamp, text, Ulid, Uuid } from "../schema/fields.ts";
+import { isSame, isSameId, nonBlankText, Timestamp, text, Ulid, Uuid } from "../schema/fields.ts";
 
 export const FileHint = z.enum(["DEFAULT", "LOA"]);
 
@@ -10,9 +10,10 @@ const Notes = z.pipe(
   z.transform((notes) => notes || null),
 );
 
-/** 1 to 255 characters without path separators or control characters. */
+/** 1 to 255 characters without path separators or control characters, and not a name that means a folder. */
 const Filename = text(limits.filenameLength).check(
   z.minLength(1),
+  z.regex(/^(?!\.{1,2}$|\s+$)/, { error: "must not be blank, . or .." }),
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   z.regex(/^[^/\\\u0000-\u001f\u007f-\u009f]*$/, { error: "must not contain /, \\ or control characters" }),
 );
@@ -94,4 +95,10 @@ export const updateAttachmentBody = <T extends string>(type: T) =>
 export type AttachmentChanges = z.infer<ReturnType<typeof updateAttachmentBody>>["data"];
 
 /** What a PATCH may echo but not change. */
-export const immutableAttachmentProperties = ["id", "filename", "reference_id", "inserted_at", "updated_at"] as const;
+export const immutableAttachmentProperties = {
+  id: isSameId,
+  filename: isSame,
+  reference_id: isSameId,
+  inserted_at: isSame,
+  updated_at: isSame,
+};

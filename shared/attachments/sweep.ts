@@ -46,6 +46,8 @@ export type SweepOptions = {
   readonly all?: boolean;
   /** How many files it lists at a time. */
   readonly pageSize?: number;
+  /** Called after each page with the counts so far. */
+  readonly onPage?: (counts: Omit<Swept, "finished">) => void;
 };
 
 const nothing = { days: 0, files: 0, removed: 0 };
@@ -69,6 +71,7 @@ export const sweepOrphanFiles = async (options: SweepOptions): Promise<Swept> =>
       if ((options.remainingMs?.() ?? Number.POSITIVE_INFINITY) < reserveMs) return { ...counts, finished: false };
       const before = counts.files;
       after = await sweepPage(day, after, options, counts);
+      options.onPage?.(counts);
       if (counts.files > before) await note({ ...bookmark, sweeping: { of: today, day, after } });
     } while (after !== undefined);
     counts.days += 1;

@@ -1,26 +1,71 @@
 import { keys, type ParentRef } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { bounded } from "./bounded.ts";
-import { limits } from "./limits.ts";
+import { checkOutUpstream } from "./carrier.ts";
+import { type Outcome, refusalOf } from "./carrier-client.ts";
+import { limits, pauseSeconds } from "./limits.ts";
 import { forwardedRequests } from "./plan.ts";
-import { noteRun, readRun } from "./run.ts";
+import { noteRun, readRun, stopRun } from "./run.ts";
 import type { RunRef } from "./schema.ts";
 import { liftSeal } from "./seal.ts";
 
-/** Makes the order CHECKED_OUT, and with it its requests, which have no other state; repeating it is harmless. */
-export const finishRun = async ({ order_id, run }: RunRef, now: Date): Promise<void> => {
-  const done = { status: "DONE", asked: false, ended_at: now.toISOString() };
-  const refused = await transact({
-    order: { update: keys.order(order_id), set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
-    run: { update: keys.checkout(order_id), set: done, when: { equals: { run, status: "RUNNING" } } },
-  });
-  if (refused.size === 0) return;
-  const last = await readRun(order_id);
-  if (!(last?.run === run && last.status === "DONE")) throw new Error(`The run ${run} has lost its lock.`);
+export type Submitted = RunRef & {
+  readonly outcome: "DONE" | "WAIT" | "FAILED";
+  readonly waits: number;
+  readonly wait_seconds: number;
 };
 
 /**
- * Ends a run that has failed: lifts its seals, records the reason, gives up the lock. While nobody knows whether the
+ * Checks out the upstream cart. That it was requested is stored before, and stays until the carrier has said what
+ * became of it: a run that finds it so repeats this call before anything else, with the same key.
+ */
+export const submitCart = async (ref: RunRef, waits: number, now: Date): Promise<Submitted> => {
+  const ended = (outcome: "DONE" | "FAILED") => ({ ...ref, outcome, waits, wait_seconds: 0 });
+  const before = await readRun(ref.order_id);
+  const inFlightUntil = new Date(now.getTime() + limits.graceSeconds * 1000).toISOString();
+  if (!before || !(await noteRun(ref, { asked: true, quiet_from: inFlightUntil }))) return ended("FAILED");
+  const answer = await checkOutUpstream(ref.order_id);
+  if (answer.kind === "done") return ended("DONE");
+  // The same call by another copy of this step, or by one that was killed, may still be in flight.
+  const known = { asked: remainsInDoubt(answer, before.asked), quiet_from: before.quiet_from };
+  if (answer.kind === "refused") {
+    await stopRun(ref, `The carrier refused to check the cart out: ${refusalOf(answer)}`, known);
+    return ended("FAILED");
+  }
+  if (waits >= limits.waits) {
+    await stopRun(ref, `The carrier was unavailable for too long to check the cart out: ${answer.reason}.`, known);
+    return ended("FAILED");
+  }
+  const wait_seconds = pauseSeconds(waits, answer.wait_seconds, Math.random);
+  const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
+  await noteRun(ref, { ...known, waits: waits + 1, last_answer: answer.reason, next_try_at });
+  return { ...ref, outcome: "WAIT", waits: waits + 1, wait_seconds };
+};
+
+/** Refusals because of the caller or the address: the carrier has not looked at the cart. */
+const leavesCartAlone = (status: number | null) => status === null || [401, 403, 407].includes(status);
+
+const remainsInDoubt = (answer: Exclude<Outcome, { kind: "done" }>, doubtedBefore: boolean): boolean => {
+  if (answer.kind === "refused" && !leavesCartAlone(answer.status)) return false;
+  return doubtedBefore || answer.doubted;
+};
+
+const nothingToRetry = { last_answer: null, next_try_at: null };
+
+/** Makes the order CHECKED_OUT, and with it its requests, which have no other state; repeating it is harmless. */
+export const finishRun = async ({ order_id, run }: RunRef, now: Date): Promise<void> => {
+  const succeeded = { status: "SUCCEEDED", asked: false, ended_at: now.toISOString(), ...nothingToRetry };
+  const refused = await transact({
+    order: { update: keys.order(order_id), set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
+    run: { update: keys.checkout(order_id), set: succeeded, when: { equals: { run, status: "RUNNING" } } },
+  });
+  if (refused.size === 0) return;
+  const last = await readRun(order_id);
+  if (!(last?.run === run && last.status === "SUCCEEDED")) throw new Error(`The run ${run} has lost its lock.`);
+};
+
+/**
+ * Ends a run that has failed: lifts its seals, records the reason, gives up the lock. While it is unknown whether the
  * carrier has checked the cart out, the seals stand: what they say of the carrier's files may be final.
  */
 export const failRun = async (ref: RunRef, given: string, now: Date): Promise<{ readonly reason: string }> => {
@@ -30,9 +75,10 @@ export const failRun = async (ref: RunRef, given: string, now: Date): Promise<{ 
   if (last.status !== "RUNNING" && last.status !== "STOPPING") return { reason };
   if (!last.asked) await liftSeals(ref.order_id);
   const doubt = last.asked ? " Whether the cart is checked out is not known: the next run asks that first." : "";
-  const told = reason.endsWith(doubt) ? reason : reason + doubt;
-  await noteRun(ref, { status: "FAILED", reason: told, ended_at: now.toISOString() }, last.status);
-  return { reason: told };
+  const explained = reason.endsWith(doubt) ? reason : reason + doubt;
+  const failed = { status: "FAILED", reason: explained, ended_at: now.toISOString(), ...nothingToRetry } as const;
+  await noteRun(ref, failed, last.status);
+  return { reason: explained };
 };
 
 const liftSeals = async (order: string) => {

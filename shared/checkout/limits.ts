@@ -8,24 +8,37 @@ import { env } from "../env.ts";
 export const limits = {
   /** Map items of one round; the requests are divided among them. */
   pages: 25,
-  /** Requests of one page at least, so that a small order is not many calls. */
+  /** Requests of one page at least, so that a small order does not take many calls. */
   requestsPerPage: 8,
   /** How often one page may be worked on in one execution: for time, for waiting, for changes, for new rounds. */
   loops: 24,
-  /** How often in a row the carrier may be away before the run fails: 50 minutes of patience and more. */
+  /** How often in a row the carrier may be unavailable before the run fails: more than 50 minutes. */
   waits: 10,
   /** Calls to the carrier at a time, in one step. */
   concurrency: 8,
-  /** How long a step begins new calls. The longest call with its repetitions still ends within the step's time. */
+  /** Tries of one call within one step. */
+  tries: 4,
+  /** A longer wait between two tries is left to the workflow, which pays nothing for it. */
+  longestWaitInStepMs: 5_000,
+  /** A call may take CARRIER_TIMEOUT_MS, and as long as its file takes at this rate. */
+  slowestBytesPerSecond: 1_000_000,
+  /** How long a step begins new calls. The longest call with all its tries still ends within the step's time. */
   workMs: 300_000,
   /** A run cannot be older than its workflow's TimeoutSeconds, a week, with an hour for clocks and last steps. */
   longestRunMs: (7 * 24 + 1) * 3_600_000,
-  /**
-   * Longer than a call to the carrier takes with its repetitions, so that those which a dead run has left behind have
-   * ended when the next run begins.
-   */
+  /** Longer than a call without a file takes with all its tries. */
   graceSeconds: 150,
+  /** By how much the clocks of two functions may differ. */
+  clockSkewMs: 10_000,
 } as const;
+
+/** How long one try of a call that carries so many bytes may take. */
+export const callTimeoutMs = (bytes: number): number =>
+  env.carrierTimeoutMs() + Math.ceil((bytes / limits.slowestBytesPerSecond) * 1_000);
+
+/** How long such a call may take with all its tries and the waits between them. */
+export const longestCallMs = (bytes: number): number =>
+  limits.tries * callTimeoutMs(bytes) + (limits.tries - 1) * limits.longestWaitInStepMs;
 
 /** The wait before try number `waits` + 1: what the carrier asked for, or 5 s doubling to 15 min (env), jittered by half. */
 export const pauseSeconds = (waits: number, askedFor: number, random: () => number): number =>

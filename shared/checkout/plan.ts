@@ -1,50 +1,55 @@
+import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
-import { Attachment } from "../attachments/schema.ts";
+import { allAttachments } from "../attachments/attachments.ts";
+import type { Attachment } from "../attachments/schema.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
-import { get, query } from "../table/read.ts";
+import { get, queryAll } from "../table/read.ts";
+import { requestsOfOrder } from "../tenants/orders.ts";
 import { Request } from "../tenants/schema.ts";
-import { forwardedType, Receipt, type RequestPage } from "./schema.ts";
-
-/** More than any collection holds: a checkout reads them whole. */
-const all = 1_000_000;
-
-const OrderRequest = z.pick(Request, { id: true, type: true });
+import { forwardedType, Receipt, type RequestPage, SentMetadata } from "./schema.ts";
 
 /** The ids of an order's requests whose attachments are forwarded, in order; all, or those of one page. */
 export const forwardedRequests = async (
   orderId: string,
   { after, through }: Partial<Pick<RequestPage, "after" | "through">> = {},
 ): Promise<string[]> => {
-  const items = await query(collections.orderRequests(orderId), { after: after ?? undefined, limit: all });
-  return items
-    .map((item) => z.parse(OrderRequest, item))
-    .filter(({ id, type }) => type === forwardedType && (through === undefined || id <= through))
-    .map(({ id }) => id);
+  const ids: string[] = [];
+  for await (const { id, type } of requestsOfOrder(orderId, after ?? undefined)) {
+    if (through !== undefined && id > through) break;
+    if (type === forwardedType) ids.push(id);
+  }
+  return ids;
 };
 
-/** An attachment, and the parent that it belongs to. */
+/** An attachment, and the kind of parent that it belongs to. */
 export type Owned = { readonly of: ParentType; readonly attachment: Attachment };
 
 /** Every attachment of an order or a request. */
-export const attachmentsOf = async (parent: ParentRef): Promise<Owned[]> => {
-  const items = await query(collections.attachments(parent), { limit: all });
-  return items.map((item) => ({ of: parent.type, attachment: z.parse(Attachment, item) }));
-};
+export const attachmentsOf = (parent: ParentRef): Promise<Owned[]> =>
+  Array.fromAsync(allAttachments(parent), (attachment) => ({ of: parent.type, attachment }));
 
-export const receiptsOf = async (requestId: string): Promise<Receipt[]> => {
-  const items = await query(collections.receipts(requestId), { limit: all });
-  return items.map((item) => z.parse(Receipt, item));
-};
+export const receiptsOf = (requestId: string): Promise<Receipt[]> =>
+  Array.fromAsync(queryAll(collections.receipts(requestId)), (item) => z.parse(Receipt, item));
+
+export const sentMetadataOf = (attachment: Attachment): SentMetadata => z.parse(SentMetadata, attachment);
+
+/** Whether a receipt is about the metadata that the attachment has now. */
+export const isUpToDate = ({ sent }: Receipt, attachment: Attachment): boolean =>
+  isDeepStrictEqual(sent, sentMetadataOf(attachment));
 
 /** What the carrier lacks of a request, and what it may have that is no longer there. */
 export type Plan = {
   /** The version of the request's attachments, read before them: while it stands, they are what was read. */
   readonly version: number;
+  /** Attachments that are not forwarded, or were forwarded with other metadata than they have now. */
   readonly forward: readonly (Owned & { readonly receipt: Receipt | undefined })[];
   readonly withdraw: readonly Receipt[];
 };
 
-/** Compares a request's attachments and its order's with its receipts. */
+/**
+ * Compares a request's attachments and its order's with its receipts. The receipts come last: an attachment that was
+ * there when its receipt was written, and is missing here, has its receipt here.
+ */
 export const planOf = async (requestId: string, ofOrder: readonly Owned[]): Promise<Plan> => {
   const item = await get(keys.request(requestId));
   const { attachments_version: version } = z.parse(Request, item);
@@ -55,7 +60,7 @@ export const planOf = async (requestId: string, ofOrder: readonly Owned[]): Prom
     version,
     forward: owned
       .map((each) => ({ ...each, receipt: receipts.get(each.attachment.id) }))
-      .filter(({ receipt }) => receipt?.state !== "forwarded"),
+      .filter(({ receipt, attachment }) => receipt?.state !== "forwarded" || !isUpToDate(receipt, attachment)),
     withdraw: [...receipts.values()].filter(({ attachment, state }) => state !== "withdrawn" && !ids.has(attachment)),
   };
 };

@@ -1,22 +1,27 @@
 import * as z from "zod/mini";
 import { AttachmentData } from "../attachments/schema.ts";
-import { collections, keys } from "../table/keys.ts";
-import { get, query } from "../table/read.ts";
+import { keys } from "../table/keys.ts";
+import { get } from "../table/read.ts";
+import { requestsOfOrder } from "../tenants/orders.ts";
 import { Order, Request } from "../tenants/schema.ts";
 import { attachmentsOf, type Owned, receiptsOf } from "./plan.ts";
 import { readRun } from "./run.ts";
 import { type CheckoutRun, forwardedType, type Receipt, Seal } from "./schema.ts";
 
-/** What became of an attachment at the carrier; one that was added after the checkout has no receipt. */
-type ShownReceipt = Pick<Receipt, "state"> & Partial<Pick<Receipt, "at" | "sha256" | "status" | "answer">>;
+/**
+ * What the carrier has of an attachment: `status` and `answer` are its last decision, `last_answer` why it is called
+ * again at `next_try_at`. An attachment that was added after the checkout has no receipt.
+ */
+export type ReportedReceipt = Pick<Receipt, "state"> &
+  Partial<Pick<Receipt, "at" | "sha256" | "status" | "answer" | "attempts" | "last_answer" | "next_try_at">>;
 
-type ShownAttachment = Pick<AttachmentData, "id"> &
-  Partial<AttachmentData> & { readonly of: "order" | "request"; readonly receipt: ShownReceipt | null };
+export type ReportedAttachment = Pick<AttachmentData, "id"> &
+  Partial<AttachmentData> & { readonly of: "order" | "request"; readonly receipt: ReportedReceipt | null };
 
 export type RequestReport = Pick<Request, "id" | "account" | "type"> & {
   readonly seal: Seal | null;
   /** Its own and, where they are forwarded, its order's; the withdrawn ones too. */
-  readonly attachments: readonly ShownAttachment[];
+  readonly attachments: readonly ReportedAttachment[];
 };
 
 export type OrderReport = Pick<Order, "id" | "account" | "state"> & {
@@ -29,16 +34,14 @@ export type OrderReport = Pick<Order, "id" | "account" | "state"> & {
 const WithSeal = z.object({ seal: z.optional(Seal) });
 const sealOf = (item: unknown) => z.parse(WithSeal, item).seal ?? null;
 
-/** Everything that an operator wants to know of an order: what it holds, and what of it the carrier has. */
+/** Everything that an operator wants to know of an order: what belongs to it, and what of that the carrier has. */
 export const orderReport = async (orderId: string): Promise<OrderReport | undefined> => {
   const item = await get(keys.order(orderId));
   if (!item) return undefined;
   const { id, account, state } = z.parse(Order, item);
   const ofOrder = await attachmentsOf({ type: "order", id });
-  const entries = await query(collections.orderRequests(id), { limit: 1_000_000 });
   const requests: RequestReport[] = [];
-  for (const entry of entries)
-    requests.push(await requestReport(z.parse(z.pick(Request, { id: true }), entry).id, state, ofOrder));
+  for await (const request of requestsOfOrder(id)) requests.push(await requestReport(request.id, state, ofOrder));
   const attachments = ofOrder.map(({ attachment }) => z.parse(AttachmentData, attachment));
   return { id, account, state, checkout: (await readRun(id)) ?? null, seal: sealOf(item), attachments, requests };
 };
@@ -59,30 +62,32 @@ const requestReport = async (
 ): Promise<RequestReport> => {
   const item = await get(keys.request(requestId));
   const { id, account, type } = z.parse(Request, item);
-  const own = await attachmentsOf({ type: "request", id });
   const about = { id, account, type, seal: sealOf(item) };
-  const shown = ({ of, attachment }: Owned, receipt: ShownReceipt | null) => ({
-    of,
-    ...z.parse(AttachmentData, attachment),
-    receipt,
-  });
-  if (type !== forwardedType) return { ...about, attachments: own.map((owned) => shown(owned, null)) };
+  const own = await attachmentsOf({ type: "request", id });
+  if (type !== forwardedType) return { ...about, attachments: own.map((owned) => reported(owned, null)) };
   const receipts = new Map((await receiptsOf(id)).map((receipt) => [receipt.attachment, receipt]));
-  const owned = [...own, ...ofOrder];
   const missing = state === "CART" ? ({ state: "pending" } as const) : null;
-  const present = owned.map((each) => shown(each, shownReceipt(receipts.get(each.attachment.id)) ?? missing));
-  for (const { attachment } of owned) receipts.delete(attachment.id);
-  const gone = [...receipts.values()].map((receipt) => ({
+  const present = [...own, ...ofOrder].map((owned) => {
+    const receipt = receipts.get(owned.attachment.id);
+    receipts.delete(owned.attachment.id);
+    return reported(owned, receipt ? reportedReceipt(receipt) : missing);
+  });
+  const deleted = [...receipts.values()].map((receipt) => ({
     id: receipt.attachment,
     of: receipt.of,
     ...receipt.sent,
-    receipt: shownReceipt(receipt) ?? missing,
+    receipt: reportedReceipt(receipt),
   }));
-  return { ...about, attachments: [...present, ...gone] };
+  return { ...about, attachments: [...present, ...deleted] };
 };
 
-const shownReceipt = (receipt: Receipt | undefined): ShownReceipt | undefined => {
-  if (!receipt) return undefined;
-  const { state, at, sha256, status, answer } = receipt;
-  return { state, at, sha256, status, answer };
+const reported = ({ of, attachment }: Owned, receipt: ReportedReceipt | null): ReportedAttachment => ({
+  of,
+  ...z.parse(AttachmentData, attachment),
+  receipt,
+});
+
+const reportedReceipt = (receipt: Receipt): ReportedReceipt => {
+  const { state, at, sha256, status, answer, attempts, last_answer, next_try_at } = receipt;
+  return { state, at, sha256, status, answer, attempts, last_answer, next_try_at };
 };

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { backOff } from "../table/client.ts";
 import { keys } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
 import { update } from "../table/write.ts";
@@ -20,19 +21,23 @@ export type Start =
   | { readonly next: "FAIL"; readonly reason: string };
 
 /**
- * Locks the order for a run, which it stays until the run ends; repeating it is harmless. The lock of a run that
- * crashed is taken over, after a while in which the calls that it may have left behind come to their end.
+ * Locks the order for a run, until the run ends; repeating it is harmless. The lock of a run that crashed is taken over,
+ * after a while in which the calls that it may have left behind come to their end.
  */
-export const takeRun = async ({ order_id, run }: RunRef, now: Date): Promise<Start> => {
-  for (;;) {
+export const takeRun = async (ref: RunRef, now: Date): Promise<Start> => {
+  const { order_id, run } = ref;
+  for (let attempt = 1; ; attempt += 1) {
     const [orderItem, runItem] = await getMany([keys.order(order_id), keys.checkout(order_id)]);
     if (!orderItem) return { next: "FAIL", reason: `There is no order ${order_id}.` };
     const last = runItem && z.parse(CheckoutRun, runItem);
     if (z.parse(Order, orderItem).state === "CHECKED_OUT") return { next: "END" };
-    if (last && last.run !== run && isHeld(last, now))
+    if (last && isHeld(last, now)) {
+      if (last.run === run) return beginning(last, now);
       return { next: "FAIL", reason: `The run ${last.run} is checking this order out.` };
-    if (last?.run === run && isHeld(last, now)) return beginning(last, now);
-    await lock({ order_id, run }, last, now);
+    }
+    const locked = await lock(ref, last, now);
+    if (locked) return beginning(locked, now);
+    await backOff(attempt);
   }
 };
 
@@ -46,21 +51,29 @@ const beginning = ({ asked, quiet_from }: CheckoutRun, now: Date): Start =>
     ? { next: "SUBMIT" }
     : { next: "GATHER", wait_seconds: Math.max(0, Math.ceil((Date.parse(quiet_from) - now.getTime()) / 1000)) };
 
-const lock = ({ order_id, run }: RunRef, last: CheckoutRun | undefined, now: Date): Promise<boolean> => {
-  const orderly = !last || last.status === "FAILED" || last.status === "DONE";
-  const quietFrom = new Date(now.getTime() + (orderly ? 0 : limits.graceSeconds * 1000));
-  const taken: CheckoutRun = {
+/** The new lock; undefined where another run was faster. */
+const lock = async (
+  { order_id, run }: RunRef,
+  last: CheckoutRun | undefined,
+  now: Date,
+): Promise<CheckoutRun | undefined> => {
+  const orderly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
+  const quietFrom = new Date(now.getTime() + (orderly ? 0 : limits.graceSeconds * 1000)).toISOString();
+  const locked: CheckoutRun = {
     run,
     attempt: (last?.attempt ?? 0) + 1,
     status: "RUNNING",
     started_at: now.toISOString(),
-    quiet_from: quietFrom.toISOString(),
+    quiet_from: last && last.quiet_from > quietFrom ? last.quiet_from : quietFrom,
     ended_at: null,
     reason: null,
     asked: last?.asked ?? false,
+    waits: 0,
+    last_answer: null,
+    next_try_at: null,
   };
   const when = last ? { equals: { run: last.run, status: last.status } } : { exists: false };
-  return update({ update: keys.checkout(order_id), set: taken, when });
+  return (await update({ update: keys.checkout(order_id), set: locked, when })) ? locked : undefined;
 };
 
 /** Changes the record of a run that holds its order; false where it does not any more. */
@@ -72,13 +85,13 @@ export const noteRun = (
 
 /** Makes the run fail for a reason, the first one given; every other step of it then stops. */
 export const stopRun = async (ref: RunRef, reason: string, set: Partial<CheckoutRun> = {}): Promise<void> => {
-  await noteRun(ref, { ...set, status: "STOPPING", reason });
+  await noteRun(ref, { ...set, status: "STOPPING", reason, next_try_at: null });
 };
 
 /** For the operator who knows that a run's execution is over: lets the next run take its lock. */
 export const settleCrashedRun = (orderId: string, { run, status }: CheckoutRun, now: Date): Promise<boolean> =>
   noteRun(
     { order_id: orderId, run },
-    { status: "CRASHED", ended_at: now.toISOString(), reason: "The run ended without a word." },
+    { status: "CRASHED", ended_at: now.toISOString(), reason: "The run stopped without reporting a result." },
     status,
   );

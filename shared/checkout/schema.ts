@@ -2,36 +2,55 @@ import * as z from "zod/mini";
 import { Attachment } from "../attachments/schema.ts";
 import { Timestamp, Ulid } from "../schema/fields.ts";
 
-/** The checkout of an order, as the table keeps it. */
+/**
+ * The checkout of an order as the table stores it. Properties with a default are newer than some of the stored items.
+ */
 
-/** Requests of this type have their attachments forwarded. */
+/** Attachments of requests of this type, and those of their orders, are forwarded. */
 export const forwardedType = "ADD_MESSAGING_NUMBERS";
+
+/** How a run ends: SUCCEEDED or FAILED, as its execution does. Earlier versions stored DONE for SUCCEEDED. */
+const RunStatus = z.pipe(
+  z.enum(["RUNNING", "STOPPING", "CRASHED", "FAILED", "SUCCEEDED", "DONE"]),
+  z.transform((status) => (status === "DONE" ? "SUCCEEDED" : status)),
+);
+
+/** What is known of a carrier that is unavailable. */
+const retryShape = {
+  /** The carrier's last response, or why there was none; null unless the call is going to be repeated. */
+  last_answer: z._default(z.nullable(z.string()), null),
+  /** When the carrier is called again; null where nothing waits for it. */
+  next_try_at: z._default(z.nullable(Timestamp), null),
+};
 
 /** The latest run of an order's checkout. While it is RUNNING or STOPPING, no other run may touch the order. */
 export const CheckoutRun = z.object({
   /** The execution's name. */
   run: z.string(),
-  /** Counts the runs of the order. */
+  /** The number of the run, counted per order. */
   attempt: z.number(),
-  /** STOPPING: a step has found a reason to fail. CRASHED: its execution ended without a word. */
-  status: z.enum(["RUNNING", "STOPPING", "CRASHED", "FAILED", "DONE"]),
+  /** STOPPING: a step has found a reason to fail. CRASHED: the execution ended without reporting a result. */
+  status: RunStatus,
   started_at: Timestamp,
-  /** From then on, no call to the carrier by an earlier run can be under way. */
+  /** From then on, no call to the carrier by an earlier run can be in flight. */
   quiet_from: Timestamp,
   ended_at: z.nullable(Timestamp),
   reason: z.nullable(z.string()),
-  /** The upstream checkout has been asked for, by this run or an earlier one, and nobody knows whether it was done. */
+  /** The upstream checkout was requested, by this run or an earlier one, and its outcome is unknown. */
   asked: z.boolean(),
+  /** How often in a row the run has waited for the carrier. */
+  waits: z._default(z.number(), 0),
+  ...retryShape,
 });
 export type CheckoutRun = z.infer<typeof CheckoutRun>;
 
-/** What the carrier is told of an attachment. Kept from the first try on, so that each repetition is the same call. */
+/** The metadata that the carrier gets with a file. */
 export const SentMetadata = z.pick(Attachment, { name: true, notes: true, file_hint: true, filename: true });
 export type SentMetadata = z.infer<typeof SentMetadata>;
 
 /**
- * What became of one attachment under one request. `pending` is written before the first call, so that whatever
- * may have reached the carrier is known to the next run.
+ * What the carrier has of one attachment under one request. `pending` is stored before the call, so that the next step
+ * or run knows of everything that may have reached the carrier.
  */
 export const Receipt = z.object({
   attachment: Ulid,
@@ -41,13 +60,20 @@ export const Receipt = z.object({
   sha256: z.string(),
   bytes: z.number(),
   sent: SentMetadata,
-  /** The carrier's last word: its status and the beginning of its answer. */
+  /** Of the attachment whose metadata were sent; 0 in receipts that are older than this property. */
+  version: z._default(z.number(), 0),
+  /** How often it was to be forwarded. Each of them is announced by a write that holds for the last one only. */
+  attempts: z._default(z.number(), 0),
+  /** Until then, a call that forwards it may be in flight; null once every such call has returned. */
+  in_flight_until: z._default(z.nullable(Timestamp), null),
+  /** The carrier's last decision: its status and the beginning of its body. */
   status: z.nullable(z.number()),
   answer: z.nullable(z.string()),
+  ...retryShape,
 });
 export type Receipt = z.infer<typeof Receipt>;
 
-/** On an order or a request: the version of its attachments that is complete at the carrier, and the run that saw to it. */
+/** On an order or a request: the version of its attachments that the carrier has in full, and the run that sealed it. */
 export const Seal = z.object({ run: z.string(), version: z.number(), at: Timestamp });
 export type Seal = z.infer<typeof Seal>;
 
@@ -55,13 +81,14 @@ export type Seal = z.infer<typeof Seal>;
 export const RunRef = z.object({ order_id: Ulid, run: z.string() });
 export type RunRef = z.infer<typeof RunRef>;
 
-/** Some of an order's requests: those after one id, up to another. `loops` are left before the run gives up. */
+/** Some of an order's requests: those after one id, up to another. */
 export const RequestPage = z.object({
   ...RunRef.shape,
   after: z.nullable(Ulid),
   through: Ulid,
+  /** How often the page may still be worked on before the run fails. */
   loops: z.number(),
-  /** How often in a row the carrier was away. */
+  /** How often in a row the carrier was unavailable. */
   waits: z.number(),
 });
 export type RequestPage = z.infer<typeof RequestPage>;

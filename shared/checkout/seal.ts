@@ -1,17 +1,19 @@
+import * as z from "zod/mini";
 import { keys, type ParentRef } from "../table/keys.ts";
+import { get } from "../table/read.ts";
 import { update } from "../table/write.ts";
+import { Order } from "../tenants/schema.ts";
 import { bounded } from "./bounded.ts";
 import { limits } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, planOf } from "./plan.ts";
 import { stopRun } from "./run.ts";
-import type { RequestPage, RunRef, Seal } from "./schema.ts";
-import { forwardedType } from "./schema.ts";
+import { forwardedType, RequestPage, RunRef, type Seal } from "./schema.ts";
 
 /**
- * Seals a parent: one conditional write, which holds only while its attachments are those of `version`. Every attachment
- * confirmed before this write is in that version, and none that was deleted before it.
+ * Seals a parent: one conditional write, which succeeds only while its attachments, their metadata and, of an order, its
+ * requests are those of `version`.
  */
-export const sealParent = ({ run }: Pick<RunRef, "run">, parent: ParentRef, version: number): Promise<boolean> => {
+const sealParent = ({ run }: Pick<RunRef, "run">, parent: ParentRef, version: number): Promise<boolean> => {
   const seal: Seal = { run, version, at: new Date().toISOString() };
   return update({ update: keys.parent(parent), set: { seal }, when: { equals: { attachments_version: version } } });
 };
@@ -20,8 +22,29 @@ export const sealParent = ({ run }: Pick<RunRef, "run">, parent: ParentRef, vers
 export const liftSeal = (parent: ParentRef): Promise<boolean> =>
   update({ update: keys.parent(parent), remove: ["seal"], when: { exists: true } });
 
+export const Round = z.object({
+  ...RunRef.shape,
+  /** The order's version when the round began: everything that the round reads of the order is as new or newer. */
+  version: z.number(),
+  pages: z.array(RequestPage),
+});
+export type Round = z.infer<typeof Round>;
+
+/** Begins a round: notes the order's version, then divides its requests into pages. */
+export const beginRound = async ({ order_id, run }: RunRef, loops: number): Promise<Round> => {
+  const { attachments_version: version } = z.parse(Order, await get(keys.order(order_id)));
+  const ids = await forwardedRequests(order_id);
+  const size = Math.max(limits.requestsPerPage, Math.ceil(ids.length / limits.pages));
+  const pages: RequestPage[] = [];
+  for (let start = 0; start < ids.length; start += size) {
+    const through = ids[Math.min(start + size, ids.length) - 1];
+    if (through) pages.push({ order_id, run, after: ids[start - 1] ?? null, through, loops, waits: 0 });
+  }
+  return { order_id, run, version, pages };
+};
+
 /** Seals each request of a page, unless something is left to forward or to withdraw; whether all are sealed. */
-export const sealRequests = async (page: RequestPage): Promise<boolean> => {
+const sealRequests = async (page: RequestPage): Promise<boolean> => {
   let sealed = true;
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
   await bounded(limits.concurrency, await forwardedRequests(page.order_id, page), async (id) => {
@@ -34,10 +57,38 @@ export const sealRequests = async (page: RequestPage): Promise<boolean> => {
 
 export type SealedPage = RequestPage & { readonly outcome: "SEALED" | "CHANGED" | "FAILED" };
 
-/** Seals a page's requests; what has changed since it was forwarded is to be forwarded first. */
+/** Seals a page's requests; what has changed since it was forwarded has to be forwarded first. */
 export const sealPage = async (page: RequestPage): Promise<SealedPage> => {
   if (await sealRequests(page)) return { ...page, outcome: "SEALED" };
   if (page.loops > 0) return { ...page, outcome: "CHANGED" };
   await stopRun(page, `The attachments of ${forwardedType} requests keep changing: try again later.`);
   return { ...page, outcome: "FAILED" };
+};
+
+/** How the pages of a round ended. */
+export const RoundResults = z.array(
+  z.object({ outcome: z.enum(["SEALED", "FAILED"]), loops: z.number(), reason: z.optional(z.string()) }),
+);
+type RoundResults = z.infer<typeof RoundResults>;
+
+export type RoundEnd = RunRef & {
+  readonly next: "SUBMIT" | "GATHER" | "FAIL";
+  /** Left for the next round. */
+  readonly loops: number;
+  readonly reason?: string;
+};
+
+/** Ends a round: where every request is sealed, seals the order; if the order has changed, there is another round. */
+export const endRound = async (
+  { order_id, run, version }: Pick<Round, "order_id" | "run" | "version">,
+  loopsBefore: number,
+  results: RoundResults,
+): Promise<RoundEnd> => {
+  const ref = { order_id, run };
+  const loops = Math.min(loopsBefore - 1, ...results.map((page) => page.loops));
+  const failed = results.find(({ outcome }) => outcome === "FAILED");
+  if (failed) return { ...ref, next: "FAIL", loops, ...(failed.reason && { reason: failed.reason }) };
+  if (await sealParent(ref, { type: "order", id: order_id }, version)) return { ...ref, next: "SUBMIT", loops };
+  if (loops > 0) return { ...ref, next: "GATHER", loops };
+  return { ...ref, next: "FAIL", loops, reason: "The attachments of the order keep changing: try again later." };
 };

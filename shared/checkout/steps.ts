@@ -37,7 +37,7 @@ export const forward = {
   name: "checkout/forward",
   access: { table: ["GetItem", "BatchGetItem", "Query", "UpdateItem"], files: ["GetObject"] },
   carrier: true,
-  timeoutSeconds: 600,
+  timeoutSeconds: 900,
   memoryMb: 512,
 } as const satisfies Step;
 

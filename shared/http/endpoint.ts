@@ -73,8 +73,9 @@ export const endpointReading =
       .handler(async (event) => {
         const now = new Date();
         const { principal, scope, idempotencyKey } = await admit(event, route, access, now, nothing);
-        const input = await readInput(event, route.reads, readBody, scope.current, idempotencyKey?.faults ?? []);
-        const idempotency = idempotencyOf(idempotencyKey, route, event, principal, input, now);
+        const faults = idempotencyKey?.faults ?? [];
+        const { input, compared } = await readInput(event, route.reads, readBody, scope.current, faults);
+        const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
         const context = { ...scope, input, now, idempotency, precondition: precondition(event) };
         return response(event.requestContext.requestId, route.status, await handle(context));
       });

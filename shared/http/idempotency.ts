@@ -49,10 +49,10 @@ const Use = z.object({ fingerprint: z.string(), id: z.string(), at: z.string(), 
 const withoutBytes = (_name: string, value: unknown) => (value instanceof Uint8Array ? undefined : value);
 
 /** "The same body" is the same parsed content, sent to the same path: a new multipart boundary is no difference. */
-const fingerprintOf = ({ name }: Pick<Route, "name">, event: Incoming, input: unknown): string => {
+const fingerprintOf = ({ name }: Pick<Route, "name">, event: Incoming, compared: unknown): string => {
   const ids = Object.keys(event.pathParameters ?? {}).map((name) => pathId(event, name).requestedId);
   return createHash("sha256")
-    .update(JSON.stringify([name, ids, input], withoutBytes))
+    .update(JSON.stringify([name, ids, compared], withoutBytes))
     .digest("base64url");
 };
 
@@ -62,12 +62,12 @@ export const idempotencyOf = (
   route: Pick<Route, "name">,
   event: Incoming,
   { key: { account } }: Principal,
-  input: unknown,
+  compared: unknown,
   now: Date,
 ): Idempotency | undefined => {
   if (!presented) return undefined;
   const { key, stored } = presented;
-  const fingerprint = fingerprintOf(route, event, input);
+  const fingerprint = fingerprintOf(route, event, compared);
   const seconds = Math.floor(now.getTime() / 1000);
   const winner = (item: Item | undefined): Created => {
     const use = z.parse(Use, item);

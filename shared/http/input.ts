@@ -1,7 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import * as z from "zod/mini";
 import { type Fault, invalid, malformed, payloadTooLarge, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { BodyReads, QueryReads, Reads } from "../routes.ts";
+import type { BodyReads, Immutable, QueryReads, Reads } from "../routes.ts";
 import { check } from "../schema/check.ts";
 import { header, type Incoming } from "./request.ts";
 
@@ -15,10 +16,13 @@ export type ReadBody = (
 export const readJson: ReadBody = async (event) => {
   if (!/^application\/json\s*(;|$)/i.test(header(event, "Content-Type") ?? ""))
     throw unsupportedMediaType("application/json");
-  const body = event.isBase64Encoded ? Buffer.from(event.body ?? "", "base64").toString() : (event.body ?? "");
-  if (Buffer.byteLength(body) > limits.jsonBytes) throw payloadTooLarge(limits.jsonBytes);
+  if (!/^(identity)?$/i.test(header(event, "Content-Encoding")?.trim() ?? ""))
+    throw unsupportedMediaType("application/json", "The body must not have a Content-Encoding.");
+  const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
+  if (body.length > limits.jsonBytes) throw payloadTooLarge(limits.jsonBytes);
+  if (!isUtf8(body)) throw malformed("is not valid UTF-8");
   try {
-    return { input: JSON.parse(body), faults: [] };
+    return { input: JSON.parse(body.toString()), faults: [] };
   } catch {
     throw malformed("is not valid JSON");
   }
@@ -34,6 +38,9 @@ export const parseQuery = <S extends z.core.$ZodType>(event: Incoming, { schema 
   return checked.value;
 };
 
+/** What was sent: as the endpoint takes it, and as an Idempotency-Key compares it. */
+export type Input<T> = { readonly input: T; readonly compared: unknown };
+
 /** Reads and checks what a route takes. All faults come in one response, those of the headers (`others`) too. */
 export const readInput = async <S extends z.core.$ZodType>(
   event: Incoming,
@@ -41,34 +48,40 @@ export const readInput = async <S extends z.core.$ZodType>(
   readBody: ReadBody,
   current: Current | undefined,
   others: readonly Fault[],
-): Promise<z.output<S>> => {
-  if (reads.from === "nothing") return z.parse(reads.schema, undefined);
-  if (reads.from === "query") return parseQuery(event, reads);
+): Promise<Input<z.output<S>>> => {
+  if (reads.from === "nothing") return { input: z.parse(reads.schema, undefined), compared: undefined };
+  if (reads.from === "query") return { input: parseQuery(event, reads), compared: undefined };
   const { input, faults } = await readBody(event, reads);
   const checked = check(reads.schema, input, "body");
   const immutable = reads.from === "json" ? immutableFaults(input, reads.immutable, current) : [];
   const rules = (reads.from === "json" && reads.rules?.(input, current)) || [];
   const all = [...faults, ...(checked.faults ?? []), ...immutable, ...rules, ...others];
   if (checked.faults || all.length > 0) throw invalid(all);
-  return checked.value;
+  return { input: checked.value, compared: sentProperties(input, checked.value) };
 };
 
-const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
+const dataOf = (body: unknown) => z.safeParse(Body, body).data?.data ?? {};
+
+/**
+ * The properties of `data` that were sent, as they were read. Without the defaults of the others, a deployment that
+ * changes a default leaves the fingerprints of Idempotency-Keys as they are.
+ */
+const sentProperties = (sent: unknown, read: unknown) => {
+  const names = dataOf(sent);
+  return Object.entries(dataOf(read)).filter(([name]) => Object.hasOwn(names, name));
+};
+
+const Body = z.object({ data: z.record(z.string(), z.unknown()) });
 
 /** A property that may be echoed with its current value, but not changed. */
-const immutableFaults = (input: unknown, names: readonly string[], current: Current | undefined): Fault[] => {
-  const sent = z.safeParse(Sent, input).data?.data ?? {};
-  return names
-    .filter((name) => Object.hasOwn(sent, name) && !echoes(sent[name], current?.[name]))
-    .map((name) => ({
+const immutableFaults = (input: unknown, immutable: Immutable, current: Current | undefined): Fault[] => {
+  const sent = dataOf(input);
+  return Object.entries(immutable)
+    .filter(([name, isSame]) => Object.hasOwn(sent, name) && !isSame(sent[name], current?.[name]))
+    .map(([name]) => ({
       in: "body",
       pointer: `/data/${name}`,
       sub_code: "constraint.immutable",
       detail: "can't be changed",
     }));
 };
-
-// Ids are compared without regard to case: ULIDs and UUIDs have none.
-const echoes = (sent: unknown, current: unknown) =>
-  sent === current ||
-  (typeof sent === "string" && typeof current === "string" && sent.toLowerCase() === current.toLowerCase());

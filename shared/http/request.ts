@@ -11,9 +11,29 @@ export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name:
   return found === undefined ? undefined : headers[found];
 };
 
+/** A header that is a list: all its lines as one, as RFC 9110 (5.2) joins them. */
+export const listHeader = (
+  event: Pick<Incoming, "headers" | "multiValueHeaders">,
+  name: string,
+): string | undefined => {
+  const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([key, values]) =>
+    key.toLowerCase() === name.toLowerCase() ? (values ?? []) : [],
+  );
+  return lines.length > 0 ? lines.join(", ") : header(event, name);
+};
+
+/** API Gateway hands path parameters over as they were sent; some emulators decode them. */
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
 /** An id from the path. */
 export const pathId = (event: Pick<APIGatewayProxyEvent, "pathParameters">, name: string): PathId => {
-  const given = event.pathParameters?.[name] ?? "";
+  const given = decoded(event.pathParameters?.[name] ?? "");
   const id = parseUlid(given);
   return { requestedId: id ?? given, id: id ?? noId };
 };

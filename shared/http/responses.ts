@@ -45,6 +45,8 @@ const logRequest = (route: string, event: Incoming, status: number, cause?: unkn
     route,
     status,
     request_id: event.requestContext.requestId,
+    // Callers can choose the request id of API Gateway; this one they cannot.
+    extended_request_id: event.requestContext.extendedRequestId,
     ms: Date.now() - event.requestContext.requestTimeEpoch,
     key_id: event.principal?.key.id,
     account_id: event.principal?.key.account,

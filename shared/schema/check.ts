@@ -63,6 +63,10 @@ export const pointer = (path: readonly PropertyKey[]) =>
 
 export type Checked<T> = { readonly value: T; readonly faults?: never } | { readonly faults: readonly Fault[] };
 
+// An empty array in place of a text is of the wrong type; that it is too short as well says nothing more.
+const isOfWrongType = (pointer: string) => (other: Fault) =>
+  other.pointer === pointer && other.sub_code === "constraint.type";
+
 /** Parses `input`; all that is wrong with it comes back as faults, in the order of the schema. */
 export const check = <S extends z.core.$ZodType>(
   schema: S,
@@ -71,5 +75,8 @@ export const check = <S extends z.core.$ZodType>(
 ): Checked<z.output<S>> => {
   const parsed = z.safeParse(schema, input, { reportInput: true });
   if (parsed.success) return { value: parsed.data };
-  return { faults: parsed.error.issues.map((issue) => ({ in: place, pointer: pointer(issue.path), ...rule(issue) })) };
+  const faults = parsed.error.issues.map(
+    (issue): Fault => ({ in: place, pointer: pointer(issue.path), ...rule(issue) }),
+  );
+  return { faults: faults.filter((fault, index) => !faults.slice(0, index).some(isOfWrongType(fault.pointer))) };
 };

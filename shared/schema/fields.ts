@@ -40,11 +40,14 @@ export const text = (max: number) => z.string().check(z.maxLength(max), wellForm
 /** Text of 1 to `max` characters after trimming. */
 export const nonBlankText = (max: number) => z.string().check(z.trim(), z.minLength(1), z.maxLength(max), wellFormed());
 
+/** Beyond these a number of any length is out of range all the same. */
+const clampedNumber = (text: string) => Math.min(Math.max(Number(text), -1e9), 1e9);
+
 const pageSize = () =>
   z.optional(
     z.pipe(
-      z.string().check(z.regex(/^-?\d{1,15}$/, { error: "must be a whole number" })),
-      z.pipe(z.transform(Number), z.number().check(z.minimum(1), z.maximum(limits.pageSize.most))),
+      z.string().check(z.regex(/^-?\d+$/, { error: "must be a whole number" })),
+      z.pipe(z.transform(clampedNumber), z.number().check(z.minimum(1), z.maximum(limits.pageSize.most))),
     ),
   );
 
@@ -56,6 +59,13 @@ export const PageQuery = z.object({
   before: z.optional(z.string()),
 });
 export type PageQuery = z.infer<typeof PageQuery>;
+
+export const isSame = (sent: unknown, current: unknown): boolean => sent === current;
+
+/** Whether two ids are one: ULIDs and UUIDs are compared without regard to case. */
+export const isSameId = (sent: unknown, current: unknown): boolean =>
+  sent === current ||
+  (typeof sent === "string" && typeof current === "string" && sent.toLowerCase() === current.toLowerCase());
 
 /** The properties of `of` that a schema names, in its order: what is stored beyond them is left out. */
 export function pick<S extends object>(schema: { readonly shape: S }, of: { readonly [K in keyof S]: unknown }): object;

@@ -4,7 +4,7 @@ import { collections, keys } from "../table/keys.ts";
 import { fitting, type Page, type PageRequest, pageRequest, readPage } from "../table/pages.ts";
 import { get, getMany, queryAll } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
-import { Switch } from "./schema.ts";
+import { Switch, switchDocument } from "./schema.ts";
 
 /** One switch; undefined where there is none. */
 export const readSwitch = async (id: string): Promise<Switch | undefined> => {
@@ -12,15 +12,19 @@ export const readSwitch = async (id: string): Promise<Switch | undefined> => {
   return item && z.parse(Switch, item);
 };
 
-/** Less than the 6 MB that a function can answer, with room for the envelopes of a page. */
-const maxPageBytes = 5_000_000;
+/**
+ * Lambda's limit of a response, less 64 KiB for the page's envelope and the headers. What counts is the response object
+ * as JSON, in which the body is a string: its quotes, backslashes and control characters are escaped once more.
+ * Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+ */
+const maxPageBytes = 6_291_556 - 65_536;
 
 /** DynamoDB's limit of keys in one BatchGetItem. */
 const maxBatch = 100;
 
 const Entry = z.object({ id: Ulid });
 
-const sizeOf = (one: Switch) => Buffer.byteLength(JSON.stringify(one));
+const sizeOf = (one: Switch) => Buffer.byteLength(JSON.stringify(JSON.stringify(switchDocument(one))));
 
 /** The switches of up to 100 entries; one that was deleted since its entry was read is left out. */
 const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { nonBlankText, pick, Timestamp, text, Ulid, withoutDefaults } from "../schema/fields.ts";
+import { isSame, isSameId, nonBlankText, pick, Timestamp, text, Ulid, withoutDefaults } from "../schema/fields.ts";
 
 export const AuthMethod = z.enum(["NONE", "BASIC", "BEARER"]);
 export const SmsProtocol = z.enum(["NONE", "HTTP", "MAILBOX", "EMAIL", "SMTP"]);
@@ -77,7 +77,7 @@ export const switchDocument = (stored: Switch) => ({
 });
 
 /** What a PATCH may echo but not change. */
-export const immutableSwitchProperties = ["id", "inserted_at", "updated_at"] as const;
+export const immutableSwitchProperties = { id: isSameId, inserted_at: isSame, updated_at: isSame };
 
 /** The rules that join the properties of a switch, judged on the whole of it. */
 
@@ -88,11 +88,13 @@ const hostAndPort =
 
 const isEmail = (endpoint: string) => z.regexes.email.test(endpoint);
 
-/** RFC 3986: ASCII without spaces, and no user info, which would be a secret outside the secret's place. */
+/** RFC 3986: ASCII without spaces, a host that can be one, and no user info, which would be a secret in a wrong place. */
 const isUrl = (endpoint: string) => {
-  if (!/^https?:\/\/[!-~]+$/i.test(endpoint) || !URL.canParse(endpoint)) return false;
-  const { username, password } = new URL(endpoint);
-  return username === "" && password === "" && !/^https?:\/\/[^/?#\\]*@/i.test(endpoint);
+  // `URL` reads `http:///x` as `http://x`, and an empty user info as none.
+  if (!/^https?:\/\/[^/?#\\@][!-~]*$/i.test(endpoint) || !URL.canParse(endpoint)) return false;
+  const { username, password, hostname, port } = new URL(endpoint);
+  if (username !== "" || password !== "" || /^https?:\/\/[^/?#\\]*@/i.test(endpoint)) return false;
+  return port !== "0" && hostname.replace(/\.$/, "").split(".").every(Boolean);
 };
 
 const isHost = (endpoint: string) => hostAndPort.test(endpoint) && URL.canParse(`http://${endpoint}`);
@@ -116,6 +118,27 @@ const required = (pointer: string): Fault => ({
   detail: "can't be blank",
 });
 
+/** What cannot stand in a header, or would end the user name of BASIC (RFC 7617). */
+const credentialFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
+  const { [`${channel}_identity` as const]: identity, [`${channel}_secret` as const]: secret } = known;
+  const fault = (part: "identity" | "secret", detail: string): Fault => ({
+    in: "body",
+    pointer: `/data/${channel}_${part}`,
+    sub_code: "constraint.format",
+    detail,
+  });
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  const breaksHeader = /[\r\n\u0000]/;
+  const broken = "must not contain line breaks or NUL";
+  return [
+    ...(breaksHeader.test(identity ?? "") ? [fault("identity", broken)] : []),
+    ...(breaksHeader.test(secret ?? "") ? [fault("secret", broken)] : []),
+    ...(known[`${channel}_auth_method`] === "BASIC" && identity?.includes(":")
+      ? [fault("identity", "must not contain a colon with BASIC")]
+      : []),
+  ];
+};
+
 /** The faults of one channel; a property that is not known, because it has a fault of its own, is not judged. */
 const channelFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
   const { [`${channel}_protocol` as const]: protocol, [`${channel}_endpoints` as const]: endpoints } = known;
@@ -133,13 +156,14 @@ const channelFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
           },
         ],
   );
-  if (enabled !== true) return malformed;
+  const unsendable = credentialFaults(known, channel);
+  if (enabled !== true) return [...malformed, ...unsendable];
   const unaddressed = address && endpoints?.length === 0 ? [required(`/data/${channel}_endpoints`)] : [];
   const missing = secretsOf[auth ?? "NONE"].filter((part) => {
     const value = known[`${channel}_${part}`];
     return value === null || value === "";
   });
-  return [...malformed, ...unaddressed, ...missing.map((part) => required(`/data/${channel}_${part}`))];
+  return [...malformed, ...unsendable, ...unaddressed, ...missing.map((part) => required(`/data/${channel}_${part}`))];
 };
 
 const Sent = z.object({ data: z.record(z.string(), z.unknown()) });

@@ -38,6 +38,8 @@ const parent = ({ type, id }: ParentRef): Key => itself(`${type === "order" ? "O
 export const keys = {
   /** By the SHA-256 of the key, in hex. */
   apiKey: (sha256: string): Key => ({ pk: `KEY#${sha256}`, sk: "KEY" }),
+  /** The hash of a key that was applied with an id of its own, so that it is found again. */
+  apiKeyId: (id: string): Key => itself(`KEY_ID#${id}`),
   user: (id: string): Key => ({ pk: `USER#${id}`, sk: "USER" }),
   account: (id: string): Key => ({ pk: `ACCOUNT#${id}`, sk: "ACCOUNT" }),
   /**

@@ -61,9 +61,11 @@ export const query = async (
   return items;
 };
 
-/** Every item of a collection, in order, a page of `pageSize` at a time. */
-export async function* queryAll(collection: Collection, pageSize = 100): AsyncGenerator<Item> {
-  let after: string | undefined;
+const pageSize = 100;
+
+/** Every item of a collection in order, or those beyond the id `first`; read a page at a time. */
+export async function* queryAll(collection: Collection, first?: string): AsyncGenerator<Item> {
+  let after = first;
   do {
     const items = await query(collection, { after, limit: pageSize });
     yield* items;

@@ -8,6 +8,10 @@ import { ApiKey, User } from "./schema.ts";
 
 /** What operators do with accounts, users and keys once they exist; `apply.ts` creates them. */
 
+/** Gives an account another name; false where there is no such account. */
+export const renameAccount = (id: string, name: string): Promise<boolean> =>
+  update({ update: keys.account(id), set: { name }, when: { exists: true } });
+
 /** Turns the feature Ordering Attachment Access on or off; false where there is no such account. */
 export const setAttachmentAccess = (id: string, on: boolean): Promise<boolean> =>
   update({ update: keys.account(id), set: { features: { ordering_attachment_access: on } }, when: { exists: true } });
@@ -17,6 +21,16 @@ export const listUsers = async (): Promise<User[]> => {
   const users = await Array.fromAsync(scan("USER"), (item) => z.parse(User, item));
   return users.sort((a, b) => (a.id < b.id ? -1 : 1));
 };
+
+/** A user; undefined where there is none. */
+export const readUser = async (id: string): Promise<User | undefined> => {
+  const item = await get(keys.user(id.toUpperCase()));
+  return item && z.parse(User, item);
+};
+
+/** Changes a user's permissions; false where they are no longer those that were read. */
+export const setPermissions = ({ id, permissions }: User, changed: readonly string[]): Promise<boolean> =>
+  update({ update: keys.user(id), set: { permissions: changed }, when: { exists: true, equals: { permissions } } });
 
 /** Disables or enables a user; false where there is none. */
 export const setUserDisabled = (id: string, disabled: boolean): Promise<boolean> =>

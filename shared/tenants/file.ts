@@ -1,42 +1,134 @@
 import * as z from "zod/mini";
+import type { Fault } from "../errors.ts";
+import { ownPermission, parentPermissions, routes } from "../routes.ts";
+import { check, pointer } from "../schema/check.ts";
 import { nonBlankText } from "../schema/fields.ts";
 import { OrderState } from "./schema.ts";
+
+const exactPermissions = [
+  ...routes.map(ownPermission),
+  ...Object.values(parentPermissions).flatMap((states) => Object.values(states)),
+];
+
+/** Every permission that the interface asks for, and the wildcard of each resource. */
+export const permissions: readonly string[] = [
+  ...new Set([...exactPermissions, ...exactPermissions.map((exact) => exact.replace(/:[^:]*$/, ":*"))]),
+].sort();
 
 /** A name in the same file, or the id of something that exists. */
 const Reference = nonBlankText(255);
 
+/** The entry's own id, for files that are applied more than once. */
+const OwnId = z.optional(
+  z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$/, { error: "must be a ULID" }), z.toUpperCase()),
+);
+
+const DateTime = z.iso.datetime({ offset: true, error: "must be an ISO 8601 date and time, with Z or an offset" });
+
+const Sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/, { error: "must be a SHA-256 in lower-case hex" }));
+
+const noFeatures = { ordering_attachment_access: false };
+
+const entrySchemas = {
+  accounts: z.strictObject({
+    id: OwnId,
+    name: nonBlankText(255),
+    parent: z.optional(z.nullable(Reference)),
+    features: z._default(z.strictObject({ ordering_attachment_access: z._default(z.boolean(), false) }), noFeatures),
+  }),
+  users: z.strictObject({
+    id: OwnId,
+    account: Reference,
+    permissions: z._default(z.array(z.enum(permissions)).check(z.maxLength(1000)), []),
+    disabled: z._default(z.boolean(), false),
+  }),
+  keys: z.strictObject({
+    id: OwnId,
+    account: Reference,
+    user: z.nullable(Reference),
+    expires_at: z._default(z.nullable(DateTime), null),
+    revoked: z._default(z.boolean(), false),
+    sha256: z.optional(Sha256),
+  }),
+  orders: z.strictObject({ id: OwnId, account: Reference, state: z._default(OrderState, "CART") }),
+  requests: z.strictObject({
+    id: OwnId,
+    order: Reference,
+    account: z.optional(Reference),
+    type: nonBlankText(255),
+  }),
+};
+
+export type SectionName = keyof typeof entrySchemas;
+export type Entry<S extends SectionName> = z.output<(typeof entrySchemas)[S]>;
+
 const section = <T extends z.core.$ZodType>(entry: T) => z._default(z.record(z.string(), entry), {});
 
 /** What `admin apply` takes: accounts, users, keys, orders and requests, each under a name of the file's own. */
-export const TenantsFile = z.strictObject({
-  accounts: section(
-    z.strictObject({
-      name: nonBlankText(255),
-      parent: z.optional(z.nullable(Reference)),
-      features: z._default(z.strictObject({ ordering_attachment_access: z._default(z.boolean(), false) }), {
-        ordering_attachment_access: false,
-      }),
-    }),
-  ),
-  users: section(
-    z.strictObject({
-      account: Reference,
-      permissions: z._default(z.array(nonBlankText(255)).check(z.maxLength(1000)), []),
-      disabled: z._default(z.boolean(), false),
-    }),
-  ),
-  keys: section(
-    z.strictObject({
-      account: Reference,
-      user: z.nullable(Reference),
-      expires_at: z._default(
-        z.nullable(z.iso.datetime({ offset: true, error: "must be an ISO 8601 date and time, with Z or an offset" })),
-        null,
-      ),
-      revoked: z._default(z.boolean(), false),
-    }),
-  ),
-  orders: section(z.strictObject({ account: Reference, state: z._default(OrderState, "CART") })),
-  requests: section(z.strictObject({ order: Reference, account: z.optional(Reference), type: nonBlankText(255) })),
+const TenantsDocument = z.strictObject({
+  $schema: z.optional(z.string()),
+  accounts: section(entrySchemas.accounts),
+  users: section(entrySchemas.users),
+  keys: section(entrySchemas.keys),
+  orders: section(entrySchemas.orders),
+  requests: section(entrySchemas.requests),
 });
-export type TenantsFile = z.infer<typeof TenantsFile>;
+
+/** The JSON Schema of what `admin apply` takes. */
+export const tenantsJsonSchema = () => ({
+  title: "The file of `admin apply`",
+  description:
+    "Accounts, users, API keys, orders and requests, each under a name of the file's own. A reference (account, parent, user, order) is such a name, or the id of something that exists.",
+  ...z.toJSONSchema(TenantsDocument, { io: "input" }),
+});
+
+/** One section of a file: what it has under each name, and those of its entries that are well-formed. */
+export type Section<T> = {
+  readonly given: ReadonlyMap<string, unknown>;
+  readonly entries: ReadonlyMap<string, T>;
+};
+export type TenantsFile = { readonly [S in SectionName]: Section<Entry<S>> };
+
+const Properties = z.record(z.string(), z.unknown());
+
+/**
+ * Reads a file entry by entry, so that the faults of one do not hide those of others. The sections are maps: any name is
+ * a name, `__proto__` included.
+ */
+export const readTenantsFile = (document: unknown): { file: TenantsFile; faults: readonly Fault[] } => {
+  const faults: Fault[] = [];
+  const propertiesOf = (value: unknown, place: readonly string[]): [string, unknown][] => {
+    const { faults: wrong } = check(Properties, value, "body");
+    for (const { pointer: inner, ...fault } of wrong ?? []) faults.push({ ...fault, pointer: pointer(place) + inner });
+    return wrong || typeof value !== "object" || value === null ? [] : Object.entries(value);
+  };
+  const sections = new Map(propertiesOf(document, []));
+  const read = <S extends z.core.$ZodType>(name: SectionName, schema: S): Section<z.output<S>> => {
+    const given = new Map(sections.has(name) ? propertiesOf(sections.get(name), [name]) : []);
+    const entries = new Map<string, z.output<S>>();
+    for (const [key, value] of given) {
+      const checked = check(schema, value, "body");
+      if (checked.faults)
+        faults.push(...checked.faults.map((fault) => ({ ...fault, pointer: pointer([name, key]) + fault.pointer })));
+      else entries.set(key, checked.value);
+    }
+    return { given, entries };
+  };
+  const { accounts, users, keys, orders, requests } = entrySchemas;
+  const file = {
+    accounts: read("accounts", accounts),
+    users: read("users", users),
+    keys: read("keys", keys),
+    orders: read("orders", orders),
+    requests: read("requests", requests),
+  };
+  const unknown = [...sections.keys()].filter((name) => name !== "$schema" && !Object.hasOwn(entrySchemas, name));
+  if (unknown.length > 0)
+    faults.push({
+      in: "body",
+      pointer: "",
+      sub_code: "constraint.enum",
+      detail: `has unknown properties: ${unknown.join(", ")}`,
+    });
+  return { file, faults };
+};

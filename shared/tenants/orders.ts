@@ -17,6 +17,12 @@ export const readOrder = async (id: string): Promise<Order | undefined> => {
   return item && z.parse(Order, item);
 };
 
+/** A request; undefined where there is none. */
+export const readRequest = async (id: string): Promise<Request | undefined> => {
+  const item = await get(keys.request(id));
+  return item && z.parse(Request, item);
+};
+
 /** A parent with its account and state, in two round trips; undefined where there is none. */
 export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => {
   const item = await get(keys.parent(ref));
@@ -31,9 +37,10 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
   return { ...request, ...ref, account: z.parse(Account, account), state: z.parse(Order, order).state };
 };
 
-/** The requests of an order, by id. */
-export const requestsOfOrder = async (order: string): Promise<OrderRequest[]> =>
-  Array.fromAsync(queryAll(collections.orderRequests(order)), (item) => z.parse(OrderRequest, item));
+/** The requests of an order by id, or those beyond the id `after`. */
+export async function* requestsOfOrder(order: string, after?: string): AsyncGenerator<OrderRequest> {
+  for await (const item of queryAll(collections.orderRequests(order), after)) yield z.parse(OrderRequest, item);
+}
 
 /** All orders, by id; reads the whole table. */
 export const listOrders = async (): Promise<Order[]> => {

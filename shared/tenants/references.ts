@@ -3,13 +3,42 @@ import type { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { pointer } from "../schema/check.ts";
 import { newId, parseUlid } from "../schema/fields.ts";
-import type { Item } from "../table/expressions.ts";
-import { keys } from "../table/keys.ts";
-import { get } from "../table/read.ts";
-import type { TenantsFile } from "./file.ts";
-import { Account, Order, User } from "./schema.ts";
+import { type Key, keys } from "../table/keys.ts";
+import { getMany } from "../table/read.ts";
+import type { SectionName, TenantsFile } from "./file.ts";
+import { Account, ApiKey, Order, Request, User } from "./schema.ts";
 
 type Place = readonly string[];
+
+/** The properties that refer to something, and what they refer to. */
+const referenceProperties = {
+  accounts: { parent: "accounts" },
+  users: { account: "accounts" },
+  keys: { account: "accounts", user: "users" },
+  orders: { account: "accounts" },
+  requests: { order: "orders", account: "accounts" },
+} as const satisfies Record<SectionName, Record<string, SectionName>>;
+
+const sectionNames = ["accounts", "users", "keys", "orders", "requests"] as const;
+
+const nouns = { accounts: "account", users: "user", keys: "key", orders: "order", requests: "request" } as const;
+
+type Reference = { readonly place: Place; readonly kind: SectionName; readonly text: string };
+
+const Properties = z.record(z.string(), z.unknown());
+
+/** Every reference of a file, those of entries that are not well-formed included. */
+const referencesIn = (file: TenantsFile): Reference[] =>
+  sectionNames.flatMap((section) =>
+    [...file[section].given].flatMap(([name, entry]) => {
+      const { data: properties = {} } = z.safeParse(Properties, entry);
+      return Object.entries(referenceProperties[section]).flatMap(([property, kind]) => {
+        const value = properties[property];
+        const text = typeof value === "string" ? value.trim() : "";
+        return text === "" ? [] : [{ place: [section, name, property], kind, text }];
+      });
+    }),
+  );
 
 /** Resolves the references of a tenants file: by its own names first, then by the ids of what exists. */
 export type References = Awaited<ReturnType<typeof references>>;
@@ -17,88 +46,184 @@ export type References = Awaited<ReturnType<typeof references>>;
 /** Reads once everything that the file refers to by id; what it cannot find is collected in `faults`. */
 export const references = async (file: TenantsFile) => {
   const faults: Fault[] = [];
-  const fault = (place: Place, detail: string) => {
-    faults.push({ in: "body", pointer: pointer(place), sub_code: "constraint.format", detail });
+  const fault = (
+    place: Place,
+    detail: string,
+    sub_code: "constraint.format" | "constraint.immutable" = "constraint.format",
+  ) => {
+    faults.push({ in: "body", pointer: pointer(place), sub_code, detail });
   };
-  const existing = await readExisting(file);
-  const ids = new Map<string, string>();
-  const idOf = (section: keyof TenantsFile, name: string) => {
-    const id = ids.get(`${section} ${name}`) ?? newId();
-    ids.set(`${section} ${name}`, id);
-    return id;
-  };
-  const missing = (kind: string, reference: string, place: Place | undefined) => {
-    if (place) fault(place, `is neither ${kind} of this file nor the id of one that exists: ${reference}`);
-    return undefined;
-  };
+  const found = referencesIn(file);
+  const existing = await readExisting(file, found);
+  const ids = ownIds(file, fault);
+  refuseSharedHashes(file, fault);
+  const names = namesById(file, ids);
 
-  const made = new Map<string, Account | undefined>();
+  const idsOf = new Map(sectionNames.map((section) => [section, givenIds(file[section].given)]));
+  for (const { place, kind, text } of found) {
+    const known = file[kind].given.has(text) || idsOf.get(kind)?.has(text.toUpperCase());
+    if (!known && !existing.has(kind, text.toUpperCase())) fault(place, `there is no ${nouns[kind]} ${text}`);
+  }
+
+  const idOf = (section: SectionName, name: string) => ids[section].get(name) ?? "";
+  /** The name in the file of what a reference refers to; undefined for what is only in the table. */
+  const nameOf = (section: SectionName, reference: string) =>
+    file[section].given.has(reference) ? reference : names[section].get(reference.toUpperCase());
+
+  const resolved = new Map<string, Account | undefined>();
   const open = new Set<string>();
-  /** An account of the file, or one that exists; a fault at `place` where there is neither. */
-  const account = (reference: string, place?: Place): Account | undefined => {
-    const entry = Object.hasOwn(file.accounts, reference) ? file.accounts[reference] : undefined;
-    if (!entry) return existing.accounts.get(reference.toUpperCase()) ?? missing("an account", reference, place);
-    if (made.has(reference)) return made.get(reference);
-    if (open.has(reference)) {
-      fault(["accounts", reference, "parent"], "makes the account its own ancestor");
+  /** An account of the file, or one that exists; undefined where that is a fault. */
+  const account = (reference: string): Account | undefined => {
+    const name = nameOf("accounts", reference);
+    if (name === undefined) return existing.accounts.get(reference.toUpperCase());
+    if (!resolved.has(name)) resolved.set(name, fileAccount(name));
+    return resolved.get(name);
+  };
+  const fileAccount = (name: string): Account | undefined => {
+    const entry = file.accounts.entries.get(name);
+    if (!entry) return undefined;
+    const place = ["accounts", name, "parent"];
+    if (open.has(name)) {
+      fault(place, "makes the account its own ancestor");
       return undefined;
     }
-    open.add(reference);
-    const parent = entry.parent ? account(entry.parent, ["accounts", reference, "parent"]) : undefined;
+    open.add(name);
+    const parent = entry.parent ? account(entry.parent) : undefined;
     const ancestors = parent ? [...parent.ancestors, parent.id] : [];
     if (ancestors.length >= limits.accountLevels)
-      fault(["accounts", reference, "parent"], `makes a tree of more than ${limits.accountLevels} levels`);
-    const { name, features } = entry;
-    made.set(reference, { id: idOf("accounts", reference), name, ancestors, features, switch_count: 0 });
-    return made.get(reference);
+      fault(place, `makes a tree of more than ${limits.accountLevels} levels`);
+    return { id: idOf("accounts", name), name: entry.name, ancestors, features: entry.features, switch_count: 0 };
   };
 
-  /** The id of a user of the file, or of one that exists. */
-  const user = (reference: string, place: Place): string => {
-    if (Object.hasOwn(file.users, reference)) return idOf("users", reference);
-    return existing.users.get(reference.toUpperCase())?.id ?? missing("a user", reference, place) ?? "";
+  /** The id of a user of the file, or of one that exists, and its account. */
+  const user = (reference: string): { id: string; account: Account | undefined } | undefined => {
+    const name = nameOf("users", reference);
+    const entry = name === undefined ? undefined : file.users.entries.get(name);
+    if (name !== undefined) return entry && { id: idOf("users", name), account: account(entry.account) };
+    const stored = existing.users.get(reference.toUpperCase());
+    return stored && { id: stored.id, account: existing.accounts.get(stored.account) };
   };
 
   /** The id and the account of an order of the file, or of one that exists. */
-  const order = (reference: string, place: Place): { id: string; account: Account | undefined } | undefined => {
-    const entry = Object.hasOwn(file.orders, reference) ? file.orders[reference] : undefined;
-    if (entry) return { id: idOf("orders", reference), account: account(entry.account) };
-    const found = existing.orders.get(reference.toUpperCase()) ?? missing("an order", reference, place);
-    return found && { id: found.id, account: existing.accounts.get(found.account) };
+  const order = (reference: string): { id: string; account: Account | undefined } | undefined => {
+    const name = nameOf("orders", reference);
+    const entry = name === undefined ? undefined : file.orders.entries.get(name);
+    if (name !== undefined) return entry && { id: idOf("orders", name), account: account(entry.account) };
+    const stored = existing.orders.get(reference.toUpperCase());
+    return stored && { id: stored.id, account: existing.accounts.get(stored.account) };
   };
 
-  return { faults, fault, idOf, account, user, order };
+  /** The orders that exist and are in their carts. */
+  const carts = [...existing.orders.values()].filter(({ state }) => state === "CART").map(({ id }) => id);
+
+  return { faults, fault, idOf, account, user, order, existing, carts };
 };
 
-const readExisting = async (file: TenantsFile) => {
-  const mentioned = (sections: readonly object[], property: string) => {
-    const values = sections.flatMap((section) => Object.values(section).map((entry: Item) => entry[property]));
-    const found = values.map((value) => (typeof value === "string" ? parseUlid(value) : undefined));
-    return [...new Set(found.filter((id) => id !== undefined))];
+/** The ids that entries bring, well-formed or not: what refers to them is not at fault. */
+const givenIds = (given: ReadonlyMap<string, unknown>): ReadonlySet<string> =>
+  new Set(
+    [...given.values()].flatMap((entry) => {
+      const { data } = z.safeParse(z.object({ id: z.string() }), entry);
+      return data ? [data.id.toUpperCase()] : [];
+    }),
+  );
+
+type Ids = Readonly<Record<SectionName, ReadonlyMap<string, string>>>;
+
+/** The id of each entry: its own or a new one. Two entries cannot have the same. */
+const ownIds = (file: TenantsFile, fault: (place: Place, detail: string) => void): Ids => {
+  const of = (section: SectionName) => {
+    const names = new Map<string, string>();
+    return new Map(
+      [...file[section].entries].map(([name, { id = newId() }]) => {
+        const other = names.get(id);
+        if (other !== undefined) fault([section, name, "id"], `is the id of ${other}, too`);
+        names.set(id, name);
+        return [name, id];
+      }),
+    );
   };
-  const { accounts, users, keys: apiKeys, orders, requests } = file;
-  const existingOrders = await readAll(Order, mentioned([requests], "order"), keys.order);
-  const accountIds = [
-    ...mentioned([users, apiKeys, orders, requests], "account"),
-    ...mentioned([accounts], "parent"),
-    ...[...existingOrders.values()].map((order) => order.account),
-  ];
   return {
-    accounts: await readAll(Account, accountIds, keys.account),
-    users: await readAll(User, mentioned([apiKeys], "user"), keys.user),
-    orders: existingOrders,
+    accounts: of("accounts"),
+    users: of("users"),
+    keys: of("keys"),
+    orders: of("orders"),
+    requests: of("requests"),
   };
 };
 
-const readAll = async <S extends z.core.$ZodType>(
-  schema: S,
-  ids: readonly string[],
-  keyOf: (id: string) => Parameters<typeof get>[0],
-) => {
+const refuseSharedHashes = (file: TenantsFile, fault: (place: Place, detail: string) => void) => {
+  const names = new Map<string, string>();
+  for (const [name, { sha256 }] of file.keys.entries) {
+    if (sha256 === undefined) continue;
+    const other = names.get(sha256);
+    if (other !== undefined) fault(["keys", name, "sha256"], `is the sha256 of ${other}, too`);
+    names.set(sha256, name);
+  }
+};
+
+const namesById = (file: TenantsFile, ids: Ids): Readonly<Record<SectionName, ReadonlyMap<string, string>>> => {
+  const of = (section: SectionName) =>
+    new Map([...file[section].entries.keys()].map((name) => [ids[section].get(name) ?? "", name]));
+  return {
+    accounts: of("accounts"),
+    users: of("users"),
+    keys: of("keys"),
+    orders: of("orders"),
+    requests: of("requests"),
+  };
+};
+
+/** What the table has of all that the file refers to, and of its entries that bring an id. */
+const readExisting = async (file: TenantsFile, found: readonly Reference[]) => {
+  const mentioned = (kind: SectionName) => [
+    ...found.filter((one) => one.kind === kind).flatMap(({ text }) => parseUlid(text) ?? []),
+    ...[...file[kind].entries.values()].flatMap(({ id }) => id ?? []),
+  ];
+  const [orders, users] = [
+    await readAll(Order, mentioned("orders"), keys.order),
+    await readAll(User, mentioned("users"), keys.user),
+  ];
+  const owners = [...orders.values(), ...users.values()].map(({ account }) => account);
+  const accounts = await readAll(Account, [...mentioned("accounts"), ...owners], keys.account);
+  const requests = await readAll(Request, mentioned("requests"), keys.request);
+  const apiKeys = await readKeys(file);
+  const byKind = { accounts, users, keys: apiKeys, orders, requests };
+  return { ...byKind, has: (kind: SectionName, id: string) => byKind[kind].has(id) };
+};
+
+export type ExistingKey = ApiKey & { readonly sha256: string };
+
+const KeyId = z.object({ sha256: z.string() });
+
+/** The keys that the file's entries name by their id or their SHA-256, by both. */
+const readKeys = async (file: TenantsFile): Promise<ReadonlyMap<string, ExistingKey>> => {
+  const entries = [...file.keys.entries.values()];
+  const byId = await readAll(
+    KeyId,
+    entries.flatMap(({ id }) => id ?? []),
+    keys.apiKeyId,
+  );
+  const hashes = [...entries.flatMap(({ sha256 }) => sha256 ?? []), ...[...byId.values()].map(({ sha256 }) => sha256)];
+  const stored = await readAll(ApiKey, hashes, keys.apiKey);
+  return new Map(
+    [...stored].flatMap(([sha256, key]) => [
+      [sha256, { ...key, sha256 }],
+      [key.id, { ...key, sha256 }],
+    ]),
+  );
+};
+
+/** The most keys of one BatchGetItem. */
+const batchSize = 100;
+
+const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly string[], keyOf: (id: string) => Key) => {
   const found = new Map<string, z.output<S>>();
-  for (const id of new Set(ids)) {
-    const item = await get(keyOf(id));
-    if (item) found.set(id, z.parse(schema, item));
+  const unique = [...new Set(ids)];
+  for (let start = 0; start < unique.length; start += batchSize) {
+    const batch = unique.slice(start, start + batchSize);
+    const items = await getMany(batch.map(keyOf));
+    for (const [index, id] of batch.entries()) if (items[index]) found.set(id, z.parse(schema, items[index]));
   }
   return found;
 };

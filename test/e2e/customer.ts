@@ -14,10 +14,14 @@ const document = {
     dark: { name: "Dark", parent: "acme" },
     other: { name: "Other", features: on },
   },
-  users: { ops: { account: "acme", permissions: allPermissions }, guest: { account: "acme", permissions: [] } },
+  users: {
+    ops: { account: "acme", permissions: allPermissions },
+    guest: { account: "acme", permissions: [] },
+    other: { account: "other", permissions: allPermissions },
+  },
   keys: {
     acme: { account: "acme", user: "ops" },
-    other: { account: "other", user: "ops" },
+    other: { account: "other", user: "other" },
     guest: { account: "acme", user: "guest" },
   },
   orders: { acme: { account: "acme" }, dark: { account: "dark" } },

@@ -1,7 +1,7 @@
 import type { TestProject } from "vitest/node";
-import { useEnvironment } from "../../infra/admin/environment.ts";
+import { useTarget } from "../../infra/admin/target.ts";
 import { startCarrier } from "../../infra/local/carrier.ts";
-import { findRunning } from "../../infra/local/state.ts";
+import { runningStacks } from "../../infra/local/state.ts";
 import type {} from "../support/servers/stack.ts";
 
 declare module "vitest" {
@@ -17,11 +17,12 @@ const carrierPort = Number(process.env.E2E_CARRIER_PORT ?? 4567);
 export default async (project: TestProject) => {
   const baseUrl = process.env.E2E_BASE_URL ?? "";
   process.env.LOG_LEVEL = "SILENT";
-  if (findRunning()?.url === baseUrl) await useEnvironment();
+  const local = runningStacks().find(({ url }) => url === baseUrl);
+  if (local) await useTarget({ port: String(local.port) });
   else {
     // MiniStack and LocalStack answer for the APIs below the endpoint that answers for all else.
     if (baseUrl.includes("/_user_request_")) process.env.AWS_ENDPOINT_URL ??= new URL(baseUrl).origin;
-    await useEnvironment(process.env.PATCHBAY_STACK || "Patchbay-sandbox");
+    await useTarget({ stack: process.env.PATCHBAY_STACK || "Patchbay-sandbox" });
   }
   const { url: carrierUrl, stop } = await carrier();
   project.provide("baseUrl", baseUrl);

@@ -3,7 +3,9 @@ import { parseArgs } from "node:util";
 
 /** `npm run test:faults`: the exhaustive suites, of which `npm test` runs a sample. */
 const suites: Readonly<Record<string, readonly [file: string, about: string]>> = {
-  faults: ["test/faults/every-fault.test.ts", "each AWS call of each endpoint, spoiled in each of eight ways"],
+  faults: ["test/faults/every-fault.test.ts", "each AWS call of each endpoint, spoiled in each of nine ways"],
+  late: ["test/faults/late-commit.test.ts", "writes that commit after their client has given up on them"],
+  conflicts: ["test/faults/conflicts.test.ts", "many writes at once, where overlapping transactions conflict"],
   crashes: ["test/faults/crash.test.ts", "the process killed before and after each AWS call"],
   fuzz: ["test/faults/fuzz.test.ts", "hostile bodies, headers, queries and paths"],
   tenants: ["test/faults/tenants.test.ts", "each endpoint with each kind of key of each related account"],
@@ -13,6 +15,7 @@ const suites: Readonly<Record<string, readonly [file: string, about: string]>> =
   flat: ["test/cost/flat.test.ts", "the cost of a request beside little and beside much that is stored"],
   input: ["test/functions/attachments/any-input.test.ts", "any text and any JSON, in attachments"],
   lists: ["test/functions/attachments/list-model.test.ts", "lists of attachments against a model"],
+  pages: ["test/functions/switches/page-size.test.ts", "pages of switches as large as Lambda allows"],
   switches: ["test/functions/switches/list.test.ts", "lists of switches against a model, and any JSON"],
 };
 

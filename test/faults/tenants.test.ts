@@ -56,7 +56,8 @@ const world = async (feature: boolean) => {
   const keyOf = (relation: Relation, kind: string) => {
     const user = kind in users ? kind : kind === "userless" ? null : kind === "disabled" ? "disabled" : "all";
     const end = { revoked: kind === "revoked", expires_at: kind === "expired" ? "2020-01-01T00:00:00Z" : null };
-    return [`${relation} ${kind}`, { account: relation, user, ...end }] as const;
+    const root = relation === "foreign" ? "foreign" : "above";
+    return [`${relation} ${kind}`, { account: relation, user: user && `${root} ${user}`, ...end }] as const;
   };
   const made = await apply({
     accounts: {
@@ -66,12 +67,14 @@ const world = async (feature: boolean) => {
       beside: { name: "Beside", parent: "above", features },
       foreign: { name: "Foreign", features },
     },
-    users: {
-      ...Object.fromEntries(
-        Object.entries(users).map(([name, permissions]) => [name, { account: "above", permissions }]),
-      ),
-      disabled: { account: "above", permissions: allPermissions, disabled: true },
-    },
+    users: Object.fromEntries(
+      ["above", "foreign"].flatMap((account) => [
+        ...Object.entries(users).map(
+          ([name, permissions]) => [`${account} ${name}`, { account, permissions }] as const,
+        ),
+        [`${account} disabled`, { account, permissions: allPermissions, disabled: true }] as const,
+      ]),
+    ),
     keys: Object.fromEntries(relations.flatMap((relation) => kinds.map((kind) => keyOf(relation, kind)))),
     orders: { CART: { account: "own" }, CHECKED_OUT: { account: "own", state: "CHECKED_OUT" } },
     requests: { CART: { order: "CART", type: "PORT_IN" }, CHECKED_OUT: { order: "CHECKED_OUT", type: "PORT_IN" } },

@@ -35,26 +35,26 @@ const parts = {
 };
 
 const uploadFaults = {
-  "A form without file and name": [
+  "The file and the name are missing": [
     fault("/data/file", "constraint.required", "can't be blank"),
     fault("/data/name", "constraint.required", "can't be blank"),
   ],
-  "An unknown file_hint": [fault("/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA")],
-  "A reference_id in use": [fault("/data/reference_id", "constraint.unique", "has already been taken")],
+  "The file_hint is unknown": [fault("/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA")],
+  "The reference_id is in use": [fault("/data/reference_id", "constraint.unique", "has already been taken")],
 };
 
 const updateFaults = {
-  "A blank name": [fault("/data/name", "constraint.required", "can't be blank")],
-  "Another reference_id": [fault("/data/reference_id", "constraint.immutable", "can't be changed")],
+  "The name is blank": [fault("/data/name", "constraint.required", "can't be blank")],
+  "The reference_id is changed": [fault("/data/reference_id", "constraint.immutable", "can't be changed")],
 };
 
-const reach = {
-  request: "It belongs to this request alone, can be added while the request is in a cart, and remains after checkout.",
-  order: "It belongs to the order, and is available to every request in it.",
+const scope = {
+  request: "The attachment belongs to this request only. It remains available after checkout.",
+  order: "The attachment belongs to the order and is available to every request in it.",
 };
 
 const forwarding =
-  "At checkout, the attachments of every request of type `ADD_MESSAGING_NUMBERS`, and those of its order, are forwarded to the upstream carrier.";
+  "At checkout, the attachments of each request of type `ADD_MESSAGING_NUMBERS` and of its order are forwarded to the upstream carrier.";
 
 /** The examples of the attachments of requests or of orders. */
 export const attachmentExamples = (parent: "request" | "order"): Readonly<Record<string, Example>> => {
@@ -64,30 +64,30 @@ export const attachmentExamples = (parent: "request" | "order"): Readonly<Record
   const changed = { ...letter, ...changes, updated_at: "2026-11-21T10:02:55.046Z" };
   return {
     [`${parent}-attachments/create`]: {
-      description: `Stores a file and what is known about it. ${reach[parent]}\n\n${forwarding}`,
+      description: `Stores a file and its metadata. ${scope[parent]}\n\n${forwarding}`,
       body: { type, ...parts },
-      answer: document(letter),
+      response: document(letter),
       invalid: uploadFaults,
     },
     [`${parent}-attachments/list`]: {
-      description: `Lists the ${parent}'s own attachments. What a 201 has confirmed is in the next list.`,
-      answer: page(document(letter), document(bill)),
+      description: `Lists the ${parent}'s own attachments. The list includes every attachment whose creation has been confirmed.`,
+      response: page(document(letter), document(bill)),
       invalid: pageFaults,
     },
     [`${parent}-attachments/show`]: {
-      description: "Answers what is known about the file. The file itself cannot be downloaded.",
-      answer: document(letter),
+      description: "Returns the metadata of the attachment. The file cannot be downloaded.",
+      response: document(letter),
     },
     [`${parent}-attachments/update`]: {
       description:
-        "Changes what is sent; what is left out keeps its value, and `notes: null` clears them. The file is not replaced.",
+        "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced.",
       body: { type, data: changes },
-      answer: document(changed),
+      response: document(changed),
       invalid: updateFaults,
     },
     [`${parent}-attachments/delete`]: {
-      description: "Removes the file and what is known about it, for good, and answers the document as it was.",
-      answer: document(letter),
+      description: "Permanently deletes the file and its metadata, and returns the deleted document.",
+      response: document(letter),
     },
   };
 };

@@ -9,9 +9,9 @@ const examples: Readonly<Record<string, Example>> = {
   ...switchExamples,
 };
 
-/** What the reference shows of an endpoint. Throws for one that has none yet. */
+/** The example of a route. Throws if there is none. */
 export const exampleOf = ({ name }: Pick<Route, "name">): Example => {
   const example = examples[name];
-  if (!example) throw new Error(`infra/openapi/examples has nothing for the route ${name}.`);
+  if (!example) throw new Error(`infra/openapi/examples has no example for the route ${name}.`);
   return example;
 };

@@ -1,13 +1,13 @@
 import type { Fault } from "../../../shared/errors.ts";
 
-/** What the reference says of one endpoint beyond its row in the table of routes. */
+/** What the reference says about one endpoint besides its row in the route table. */
 export type Example = {
-  /** What it does, for people; Markdown. */
+  /** What the endpoint does, in Markdown. */
   readonly description: string;
-  /** What is sent: a JSON body, or the parts of a form by their wire names. */
+  /** The request: a JSON body, or the parts of a form by their names on the wire. */
   readonly body?: Readonly<Record<string, unknown>>;
-  readonly answer: unknown;
-  /** Refusals worth showing, each by a title. */
+  readonly response: unknown;
+  /** Examples of 422 responses, by their titles. */
   readonly invalid?: Readonly<Record<string, readonly Fault[]>>;
 };
 
@@ -19,10 +19,10 @@ export const fault = (pointer: string, sub_code: Fault["sub_code"], detail: stri
 });
 
 export const pageFaults: NonNullable<Example["invalid"]> = {
-  "A page that is too large": [
+  "The page size is out of range": [
     { in: "query", pointer: "/first", sub_code: "constraint.range", detail: "must be at most 100" },
   ],
-  "A cursor of another list": [
+  "The cursor belongs to another list": [
     { in: "query", pointer: "/after", sub_code: "constraint.format", detail: "is not a cursor of this list" },
   ],
 };

@@ -1,4 +1,4 @@
-/** The identifiers of all examples: the same everywhere, so that they read as one story. */
+/** The ids of all examples, so that they fit together. */
 export const ids = {
   account: "01K9Z2M4C7D9F1H3K5N7Q9S1V3",
   order: "01K9Z3Q8R2T4W6Y8A0C2E4G6J8",

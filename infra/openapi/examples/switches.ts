@@ -30,8 +30,8 @@ const document = (data: unknown) => ({ type: "switch", data });
 const changes = { mms_enabled: false };
 
 const faults = {
-  "A name in use": [fault("/data/name", "constraint.unique", "has already been taken")],
-  "An enabled channel that could not work": [
+  "The name is in use": [fault("/data/name", "constraint.unique", "has already been taken")],
+  "An enabled channel is incomplete": [
     fault("/data/sms_endpoints", "constraint.required", "can't be blank"),
     fault("/data/sms_secret", "constraint.required", "can't be blank"),
   ],
@@ -39,35 +39,37 @@ const faults = {
 
 const create = {
   body: document({ name: harborline.name, ...sms, ...mms }),
-  answer: document(harborline),
+  response: document(harborline),
   invalid: faults,
 };
 
 export const switchExamples: Readonly<Record<string, Example>> = {
   "switches/create": {
     description:
-      "Creates a switch in the key's own account. Only the name is required: a switch starts with both channels off. Names are unique within an account.",
+      "Creates a switch in the key's own account. Only the name is required; it must be unique within the account. Both channels are disabled by default.",
     ...create,
   },
   "switches/create-under-account": {
     description:
-      "Creates a switch in an account: the key's own, or one below it. The rules are those of a switch of one's own.",
+      "Creates a switch in the given account, which is the key's own account or one below it. Only the name is required; it must be unique within that account. Both channels are disabled by default.",
     ...create,
   },
   "switches/list": {
-    description: "Lists the switches of the key's account and of every account below it, as one list.",
-    answer: page(document(harborline)),
+    description: "Lists the switches of the key's account and of all accounts below it.",
+    response: page(document(harborline)),
     invalid: pageFaults,
   },
-  "switches/show": { description: "Answers the whole switch, its secrets included.", answer: document(harborline) },
+  "switches/show": { description: "Returns the switch, including its secrets.", response: document(harborline) },
   "switches/update": {
-    description: "Changes what is sent; what is left out keeps its value. The rules are judged on the result.",
+    description:
+      "Updates the switch. Omitted properties keep their values. The resulting switch must be valid as a whole.",
     body: document(changes),
-    answer: document({ ...harborline, ...changes, updated_at: "2026-11-21T11:47:20.930Z" }),
+    response: document({ ...harborline, ...changes, updated_at: "2026-11-21T11:47:20.930Z" }),
     invalid: faults,
   },
   "switches/delete": {
-    description: "Removes the switch for good, and answers it as it was. Its name is free again at once.",
-    answer: document(harborline),
+    description:
+      "Permanently deletes the switch, and returns the deleted document. The name can be used again immediately.",
+    response: document(harborline),
   },
 };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { setPermissions } from "../../../shared/tenants/administration.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { attachmentOf, form, upload } from "../../support/fixtures/attachments.ts";
 import { allPermissions, kinds, tenants } from "../../support/fixtures/tenants.ts";
@@ -131,7 +132,9 @@ describe.each(kinds)("attachments of a %s", (kind) => {
 
     const keyWith = async (permissions: readonly string[]) => {
       const account = t.account("acme");
-      const made = await apply({ users: { u: { account, permissions } }, keys: { k: { account, user: "u" } } });
+      const made = await apply({ users: { u: { account } }, keys: { k: { account, user: "u" } } });
+      // Past `apply`, which takes known permissions only.
+      await setPermissions({ id: made.users.u?.id ?? "", account, permissions: [], disabled: false }, permissions);
       return made.keys.k?.key ?? "";
     };
 

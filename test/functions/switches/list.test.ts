@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { PageInfo } from "../../../infra/openapi/documents.ts";
+import { PageInfo } from "../../../shared/schema/page-document.ts";
 import { SwitchData } from "../../../shared/switches/schema.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { makeSwitch, switchesPath } from "../../support/fixtures/switches.ts";

@@ -1,11 +1,15 @@
-import { randomUUID } from "node:crypto";
-import { mkdtemp, writeFile } from "node:fs/promises";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
 import { ApiError } from "../../../shared/errors.ts";
+import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
-import { get } from "../../../shared/table/read.ts";
+import { get, scan } from "../../../shared/table/read.ts";
+import { update } from "../../../shared/table/write.ts";
+import { listKeys } from "../../../shared/tenants/administration.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { admin, adminJson } from "../../support/processes/admin-cli.ts";
 import { call } from "../../support/requests/client.ts";
@@ -96,7 +100,7 @@ describe("admin apply", () => {
   });
 
   it("names references that lead nowhere, loops, trees that are too deep, and requests outside of their order's tree", async () => {
-    const nowhere = "is neither an account of this file nor the id of one that exists: nope";
+    const nowhere = "there is no account nope";
     expect(
       await faultsOf({ users: { u: { account: "nope" } }, accounts: { a: { name: "A", parent: "nope" } } }),
     ).toEqual([`/accounts/a/parent: ${nowhere}`, `/users/u/account: ${nowhere}`]);
@@ -121,12 +125,163 @@ describe("admin apply", () => {
     const bad = { ...document, accounts: { acme: { name } }, users: { ops: { account: "nope" } }, requests: {} };
     const { stdout, stderr, code } = await admin(["apply", "-"], { input: JSON.stringify(bad) });
     expect([stdout, code]).toEqual(["", 1]);
-    expect(stderr).toContain(
-      "/users/ops/account: is neither an account of this file nor the id of one that exists: nope",
-    );
+    expect(stderr).toContain("/users/ops/account: there is no account nope");
     const all: { name: string }[] = await adminJson(["account", "list", "--json"]);
     expect(all.filter((account) => account.name === name)).toEqual([]);
     const broken = await admin(["apply", "-"], { input: "{" });
-    expect([broken.code, broken.stderr]).toEqual([1, expect.stringMatching(/^Standard input is not JSON: /)]);
+    expect([broken.code, broken.stderr]).toEqual([1, expect.stringMatching(/^Standard input is not JSON: /m)]);
+  });
+
+  it("reports faults of form and of references together, those of one entry included", async () => {
+    expect(
+      await faultsOf({
+        accounts: { a: { name: 7, parent: "nope" }, b: { name: "B", parent: "a" } },
+        users: { u: { account: "gone", permissions: ["bad perm"] } },
+        requests: { r: { order: "lost", type: "t" } },
+      }),
+    ).toEqual([
+      "/accounts/a/name: must be a string",
+      expect.stringMatching(/^\/users\/u\/permissions\/0: must be one of messaging_switches:\*, /),
+      "/accounts/a/parent: there is no account nope",
+      "/users/u/account: there is no account gone",
+      "/requests/r/order: there is no order lost",
+    ]);
+  });
+
+  it("takes any name, __proto__ and constructor included", async () => {
+    const input =
+      '{"accounts": {"__proto__": {"name": "P"}, "constructor": {"name": "C", "parent": "__proto__"}}, "orders": {"toString": {"account": "__proto__"}}}';
+    const answer = await adminJson(["apply", "-"], input);
+    expect(Object.keys(answer.accounts)).toEqual(["__proto__", "constructor"]);
+    const [proto] = Object.values<{ id: string }>(answer.accounts);
+    expect(await get(keys.account(answer.accounts.constructor.id))).toMatchObject({ ancestors: [proto?.id] });
+    expect(await get(keys.order(answer.orders.toString.id))).toMatchObject({ account: proto?.id });
+    expect(await faultsOf(JSON.parse('{"orders": {"__proto__": {"account": "constructor"}}}'))).toEqual([
+      "/orders/__proto__/account: there is no account constructor",
+    ]);
+  });
+
+  it("refuses a key of one account for a user of another tree", async () => {
+    const accounts = { a: { name: "A" }, b: { name: "B", parent: "a" }, c: { name: "C" } };
+    const users = { a: { account: "a" }, c: { account: "c" } };
+    expect(
+      await faultsOf({ accounts, users, keys: { fine: { account: "b", user: "a" }, k: { account: "b", user: "c" } } }),
+    ).toEqual(["/keys/k/user: must be a user of the same account tree as the key"]);
+    const { accounts: made, users: people } = await apply({ accounts, users });
+    expect(await faultsOf({ keys: { k: { account: made.b?.id, user: people.c?.id } } })).toEqual([
+      "/keys/k/user: must be a user of the same account tree as the key",
+    ]);
+  });
+});
+
+/** A file whose entries bring ids of their own; references are by name, and by these ids. */
+const withIds = () => {
+  const [acme, east, ops, key, order, request] = Array.from({ length: 6 }, () => newId());
+  const secret = `apik_${randomBytes(32).toString("base64url")}`;
+  return {
+    accounts: { acme: { id: acme, name: "Acme" }, east: { id: east, name: "East", parent: acme } },
+    users: { ops: { id: ops, account: "acme", permissions: ["messaging_switches:*", "ordering_carts:show"] } },
+    keys: {
+      generated: { id: key, account: "acme", user: "ops" },
+      brought: { account: "east", user: ops, sha256: createHash("sha256").update(secret).digest("hex") },
+    },
+    orders: { o1: { id: order?.toLowerCase(), account: "acme" } },
+    requests: { r1: { id: request, order, type: "PORT_IN" } },
+    secret,
+  };
+};
+
+describe("admin apply, of entries with ids of their own", () => {
+  const itemsOf = async () => Array.fromAsync(scan("all"));
+
+  it("changes nothing when the file is applied again", async () => {
+    const { secret, ...file } = withIds();
+    const first = await admin(["apply", "-"], { input: JSON.stringify(file) });
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("Created 7, left 0 as they are.")]);
+    const applied = JSON.parse(first.stdout);
+    expect(applied).toMatchObject({
+      accounts: { acme: { id: file.accounts.acme.id } },
+      keys: { generated: { id: file.keys.generated.id, key: expect.stringMatching(/^apik_/) }, brought: made },
+      requests: { r1: { id: file.requests.r1.id } },
+    });
+    expect(applied.keys.brought).not.toHaveProperty("key");
+    const before = await itemsOf();
+    const second = await admin(["apply", "-"], { input: JSON.stringify(file) });
+    expect([second.code, second.stderr]).toEqual([0, expect.stringContaining("Created 0, left 7 as they are.")]);
+    const { key: _, ...generated } = applied.keys.generated;
+    expect(JSON.parse(second.stdout)).toEqual({ ...applied, keys: { ...applied.keys, generated } });
+    expect(await itemsOf()).toEqual(before);
+    expect((await call("GET", "/api/v1/switches", { key: secret })).status).toBe(200);
+    expect((await call("GET", "/api/v1/switches", { key: applied.keys.generated.key })).status).toBe(200);
+  });
+
+  it("creates what is new beside what exists, and takes an order that has been checked out since for the same", async () => {
+    const { secret: _, ...file } = withIds();
+    await apply(file);
+    const { id } = await apply({ orders: { more: { account: file.accounts.acme.id } } }).then((one) => ({
+      id: one.orders.more?.id ?? "",
+    }));
+    await update({ update: keys.order(id), set: { state: "CHECKED_OUT" }, when: { exists: true } });
+    const again = { ...file, orders: { ...file.orders, more: { id, account: "acme" }, another: { account: "acme" } } };
+    expect((await apply(again)).orders).toMatchObject({ more: { id }, another: made });
+  });
+
+  it("refuses other content under an id that exists, and writes nothing", async () => {
+    const { secret: _, ...file } = withIds();
+    await apply(file);
+    const before = await itemsOf();
+    expect(
+      await faultsOf({
+        accounts: { acme: { ...file.accounts.acme, name: "Other" }, new: { name: "New" } },
+        users: { ops: { ...file.users.ops, permissions: [] } },
+        keys: { generated: { ...file.keys.generated, revoked: true } },
+        orders: { o1: { ...file.orders.o1, account: file.accounts.east.id } },
+        requests: { r1: { ...file.requests.r1, type: "OTHER" } },
+      }),
+    ).toEqual([
+      '/accounts/acme/name: differs from what exists: "Acme"',
+      '/users/ops/permissions: differs from what exists: ["messaging_switches:*","ordering_carts:show"]',
+      `/orders/o1/account: differs from what exists: "${file.accounts.acme.id}"`,
+      `/requests/r1/account: differs from what exists: "${file.accounts.acme.id}"`,
+      '/requests/r1/type: differs from what exists: "PORT_IN"',
+      "/keys/generated/revoked: differs from what exists: false",
+    ]);
+    const { acme } = file.accounts;
+    expect(await faultsOf({ accounts: { acme, twin: { ...acme } } })).toEqual([
+      "/accounts/twin/id: is the id of acme, too",
+    ]);
+    expect(await itemsOf()).toEqual(before);
+  });
+
+  it("creates each entry once where the file is applied several times at once", async () => {
+    const { secret: _, ...file } = withIds();
+    const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => apply(file)));
+    expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBeGreaterThan(0);
+    const { accounts, keys: applied } = await apply(file);
+    expect([accounts.acme?.id, applied.generated?.id]).toEqual([file.accounts.acme.id, file.keys.generated.id]);
+    expect((await listKeys()).filter(({ id }) => id === file.keys.generated.id)).toHaveLength(1);
+  });
+});
+
+describe("the JSON Schema of the file", () => {
+  const path = join(import.meta.dirname, "../../../infra/admin/apply.schema.json");
+
+  it("is what the CLI prints: `npm run -s admin -- schema > infra/admin/apply.schema.json` brings it up to date", async () => {
+    expect(await adminJson(["schema"])).toEqual(JSON.parse(await readFile(path, "utf8")));
+  });
+
+  it("accepts what apply accepts, and refuses what it refuses", async () => {
+    const schema = z.fromJSONSchema(JSON.parse(await readFile(path, "utf8")));
+    const { secret: _, ...file } = withIds();
+    for (const good of [document, file, {}, { $schema: "apply.schema.json" }])
+      expect(schema.safeParse(good).success, JSON.stringify(good)).toBe(true);
+    for (const bad of [
+      { accounts: { a: {} } },
+      { users: { u: { account: "a", permissions: ["bad perm"] } } },
+      { orders: { o: { account: "a", state: "LOST" } } },
+      { orders: { o: { account: "a", id: "1" } } },
+      { reqests: {} },
+    ])
+      expect(schema.safeParse(bad).success, JSON.stringify(bad)).toBe(false);
   });
 });

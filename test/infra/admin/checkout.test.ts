@@ -1,8 +1,24 @@
-import { describe, expect, inject, it } from "vitest";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { describe, expect, inject, it, vi } from "vitest";
+import { orderReport } from "../../../shared/checkout/report.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { makeSwitch } from "../../support/fixtures/switches.ts";
 import { add, tenants } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/processes/admin-cli.ts";
+
+/** Runs a command, and presses Ctrl-C once it has printed that on stderr. */
+const interrupted = async (args: readonly string[], after: RegExp) => {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../../../infra/admin/run.ts"), ...args]);
+  let stderr = "";
+  child.stderr.on("data", (chunk) => {
+    stderr += chunk;
+    if (after.test(stderr)) child.kill("SIGINT");
+  });
+  const [code] = await once(child, "close");
+  return { code, stderr };
+};
 
 const carrierUrl = () => inject("environment").CARRIER_URL;
 
@@ -49,8 +65,59 @@ describe("order checkout and order show", () => {
       ["request", "show", "nope"],
     ]) {
       const { code, stderr } = await admin(args);
-      expect([code, stderr]).toEqual([1, expect.stringMatching(/^There is no (order|request) nope/i)]);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/^There is no (order|request) nope/im)]);
     }
+  });
+});
+
+describe("order checkout --wait", () => {
+  it("prints each change with the files that are forwarded, and ends with the words of the workflow", async () => {
+    const order = await newOrder(add);
+    await order.attach(0, "One");
+    await order.attach("order", "Two");
+    const { code, stdout, stderr } = await admin(["order", "checkout", order.id, "--wait"]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^run +checkout-.*\nstatus +SUCCEEDED\nreason +-\n$/)]);
+    const changes = stderr.split("\n").filter((line) => /files forwarded/.test(line));
+    expect(changes.at(-1)).toMatch(/^\d\d:\d\d:\d\d {2}2 of 2 files forwarded, checked out$/);
+    expect(new Set(changes.map((line) => line.slice(10))).size).toBe(changes.length);
+  });
+
+  it("says of an order that is checked out that it is, and starts no run", async () => {
+    const order = await newOrder(add);
+    await adminJson(["order", "checkout", order.id, "--wait", "--json"]);
+    expect(await adminJson(["order", "checkout", order.id, "--wait", "--json"])).toEqual({
+      run: `checkout-${order.id}-1`,
+      status: "SUCCEEDED",
+      reason: "The order is checked out already.",
+    });
+  });
+
+  it("says of a checkout that waits for the carrier which attempt that was, its answer and the next try; so does order show", async () => {
+    const order = await newOrder(add);
+    const attachment = await order.attach(0);
+    const away = { method: "PUT", path: attachment, action: "status", status: 503, headers: { "Retry-After": "8" } };
+    await fetch(`${carrierUrl()}/faults`, { method: "POST", body: JSON.stringify(away) });
+    const waiting = admin(["order", "checkout", order.id, "--wait"]);
+    const waits = async () => (await orderReport(order.id))?.checkout?.next_try_at;
+    await vi.waitFor(async () => expect(await waits()).toEqual(expect.any(String)), { timeout: 20_000 });
+    const { stdout } = await admin(["order", "show", order.id]);
+    expect(stdout).toMatch(/\nattempt +1\nlast_answer +.*503.*\nnext_try_at +20/);
+    expect(stdout).toMatch(new RegExp(`\n${attachment} +LOA .* pending .* 1 +20.*503`));
+    const { code, stderr } = await waiting;
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/0 of 1 file forwarded; waiting for the carrier: attempt 1, .*503.*, next try at 20/),
+    ]);
+  });
+
+  it("says on Ctrl-C that the run goes on, and the run does", async () => {
+    const order = await newOrder(add);
+    const attachment = await order.attach(0);
+    const slow = { method: "PUT", path: attachment, action: "delay", delay_ms: 4_000, times: 1 };
+    await fetch(`${carrierUrl()}/faults`, { method: "POST", body: JSON.stringify(slow) });
+    const { code, stderr } = await interrupted(["order", "checkout", order.id, "--wait"], /0 of 1 file forwarded/);
+    expect([code, stderr]).toEqual([130, expect.stringContaining(`The run checkout-${order.id}-1 goes on.`)]);
+    expect((await admin(["order", "checkout", order.id, "--wait"])).code).toBe(0);
   });
 });
 
@@ -59,7 +126,7 @@ describe("switch list and show", () => {
     const t = await tenants();
     const made = await makeSwitch(t.key("east"), { name: "Eastern", sms_secret: "planted" });
     const listed = await admin(["switch", "list", "--account", t.account("acme")]);
-    expect(listed.stdout).toMatch(new RegExp(`\n${made.id}  ${t.account("east")} +Eastern +off +off `));
+    expect(listed.stdout).toMatch(new RegExp(`\n${made.id}  Eastern +East +${t.account("east")} +off +off `));
     const shown = await admin(["switch", "show", made.id]);
     expect(shown.stdout).toMatch(/sms_secret +\(set\)\nmms_secret +-\n/);
     expect(listed.stdout + shown.stdout).not.toContain("planted");
@@ -69,8 +136,8 @@ describe("switch list and show", () => {
 describe("doctor", () => {
   it("finds nothing at fault where all is well", async () => {
     const { code, stdout } = await admin(["doctor"]);
-    const checks = stdout.trimEnd().split("\n").slice(1);
-    expect([code, checks.length, checks.filter((line) => !line.endsWith(" ok"))]).toEqual([0, 7, []]);
+    const checks = stdout.trimEnd().split("\n");
+    expect([code, checks.length, checks.filter((line) => !line.startsWith("ok "))]).toEqual([0, 11, []]);
   });
 
   it("tells each fault with its remedy, and exits with 1", async () => {
@@ -79,6 +146,7 @@ describe("doctor", () => {
     const faults = JSON.parse(stdout).filter(({ ok }: { ok: string }) => ok === "FAULT");
     expect(code).toBe(1);
     expect(faults.map(({ check, remedy }: { check: string; remedy: string }) => [check, remedy.length > 0])).toEqual([
+      ["endpoint", true],
       ["table", true],
       ["table's TTL", true],
       ["bucket", true],

@@ -70,7 +70,7 @@ describe("the operators' CLI", () => {
     const { account, order, request } = await customer();
     expect((await admin(["account", "show", account])).stdout).toMatch(new RegExp(`^id +${account}\nname +Acme\n`));
     expect((await admin(["order", "list", "--account", account])).stdout).toBe(
-      `id                          account                     state  attachments\n${order}  ${account}  CART   0\n`,
+      `id                          account's name  account                     state  attachments\n${order}  Acme            ${account}  CART   0\n`,
     );
     expect(await adminJson(["request", "list", "--order", order, "--json"])).toEqual([
       { id: request, type: "ADD_MESSAGING_NUMBERS", account },
@@ -99,12 +99,12 @@ describe("the operators' CLI", () => {
     for (const [args, message] of [
       [
         ["account", "show", "01ARZ3NDEKTSV4RRFFQ69G5FAV"],
-        /^There is no account 01ARZ3NDEKTSV4RRFFQ69G5FAV: `account list` shows those that exist\.\n$/,
+        /^There is no account 01ARZ3NDEKTSV4RRFFQ69G5FAV: `account list` shows those that exist\.$/m,
       ],
-      [["key", "revoke", "apik_x", "--yes"], /^There is no API key like that/],
-      [["user", "disable", "nope"], /^There is no user nope/],
-      [["attachment", "list"], /^Name the parent/],
-      [["account", "feature", "x", "maybe"], /^The feature is turned on or off, not maybe\.\n$/],
+      [["key", "revoke", "apik_x", "--yes"], /^There is no API key like that/m],
+      [["user", "disable", "nope"], /^There is no user nope/m],
+      [["attachment", "list"], /^Name the parent/m],
+      [["account", "feature", "x", "maybe"], /^The feature is turned on or off, not maybe\.$/m],
     ] as const) {
       const { code, stderr } = await admin(args);
       expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);

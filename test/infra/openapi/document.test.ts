@@ -3,19 +3,24 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { openapi } from "../../../infra/openapi/document.ts";
-import { documents, listOf } from "../../../infra/openapi/documents.ts";
-import { ErrorBody } from "../../../infra/openapi/error-body.ts";
+import { documents } from "../../../infra/openapi/domains.ts";
+import { ErrorDocument } from "../../../infra/openapi/error-document.ts";
+import { errorsOf } from "../../../infra/openapi/errors.ts";
 import { exampleOf } from "../../../infra/openapi/examples/by-route.ts";
 import { operationId } from "../../../infra/openapi/names.ts";
-import { refusalsOf } from "../../../infra/openapi/refusals.ts";
 import { env } from "../../../shared/env.ts";
 import { errorCodes } from "../../../shared/errors.ts";
 import { limits as serviceLimits } from "../../../shared/limits.ts";
 import { routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
+import { listOf } from "../../../shared/schema/page-document.ts";
 
-const Media = z.object({ examples: z.record(z.string(), z.object({ value: z.unknown() })) });
-const Response = z.object({ content: z.object({ "application/json": Media }) });
+const Media = z.looseObject({ examples: z.optional(z.record(z.string(), z.object({ value: z.unknown() }))) });
+const Link = z.object({ operationId: z.string(), parameters: z.record(z.string(), z.string()) });
+const Response = z.object({
+  links: z.optional(z.record(z.string(), Link)),
+  content: z.object({ "application/json": Media }),
+});
 const Reference = z.object({ $ref: z.string() });
 const Operation = z.looseObject({
   operationId: z.string(),
@@ -45,7 +50,7 @@ const responseOf = (response: z.infer<typeof Reference> | z.infer<typeof Respons
 };
 
 const examplesOf = (response: Parameters<typeof responseOf>[0]) =>
-  Object.values(responseOf(response).content["application/json"].examples).map(({ value }) => value);
+  Object.values(responseOf(response).content["application/json"].examples ?? {}).map(({ value }) => value);
 
 describe("openapi.json", () => {
   it("is what `npm run openapi` writes", () => {
@@ -85,6 +90,124 @@ describe("openapi.json", () => {
   });
 });
 
+/** Every schema in the document, the components' and those below them, with where it stands. */
+const schemasBelow = (value: unknown, at: string): { at: string; schema: Record<string, unknown> }[] => {
+  if (Array.isArray(value)) return value.flatMap((inner, index) => schemasBelow(inner, `${at}/${index}`));
+  const object = z.safeParse(z.record(z.string(), z.unknown()), value).data;
+  if (!object) return [];
+  return [
+    { at, schema: object },
+    ...Object.entries(object).flatMap(([name, inner]) => schemasBelow(inner, `${at}/${name}`)),
+  ];
+};
+
+describe("what generators make of openapi.json", () => {
+  const { schemas, parameters } = openapi().components;
+  const schemaNamed = (name: string) =>
+    z.parse(z.looseObject({ properties: z.record(z.string(), z.unknown()) }), schemas[name]);
+
+  it("has a name for every enum and for every object with properties", () => {
+    const nameless = Object.entries(schemas).flatMap(([name, schema]) =>
+      schemasBelow(schema, name)
+        .filter(({ at }) => at.includes("/") && !at.endsWith("/properties"))
+        .filter(
+          ({ schema: { enum: values, properties } }) => (Array.isArray(values) && values.length > 1) || properties,
+        )
+        .map(({ at }) => at),
+    );
+    expect(nameless).toEqual([]);
+    const inOperations = schemasBelow(paths, "").filter(
+      ({ at, schema }) => at.endsWith("/schema") && (schema.properties || schema.enum),
+    );
+    expect(inOperations.map(({ at }) => at)).toEqual([]);
+  });
+
+  it("takes no name of a language, of a Go constructor or of an operation's types", () => {
+    const names = Object.keys(schemas);
+    expect(names.filter((name) => name in globalThis || ["Switch", "Object", "Type"].includes(name))).toEqual([]);
+    expect(names.filter((name) => /^New[A-Z]/.test(name))).toEqual([]);
+    const operationTypes = operations.flatMap(({ operationId: id }) => {
+      const base = id.slice(0, 1).toUpperCase() + id.slice(1);
+      return ["", "Data", "Error", "Errors", "Response", "Responses"].map((suffix) => base + suffix);
+    });
+    expect(names.filter((name) => operationTypes.includes(name))).toEqual([]);
+  });
+
+  it("shares the names of what both channels and both kinds of attachments have", () => {
+    const { properties } = schemaNamed("SwitchData");
+    expect(properties.sms_auth_method).toMatchObject({ $ref: "#/components/schemas/AuthMethod" });
+    expect(properties.mms_auth_method).toMatchObject({ $ref: "#/components/schemas/AuthMethod" });
+    for (const name of ["RequestAttachmentDocument", "OrderAttachmentDocument"])
+      expect(schemaNamed(name).properties.data).toMatchObject({ $ref: "#/components/schemas/AttachmentData" });
+  });
+
+  it("has a type beside null for what is always null", () => {
+    const { properties } = schemaNamed("SwitchData");
+    for (const name of ["sms_options", "mms_options"])
+      expect(properties[name]).toMatchObject({ type: ["object", "null"] });
+    expect(JSON.stringify(schemas)).not.toContain('"type":"null"}}');
+  });
+
+  it("has a file as binary, sent as application/octet-stream", () => {
+    for (const route of routes.filter(({ reads }) => reads.from === "form")) {
+      const { content } = z.parse(
+        z.object({ content: z.record(z.string(), z.looseObject({})) }),
+        operationOf(route).requestBody,
+      );
+      expect(content["multipart/form-data"], route.name).toMatchObject({
+        encoding: { "data[file]": { contentType: "application/octet-stream" } },
+      });
+    }
+    for (const name of ["RequestAttachmentCreate", "OrderAttachmentCreate"])
+      expect(schemaNamed(name).properties["data[file]"]).toMatchObject({
+        type: "string",
+        format: "binary",
+        contentMediaType: "application/octet-stream",
+        minLength: 1,
+      });
+  });
+
+  it("says that names are not blank and cursors not empty", () => {
+    for (const [schema, name] of [
+      ["SwitchCreateData", "name"],
+      ["SwitchUpdateData", "name"],
+      ["RequestAttachmentCreate", "data[name]"],
+      ["AttachmentUpdateData", "name"],
+    ] as const)
+      expect(schemaNamed(schema).properties[name], schema).toMatchObject({ minLength: 1, pattern: "\\S" });
+    for (const name of ["After", "Before"]) expect(parameters[name], name).toMatchObject({ schema: { minLength: 1 } });
+    for (const name of ["after", "before"])
+      expect(schemaNamed("PageInfo").properties[name], name).toMatchObject({ type: ["string", "null"], minLength: 1 });
+  });
+
+  it("names a contact", () => {
+    expect(openapi().info.contact.name).not.toBe("");
+  });
+
+  it("leads from every create to what can be done with what it created", () => {
+    for (const route of routes.filter(({ operation }) => operation === "create")) {
+      const { links = {} } = responseOf(operationOf(route).responses["201"] ?? { $ref: "" });
+      const onOne = routes.filter(({ resource, path }) => resource === route.resource && path.endsWith("}"));
+      expect(Object.keys(links).sort(), route.name).toEqual(onOne.map(({ operation }) => operation).sort());
+      for (const [operation, { operationId: id, parameters: given }] of Object.entries(links)) {
+        const target = routes.find((each) => operationId(each) === id);
+        expect([target?.operation, target?.resource], route.name).toEqual([operation, route.resource]);
+        const needed = [...(target?.path ?? "").matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+        expect(Object.keys(given), id).toEqual(needed);
+        expect(given[needed.at(-1) ?? ""], id).toBe("$response.body#/data/id");
+      }
+    }
+  });
+
+  it("is written in plain English", () => {
+    const texts = schemasBelow(openapi(), "").flatMap(({ at, schema: { summary, description } }) =>
+      [summary, description].filter((text) => typeof text === "string").map((text) => `${at}: ${text}`),
+    );
+    expect(texts.length).toBeGreaterThan(100);
+    expect(texts.filter((text) => /\b(answer\w*|told|away|refused|holds|judged)\b/i.test(text))).toEqual([]);
+  });
+});
+
 describe("the errors of openapi.json", () => {
   it("are those of the catalogue, each code at its own status and somewhere", () => {
     const statusOf = new Map(errorCodes.map(({ code, status }) => [code, status]));
@@ -92,10 +215,11 @@ describe("the errors of openapi.json", () => {
     for (const { responses } of operations)
       for (const [status, response] of Object.entries(responses).filter(([status]) => status >= "400"))
         for (const example of examplesOf(response)) {
-          const body = z.parse(ErrorBody, example);
+          const body = z.parse(ErrorDocument, example);
           expect(body).toEqual(example);
           for (const { code } of body.errors) {
-            expect(statusOf.get(code)).toBe(Number(status));
+            // The gateway's own errors at 400 are those of a body that cannot be read.
+            expect(statusOf.get(code)).toBe(status === "400" ? 422 : Number(status));
             seen.add(code);
           }
         }
@@ -104,7 +228,7 @@ describe("the errors of openapi.json", () => {
 
   it("name the limits that the service has", () => {
     const limits = routes.flatMap((route) =>
-      refusalsOf(route)
+      errorsOf(route)
         .filter(({ code }) => code === "payload_too_large")
         .map(({ error }) => [route.reads.from, error.body.errors[0]?.params?.limit_bytes]),
     );
@@ -116,12 +240,12 @@ describe("the errors of openapi.json", () => {
     const takesBody = route.reads.from === "form" || route.reads.from === "json";
     const looksUp = route.path.includes("{");
     const expected = [
-      ...["401", "403"],
+      ...["400", "401", "403"],
       ...(looksUp ? ["404"] : []),
       ...(["PATCH", "DELETE"].includes(route.method) ? ["412"] : []),
       ...(takesBody ? ["413", "415"] : []),
       ...(route.reads.from === "nothing" ? [] : ["422"]),
-      ...["429", "500", "503"],
+      ...["429", "431", "500", "503", "default"],
     ];
     expect(Object.keys(operationOf(route).responses)).toEqual([String(route.status), ...expected]);
   });
@@ -139,7 +263,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("the examples
   it("send what the service reads", () => {
     const { reads } = route;
     const bodies = Object.values(operationOf(route).requestBody?.content ?? {}).flatMap(({ examples }) =>
-      Object.values(examples).map(({ value }) => value),
+      Object.values(examples ?? {}).map(({ value }) => value),
     );
     expect(bodies).toEqual(reads.from === "form" || reads.from === "json" ? [exampleOf(route).body] : []);
     if (reads.from === "json")

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { documents, listOf } from "../../../infra/openapi/documents.ts";
+import { documents } from "../../../infra/openapi/domains.ts";
 import { exampleOf } from "../../../infra/openapi/examples/by-route.ts";
 import { type Route, routes } from "../../../shared/routes.ts";
+import { listOf } from "../../../shared/schema/page-document.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 

@@ -1,5 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { secondsOf } from "../../../shared/checkout/carrier.ts";
+import { createServer } from "node:http";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { listen } from "../../../infra/local/listen.ts";
+import { secondsOf } from "../../../shared/checkout/carrier-client.ts";
 import { pauseSeconds } from "../../../shared/checkout/limits.ts";
 import { newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
 import { add } from "../../support/fixtures/tenants.ts";
@@ -40,7 +42,7 @@ describe("a carrier in trouble", () => {
     const { calls, checked_out } = await upstream.cart(order.id);
     expect(checked_out).toBe(true);
     expect(new Set(calls.filter(({ method }) => method === "POST").map((call) => call.idempotency_key)).size).toBe(1);
-    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "DONE" });
+    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED" });
   });
 
   it("counts a cart that is checked out already as done", async () => {
@@ -125,6 +127,72 @@ describe("a carrier that refuses", () => {
     process.env.CARRIER_TOKEN = "another";
     expect((await checkOut(order.id)).cause).toContain("401");
     process.env.CARRIER_TOKEN = "carrier-token";
+  });
+});
+
+describe("a carrier that redirects", () => {
+  it.each([301, 302, 307, 308])("refuses at once: %i is a wrong address", async (status) => {
+    const order = await orderWithOne();
+    const headers = { Location: `${upstream.url}/elsewhere` };
+    await upstream.misbehave({ method: "PUT", times: 100, action: "status", status, headers });
+    const run = await checkOut(order.id);
+    expect(run.cause).toBe(
+      `The attachment ${order.attachment} of the request ${order.requests[0]} was refused by the carrier, not forwarded: it redirects to another address`,
+    );
+    expect(await upstream.calls(order.id)).toEqual([`PUT ${status}`]);
+    await upstream.behave();
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+  });
+
+  it("the checkout leaves it in doubt whether an earlier try of it was done", async () => {
+    const order = await orderWithOne();
+    await upstream.misbehave({ method: "POST", action: "drop-after" });
+    await upstream.misbehave({ method: "POST", action: "status", status: 302, headers: { Location: "/" } });
+    expect((await checkOut(order.id)).cause).toContain("Whether the cart is checked out is not known");
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+  });
+});
+
+describe("a carrier that rejects the token", () => {
+  /** Secrets Manager, as far as it is asked: the first reads answer so, the last of them from then on. */
+  const secrets = async (...tokens: readonly string[]) => {
+    let reads = 0;
+    const server = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "application/x-amz-json-1.1" });
+      response.end(JSON.stringify({ SecretString: tokens[Math.min(reads, tokens.length - 1)] }));
+      reads += 1;
+    });
+    const { url } = await listen(server, 0);
+    vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", url);
+    vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:carrier");
+    // What earlier tests have read is forgotten.
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + secretsRead * 600_000 });
+    secretsRead += 1;
+    return { reads: () => reads, close: () => server.close() };
+  };
+  let secretsRead = 1;
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllEnvs();
+  });
+
+  it("is tried once more with the secret read anew, by all calls at once with one read", async () => {
+    const order = await newOrder(add);
+    for (let nth = 0; nth < 6; nth += 1) await order.attach(0);
+    const secret = await secrets("the-old-token", "carrier-token");
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    expect((await upstream.held(order.id)).length).toBe(6);
+    expect(secret.reads()).toBe(2);
+    secret.close();
+  });
+
+  it("refuses for good where the secret has no other token", async () => {
+    const order = await orderWithOne();
+    const secret = await secrets("the-old-token");
+    const run = await checkOut(order.id);
+    expect(run.cause).toContain("was refused by the carrier, not forwarded: 401");
+    expect(secret.reads()).toBe(2);
+    secret.close();
   });
 });
 

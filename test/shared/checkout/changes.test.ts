@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
+import { orderReport } from "../../../shared/checkout/report.ts";
 import { fileKey } from "../../../shared/table/keys.ts";
+import { apply } from "../../../shared/tenants/apply.ts";
+import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
 import { add } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
@@ -92,26 +95,142 @@ describe("an attachment deleted while the run is on", () => {
   });
 });
 
-describe("what is no change", () => {
-  it("is an attachment's new name: the seal holds", async () => {
+const patch = async (order: TestOrder, of: "order" | number, id: string, data: object) => {
+  const path = of === "order" ? order.paths.order : order.paths.request(of);
+  const json = { type: of === "order" ? "order_attachment" : "request_attachment", data };
+  const { status } = await call("PATCH", `${path}/${id}`, { key: order.key, json });
+  if (status !== 200) throw new Error(`patch: ${status}`);
+};
+
+/** The PUTs of an order's attachments as "key status", in their order. */
+const puts = async (order: TestOrder) =>
+  (await upstream.cart(order.id)).calls
+    .filter(({ method }) => method === "PUT")
+    .map(({ idempotency_key, status }) => `${idempotency_key} ${status}`);
+
+describe("a request added while the run is on", () => {
+  /** A request under an order that exists, as other systems create them. */
+  const addRequest = async (order: TestOrder, type = add) => {
+    const { requests } = await apply({ requests: { late: { order: order.id, type } } });
+    return requests.late?.id ?? "";
+  };
+
+  it.each([...moments, "checkout/close"])("before %s, has the order's attachments forwarded", async (moment) => {
+    const order = await newOrder(add);
+    const shared = await order.attach("order");
+    let added = "";
+    const before = { [moment]: [async () => (added = await addRequest(order))] };
+    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${shared}`, `${added} ${shared}`].sort());
+  });
+
+  it("after the order's seal is accepted as after the checkout: nothing is forwarded under it", async () => {
+    const order = await newOrder(add);
+    const shared = await order.attach("order");
+    const before = { "checkout/submit": [() => addRequest(order)] };
+    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${shared}`]);
+  });
+
+  it("is not created where the order is checked out between its reading and its writing", async () => {
+    const order = await newOrder(add);
+    let raced = false;
+    const leave = interceptTableCalls(async (call, pass) => {
+      if (call.operation === "TransactWriteItems" && !raced) {
+        raced = true;
+        await checkOut(order.id);
+      }
+      return pass();
+    });
+    await expect(addRequest(order)).rejects.toThrow("was checked out meanwhile");
+    leave();
+    const requests = async () => (await orderReport(order.id))?.requests.map(({ id }) => id);
+    expect(await requests()).toEqual(order.requests);
+    const late = await addRequest(order);
+    expect(await requests()).toEqual([...order.requests, late]);
+  });
+});
+
+describe("metadata changed while the run is on", () => {
+  it.each(moments)("on a request's attachment, before %s, are at the carrier", async (moment) => {
     const order = await newOrder(add);
     const id = await order.attach(0);
-    const json = { type: "request_attachment", data: { name: "Renamed" } };
-    const rename = () => call("PATCH", `${order.paths.request(0)}/${id}`, { key: order.key, json });
-    const run = await checkOut(order.id, { before: { "checkout/seal": [rename] } });
-    expect(run.called.filter((name) => name === "checkout/forward").length).toBe(1);
+    const before = { [moment]: [() => patch(order, 0, id, { name: "Renamed", file_hint: "LOA" })] };
+    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+    expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "Renamed", file_hint: "LOA" }]);
+  });
+
+  it.each([...moments, "checkout/close"])(
+    "on the order's attachment, before %s, are at the carrier under each request",
+    async (moment) => {
+      const order = await newOrder(add, add);
+      const id = await order.attach("order");
+      const before = { [moment]: [() => patch(order, "order", id, { notes: "signed" })] };
+      expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+      const { attachments } = await upstream.cart(order.id);
+      expect(attachments.map(({ notes }) => notes)).toEqual(["signed", "signed"]);
+    },
+  );
+
+  it("after the request's seal are not sent", async () => {
+    const order = await newOrder(add);
+    const id = await order.attach(0);
+    const before = { "checkout/close": [() => patch(order, 0, id, { name: "Renamed" })] };
+    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
     expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "LOA", received: 1 }]);
   });
 
-  it("is a repeated call's: it says what the first one said", async () => {
+  it("and changed back are not sent again", async () => {
     const order = await newOrder(add);
     const id = await order.attach(0);
+    const rename = async () => {
+      await patch(order, 0, id, { name: "Renamed" });
+      await patch(order, 0, id, { name: "LOA" });
+    };
+    expect((await checkOut(order.id, { before: { "checkout/seal": [rename] } })).status).toBe("SUCCEEDED");
+    expect(await puts(order)).toEqual([`forward-${order.requests[0]}-${id}-1 201`]);
+  });
+});
+
+describe("metadata changed between two runs", () => {
+  it("are sent again for what the first run forwarded", async () => {
+    const order = await newOrder(add);
+    const id = await order.attach(0);
+    const other = await order.attach(0);
+    await upstream.misbehave({ method: "PUT", path: other, action: "status", status: 422 });
+    expect((await checkOut(order.id)).status).toBe("FAILED");
+    await patch(order, 0, id, { file_hint: "LOA" });
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    const { attachments } = await upstream.cart(order.id);
+    expect(attachments.find(({ attachment_id }) => attachment_id === id)).toMatchObject({ file_hint: "LOA" });
+    expect(attachments.length).toBe(2);
+  });
+
+  it("go out under a new key where the carrier has refused the old ones", async () => {
+    const order = await newOrder(add);
+    const id = await order.attach(0);
+    const key = `forward-${order.requests[0]}-${id}`;
+    await upstream.misbehave({ method: "PUT", action: "status", status: 422 });
+    expect((await checkOut(order.id)).status).toBe("FAILED");
+    await patch(order, 0, id, { name: "Renamed" });
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    expect(await puts(order)).toEqual([`${key}-1 422`, `${key}-2 201`]);
+    expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "Renamed", received: 1 }]);
+  });
+
+  it.each([
+    ["has its response", 201],
+    ["is refused", 422],
+  ])("follow once the call that may have arrived %s", async (_, status) => {
+    const order = await newOrder(add);
+    const id = await order.attach(0);
+    const key = `forward-${order.requests[0]}-${id}`;
     await upstream.misbehave({ method: "PUT", times: 4, action: "drop-before" });
-    const json = { type: "request_attachment", data: { name: "Renamed" } };
-    const rename = () => call("PATCH", `${order.paths.request(0)}/${id}`, { key: order.key, json });
-    const run = await checkOut(order.id, { after: { "checkout/forward": [rename] } });
-    expect(run.status).toBe("SUCCEEDED");
-    expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "LOA", received: 1 }]);
+    if (status === 422) await upstream.misbehave({ method: "PUT", action: "status", status });
+    const after = { "checkout/forward": [() => patch(order, 0, id, { name: "Renamed" })] };
+    expect((await checkOut(order.id, { after })).status).toBe("SUCCEEDED");
+    expect((await puts(order)).slice(4)).toEqual([`${key}-1 ${status}`, `${key}-2 ${status === 201 ? 200 : 201}`]);
+    expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "Renamed" }]);
   });
 });
 

@@ -56,7 +56,7 @@ describe("an upstream checkout whose outcome is not known", () => {
     const next = await checkOut(order.id);
     expect(next.called).toEqual(["checkout/load", "checkout/submit", "checkout/finish"]);
     expect(await upstream.held(order.id)).toEqual([order.place]);
-    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "DONE" });
+    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED" });
   });
 
   it("is no longer in doubt when the carrier refuses the cart: the next run begins anew", async () => {
@@ -82,7 +82,7 @@ describe("two runs of one order at once", () => {
     expect(second).toMatchObject({ status: "FAILED", cause: "The run the-first is checking this order out." });
     expect(first.status).toBe("SUCCEEDED");
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
-    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "DONE", seals: 2 });
+    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 2 });
   });
 
   it("are one however they are timed", async () => {

@@ -70,7 +70,7 @@ describe("a checkout whose process was killed", () => {
     const run = await startCheckout(order.id);
     expect(await waitForCheckout(run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
 
-    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "DONE", seals: 3, reason: null });
+    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 3, reason: null });
     expect(await upstream.held(order.id)).toEqual(expected);
     const { calls, checked_out, withdrawn } = await upstream.cart(order.id);
     expect({ checked_out, withdrawn }).toEqual({ checked_out: true, withdrawn: [] });

@@ -1,7 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createHash } from "node:crypto";
+import { createServer } from "node:http";
+import { Readable } from "node:stream";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { listen } from "../../../infra/local/listen.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { update } from "../../../shared/table/write.ts";
 import { largeOrder } from "../../support/fixtures/large-order.ts";
+import { orderWithOne } from "../../support/fixtures/orders.ts";
 import { checkOutMeasured } from "../../support/processes/checkout-process.ts";
 import { carrier, forwardedTo } from "../../support/servers/carrier.ts";
+import { checkOut } from "../../support/servers/workflow.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
 let upstream: Awaited<ReturnType<typeof carrier>>;
@@ -9,6 +17,59 @@ beforeAll(async () => {
   upstream = await carrier();
 });
 afterAll(() => upstream.close());
+
+/** S3, as far as a checkout asks it: every file is so long, made as it is read. */
+const startGeneratedFiles = async (bytes: number) => {
+  const chunk = Buffer.alloc(64 * 1024, "%PDF-1.7 signed by hand ");
+  function* content() {
+    for (let left = bytes; left > 0; left -= chunk.length) yield left < chunk.length ? chunk.subarray(0, left) : chunk;
+  }
+  const hash = createHash("sha256");
+  for (const part of content()) hash.update(part);
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "content-length": bytes, "content-type": "application/pdf" });
+    Readable.from(content()).pipe(response);
+  });
+  const { url } = await listen(server, 0);
+  return { url, bytes, sha256: hash.digest("hex"), close: () => server.close() };
+};
+
+/** Checks out an order whose only file is so long, in a process of its own. */
+const checkOutGenerated = async (bytes: number) => {
+  const files = await startGeneratedFiles(bytes);
+  const order = await orderWithOne();
+  const [request = ""] = order.requests;
+  const key = keys.attachment({ type: "request", id: request }, order.attachment);
+  const { sha256 } = files;
+  await update({ update: key, set: { bytes, sha256 }, when: { exists: true } });
+  vi.stubEnv("AWS_ENDPOINT_URL_S3", files.url);
+  const run = await checkOutMeasured(order.id);
+  vi.unstubAllEnvs();
+  files.close();
+  expect(run).toMatchObject({ status: "SUCCEEDED", cause: null });
+  expect(await forwardedTo(upstream.url, order.id)).toEqual([`${order.place} ${bytes} ${sha256}`]);
+  return run;
+};
+
+describe("a file of 100 MB", () => {
+  it("arrives at the carrier whole, in about the memory that a file of 1 MB takes", async () => {
+    const ofSmall = await checkOutGenerated(1_000_000);
+    const ofLarge = await checkOutGenerated(104_857_600);
+    console.log("1 MB:", ofSmall, "100 MB:", ofLarge);
+    expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(60);
+  }, 120_000);
+
+  it("may take as long as it takes at a slow rate: the time limit of a call grows with its file", async () => {
+    const { id, expected } = await largeOrder({ requests: 1, attachments: 1, fileBytes: 3_000_000 });
+    process.env.CARRIER_TIMEOUT_MS = "200";
+    await upstream.misbehave({ method: "PUT", action: "delay", delay_ms: 1_500 });
+    const run = await checkOut(id);
+    process.env.CARRIER_TIMEOUT_MS = "20000";
+    expect(run.status).toBe("SUCCEEDED");
+    expect(await forwardedTo(upstream.url, id)).toEqual(expected);
+    expect(await upstream.calls(id)).toEqual(["PUT 201", "POST 200"]);
+  });
+});
 
 /** The whole of it, 200 x 20, is `node test/bench/large-order.ts`. */
 describe("a large order", () => {

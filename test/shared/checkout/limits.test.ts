@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { longestRetryAfterSeconds } from "../../../shared/checkout/carrier.ts";
-import { limits } from "../../../shared/checkout/limits.ts";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { longestRetryAfterSeconds } from "../../../shared/checkout/carrier-client.ts";
+import { callTimeoutMs, limits, longestCallMs } from "../../../shared/checkout/limits.ts";
+import { submit } from "../../../shared/checkout/steps.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { add } from "../../support/fixtures/tenants.ts";
@@ -13,6 +14,9 @@ const mostEvents = 25_000;
 const mostState = 256 * 1024;
 /** Of an error's cause. Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_TaskFailedEventDetails.html */
 const longestCause = 32_768;
+
+/** Of an upload that goes to storage directly. */
+const largestFile = 104_857_600;
 
 const { ForwardPages, ...outer } = workflow.States;
 const inner = ForwardPages?.ItemProcessor?.States ?? {};
@@ -60,6 +64,18 @@ describe("Step Functions' limits", () => {
     const work = limits.loops * (taskSeconds("Forward") + taskSeconds("SealRequests"));
     expect(waits + work).toBeLessThan(workflow.TimeoutSeconds);
     expect(limits.longestRunMs).toBeGreaterThan(workflow.TimeoutSeconds * 1000);
+  });
+
+  it("and Lambda's leave a step time for the largest file, begun as late as may be, with all its tries", () => {
+    const step = taskSeconds("Forward") * 1000;
+    // Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+    expect(step).toBeLessThanOrEqual(900_000);
+    vi.stubEnv("CARRIER_TIMEOUT_MS", "30000");
+    expect(limits.workMs + longestCallMs(largestFile)).toBeLessThan(step - 30_000);
+    expect(longestCallMs(0)).toBeLessThan(limits.graceSeconds * 1000);
+    expect(longestCallMs(0)).toBeLessThan(submit.timeoutSeconds * 1000);
+    expect(callTimeoutMs(largestFile)).toBeGreaterThan(callTimeoutMs(0) + 100_000);
+    vi.unstubAllEnvs();
   });
 
   it("are kept by an order that never comes to rest, which ends its run and says why", async () => {

@@ -35,7 +35,7 @@ describe("a checkout", () => {
     expect(await upstream.held(order.id)).toEqual(expected);
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "PUT 201", "PUT 201", "POST 200"]);
     expect(await receipts(order.id)).toEqual(expected.map((each) => `${each} forwarded`));
-    expect(await stateOf(order.id)).toEqual({ state: "CHECKED_OUT", run: "DONE", seals: 3, reason: null });
+    expect(await stateOf(order.id)).toEqual({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 3, reason: null });
   });
 
   it("tells the carrier the metadata, and gives it the very bytes", async () => {

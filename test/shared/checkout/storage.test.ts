@@ -64,7 +64,7 @@ describe.each([
     door.faults = 1000;
     const run = await checkOut(order.id);
     door.faults = 0;
-    const cause = `The attachment ${id} cannot be forwarded under the request ${order.requests[0]}: storage is away.`;
+    const cause = `The attachment ${id} cannot be forwarded under the request ${order.requests[0]}: S3 is unavailable.`;
     expect(run).toMatchObject({ status: "FAILED", error: "CheckoutFailed", cause });
     expect(await stateOf(order.id)).toEqual({ state: "CART", run: "FAILED", seals: 0, reason: cause });
     expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${id} pending`]);

@@ -65,7 +65,8 @@ export const startWire = async (target: string, options: Options = {}) => {
   let armed: (Fault & { left: number; skip: number })[] = [];
   let watch: Watch = async () => {};
   let choose: (call: WireCall) => FaultKind | undefined = () => undefined;
-  const rules = transactionMs === undefined ? undefined : transactionRules(transactionMs);
+  let locking = true;
+  const rules = transactionMs === undefined ? undefined : transactionRules(transactionMs, () => locking);
 
   const faultFor = (operation: string): FaultKind | undefined => {
     const fault = armed.find(({ operation: pattern, left }) => left > 0 && pattern.test(operation));
@@ -143,6 +144,10 @@ export const startWire = async (target: string, options: Options = {}) => {
     /** From now on asks this for the fault of every call that no armed fault falls upon. */
     choose: (chooser: typeof choose) => {
       choose = chooser;
+    },
+    /** Whether overlapping transactions conflict; they do unless told otherwise. */
+    lock: (on: boolean) => {
+      locking = on;
     },
     /** When no call is on its way any more, those included that their clients have given up on. */
     idle: async () => {

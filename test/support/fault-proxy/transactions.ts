@@ -40,10 +40,13 @@ const refusal = (type: string, more = {}) => ({
   content: Buffer.from(dynamoError(type, more)),
 });
 
-/** Lets calls pass as DynamoDB does. A transaction takes `transactionMs` longer than the emulator needs for it. */
-export const transactionRules = (transactionMs: number) => {
+/**
+ * Lets calls pass as DynamoDB does. A transaction takes `transactionMs` longer than the emulator needs for it. While
+ * `locks` returns false, nothing conflicts, and transactions take as long.
+ */
+export const transactionRules = (transactionMs: number, locks: () => boolean) => {
   const ongoing = new Map<string, readonly string[]>();
-  const isLocked = (item: string) => [...ongoing.values()].some((items) => items.includes(item));
+  const isLocked = (item: string) => locks() && [...ongoing.values()].some((items) => items.includes(item));
 
   const transaction = async <T extends Response>(body: string, pass: Pass<T>) => {
     const { ClientRequestToken: token, TransactItems } = z.parse(Transaction, JSON.parse(body));

@@ -17,8 +17,8 @@ const endpoints = { table: AWS_ENDPOINT_URL_DYNAMODB, files: AWS_ENDPOINT_URL_S3
 // Clients whose timeouts are shortened give up in between.
 const timing = { lateMs: 600, delayMs: 2_000 };
 export const wires = {
-  // 2 ms is what a transaction takes at least; the tests of conflicts let it take as long as DynamoDB does.
-  table: await startWire(endpoints.table, { ...timing, transactionMs: 2 }),
+  // A transaction takes 8 ms, as it does at DynamoDB, and conflicts with those that overlap with it.
+  table: await startWire(endpoints.table, { ...timing, transactionMs: 8 }),
   files: await startWire(endpoints.files, timing),
 };
 
@@ -40,6 +40,7 @@ export const serveOwnTable = async () => {
     wire.arm();
     wire.watch(async () => {});
     wire.choose(() => undefined);
+    wire.lock(true);
   }
   process.env.PATCHBAY_URL = gateway.url;
   await startAfresh();

@@ -1,0 +1,44 @@
+"""What Schemathesis needs to know about Patchbay besides openapi.json."""
+
+import re
+from uuid import uuid4
+
+import schemathesis
+
+# Rules that no schema expresses, each as the sub_code and the pointer of its error.
+BEYOND_THE_SCHEMA = [
+    # Depends on earlier requests.
+    ("constraint.unique", r"/data/(name|reference_id)"),
+    # Cursors are opaque and belong to one list; `first` and `after` cannot be combined with `last` and `before`.
+    ("constraint.format", r"/(first|after|last|before)"),
+    # An enabled channel needs what its protocol and its authentication method use.
+    ("constraint.required", r"/data/(sms|mms)_(endpoints|identity|secret)"),
+    # The protocol decides what an endpoint must be.
+    ("constraint.format", r"/data/(sms|mms)_endpoints/\d+"),
+    # A PATCH may repeat immutable properties, but not change them.
+    ("constraint.immutable", r"/data/\w+"),
+]
+
+
+def is_beyond_the_schema(error):
+    pointer = error["source"]["pointer"]
+    return any(error["sub_code"] == rule and re.fullmatch(path, pointer) for rule, path in BEYOND_THE_SCHEMA)
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Gives each request a key of its own: the response to a repeated key describes what may have been deleted since."""
+    if re.fullmatch(r"[\x21-\x7e]{1,255}", (case.headers or {}).get("Idempotency-Key", "")):
+        case.headers["Idempotency-Key"] = str(uuid4())
+
+
+@schemathesis.check
+def valid_request_acceptance(ctx, response, case):
+    """A request that fits the schema is accepted, or breaks a rule that the schema cannot express."""
+    if case.meta is None or not case.meta.generation.mode.is_positive:
+        return
+    if response.status_code == 412 or response.status_code < 400 or response.status_code in (401, 403, 404, 429, 503):
+        return
+    errors = response.json()["errors"]
+    if response.status_code != 422 or not all(is_beyond_the_schema(error) for error in errors):
+        raise AssertionError(f"A request that fits the schema was rejected: {response.status_code} {errors}")

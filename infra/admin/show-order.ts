@@ -1,0 +1,69 @@
+import { type OrderReport, orderReport, type RequestReport, requestReportById } from "../../shared/checkout/report.ts";
+import { readAccount } from "../../shared/tenants/accounts.ts";
+import { CommandError } from "./command-error.ts";
+import { findOrder } from "./find.ts";
+import { printHeading, printJson, printThing, table } from "./output.ts";
+import { withProgress } from "./progress.ts";
+
+const readReport = async (id: string): Promise<OrderReport> => {
+  const order = await findOrder(id);
+  const report = await withProgress(
+    () => "Reading the order …",
+    () => orderReport(order.id),
+  );
+  if (!report) throw new CommandError(`There is no order ${id}: \`order list\` shows those that exist.`);
+  return report;
+};
+
+/** `order show`. */
+export const showOrder = async (id: string, json?: boolean): Promise<void> => {
+  const report = await readReport(id);
+  if (json) return printJson(report);
+  const { checkout, seal, attachments, requests, account, ...order } = report;
+  const owner = await readAccount(account);
+  const run = checkout && {
+    run: checkout.run,
+    status: checkout.status,
+    reason: checkout.reason,
+    ...(checkout.next_try_at && {
+      attempt: checkout.waits,
+      last_answer: checkout.last_answer,
+      next_try_at: checkout.next_try_at,
+    }),
+  };
+  printThing(
+    { ...order, account, "account's name": owner?.name, sealed: seal !== null, ...run, requests: requests.length },
+    {},
+  );
+  printHeading("Attachments of the order");
+  console.log(table(attachments.map(briefly)));
+  requests.forEach(printRequest);
+};
+
+/** `request show`. */
+export const showRequest = async (id: string, json?: boolean): Promise<void> => {
+  const report = await requestReportById(id.toUpperCase());
+  if (!report) throw new CommandError(`There is no request ${id}: \`request list\` shows those of an order.`);
+  if (json) return printJson(report);
+  printRequest(report);
+};
+
+const printRequest = ({ id, type, seal, attachments }: RequestReport) => {
+  printHeading(`Request ${id}  ${type}${seal ? "  sealed" : ""}`);
+  const waiting = attachments.some(({ receipt }) => receipt?.next_try_at);
+  const rows = attachments.map(({ of, receipt, ...attachment }) => {
+    const { state, at, status, answer, attempts, last_answer, next_try_at } = receipt ?? {};
+    const said = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
+    return {
+      ...briefly(attachment),
+      of,
+      receipt: state,
+      at,
+      ...(waiting && { attempts, next_try_at }),
+      answer: said && said.length > 80 ? `${said.slice(0, 79)}…` : said,
+    };
+  });
+  console.log(table(rows));
+};
+
+const briefly = ({ id, name, filename }: { id: string; name?: string; filename?: string }) => ({ id, name, filename });

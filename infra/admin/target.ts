@@ -1,0 +1,97 @@
+import { runningStacks, type State } from "../local/state.ts";
+import { CommandError } from "./command-error.ts";
+import { notedEndpoint } from "./emulators.ts";
+import { safe } from "./output.ts";
+
+/** What a command works on: what a person calls it, and the environment that points the AWS SDK at it. */
+export type Target = {
+  readonly description: string;
+  readonly environment: Readonly<Record<string, string>>;
+};
+
+/** The options that choose a target. */
+export type TargetOptions = { readonly stack?: string; readonly port?: string };
+
+/**
+ * Chooses the target: the deployed stack or the local port named by an option, then what the environment names
+ * (PATCHBAY_STACK, TABLE_NAME, PORT), then the only local stack that is running. It never falls back to another one.
+ */
+export const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => {
+  if (stack && port) throw new CommandError("--stack names a deployed stack, --port a local one: choose one of them.");
+  if (port) return localTarget(chooseLocalStack(port));
+  const stackName = stack || process.env.PATCHBAY_STACK;
+  if (stackName) return stackTarget(stackName);
+  if (process.env.TABLE_NAME) return tableTarget(process.env.TABLE_NAME);
+  return localTarget(chooseLocalStack());
+};
+
+/** Points this process at its target, before anything calls AWS; says on stderr which one it is, and returns that. */
+export const useTarget = async (options: TargetOptions): Promise<string> => {
+  const { description, environment } = await chooseTarget(options);
+  Object.assign(process.env, environment);
+  console.error(safe(`Target: ${description}`));
+  return description;
+};
+
+/** The local stack on that port, or on PORT, or the only one that is running. */
+export const chooseLocalStack = (port = process.env.PORT || undefined): State => {
+  const running = runningStacks();
+  const [first, ...others] = running;
+  const list = running.map((one) => `  --port ${one.port}  ${one.url}, started ${one.startedAt}`).join("\n");
+  if (!first)
+    throw new CommandError(
+      `There is no local stack running${port ? ` on port ${port}` : ""}: start one with \`npm start\`, name a deployed one with --stack, or a table with TABLE_NAME (and BUCKET_NAME, AWS_REGION).`,
+    );
+  if (port) {
+    const found = running.find((one) => String(one.port) === port);
+    if (!found) throw new CommandError(`There is no local stack running on port ${port}. Running are:\n${list}`);
+    return found;
+  }
+  if (others.length > 0) throw new CommandError(`Several local stacks are running. Choose one of them:\n${list}`);
+  return first;
+};
+
+const localTarget = ({ url, environment }: State): Target => ({
+  description: `local stack at ${url}`,
+  environment: {
+    ...environment,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+  },
+});
+
+const tableTarget = (table: string): Target => {
+  const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL;
+  const region = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
+  const place = endpoint ? ` at ${endpoint}` : region ? ` in ${region}` : "";
+  return { description: `table ${table}${place}, named by TABLE_NAME`, environment: {} };
+};
+
+const stackTarget = async (stackName: string): Promise<Target> => {
+  // An empty AWS_ENDPOINT_URL says that the stack is on AWS, whatever has been deployed to an emulator.
+  const endpoint = process.env.AWS_ENDPOINT_URL ?? notedEndpoint(stackName);
+  const emulator = endpoint ? emulatorEnvironment(endpoint) : {};
+  // CloudFormation is asked where the stack is.
+  Object.assign(process.env, emulator);
+  const { describeStack } = await import("./stack.ts");
+  const stack = await describeStack(stackName);
+  const { TableName, BucketName, StateMachineArn } = stack?.outputs ?? {};
+  if (!stack || !TableName || !BucketName || !StateMachineArn)
+    throw new CommandError(
+      `There is no stack ${stackName} of Patchbay's ${endpoint ? `at ${endpoint}` : "in this account and region"}: deploy it, or correct --stack, AWS_PROFILE or AWS_REGION.`,
+    );
+  return {
+    description: `stack ${stackName} ${endpoint ? `at ${endpoint}` : `in ${stack.region}, account ${stack.account}`}`,
+    environment: { ...emulator, TABLE_NAME: TableName, BUCKET_NAME: BucketName, STATE_MACHINE_ARN: StateMachineArn },
+  };
+};
+
+/** A LocalStack-compatible endpoint accepts any credentials, and has no host names for buckets. */
+const emulatorEnvironment = (endpoint: string) => ({
+  AWS_ENDPOINT_URL: endpoint,
+  AWS_ENDPOINT_URL_S3: process.env.AWS_ENDPOINT_URL_S3 ?? endpoint,
+  AWS_REGION: process.env.AWS_REGION ?? "us-east-1",
+  AWS_ACCESS_KEY_ID: process.env.AWS_ACCESS_KEY_ID ?? "test",
+  AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY ?? "test",
+});

@@ -1,0 +1,28 @@
+import { attachmentDescriptions } from "../../shared/attachments/descriptions.ts";
+import { attachmentDocuments } from "../../shared/attachments/documents.ts";
+import type { ResourceType } from "../../shared/routes.ts";
+import type { Descriptions } from "../../shared/schema/descriptions.ts";
+import { switchDescriptions } from "../../shared/switches/descriptions.ts";
+import { switchDocuments } from "../../shared/switches/documents.ts";
+
+/** The schema of the response document of each type of resource. */
+export const documents = { ...attachmentDocuments, ...switchDocuments } as const satisfies Record<
+  ResourceType,
+  unknown
+>;
+
+const tags = { ...attachmentDescriptions.tags, ...switchDescriptions.tags } as const satisfies Record<
+  ResourceType,
+  unknown
+>;
+
+export const tagOf = (resource: ResourceType) => tags[resource];
+
+const domains: readonly Descriptions[] = [attachmentDescriptions, switchDescriptions];
+
+/** What the domain of a resource says about its properties. */
+export const descriptionsOf = (resource: ResourceType): Descriptions => {
+  const found = domains.find((domain) => Object.hasOwn(domain.tags, resource));
+  if (!found) throw new Error(`No domain describes the resource ${resource}.`);
+  return found;
+};

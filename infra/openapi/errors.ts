@@ -1,0 +1,97 @@
+import {
+  type ApiError,
+  attachmentsDisabled,
+  type ErrorCode,
+  type Fault,
+  idempotencyKeyReused,
+  internalError,
+  invalid,
+  notFound,
+  payloadTooLarge,
+  permissionMissing,
+  preconditionFailed,
+  rateLimited,
+  serviceUnavailable,
+  unauthorized,
+  unsupportedMediaType,
+} from "../../shared/errors.ts";
+import { limits } from "../../shared/limits.ts";
+import { ownPermission, parentPermissions, type Route } from "../../shared/routes.ts";
+import { exampleOf } from "./examples/by-route.ts";
+import { ids } from "./examples/ids.ts";
+
+/** One error that an operation can return, under a title. */
+export type ErrorExample = { readonly title: string; readonly code: ErrorCode; readonly error: ApiError };
+
+const example = (title: string, code: ErrorCode, error: ApiError): ErrorExample => ({ title, code, error });
+
+const accessErrors = (route: Route): ErrorExample[] => {
+  const own = ownPermission(route);
+  const ofOwn = example("The operation's permission is missing", "access_denied.permission", permissionMissing(own));
+  if (route.parent !== "request" && route.parent !== "order") return [ofOwn];
+  const ofParent = permissionMissing(parentPermissions[route.parent].CART);
+  return [
+    example("The feature is disabled", "access_denied.ordering_attachment_access", attachmentsDisabled(ids.account)),
+    example("The parent's permission is missing", "access_denied.permission", ofParent),
+    ofOwn,
+  ];
+};
+
+const notFoundErrors = ({ parent, path, resource }: Route): ErrorExample[] => {
+  const own = resource === "switch" ? ids.switch : ids.attachment;
+  const title = `The ${resource.replaceAll("_", " ")} does not exist`;
+  return [
+    ...(parent ? [example(`The ${parent} does not exist`, "not_found", notFound(parent, ids[parent]))] : []),
+    ...(path.endsWith("}") ? [example(title, "not_found", notFound(resource, own))] : []),
+  ];
+};
+
+const mediaErrors = ({ reads }: Route): ErrorExample[] => {
+  if (reads.from !== "form" && reads.from !== "json") return [];
+  const [limit, type] =
+    reads.from === "form" ? [limits.fileBytes, "multipart/form-data"] : [limits.jsonBytes, "application/json"];
+  return [
+    example("The body is too large", "payload_too_large", payloadTooLarge(limit)),
+    example("The media type is not supported", "unsupported_media_type", unsupportedMediaType(type)),
+  ];
+};
+
+const keyFaults: Readonly<Record<string, readonly Fault[]>> = {
+  "The Idempotency-Key is in use": [idempotencyKeyReused],
+};
+
+const invalidErrors = (route: Route): ErrorExample[] =>
+  Object.entries({ ...exampleOf(route).invalid, ...(route.method === "POST" && keyFaults) }).map(([title, faults]) =>
+    example(title, "invalid_parameter", invalid(faults)),
+  );
+
+/** Every error of an operation, in the order of the checks. */
+export const errorsOf = (route: Route): ErrorExample[] => [
+  example("The key is not valid", "unauthorized", unauthorized()),
+  ...accessErrors(route),
+  ...notFoundErrors(route),
+  ...(route.operation === "update" || route.operation === "delete"
+    ? [example("The document has changed", "precondition_failed", preconditionFailed())]
+    : []),
+  ...mediaErrors(route),
+  ...invalidErrors(route),
+  example("Too many requests", "rate_limited", rateLimited()),
+  example("An internal error", "internal_error", internalError()),
+  example("S3 or DynamoDB is unavailable", "service_unavailable", serviceUnavailable()),
+];
+
+/** When each code is returned. */
+export const reasons: Readonly<Record<ErrorCode, string>> = {
+  unauthorized: "The API key is missing, unknown, expired or revoked, or its user is missing or disabled.",
+  "access_denied.ordering_attachment_access":
+    "Ordering Attachment Access is not enabled for the account that owns the order or the request.",
+  "access_denied.permission": "The user lacks a permission.",
+  not_found: "A resource in the path does not exist, or is not visible to the key.",
+  precondition_failed: "The document has changed since the version in `If-Match`.",
+  payload_too_large: "The body or the file is too large.",
+  unsupported_media_type: "The body is not of the expected media type.",
+  invalid_parameter: "A part of the body, a query parameter or a header is invalid. Every such part is listed.",
+  rate_limited: "Too many requests. Retry after the seconds in `Retry-After`.",
+  internal_error: "An internal error.",
+  service_unavailable: "S3 or DynamoDB is unavailable. Retry after the seconds in `Retry-After`.",
+};

@@ -1,0 +1,24 @@
+import { type Route, routes } from "../../shared/routes.ts";
+import type { Json } from "./json.ts";
+import { operationId } from "./names.ts";
+
+const parametersIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+
+/** From the response of a create to the operations on what it created. */
+export const linksOf = ({ operation, resource, path }: Route): Json => {
+  if (operation !== "create") return {};
+  const known = new Set(parametersIn(path));
+  const targets = routes.filter((route) => route.resource === resource && route.path.endsWith("}"));
+  const links = targets.map((target) => {
+    const parameters = parametersIn(target.path).map((name) => [
+      name,
+      known.has(name) ? `$request.path.${name}` : "$response.body#/data/id",
+    ]);
+    const { summary } = target;
+    return [
+      target.operation,
+      { operationId: operationId(target), parameters: Object.fromEntries(parameters), description: `${summary}.` },
+    ];
+  });
+  return links.length > 0 ? { links: Object.fromEntries(links) } : {};
+};

@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { env } from "../env.ts";
+import type { CallBody } from "./carrier-form.ts";
+import { carrierToken, renewedCarrierToken } from "./carrier-token.ts";
+import { callTimeoutMs, limits, longestCallMs } from "./limits.ts";
+
+/** How a call to the carrier ended. */
+export type Outcome =
+  | { readonly kind: "done"; readonly status: number; readonly answer: string }
+  /** A 4xx: the carrier will not do it, and says why. Or a redirect, whose status is null: fetch does not reveal it. */
+  | { readonly kind: "refused"; readonly status: number | null; readonly answer: string; readonly doubted: boolean }
+  /** Every try of this step failed temporarily. `doubted`: the carrier may have acted on one of them. */
+  | {
+      readonly kind: "unavailable";
+      readonly reason: string;
+      readonly wait_seconds: number;
+      readonly doubted: boolean;
+    };
+
+/** A refusal in one line. */
+export const refusalOf = ({
+  status,
+  answer,
+}: Pick<Extract<Outcome, { kind: "refused" }>, "status" | "answer">): string =>
+  [status, answer].filter(Boolean).join(" ");
+
+export type CarrierCall = {
+  readonly method: "PUT" | "POST" | "DELETE";
+  readonly path: string;
+  /** The same for every repetition of this call, in whatever run. */
+  readonly idempotencyKey: string;
+  /** 4xx that say that there is nothing left to do. */
+  readonly settled?: readonly number[];
+  /** Makes the body anew for each try. */
+  readonly body?: () => CallBody;
+  /** Of the file within the body. */
+  readonly bytes?: number;
+  /** The moment, in milliseconds, by which every try has ended. */
+  readonly endsBy?: number;
+};
+
+const firstWaitMs = 250;
+/** So that the longest run, all its waits together, ends within its workflow's week. */
+export const longestRetryAfterSeconds = 4 * 3600;
+
+type Try =
+  | Outcome
+  | { readonly kind: "again"; readonly reason: string; readonly retryAfter: number; readonly acted: boolean };
+
+/**
+ * Calls the carrier. 2xx is done; 429, 5xx, timeouts and broken connections are tried again, after what `Retry-After`
+ * asks for or a growing, jittered wait; any other response is its refusal. An error of the file itself is thrown.
+ */
+export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
+  const { bytes = 0, endsBy = Date.now() + longestCallMs(bytes) } = call;
+  const send = authorized(call, bytes, endsBy);
+  let doubted = false;
+  for (let attempt = 1; ; attempt += 1) {
+    const result = await send();
+    if (result.kind === "refused") return { ...result, doubted };
+    if (result.kind !== "again") return result;
+    doubted ||= result.acted;
+    const wait = Math.max(result.retryAfter * 1000, firstWaitMs * 2 ** (attempt - 1) * (0.5 + Math.random() / 2));
+    if (attempt >= limits.tries || wait > limits.longestWaitInStepMs || Date.now() + wait >= endsBy)
+      return { kind: "unavailable", reason: result.reason, wait_seconds: result.retryAfter, doubted };
+    await sleep(wait);
+  }
+};
+
+/** Tries of one call, with the carrier's token. The first 401 may mean that the secret has a new one: it is read again. */
+const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<Try>) => {
+  let renewed = false;
+  const tryWith = (token: string | undefined) => {
+    const timeoutMs = Math.max(1, Math.min(callTimeoutMs(bytes), endsBy - Date.now()));
+    return tryOnce(call, token, AbortSignal.timeout(timeoutMs));
+  };
+  return async () => {
+    const token = await carrierToken();
+    const result = await tryWith(token);
+    if (renewed || result.kind !== "refused" || result.status !== 401) return result;
+    renewed = true;
+    const newToken = await renewedCarrierToken(token);
+    return newToken === undefined ? result : tryWith(newToken);
+  };
+};
+
+const tryOnce = async (
+  { method, path, idempotencyKey, settled = [], body }: CarrierCall,
+  token: string | undefined,
+  timeout: AbortSignal,
+): Promise<Try> => {
+  const content = body?.();
+  try {
+    const response = await fetch(env.carrierUrl().replace(/\/$/, "") + path, {
+      method,
+      headers: {
+        "Idempotency-Key": idempotencyKey,
+        Accept: "application/json",
+        ...(token && { Authorization: `Bearer ${token}` }),
+        ...content?.headers,
+      },
+      ...(content && { body: ReadableStream.from(content.chunks()), duplex: "half" }),
+      // The file and the token go to no other address. "manual" would keep a second copy of the body in memory.
+      redirect: "error",
+      signal: timeout,
+    });
+    return await judge(response, settled);
+  } catch (error) {
+    // What went wrong with the body (no file, another file, S3 unavailable) is not the carrier's doing.
+    if (content?.failure()) throw content.failure();
+    if (isRedirect(error)) return redirected;
+    return { kind: "again", reason: reasonOf(error, timeout), retryAfter: 0, acted: !neverArrived(error) };
+  }
+};
+
+const judge = async (response: Response, settled: readonly number[]): Promise<Try> => {
+  const { status, headers } = response;
+  const answer = await beginningOf(response);
+  if ((status >= 200 && status < 300) || settled.includes(status)) return { kind: "done", status, answer };
+  if (status >= 400 && status < 500 && status !== 429) return { kind: "refused", status, answer, doubted: false };
+  // 429 and 503 say that the call was not taken up; any other response leaves that open.
+  const acted = status !== 429 && status !== 503;
+  const retryAfter = secondsOf(headers.get("retry-after"), new Date());
+  return { kind: "again", reason: `it answered ${status}`, retryAfter, acted };
+};
+
+/** `Retry-After`, in seconds or as a date, within bounds. */
+export const secondsOf = (retryAfter: string | null, now: Date): number => {
+  if (retryAfter === null) return 0;
+  const seconds = /^\d+$/.test(retryAfter.trim())
+    ? Number(retryAfter)
+    : Math.ceil((Date.parse(retryAfter) - now.getTime()) / 1000);
+  return Math.min(longestRetryAfterSeconds, Math.max(0, seconds || 0));
+};
+
+/** As much of a response's body as a receipt keeps. */
+const beginningOf = async (response: Response): Promise<string> => {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > 500) break;
+  }
+  return text.slice(0, 500);
+};
+
+const codesOf = (error: unknown): string[] => {
+  if (!(error instanceof Error)) return [];
+  const own = "code" in error && typeof error.code === "string" ? [error.code] : [];
+  const inner = error instanceof AggregateError ? error.errors.flatMap(codesOf) : [];
+  return [...own, ...inner, ...codesOf(error.cause)];
+};
+
+const redirected = {
+  kind: "refused",
+  status: null,
+  answer: "it redirects to another address",
+  doubted: false,
+} as const;
+
+/** Known only by the message of undici, which is Node.js's fetch: a redirect has no code. */
+const isRedirect = (error: unknown) =>
+  error instanceof TypeError && error.cause instanceof Error && error.cause.message === "unexpected redirect";
+
+const noConnection = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
+
+/** There was no connection, so the carrier cannot have acted. */
+const neverArrived = (error: unknown) => codesOf(error).some((code) => noConnection.includes(code));
+
+const reasonOf = (error: unknown, timeout: AbortSignal) => {
+  if (timeout.aborted) return "it did not answer in time";
+  if (!(error instanceof Error)) throw error;
+  return `the connection broke (${codesOf(error)[0] ?? error.name})`;
+};

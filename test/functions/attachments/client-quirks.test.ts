@@ -1,0 +1,165 @@
+import { request as httpRequest } from "node:http";
+import { text } from "node:stream/consumers";
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import { createRequestAttachment } from "../../../shared/routes.ts";
+import { attachmentOf, form, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
+import { tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, faultsOf } from "../../support/requests/client.ts";
+import { eventOf, invoke } from "../../support/requests/event.ts";
+import { captureLogs } from "../../support/servers/captured-logs.ts";
+
+/** What real clients send, and what they must not get away with. */
+
+let path: string;
+let key: string;
+
+beforeAll(async () => {
+  const t = await tenants();
+  key = t.key("acme");
+  path = t.attachments("request", "acme");
+});
+
+const post = (body: FormData, headers = {}) => call("POST", path, { key, body, headers });
+const postRaw = (...parts: Parameters<typeof rawForm>) => call("POST", path, { key, ...rawForm(...parts) });
+const name: [string, string] = ['Content-Disposition: form-data; name="data[name]"', "LOA"];
+const file = (
+  parameters: string,
+  more = "",
+  content: string | Uint8Array = "content",
+): [string, string | Uint8Array] => [
+  `Content-Disposition: form-data; name="data[file]"${parameters}\r\nContent-Type: application/pdf${more}`,
+  content,
+];
+
+describe("filename* of an upload", () => {
+  it.each([
+    [
+      "after the encoded word that .NET sends",
+      `; filename="=?utf-8?B?w6QucGRm?="; filename*=utf-8''%C3%A4.pdf`,
+      "ä.pdf",
+    ],
+    ["before a plain name", `; filename*=UTF-8''%C3%A4.pdf; filename="a.pdf"`, "ä.pdf"],
+    ["with a language", `; filename="a.pdf"; filename*=UTF-8'de'%E2%82%AC.pdf`, "€.pdf"],
+    ["that is not valid UTF-8, beside a plain name", `; filename="a.pdf"; filename*=UTF-8''%E4.pdf`, "a.pdf"],
+  ])("%s: it is the file's name where it can be read", async (_case, parameters, expected) => {
+    for (const parts of [
+      [file(parameters), name],
+      [name, file(parameters)],
+    ])
+      expect(attachmentOf(await postRaw(...parts)).filename).toBe(expected);
+  });
+
+  it("is not read from the file itself", async () => {
+    const content = `x\r\nContent-Disposition: form-data; name="data[file]"; filename*=utf-8''evil.pdf\r\n\r\n`;
+    expect(attachmentOf(await postRaw(name, file(`; filename="loa.pdf"`, "", content))).filename).toBe("loa.pdf");
+  });
+});
+
+describe("a form's texts", () => {
+  it.each(["data[name]", "data[notes]", "type"])("are strict UTF-8: %s", async (part) => {
+    const bytes = Buffer.from([0x61, 0xe4, 0x62]);
+    const answer = await postRaw(name, file(`; filename="a.pdf"`), [
+      `Content-Disposition: form-data; name="${part}"`,
+      bytes,
+    ]);
+    expect([answer.status, faultsOf(answer)]).toEqual([422, ["body  malformed"]]);
+  });
+
+  it("may say their charset", async () => {
+    const notes: [string, string] = [
+      'Content-Disposition: form-data; name="data[notes]"\r\nContent-Type: text/plain; charset=UTF-8',
+      "Gebühr",
+    ];
+    expect(attachmentOf(await postRaw(name, notes, file(`; filename="a.pdf"`))).notes).toBe("Gebühr");
+  });
+
+  it("have at most 64 KiB", async () => {
+    const answer = await post(form({ "data[notes]": "n".repeat(65_537) }));
+    expect([answer.status, faultsOf(answer)]).toEqual([422, ["body  malformed"]]);
+    expect(faultsOf(await post(form({ "data[notes]": "n".repeat(65_536) })))).toEqual([
+      "body /data/notes constraint.length",
+    ]);
+  });
+
+  it.each(["base64", "quoted-printable"])("and files must not be transferred as %s", async (encoding) => {
+    const answer = await postRaw(name, file(`; filename="a.pdf"`, `\r\nContent-Transfer-Encoding: ${encoding}`));
+    expect([answer.status, faultsOf(answer)]).toEqual([422, ["body  malformed"]]);
+  });
+});
+
+describe("names of files", () => {
+  it.each([".", "..", " ", "\t "])("%j is refused as data[filename]", async (filename) => {
+    const [fault] = faultsOf(await post(form({ "data[filename]": filename })));
+    expect(fault).toBe("body /data/filename constraint.format");
+  });
+
+  it("keep their extension when they are too long", async () => {
+    const { filename } = attachmentOf(await post(form({}, pdf(`${"ä".repeat(300)}.pdf`))));
+    expect(filename).toBe(`${"ä".repeat(251)}.pdf`);
+  });
+
+  it("are compared exactly where a PATCH echoes them, and ids without case", async () => {
+    const reference_id = crypto.randomUUID();
+    const { id } = await upload(path, key, { "data[filename]": "LOA.pdf", "data[reference_id]": reference_id });
+    const patch = (data: object) => call("PATCH", `${path}/${id}`, { key, json: { type: "request_attachment", data } });
+    expect(faultsOf(await patch({ filename: "loa.PDF" }))).toEqual(["body /data/filename constraint.immutable"]);
+    const same = { filename: "LOA.pdf", id: id.toLowerCase(), reference_id: reference_id.toUpperCase() };
+    expect((await patch(same)).status).toBe(200);
+  });
+});
+
+describe("a form that arrives as text", () => {
+  it("is not stored: 500, and the log says why", async () => {
+    const logs = captureLogs();
+    const { body, headers } = rawForm(name, file(`; filename="a.pdf"`));
+    const request_id = path.split("/")[4] ?? "";
+    const event = { headers: { ...headers, authorization: `Bearer ${key}` }, ids: { request_id } };
+    const answer = await invoke(createRequestAttachment, { ...event, body: body.toString("latin1") });
+    logs.stop();
+    const written = logs.written.join("");
+    expect([answer.statusCode, JSON.parse(answer.body).errors[0].code]).toEqual([500, "internal_error"]);
+    expect(written).toContain("binaryMediaTypes");
+    expect(eventOf(createRequestAttachment, { body: "" }).isBase64Encoded).toBe(false);
+  });
+});
+
+describe("headers", () => {
+  it.each([
+    ['"0", "1"', 200],
+    ['W/"1"', 412],
+    ['"a,b", "1"', 200],
+    ["*", 200],
+    ["1", 412],
+    ["", 412],
+  ])("If-Match: %s answers %i", async (value, status) => {
+    const { id } = await upload(path, key);
+    const answer = await call("DELETE", `${path}/${id}`, { key, headers: { "if-match": value } });
+    expect(answer.status).toBe(status);
+  });
+
+  it("If-Match may come in several lines", async () => {
+    const { id } = await upload(path, key);
+    const url = new URL(`${path}/${id}`, inject("baseUrl"));
+    const headers = ["host", url.host, "authorization", `Bearer ${key}`, "if-match", '"1"', "if-match", '"7"'];
+    const outgoing = httpRequest(url, { method: "DELETE", headers }).end();
+    const response = await new Promise<import("node:http").IncomingMessage>((resolve) =>
+      outgoing.once("response", resolve),
+    );
+    expect([response.statusCode, (await text(response)).slice(0, 10)]).toEqual([200, '{"type":"r']);
+  });
+
+  it("a compressed JSON body is a 415", async () => {
+    const { id } = await upload(path, key);
+    const json = { type: "request_attachment", data: { notes: "x" } };
+    const answer = await call("PATCH", `${path}/${id}`, { key, json, headers: { "content-encoding": "gzip" } });
+    expect([answer.status, codeOf(answer)]).toEqual([415, "unsupported_media_type"]);
+  });
+
+  it("the same Idempotency-Key with and without `type` is the same request", async () => {
+    const headers = { "idempotency-key": crypto.randomUUID() };
+    const first = await post(form(), headers);
+    const second = await post(form({ type: "request_attachment" }), headers);
+    expect([second.status, second.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
+    expect(second.body).toEqual(first.body);
+  });
+});

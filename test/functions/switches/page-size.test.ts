@@ -1,0 +1,88 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { listSwitches } from "../../../shared/routes.ts";
+import { seedSwitches } from "../../support/fixtures/seed-items.ts";
+import { tenants } from "../../support/fixtures/tenants.ts";
+import { invoke } from "../../support/requests/event.ts";
+import { byExtent } from "../../support/setup/extent.ts";
+
+/** Lambda refuses a response object that is larger than this as JSON, its body escaped once more: the caller gets 502. */
+const maxResponseBytes = 6_291_556;
+
+const List = z.object({
+  data: z.object({
+    items: z.array(z.object({ data: z.object({ id: z.string() }) })),
+    page_info: z.object({ after: z.nullable(z.string()), before: z.nullable(z.string()), total: z.number() }),
+  }),
+});
+
+const page = async (key: string, query: Record<string, string>) => {
+  const result = await invoke(listSwitches, { headers: { authorization: `Bearer ${key}` }, query });
+  expect(result.statusCode).toBe(200);
+  const { items, page_info } = z.parse(List, JSON.parse(result.body)).data;
+  return { bytes: Buffer.byteLength(JSON.stringify(result)), ids: items.map(({ data }) => data.id), ...page_info };
+};
+
+/** All pages of a walk in one direction. */
+const walk = async (key: string, direction: "forward" | "backward") => {
+  const pages: Awaited<ReturnType<typeof page>>[] = [];
+  let cursor: string | null | undefined;
+  while (cursor !== null) {
+    const [size, from] = direction === "forward" ? ["first", "after"] : ["last", "before"];
+    const next = await page(key, { [size]: "100", ...(cursor && { [from]: cursor }) });
+    pages.push(next);
+    cursor = direction === "forward" ? next.after : next.before;
+  }
+  return pages;
+};
+
+/** Walks 60 switches whose 20 endpoints have 2,048 of these characters each: what is wrong with it. */
+const walkBothWays = async (characters: string) => {
+  const t = await tenants();
+  const account = { id: t.account("acme"), ancestors: [] };
+  const text = Array.from({ length: 2_048 }, (_, n) => Array.from(characters)[n % Array.from(characters).length]).join(
+    "",
+  );
+  const endpoints = Array(10).fill(text);
+  const ids = (await seedSwitches([account], 60, { sms_endpoints: endpoints, mms_endpoints: endpoints })).sort();
+  const key = t.key("acme");
+  const [forward, backward] = [await walk(key, "forward"), await walk(key, "backward")];
+  expect(forward.flatMap((one) => one.ids)).toEqual(ids);
+  expect(backward.toReversed().flatMap((one) => one.ids)).toEqual(ids);
+  for (const { bytes, total } of [...forward, ...backward]) {
+    expect(bytes).toBeLessThanOrEqual(maxResponseBytes);
+    expect(total).toBe(60);
+  }
+  const largest = Math.max(...[...forward, ...backward].map(({ bytes, ids: shown }) => bytes / shown.length));
+  for (const { bytes } of [...forward.slice(0, -1), ...backward.slice(0, -1)])
+    expect(bytes + 1.1 * largest).toBeGreaterThan(maxResponseBytes - 65_536);
+  return forward.length;
+};
+
+describe("a list of switches that one response of Lambda cannot carry", () => {
+  it.each([
+    ["quotes", '"', 2],
+    ["backslashes", "\\", 2],
+    ["control characters", "\u0001", 3],
+    ["line feeds", "\n", 2],
+    ["letters of two bytes", "é", 1],
+    ["emoji", "\u{1f600}", 2],
+    ["all of these", 'a"\\\u0001\né\u{1f600}', 2],
+  ])(
+    "is walked completely in both directions, and its pages are as full as they can be: %s",
+    async (_, text, pages) => {
+      expect(await walkBothWays(text)).toBe(pages);
+    },
+    60_000,
+  );
+
+  it("is walked so whatever its texts are", async () => {
+    const character = fc.constantFrom('"', "\\", "\u0000", "\u001f", "\u007f", "\n", "a", "ß", "\u2028", "\u{1f4de}");
+    const texts = fc.string({ unit: character, minLength: 1, maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(texts, async (text) => void (await walkBothWays(text))),
+      { numRuns: byExtent({ sample: 2, most: 10, all: 30 }) },
+    );
+  }, 300_000);
+});

@@ -1,0 +1,134 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import stringWidth from "string-width";
+import { describe, expect, inject, it } from "vitest";
+import project from "../../../package.json" with { type: "json" };
+import { apply } from "../../../shared/tenants/apply.ts";
+import { startWire } from "../../support/fault-proxy/proxy.ts";
+import { newOrder } from "../../support/fixtures/orders.ts";
+import { makeSwitch } from "../../support/fixtures/switches.ts";
+import { add, tenants } from "../../support/fixtures/tenants.ts";
+import { admin, adminJson } from "../../support/processes/admin-cli.ts";
+
+/** Clears the screen, rings, begins a C1 sequence, deletes, turns the text around, and breaks the line. */
+const hostile = "a\u001b[2J\u0007\u009b31m\u007f\u202eb\u2028\u2066c";
+
+const controls = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const controlsIn = (output: string) => output.replaceAll("\n", "").match(controls) ?? [];
+
+describe("text from the table, on a terminal", () => {
+  it("has no control characters, in tables, in details, in JSON", async () => {
+    const t = await tenants();
+    const { id } = await makeSwitch(t.key("east"), { name: `Switch ${hostile}` });
+    for (const args of [
+      ["switch", "list", "--account", t.account("acme")],
+      ["switch", "show", id],
+      ["switch", "show", id, "--json"],
+    ]) {
+      const { code, stdout } = await admin(args);
+      expect([code, controlsIn(stdout)], args.join(" ")).toEqual([0, []]);
+      expect(stdout, args.join(" ")).toContain("a\\u001b[2J");
+    }
+    expect((await adminJson(["switch", "show", id, "--json"])).name).toBe(`Switch ${hostile}`);
+  });
+
+  it("has none in errors", async () => {
+    for (const { args, input } of [
+      { args: ["account", "show", hostile], input: "" },
+      { args: [hostile], input: "" },
+      { args: ["apply", "-"], input: JSON.stringify({ users: { [hostile]: { account: hostile } } }) },
+      { args: ["apply", "-"], input: `{"${hostile}` },
+    ]) {
+      const { code, stdout, stderr } = await admin(args, { input });
+      expect([code, stdout, controlsIn(stderr)], args.join(" ")).toEqual([1, "", []]);
+    }
+  });
+});
+
+const widest = (output: string) => Math.max(...output.split("\n").map((line) => stringWidth(line)));
+
+describe("a table", () => {
+  const names = async () => {
+    const { accounts, orders } = await apply({
+      accounts: {
+        wide: { name: "日本電信電話の番号移行" },
+        long: { name: "A name that is longer than any table has room for ".repeat(4), parent: "wide" },
+      },
+      orders: { o: { account: "wide" } },
+    });
+    return { wide: accounts.wide?.id ?? "", long: accounts.long?.id ?? "", order: orders.o?.id ?? "" };
+  };
+
+  it("is no wider than the terminal, with whole ids, and its columns are aligned for wide characters", async () => {
+    const { wide, order } = await names();
+    for (const columns of [40, 80, 120]) {
+      const { stdout } = await admin(["account", "list"], { env: { COLUMNS: String(columns) } });
+      expect(widest(stdout), `${columns} columns`).toBeLessThanOrEqual(columns);
+      expect(stdout, `${columns} columns`).toContain(wide);
+    }
+    const { stdout } = await admin(["order", "list", "--account", wide]);
+    const [heading = "", row = ""] = stdout.split("\n");
+    const columnOf = (line: string, text: string) => stringWidth(line.slice(0, line.indexOf(text)));
+    expect(row).toMatch(new RegExp(`^${order}  日本電信電話の番号移行  ${wide}  CART`));
+    expect(columnOf(row, "CART")).toBe(columnOf(heading, "state"));
+  });
+
+  it("has names beside ids", async () => {
+    const { wide, long } = await names();
+    const { stdout } = await admin(["account", "list"]);
+    expect(stdout).toMatch(new RegExp(`\n${long}  A name .*日本電信電話の番号移行.*${wide}\n`));
+  });
+
+  it("fits a real terminal", async () => {
+    const { long } = await names();
+    const command = `stty cols 70; ${process.execPath} ${join(import.meta.dirname, "../../../infra/admin/run.ts")} account show ${long}`;
+    const terminal = spawnSync("script", ["-qec", command, "/dev/null"], {
+      encoding: "utf8",
+      env: { ...process.env, ...inject("environment") },
+    });
+    if (terminal.error) return expect(process.platform).not.toBe("linux");
+    expect(terminal.stdout).toContain(long);
+    expect(widest(terminal.stdout.replaceAll("\r", "").replace(/^Target: .*$/m, ""))).toBeLessThanOrEqual(70);
+  });
+});
+
+describe("what takes more than three seconds", () => {
+  it("says how far it is", async () => {
+    await (await newOrder(add)).attach(0);
+    const environment = inject("environment");
+    // Table and bucket respond late, as large ones do: the client waits 2.5 s for a response.
+    const wires = await Promise.all(
+      [environment.AWS_ENDPOINT_URL_DYNAMODB, environment.AWS_ENDPOINT_URL_S3].map(async (endpoint = "") => {
+        const wire = await startWire(endpoint);
+        wire.watch(async ({ operation }, moment) => {
+          if (moment === "before" && /Scan|ListObjects/.test(operation)) await sleep(2_000);
+        });
+        return wire;
+      }),
+    );
+    const [table, bucket] = wires.map(({ url }) => url);
+    const env = { AWS_ENDPOINT_URL_DYNAMODB: table ?? "", AWS_ENDPOINT_URL_S3: bucket ?? "" };
+    const [list, check, sweep] = await Promise.all(
+      [["key", "list"], ["check"], ["sweep", "--all", "--dry-run"]].map((args) => admin(args, { env })),
+    );
+    for (const wire of wires) await wire.close();
+    expect(list?.stderr).toMatch(/\nReading the table …, \d+ s\n/);
+    expect(check?.stderr).toMatch(/\nChecking … [\d,]+ items and [\d,]+ files read, \d+ s\n/);
+    expect(sweep?.stderr).toMatch(/\nSweeping … \d+ days and [\d,]+ files, \d+ of them orphans, \d+ s\n/);
+  });
+});
+
+describe("the CLI itself", () => {
+  it("tells its version", async () => {
+    expect((await admin(["--version"])).stdout).toBe(`${project.version}\n`);
+  });
+
+  it("completes commands and options in bash", async () => {
+    const { stdout } = await admin(["completion", "bash"]);
+    const completed = (line: string) =>
+      spawnSync("bash", ["-c", `${stdout}\nadmin complete -- ${line}`], { encoding: "utf8" }).stdout;
+    expect(completed('order ""')).toMatch(/^checkout\t/m);
+    expect(completed("user permissions --ad")).toMatch(/^--add\t/m);
+  });
+});

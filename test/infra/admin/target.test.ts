@@ -1,0 +1,218 @@
+import { mkdir, mkdtemp, readdir, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { checkNode } from "../../../infra/admin/doctor.ts";
+import { listen } from "../../../infra/local/listen.ts";
+import { admin } from "../../support/processes/admin-cli.ts";
+
+/** A folder that says which local stacks run: all of them are the stack of these tests, on ports of their own. */
+const localStacks = async (...ports: readonly number[]) => {
+  const folder = await mkdtemp(join(tmpdir(), "patchbay-"));
+  for (const port of ports) {
+    const state = {
+      pid: process.pid,
+      url: `http://127.0.0.1:${port}`,
+      port,
+      environment: inject("environment"),
+      demo: { KEY: `apik_${port}` },
+      startedAt: new Date().toISOString(),
+    };
+    await writeFile(join(folder, `${port}.json`), JSON.stringify(state));
+  }
+  return { PATCHBAY_STATE: folder, TABLE_NAME: "", PORT: "", PATCHBAY_STACK: "" };
+};
+
+const nowhere = { AWS_EC2_METADATA_DISABLED: "true", AWS_CONFIG_FILE: "/none", AWS_SHARED_CREDENTIALS_FILE: "/none" };
+const noCredentials = { ...nowhere, AWS_ACCESS_KEY_ID: "", AWS_SECRET_ACCESS_KEY: "" };
+
+describe("the target of a command", () => {
+  it("is the only local stack that runs, and every command names it on stderr", async () => {
+    const env = await localStacks(49001);
+    const { code, stdout, stderr } = await admin(["env"], { env });
+    expect([code, stdout]).toEqual([0, expect.stringContaining("export URL=http://127.0.0.1:49001\n")]);
+    expect(stderr).toBe("Target: local stack at http://127.0.0.1:49001\n");
+    const listed = await admin(["account", "list", "--json"], { env });
+    expect([listed.code, listed.stderr]).toEqual([0, "Target: local stack at http://127.0.0.1:49001\n"]);
+  });
+
+  it("is never another local stack than the one on PORT", async () => {
+    const env = { ...(await localStacks(49001)), PORT: "49999" };
+    for (const command of [["env"], ["account", "list"]]) {
+      const { code, stdout, stderr } = await admin(command, { env });
+      expect([code, stdout, stderr], command.join(" ")).toEqual([
+        1,
+        "",
+        expect.stringMatching(/^There is no local stack running on port 49999\. Running are:\n {2}--port 49001 /),
+      ]);
+    }
+  });
+
+  it("has to be chosen where two local stacks run: they are listed", async () => {
+    const env = await localStacks(49002, 49001);
+    const { code, stdout, stderr } = await admin(["account", "list"], { env });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^Several local stacks are running.*\n {2}--port 49001 .*\n {2}--port 49002 .*\n$/);
+    const chosen = await admin(["env", "--port", "49002"], { env });
+    expect(chosen.stdout).toContain("export KEY=apik_49002\n");
+    expect((await admin(["env"], { env: { ...env, PORT: "49001" } })).stdout).toContain("export KEY=apik_49001\n");
+  });
+
+  it("is one: --stack and --port exclude each other", async () => {
+    const { code, stderr } = await admin(["--stack", "X", "account", "list", "--port", "1"]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("choose one of them")]);
+  });
+});
+
+describe("the notes of running stacks", () => {
+  it("can be read by their owner only: they have the demo's key", async () => {
+    const folder = join(await mkdtemp(join(tmpdir(), "patchbay-")), "state");
+    vi.stubEnv("PATCHBAY_STATE", folder);
+    vi.resetModules();
+    const { writeState } = await import("../../../infra/local/state.ts");
+    const state = { pid: 1, url: "", port: 49001, environment: {}, demo: {}, startedAt: "" };
+    writeState(state);
+    vi.unstubAllEnvs();
+    expect(await readdir(folder)).toEqual(["49001.json"]);
+    expect((await stat(join(folder, "49001.json"))).mode & 0o777).toBe(0o600);
+    expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  });
+});
+
+/** What CloudFormation says of the stack Patchbay-here, and of any other. */
+const cloudFormation = () =>
+  createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      if (!body.includes("StackName=Patchbay-here"))
+        return response
+          .writeHead(400, { "content-type": "text/xml" })
+          .end(
+            "<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id X does not exist</Message></Error></ErrorResponse>",
+          );
+      const environment = inject("environment");
+      const output = (key: string, value = "") =>
+        `<member><OutputKey>${key}</OutputKey><OutputValue>${value}</OutputValue></member>`;
+      const outputs = [
+        output("TableName", environment.TABLE_NAME),
+        output("BucketName", environment.BUCKET_NAME),
+        output("StateMachineArn", environment.STATE_MACHINE_ARN),
+      ].join("");
+      return response
+        .writeHead(200, { "content-type": "text/xml" })
+        .end(
+          `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>Patchbay-here</StackName><StackId>arn:aws:cloudformation:us-east-1:000000000000:stack/Patchbay-here/1</StackId><StackStatus>CREATE_COMPLETE</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime><Outputs>${outputs}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`,
+        );
+    });
+  });
+
+describe("a stack on an emulator", () => {
+  const server = cloudFormation();
+  let url = "";
+  beforeAll(async () => {
+    ({ url } = await listen(server));
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const noted = async () => {
+    const env = await localStacks();
+    await mkdir(join(env.PATCHBAY_STATE, "emulators"));
+    const note = (name: string) => join(env.PATCHBAY_STATE, "emulators", `${name}.json`);
+    await writeFile(note("Patchbay-here"), JSON.stringify({ endpoint: url }));
+    await writeFile(note("Patchbay-gone"), JSON.stringify({ endpoint: url }));
+    return env;
+  };
+
+  it("is found by --stack where deploy:local has deployed it", async () => {
+    const { code, stderr } = await admin(["--stack", "Patchbay-here", "account", "list", "--json"], {
+      env: await noted(),
+    });
+    expect([code, stderr]).toEqual([0, `Target: stack Patchbay-here at ${url}\n`]);
+  });
+
+  it("is named where it is not there", async () => {
+    const { code, stderr } = await admin(["--stack", "Patchbay-gone", "account", "list"], { env: await noted() });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`There is no stack Patchbay-gone of Patchbay's at ${url}`),
+    ]);
+  });
+
+  it("is checked by doctor, endpoint by endpoint", async () => {
+    const env = { ...(await noted()), AWS_ENDPOINT_URL_SFN: "http://127.0.0.1:9" };
+    const { code, stdout } = await admin(["--stack", "Patchbay-here", "doctor"], { env });
+    expect(code).toBe(1);
+    expect(stdout).toContain(`ok       target: stack Patchbay-here at ${url}\n`);
+    expect(stdout).toContain(`ok       endpoint: ${url} answers\n`);
+    expect(stdout).toMatch(
+      /FAULT {4}endpoint: nothing answers at http:\/\/127\.0\.0\.1:9\n +Start what should answer there/,
+    );
+    expect(stdout).toMatch(/ok {7}table: /);
+    expect(stdout).toMatch(/FAULT {4}workflow: /);
+  });
+});
+
+type Finding = { check: string; ok: string; found: string; remedy: string | null };
+
+const doctor = async (args: readonly string[], env: Record<string, string>) => {
+  const { code, stdout } = await admin([...args, "doctor", "--json"], { env });
+  const findings: Finding[] = JSON.parse(stdout);
+  return { code, stateOf: (check: string) => findings.find((one) => one.check === check)?.ok, findings };
+};
+
+describe("doctor", () => {
+  it("does not end where there are no credentials: it says so, and what it skips", async () => {
+    const env = { ...(await localStacks()), ...noCredentials };
+    const { code, stateOf, findings } = await doctor(["--stack", "Patchbay-sandbox"], env);
+    expect([code, stateOf("node"), stateOf("region"), stateOf("target"), stateOf("credentials")]).toEqual([
+      1,
+      "ok",
+      "ok",
+      "FAULT",
+      "FAULT",
+    ]);
+    expect(findings.find(({ check }) => check === "credentials")?.remedy).toContain("aws sso login");
+    expect(findings.filter(({ ok }) => ok === "skipped").map(({ check }) => check)).toEqual([
+      "table",
+      "table's TTL",
+      "bucket",
+      "workflow",
+    ]);
+  });
+
+  it("says that there is no region, and what to do about it", async () => {
+    const env = { ...nowhere, AWS_REGION: "", AWS_DEFAULT_REGION: "" };
+    const { code, findings } = await doctor([], env);
+    expect([code, findings.find(({ check }) => check === "region")]).toEqual([
+      1,
+      expect.objectContaining({ ok: "FAULT", remedy: expect.stringContaining("AWS_REGION") }),
+    ]);
+  });
+
+  it("says that a region has no table of the name, whatever else is well", async () => {
+    const { code, stateOf } = await doctor([], { TABLE_NAME: "no-such-table" });
+    expect([code, stateOf("target"), stateOf("table"), stateOf("bucket")]).toEqual([1, "ok", "FAULT", "ok"]);
+  });
+
+  it("does not call Node 22 a fault, but what cannot run the CLI", () => {
+    expect(checkNode("22.18.0")).toBe("Node 22.18.0 (the functions run on 24)");
+    expect(() => checkNode("20.20.2")).toThrow("Node 20.20.2");
+  });
+});
+
+describe("an error of AWS", () => {
+  it("says what to do", async () => {
+    const env = { ...nowhere, AWS_REGION: "", AWS_DEFAULT_REGION: "", AWS_ENDPOINT_URL_DYNAMODB: "" };
+    const { code, stderr } = await admin(["account", "list"], { env });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("set AWS_REGION")]);
+    const away = await admin(["account", "list"], { env: { AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:9" } });
+    expect([away.code, away.stderr]).toEqual([1, expect.stringContaining("The service could not be reached")]);
+  });
+});

@@ -1,0 +1,118 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { ownPermission, routes } from "../../../shared/routes.ts";
+import { apply } from "../../../shared/tenants/apply.ts";
+import { permissions } from "../../../shared/tenants/file.ts";
+import { admin, adminJson } from "../../support/processes/admin-cli.ts";
+import { call } from "../../support/requests/client.ts";
+
+const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+const customer = async () => {
+  const { accounts, users, keys, requests } = await apply({
+    accounts: {
+      acme: { name: "Acme", features: { ordering_attachment_access: true } },
+      other: { name: "Other" },
+    },
+    users: { ops: { account: "acme", permissions: ["ordering_cart_requests:show"] }, other: { account: "other" } },
+    keys: { ops: { account: "acme", user: "ops" } },
+    orders: { o: { account: "acme" } },
+    requests: { r: { order: "o", type: "PORT_IN" } },
+  });
+  return {
+    acme: accounts.acme?.id ?? "",
+    other: accounts.other?.id ?? "",
+    ops: users.ops?.id ?? "",
+    foreigner: users.other?.id ?? "",
+    key: keys.ops?.key ?? "",
+    request: requests.r?.id ?? "",
+  };
+};
+
+describe("wrong values", () => {
+  it("are refused, each with its option and what is allowed", async () => {
+    const { acme, foreigner } = await customer();
+    for (const [args, message] of [
+      [
+        ["user", "create", "--account", acme, "--permission", "bad perm"],
+        /There is no such permission\. .*\n.*messaging_switches:\*/,
+      ],
+      [
+        ["key", "issue", "--account", acme, "--user", foreigner, "--expires-at", "2020-01-01T00:00:00Z"],
+        /--expires-at.*It is in the past/,
+      ],
+      [["key", "issue", "--account", acme, "--user", foreigner, "--expires-at", "soon"], /ISO 8601/],
+      [["key", "issue", "--account", acme, "--user", foreigner], /^--user: must be a user of the same account tree/m],
+      [["account", "create", "--name", " "], /^--name: can't be blank$/m],
+      [
+        ["account", "create", "--name", "A", "--parent", nobody],
+        new RegExp(`^--parent: there is no account ${nobody}$`, "m"),
+      ],
+      [["account", "rename", acme, " "], /^The name can't be blank\.$/m],
+      [
+        ["apply", "/no/such/file.json"],
+        /^There is no file \/no\/such\/file\.json: name one, or - for standard input\.$/m,
+      ],
+      [["apply", "/"], /^\/ is a directory/m],
+    ] as const) {
+      const { code, stdout, stderr } = await admin(args);
+      expect([code, stdout, stderr], args.join(" ")).toEqual([1, "", expect.stringMatching(message)]);
+    }
+  });
+
+  it("are refused as parents of lists: it says which does not exist", async () => {
+    for (const [args, message] of [
+      [["user", "list", "--account", nobody], `There is no account ${nobody}:`],
+      [["order", "list", "--account", nobody], `There is no account ${nobody}:`],
+      [["switch", "list", "--account", nobody], `There is no account ${nobody}:`],
+      [["request", "list", "--order", nobody], `There is no order ${nobody}:`],
+      [["attachment", "list", "--order", nobody], `There is no order ${nobody}:`],
+      [["attachment", "list", "--request", nobody], `There is no request ${nobody}:`],
+    ] as const) {
+      const { code, stdout, stderr } = await admin(args);
+      expect([code, stdout, stderr], args.join(" ")).toEqual([1, "", expect.stringContaining(message)]);
+    }
+  });
+});
+
+describe("permissions", () => {
+  it("are those that the endpoints ask for, and their wildcards", () => {
+    for (const route of routes) expect(permissions).toContain(ownPermission(route));
+    expect(permissions).toEqual(
+      expect.arrayContaining(["ordering_carts:show", "ordering_requests:show", "messaging_switches:*"]),
+    );
+    expect(permissions.filter((permission) => !/^[a-z_]+:([a-z]+|\*)$/.test(permission))).toEqual([]);
+  });
+
+  it("of a user can be changed, with effect at once", async () => {
+    const { ops, key, request } = await customer();
+    const status = async () => (await call("GET", `/api/v1/requests/${request}/attachments`, { key })).status;
+    expect(await status()).toBe(403);
+    const added = ["user", "permissions", ops, "--add", "ordering_request_attachments:*", "--json"];
+    expect(await adminJson(added)).toEqual({
+      id: ops,
+      permissions: ["ordering_cart_requests:show", "ordering_request_attachments:*"],
+    });
+    expect(await status()).toBe(200);
+    await adminJson(["user", "permissions", ops.toLowerCase(), "--remove", "ordering_request_attachments:*", "--json"]);
+    expect(await status()).toBe(403);
+    await adminJson(["user", "permissions", ops, "--set", "messaging_switches:index", "--json"]);
+    expect((await adminJson(["user", "permissions", ops, "--json"])).permissions).toEqual(["messaging_switches:index"]);
+    const unknown = await admin(["user", "permissions", nobody]);
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining(`There is no user ${nobody}`)]);
+  });
+});
+
+describe("an account", () => {
+  it("can be renamed", async () => {
+    const { acme } = await customer();
+    const name = `Acme ${randomUUID()}`;
+    expect(await adminJson(["account", "rename", acme.toLowerCase(), name, "--json"])).toMatchObject({
+      id: acme,
+      name,
+    });
+    expect(await adminJson(["account", "show", acme, "--json"])).toMatchObject({ name });
+    const unknown = await admin(["account", "rename", nobody, name]);
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining(`There is no account ${nobody}`)]);
+  });
+});

@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { failRun } from "../../../shared/checkout/end.ts";
+import { forwardPage } from "../../../shared/checkout/forward.ts";
+import { takeRun } from "../../../shared/checkout/run.ts";
+import { beginRound } from "../../../shared/checkout/seal.ts";
+import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
+import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
+import { add } from "../../support/fixtures/tenants.ts";
+import { call } from "../../support/requests/client.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { checkOut, receipts } from "../../support/servers/workflow.ts";
+
+/** Step Functions repeats a Lambda that it has lost sight of, though that may still be running. */
+
+let upstream: Awaited<ReturnType<typeof carrier>>;
+beforeAll(async () => {
+  upstream = await carrier();
+  process.env.CARRIER_TIMEOUT_MS = "5000";
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await upstream.behave();
+});
+afterAll(() => upstream.close());
+
+/** A run that has come to the forwarding of its only page. */
+const atForward = async (order: TestOrder) => {
+  const ref = { order_id: order.id, run: `run-of-${order.id}` };
+  await takeRun(ref, new Date());
+  const { pages } = await beginRound(ref, 24);
+  const [page] = pages;
+  if (!page) throw new Error("there is nothing to forward");
+  return page;
+};
+
+/** The step while its PUT is on the way: the carrier takes it up a second later. */
+const startSlowly = async (order: TestOrder, page: Awaited<ReturnType<typeof atForward>>) => {
+  await upstream.misbehave({ method: "PUT", action: "delay", delay_ms: 1_000 });
+  const ended = forwardPage(page);
+  while ((await upstream.calls(order.id)).length === 0) await sleep(10);
+  return { ended };
+};
+
+/** Lets the clock jump over the time in which an earlier call may be in flight. */
+const passTime = (seconds: number) => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + seconds * 1000 });
+
+const change = async (method: "PATCH" | "DELETE", order: TestOrder, id: string, data?: object) => {
+  const json = data && { type: "request_attachment", data };
+  const { status } = await call(method, `${order.paths.request(0)}/${id}`, { key: order.key, ...(json && { json }) });
+  expect(status).toBe(200);
+};
+
+describe("two copies of the forwarding step at once", () => {
+  it("leave no file behind that was deleted while the first one was sending it", async () => {
+    const order = await newOrder(add);
+    const id = await order.attach(0);
+    const page = await atForward(order);
+    const first = await startSlowly(order, page);
+    await change("DELETE", order, id);
+
+    const second = await forwardPage(page);
+
+    expect(second).toMatchObject({ outcome: "WAIT" });
+    expect(await upstream.calls(order.id)).toEqual(["PUT null"]);
+    expect((await first.ended).outcome).toBe("FORWARDED");
+    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${id}`]);
+    expect((await forwardPage(second)).outcome).toBe("FORWARDED");
+    expect(await upstream.calls(order.id)).toEqual(["PUT 201", "DELETE 200"]);
+    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${id} withdrawn`]);
+  });
+
+  it("leave no file behind either where the first one never reports its result", async () => {
+    const order = await newOrder(add);
+    const id = await order.attach(0);
+    const page = await atForward(order);
+    let sent = () => {};
+    const isSent = new Promise<void>((resolve) => {
+      sent = resolve;
+    });
+    const leave = interceptTableCalls(({ input }, pass) => {
+      if (!Object.values(input.ExpressionAttributeValues ?? {}).includes("forwarded")) return pass();
+      sent();
+      return new Promise(() => {});
+    });
+    void forwardPage(page);
+    await isSent;
+    leave();
+    await change("DELETE", order, id);
+    const second = await forwardPage(page);
+    expect(second.outcome).toBe("WAIT");
+    expect(second.wait_seconds).toBeGreaterThan(15);
+    passTime(second.wait_seconds);
+    expect((await forwardPage(second)).outcome).toBe("FORWARDED");
+    expect(await upstream.held(order.id)).toEqual([]);
+  });
+
+  it("send metadata that were changed meanwhile only when no earlier call can overwrite them", async () => {
+    const order = await newOrder(add);
+    const id = await order.attach(0);
+    const page = await atForward(order);
+    const first = await startSlowly(order, page);
+    await change("PATCH", order, id, { name: "Renamed" });
+    const second = await forwardPage(page);
+    expect(second.outcome).toBe("FORWARDED");
+    const third = await forwardPage(second);
+    expect(third.outcome).toBe("WAIT");
+    await first.ended;
+    expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "LOA", received: 1 }]);
+    passTime(third.wait_seconds);
+    expect((await forwardPage(third)).outcome).toBe("FORWARDED");
+    expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "Renamed" }]);
+  });
+
+  it("store each file once, however they are timed", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const order = await newOrder(add, add);
+      const places = [await order.attach(0), await order.attach(1)].map(
+        (id, index) => `${order.requests[index]} ${id}`,
+      );
+      const page = await atForward(order);
+      await Promise.all([forwardPage(page), forwardPage(page), forwardPage(page)]);
+      expect((await forwardPage(page)).outcome).toBe("FORWARDED");
+      expect(await upstream.held(order.id)).toEqual(places.sort());
+      expect(await receipts(order.id)).toEqual(places.map((place) => `${place} forwarded`).sort());
+    }
+  });
+});
+
+describe("a copy of the forwarding step that comes late", () => {
+  it("sends nothing after the attachment was deleted, though it has read it before", async () => {
+    const order = await newOrder(add);
+    const id = await order.attach(0);
+    const page = await atForward(order);
+    let planned = false;
+    const leave = interceptTableCalls(async ({ items }, pass) => {
+      // The step has made its plan, and announces its call next.
+      if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
+        planned = true;
+        await change("DELETE", order, id);
+      }
+      return pass();
+    });
+    await forwardPage(page);
+    leave();
+    expect(await upstream.calls(order.id)).toEqual([]);
+  });
+
+  it("sends nothing after the run has ended, though it held the lock before", async () => {
+    const order = await newOrder(add);
+    const id = await order.attach(0);
+    const page = await atForward(order);
+    let planned = false;
+    const leave = interceptTableCalls(async ({ items }, pass) => {
+      if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
+        planned = true;
+        await failRun(page, "told to fail", new Date());
+      }
+      return pass();
+    });
+    expect((await forwardPage(page)).outcome).toBe("FAILED");
+    leave();
+    expect(await upstream.calls(order.id)).toEqual([]);
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${id}`]);
+  });
+});

@@ -1,0 +1,119 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type OrderReport, orderReport } from "../../../shared/checkout/report.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { orderWithOne } from "../../support/fixtures/orders.ts";
+import { call } from "../../support/requests/client.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { checkOut } from "../../support/servers/workflow.ts";
+
+let upstream: Awaited<ReturnType<typeof carrier>>;
+beforeAll(async () => {
+  upstream = await carrier();
+});
+afterEach(() => upstream.behave());
+afterAll(() => upstream.close());
+
+const receiptOf = (report: OrderReport | undefined) => report?.requests[0]?.attachments[0]?.receipt;
+
+/** How far in the future a time is, in seconds. */
+const secondsAhead = (time: string | null | undefined) => (Date.parse(time ?? "") - Date.now()) / 1000;
+
+describe("the report of a checkout that waits for the carrier", () => {
+  it("says of the attachment and of the run how often it was tried, the last answer, and when it is tried again", async () => {
+    const order = await orderWithOne();
+    const busy = { action: "status", status: 503, headers: { "Retry-After": "600" } } as const;
+    await upstream.misbehave({ method: "PUT", times: 2, ...busy });
+    const reports: (OrderReport | undefined)[] = [];
+    const look = async () => {
+      reports.push(await orderReport(order.id));
+    };
+    const run = await checkOut(order.id, { after: { "checkout/forward": [look, look, look] } });
+
+    expect(run.status).toBe("SUCCEEDED");
+    for (const [index, attempts] of [1, 2].entries()) {
+      const waiting = { last_answer: "it answered 503", next_try_at: expect.any(String) };
+      expect(receiptOf(reports[index])).toMatchObject({ state: "pending", attempts, status: null, ...waiting });
+      expect(reports[index]?.checkout).toMatchObject({ status: "RUNNING", waits: attempts, ...waiting });
+      expect(secondsAhead(reports[index]?.checkout?.next_try_at)).toBeGreaterThan(590);
+      expect(secondsAhead(receiptOf(reports[index])?.next_try_at)).toBeGreaterThan(590);
+    }
+    const over = { last_answer: null, next_try_at: null };
+    expect(receiptOf(reports[2])).toMatchObject({ state: "forwarded", attempts: 3, status: 201, ...over });
+    expect(reports[2]?.checkout).toMatchObject({ status: "RUNNING", waits: 0, ...over });
+  });
+
+  it("says so of the checkout of the cart, too", async () => {
+    const order = await orderWithOne();
+    const busy = { action: "status", status: 429, headers: { "Retry-After": "600" } } as const;
+    await upstream.misbehave({ method: "POST", ...busy });
+    let report: OrderReport | undefined;
+    const look = async () => {
+      report = await orderReport(order.id);
+    };
+    await checkOut(order.id, { after: { "checkout/submit": [look] } });
+    expect(report?.checkout).toMatchObject({ status: "RUNNING", waits: 1, last_answer: "it answered 429" });
+    expect(secondsAhead(report?.checkout?.next_try_at)).toBeGreaterThan(590);
+    expect((await orderReport(order.id))?.checkout).toMatchObject({
+      status: "SUCCEEDED",
+      last_answer: null,
+      next_try_at: null,
+    });
+  });
+
+  it("names no next try once the run has failed", async () => {
+    const order = await orderWithOne();
+    const busy = { action: "status", status: 503, headers: { "Retry-After": "60" } } as const;
+    await upstream.misbehave({ method: "PUT", times: 100, ...busy });
+    expect((await checkOut(order.id)).status).toBe("FAILED");
+    const report = await orderReport(order.id);
+    expect(report?.checkout).toMatchObject({ status: "FAILED", last_answer: null, next_try_at: null });
+    expect(receiptOf(report)).toMatchObject({ state: "pending", last_answer: "it answered 503", next_try_at: null });
+  });
+});
+
+describe("what the first version has stored", () => {
+  const at = "2026-01-02T03:04:05.678Z";
+  const oldRun = { run: "old", attempt: 1, started_at: at, quiet_from: at, ended_at: at, reason: null, asked: false };
+  const oldReceipt = (attachment: string, state: string) => {
+    const sent = { name: "As it was", notes: null, file_hint: "DEFAULT", filename: "loa.pdf" };
+    return { attachment, of: "request", state, at, sha256: "0".repeat(64), bytes: 4, sent, status: null, answer: null };
+  };
+  /** An order whose receipt and run are of the first version. */
+  const oldOrder = async (state: string, status = "FAILED") => {
+    const order = await orderWithOne();
+    const [request = ""] = order.requests;
+    await transact({
+      run: { put: { ...keys.checkout(order.id), ...oldRun, status } },
+      receipt: { put: { ...keys.receipt(request, order.attachment), ...oldReceipt(order.attachment, state) } },
+    });
+    return order;
+  };
+
+  it("is read over defaults; DONE is SUCCEEDED", async () => {
+    const order = await oldOrder("forwarded", "DONE");
+    const report = await orderReport(order.id);
+    const none = { last_answer: null, next_try_at: null };
+    expect(report?.checkout).toEqual({ ...oldRun, status: "SUCCEEDED", waits: 0, ...none });
+    const { at: _, ...rest } = oldReceipt(order.attachment, "forwarded");
+    expect(receiptOf(report)).toMatchObject({ state: rest.state, attempts: 0, ...none });
+  });
+
+  it("is continued: a call that may have arrived is repeated under the key that it had", async () => {
+    const order = await oldOrder("pending");
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    const { calls } = await upstream.cart(order.id);
+    const key = `${order.requests[0]}-${order.attachment}`;
+    const sent = calls.filter(({ method }) => method === "PUT").map((one) => one.idempotency_key);
+    // The old call, then the name of today.
+    expect(sent).toEqual([`forward-${key}`, `forward-${key}-1`]);
+  });
+
+  it("is withdrawn after a delete", async () => {
+    const order = await oldOrder("forwarded");
+    await call("DELETE", `${order.paths.request(0)}/${order.attachment}`, { key: order.key });
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    expect(await upstream.calls(order.id)).toEqual(["DELETE 200", "POST 200"]);
+    expect(receiptOf(await orderReport(order.id))).toMatchObject({ state: "withdrawn" });
+  });
+});
