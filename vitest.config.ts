@@ -18,8 +18,9 @@ const project = (name: string, { setup, ...options }: Options): TestProjectInlin
   test: {
     name,
     setupFiles: [`test/support/setup/${setup}.ts`],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // They end what hangs; nothing is tested by them, and machines may be busy.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     ...options,
   },
 });

@@ -25,8 +25,8 @@ export const cost = async (): Promise<Section> => {
   const t = await tenants();
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
   const rows: Record<string, string | number>[] = [];
-  for (const [name, prepare] of Object.entries(requestPerEndpoint(service.send, place))) {
-    const { status, calls, rounds, readUnits, writeUnits } = await service.measure(await prepare());
+  for (const [name, cost] of await service.measureAll(requestPerEndpoint(service.send, place))) {
+    const { status, calls, rounds, readUnits, writeUnits } = cost;
     const puts = calls.filter((call) => call === "PutObject").length;
     const table = readUnits * prices.readUnit + writeUnits * prices.writeUnit + puts * prices.s3Put;
     const compute = prices.lambdaRequest + secondsOf(rounds) * prices.lambdaSecond;

@@ -20,7 +20,7 @@ describe("rounds and units are the same", () => {
     (what) => {
       const { few, many } = grown.pairs[what];
       expect(few.size).toBeGreaterThan(0);
-      for (const [name, cost] of few) expect([name, shown(many.get(name) ?? cost)]).toEqual([name, shown(cost)]);
+      for (const [name, cost] of few) expect(shown(many.get(name) ?? cost), name).toEqual(shown(cost));
       expect([...many.keys()]).toEqual([...few.keys()]);
     },
   );

@@ -30,10 +30,8 @@ const placeOf = ({ key, order, requests, accounts }: Customer): Place => ({
 });
 
 const measureAll = async (service: MeasuredService, owner: Customer, which: RegExp): Promise<Costs> => {
-  const costs = new Map<string, Cost>();
-  for (const [name, prepare] of Object.entries(requestPerEndpoint(service.send, placeOf(owner))))
-    if (which.test(name)) costs.set(name, await service.measure(await prepare()));
-  return costs;
+  const requests = Object.entries(requestPerEndpoint(service.send, placeOf(owner)));
+  return service.measureAll(Object.fromEntries(requests.filter(([name]) => which.test(name))));
 };
 
 export const growths = async ({ many, subAccounts }: { readonly many: number; readonly subAccounts: number }) => {

@@ -5,15 +5,14 @@ import { type Cost, type MeasuredService, measuredService } from "../support/ser
 /** The AWS calls of one request of each endpoint, and how many of them had to wait for another: counted on the wire. */
 
 let service: MeasuredService;
-const costs = new Map<string, Cost>();
+let costs: Map<string, Cost>;
 
 beforeAll(async () => {
   service = await measuredService();
   const { tenants } = await import("../support/fixtures/tenants.ts");
   const t = await tenants();
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
-  for (const [name, prepare] of Object.entries(requestPerEndpoint(service.send, place)))
-    costs.set(name, await service.measure(await prepare()));
+  costs = await service.measureAll(requestPerEndpoint(service.send, place));
 }, 60_000);
 afterAll(() => service.close());
 

@@ -140,7 +140,7 @@ describe("the sweep", () => {
     done = true;
     await sweeping;
     expect(sweeps).toBeGreaterThan(10);
-    for (const id of made) expect(await openFile(fileKey(parent, id))).toBeDefined();
+    for (const id of made) expect(await openFile(fileKey(parent, id)), id).toBeDefined();
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 
@@ -190,7 +190,7 @@ describe("the function", () => {
     expect(line).toMatchObject({ SweptFiles: 1, OrphanFilesRemoved: 0, SweepsUnfinished: 0 });
     const [{ Namespace, Metrics }] = line._aws.CloudWatchMetrics;
     expect([Namespace, Metrics.length]).toEqual(["Patchbay", 4]);
-    for (const { Name } of Metrics) expect(line[Name]).toEqual(expect.any(Number));
+    for (const { Name } of Metrics) expect(line[Name], Name).toEqual(expect.any(Number));
   });
 });
 

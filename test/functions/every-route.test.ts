@@ -38,12 +38,12 @@ const sendTo = (route: Route, { key, parent, resource }: Target): Promise<Answer
 const internals = /dynamodb|amazon|\baws\b|\bs3\b|bucket|patchbay-|lambda|node_modules|\bat .*\.ts|apik_|zod|ECONN/i;
 const ulids = /\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b/gi;
 
-const expectError = (answer: Answered, status: number, body: unknown) => {
-  expect([answer.status, answer.body]).toEqual([status, body]);
-  expect(answer.headers.get("content-type")).toBe("application/json");
-  expect(answer.headers.get("x-request-id")).toMatch(/^[\w-]{8,}$/);
+const expectError = (answer: Answered, status: number, body: unknown, label = "") => {
+  expect([answer.status, answer.body], label).toEqual([status, body]);
+  expect(answer.headers.get("content-type"), label).toBe("application/json");
+  expect(answer.headers.get("x-request-id"), label).toMatch(/^[\w-]{8,}$/);
   // A ULID may spell any of them.
-  expect(answer.text.replaceAll(ulids, "")).not.toMatch(internals);
+  expect(answer.text.replaceAll(ulids, ""), label).not.toMatch(internals);
 };
 
 describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
@@ -66,17 +66,17 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
       title: "Unauthorized",
       detail: "The access token is missing or invalid.",
     });
-    const bad = [
-      undefined,
-      "",
-      "apik_short",
-      `apik_${"z".repeat(43)}`,
-      ...Object.values(made.keys).map(({ key }) => key),
-    ];
-    for (const key of bad)
+    const bad = {
+      missing: undefined,
+      empty: "",
+      "too short": "apik_short",
+      unknown: `apik_${"z".repeat(43)}`,
+      ...Object.fromEntries(Object.entries(made.keys).map(([name, { key }]) => [name, key])),
+    };
+    for (const [label, key] of Object.entries(bad))
       for (const ids of [{}, { parent: unknownId, resource: unknownId }]) {
         const answer = await sendTo(route, { key, ...ids });
-        expectError(answer, 401, unauthorized);
+        expectError(answer, 401, unauthorized, label);
         expect(answer.headers.get("www-authenticate")).toBe("Bearer");
       }
   });
@@ -97,6 +97,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
           answer,
           403,
           errorBody({ code: "access_denied.permission", title: "Access Denied", detail, params: { permission } }),
+          `with ${permissions.join(" ")}`,
         );
       }
     }
@@ -105,14 +106,14 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
   if (route.parent !== null) {
     const { parent } = route;
     it("answers 404 for a parent of another tenant exactly as for one that does not exist", async () => {
-      for (const [key, id] of [
-        [t.key("other"), existing[parent]],
-        [t.key("east"), existing[parent]],
-        [t.key("acme"), unknownId],
-        [t.key("acme"), "not-a-ulid"],
+      for (const [name, id] of [
+        ["other", existing[parent]],
+        ["east", existing[parent]],
+        ["acme", unknownId],
+        ["acme", "not-a-ulid"],
       ] as const) {
-        const shown = id === "" ? existing[parent] : id;
-        expectError(await sendTo(route, { key, parent: shown }), 404, notFoundBody(parent, shown));
+        const answer = await sendTo(route, { key: t.key(name), parent: id });
+        expectError(answer, 404, notFoundBody(parent, id), `${name} asks for ${id}`);
       }
     });
   }
@@ -125,6 +126,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
           await sendTo(route, { key: t.key("acme"), resource: id }),
           404,
           notFoundBody(route.resource, shown),
+          id,
         );
       }
     });

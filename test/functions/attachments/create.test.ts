@@ -109,7 +109,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
 
     it("is `attachment` for a file that has none", async () => {
       for (const type of ["application/octet-stream", "application/pdf"])
-        expect(attachmentOf(await postRaw(namePart, filePart("", type))).filename).toBe("attachment");
+        expect(attachmentOf(await postRaw(namePart, filePart("", type))).filename, type).toBe("attachment");
     });
   });
 

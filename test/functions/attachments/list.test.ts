@@ -49,7 +49,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
           seen.push(...page.ids);
           after = page.after;
         }
-        expect(seen).toEqual(ids);
+        expect(seen, `pages of ${size}`).toEqual(ids);
       }
     });
 
@@ -63,7 +63,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
           seen = [...page.ids, ...seen];
           before = page.before;
         }
-        expect(seen).toEqual(ids);
+        expect(seen, `pages of ${size}`).toEqual(ids);
       }
     });
 

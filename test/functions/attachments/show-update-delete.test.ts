@@ -23,9 +23,9 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       const attachment = await upload(path, key);
       for (const id of [attachment.id, attachment.id.toLowerCase()]) {
         const answer = await call("GET", `${path}/${id}`, { key });
-        expect(answer.status).toBe(200);
-        expect(attachmentOf(answer)).toEqual(attachment);
-        expect(answer.headers.get("etag")).toBe('"1"');
+        expect(answer.status, id).toBe(200);
+        expect(attachmentOf(answer), id).toEqual(attachment);
+        expect(answer.headers.get("etag"), id).toBe('"1"');
       }
     });
 
@@ -33,8 +33,8 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       const { id } = await upload(t.attachments(kind, "sibling"), key);
       for (const other of [id, unknown, "not-a-ulid", "1", "%00", "a%2Fb"]) {
         const answer = await call("GET", `${path}/${other}`, { key });
-        expect(answer.status).toBe(404);
-        expect(answer.body).toEqual(notFoundBody(`${kind}_attachment`, other));
+        expect(answer.status, other).toBe(404);
+        expect(answer.body, other).toEqual(notFoundBody(`${kind}_attachment`, decodeURIComponent(other)));
       }
     });
   });
@@ -54,7 +54,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
     it("clears notes with null or an empty text", async () => {
       for (const notes of [null, ""]) {
         const { id } = await upload(path, key, { "data[notes]": "old" });
-        expect(attachmentOf(await patch(id, { notes })).notes).toBeNull();
+        expect(attachmentOf(await patch(id, { notes })).notes, JSON.stringify(notes)).toBeNull();
       }
     });
 
@@ -121,6 +121,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
           faultsOf(
             await call("PATCH", `${path}/${id}`, { key, body, headers: { "content-type": "application/json" } }),
           ),
+          body,
         ).toEqual(["body  malformed"]);
       const other = await call("PATCH", `${path}/${id}`, {
         key,

@@ -146,7 +146,8 @@ describe("POST /switches", () => {
         [`${channel}_protocol`]: protocol,
         [`${channel}_endpoints`]: [good, bad],
       });
-      expect([answer.status, faultsOf(answer)]).toEqual([422, [`body /data/${channel}_endpoints/1 constraint.format`]]);
+      const expected = [422, [`body /data/${channel}_endpoints/1 constraint.format`]];
+      expect([answer.status, faultsOf(answer)], enabled ? "on" : "off").toEqual(expected);
     }
   });
 
@@ -233,7 +234,8 @@ describe("an Idempotency-Key", () => {
   it("answers the first answer again, and makes one switch of many tries", async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => once("k1", "Once", { sms_secret: "s" })));
     const [first] = answers;
-    for (const answer of answers) expect([answer.status, answer.body]).toEqual([201, first?.body]);
+    for (const [index, answer] of answers.entries())
+      expect([answer.status, answer.body], `try ${index}`).toEqual([201, first?.body]);
     expect(answers.filter(({ headers }) => headers.get("idempotency-replayed") !== "true")).toHaveLength(1);
   });
 

@@ -18,8 +18,8 @@ describe("GET /switches/{id}", () => {
     const made = await makeSwitch(key, { name: "Shown" });
     for (const id of [made.id, made.id.toLowerCase()]) {
       const answer = await show(id);
-      expect([answer.status, answer.body]).toEqual([200, { type: "switch", data: made }]);
-      expect(answer.headers.get("etag")).toBe('"1"');
+      expect([answer.status, answer.body], id).toEqual([200, { type: "switch", data: made }]);
+      expect(answer.headers.get("etag"), id).toBe('"1"');
     }
   });
 
@@ -27,7 +27,7 @@ describe("GET /switches/{id}", () => {
     const { id } = await makeSwitch(t.key("other"), { name: "Foreign" });
     for (const method of ["GET", "DELETE"]) {
       const answer = await call(method, `${switchesPath}/${id}`, { key });
-      expect([answer.status, answer.body]).toEqual([404, notFoundBody("switch", id)]);
+      expect([answer.status, answer.body], method).toEqual([404, notFoundBody("switch", id)]);
     }
     const answer = await patch(key, id, { name: "Mine" });
     expect([answer.status, answer.body]).toEqual([404, notFoundBody("switch", id)]);
@@ -52,7 +52,7 @@ describe("PATCH /switches/{id}", () => {
     const made = await makeSwitch(key, { name: "Echo", sms_endpoints: ["a"] });
     for (const data of [{}, { name: "Echo" }, made, { ...made, id: made.id.toLowerCase() }]) {
       const answer = await patch(key, made.id, data);
-      expect([answer.status, answer.body]).toEqual([200, { type: "switch", data: made }]);
+      expect([answer.status, answer.body], JSON.stringify(data)).toEqual([200, { type: "switch", data: made }]);
       expect(answer.headers.get("etag")).toBe('"1"');
     }
   });

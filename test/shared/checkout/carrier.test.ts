@@ -10,7 +10,7 @@ import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
-  upstream = await carrier();
+  upstream = await carrier({ timeoutMs: 400 });
 });
 afterEach(() => upstream.behave());
 afterAll(() => upstream.close());

@@ -50,7 +50,6 @@ const killAtTheirMoments = async () => {
 
 beforeAll(async () => {
   upstream = await carrier();
-  process.env.CARRIER_TIMEOUT_MS = "5000";
   stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitForOldCalls: 0 } });
   process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.endpoint;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;

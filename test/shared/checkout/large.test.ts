@@ -15,7 +15,6 @@ import { byExtent } from "../../support/setup/extent.ts";
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
   upstream = await carrier();
-  process.env.CARRIER_TIMEOUT_MS = "20000";
 });
 afterAll(() => upstream.close());
 

@@ -52,10 +52,17 @@ export const forwardedTo = async (url: string, order: string) => {
     .sort();
 };
 
-/** The stand-in carrier, over real HTTP, as the one that the steps call; its token must be right. */
-export const carrier = async () => {
+/**
+ * The stand-in carrier, over real HTTP, as the one that the steps call; its token must be right. Only tests of a carrier that
+ * does not respond shorten the timeout: on a busy machine a short one repeats calls that nobody delayed.
+ */
+export const carrier = async ({ timeoutMs = 20_000 } = {}) => {
   const { url, close } = await startCarrier({ port: 0, token: "carrier-token" });
-  Object.assign(process.env, { CARRIER_URL: url, CARRIER_TOKEN: "carrier-token", CARRIER_TIMEOUT_MS: "400" });
+  Object.assign(process.env, {
+    CARRIER_URL: url,
+    CARRIER_TOKEN: "carrier-token",
+    CARRIER_TIMEOUT_MS: String(timeoutMs),
+  });
   const cart = (order: string) => readCart(url, order);
   return {
     url,
