@@ -38,6 +38,7 @@ export type Fault = {
   readonly pointer: string;
   readonly sub_code: SubCode;
   readonly detail: string;
+  readonly params?: Readonly<Record<string, unknown>>;
 };
 
 type ErrorObject = {
@@ -103,8 +104,24 @@ export const unsupportedMediaType = (expected: string, detail = `The Content-Typ
 export const invalid = (faults: readonly Fault[]) =>
   new ApiError(
     "invalid_parameter",
-    faults.map(({ in: place, pointer, ...rest }) => ({ ...rest, source: { in: place, pointer } })),
+    faults.map(({ in: place, pointer, params, ...rest }) => ({
+      ...rest,
+      source: { in: place, pointer },
+      ...(params && { params }),
+    })),
   );
+
+/** What must be unique is in use: by `resource`, where it is known. */
+export const taken = (pointer: string, resource: { readonly id: unknown; readonly type: string }) =>
+  invalid([
+    {
+      in: "body",
+      pointer,
+      sub_code: "constraint.unique",
+      detail: "has already been taken",
+      ...(resource.id !== undefined && { params: { resource } }),
+    },
+  ]);
 
 export const idempotencyKeyReused: Fault = {
   in: "header",

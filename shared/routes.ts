@@ -1,13 +1,22 @@
 import * as z from "zod/mini";
 import {
+  attachmentListQuery,
+  attachmentQuery,
   createAttachmentBody,
   formParts,
   immutableAttachmentProperties,
   updateAttachmentBody,
 } from "./attachments/schema.ts";
 import type { Fault } from "./errors.ts";
-import { PageQuery } from "./schema/fields.ts";
-import { CreateSwitchBody, immutableSwitchProperties, switchFaults, UpdateSwitchBody } from "./switches/schema.ts";
+import { includeOf } from "./schema/fields.ts";
+import {
+  CreateSwitchBody,
+  immutableSwitchProperties,
+  SwitchListQuery,
+  SwitchQuery,
+  switchFaults,
+  UpdateSwitchBody,
+} from "./switches/schema.ts";
 
 /**
  * THE table: every endpoint of the interface. API Gateway, the functions and their grants, the local gateway,
@@ -131,20 +140,20 @@ const createAttachment = <P extends AttachmentParent>(parent: P, summary: string
   });
 };
 
-const listAttachments = <P extends AttachmentParent>(parent: P, summary: string) =>
+const listAttachments = <P extends AttachmentParent, I extends Schema>(parent: P, summary: string, include: I) =>
   attachmentRoute(parent, {
     summary,
     operation: "index",
-    reads: { from: "query", schema: PageQuery },
+    reads: { from: "query", schema: attachmentListQuery(include) },
     access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
   });
 
-const showAttachment = <P extends AttachmentParent>(parent: P, summary: string) =>
+const showAttachment = <P extends AttachmentParent>(parent: P, summary: string, access: Route["access"]["table"]) =>
   attachmentRoute(parent, {
     summary,
     operation: "show",
-    reads: nothing(),
-    access: { table: ["GetItem", "BatchGetItem"], files: [] },
+    reads: { from: "query", schema: attachmentQuery(includeOf("file", "forwarding")) },
+    access: { table: access, files: [] },
   });
 
 const updateAttachment = <P extends AttachmentParent>(parent: P, summary: string) =>
@@ -179,19 +188,35 @@ const listSwitchesOf = <P extends "account" | null>(parent: P, summary: string) 
   switchRoute(parent, {
     summary,
     operation: "index",
-    reads: { from: "query", schema: PageQuery },
+    reads: { from: "query", schema: SwitchListQuery },
     access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
   });
 
 export const createRequestAttachment = /* @__PURE__ */ createAttachment("request", "Upload a document to a request");
-export const listRequestAttachments = /* @__PURE__ */ listAttachments("request", "List a request's attachments");
-export const showRequestAttachment = /* @__PURE__ */ showAttachment("request", "Show a request's attachment");
+export const listRequestAttachments = /* @__PURE__ */ listAttachments(
+  "request",
+  "List a request's attachments",
+  /* @__PURE__ */ includeOf("file", "forwarding"),
+);
+export const showRequestAttachment = /* @__PURE__ */ showAttachment("request", "Show a request's attachment", [
+  "GetItem",
+  "BatchGetItem",
+]);
 export const updateRequestAttachment = /* @__PURE__ */ updateAttachment("request", "Update a request's attachment");
 export const deleteRequestAttachment = /* @__PURE__ */ deleteAttachment("request", "Delete a request's attachment");
 
 export const createOrderAttachment = /* @__PURE__ */ createAttachment("order", "Upload a document to an order");
-export const listOrderAttachments = /* @__PURE__ */ listAttachments("order", "List an order's attachments");
-export const showOrderAttachment = /* @__PURE__ */ showAttachment("order", "Show an order's attachment");
+export const listOrderAttachments = /* @__PURE__ */ listAttachments(
+  "order",
+  "List an order's attachments",
+  /* @__PURE__ */ includeOf("file"),
+);
+// What the carrier has of it is stored by request: the order's requests are a Query.
+export const showOrderAttachment = /* @__PURE__ */ showAttachment("order", "Show an order's attachment", [
+  "GetItem",
+  "BatchGetItem",
+  "Query",
+]);
 export const updateOrderAttachment = /* @__PURE__ */ updateAttachment("order", "Update an order's attachment");
 export const deleteOrderAttachment = /* @__PURE__ */ deleteAttachment("order", "Delete an order's attachment");
 
@@ -201,10 +226,14 @@ export const listSwitches = /* @__PURE__ */ listSwitchesOf(
   null,
   "List the switches of the account and its sub-accounts",
 );
+export const listSwitchesUnderAccount = /* @__PURE__ */ listSwitchesOf(
+  "account",
+  "List the switches of an account and its sub-accounts",
+);
 export const showSwitch = /* @__PURE__ */ switchRoute(null, {
   summary: "Show a switch",
   operation: "show",
-  reads: /* @__PURE__ */ nothing(),
+  reads: { from: "query", schema: SwitchQuery },
   access: { table: ["GetItem"], files: [] },
 });
 export const updateSwitch = /* @__PURE__ */ switchRoute(null, {
@@ -234,6 +263,7 @@ export const routes: readonly Route[] = [
   createSwitch,
   createSwitchUnderAccount,
   listSwitches,
+  listSwitchesUnderAccount,
   showSwitch,
   updateSwitch,
   deleteSwitch,

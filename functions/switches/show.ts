@@ -1,9 +1,11 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
-import { documentReply } from "../../shared/http/responses.ts";
+import { includingReply } from "../../shared/http/responses.ts";
 import { showSwitch as route } from "../../shared/routes.ts";
 import { oneSwitch } from "../../shared/switches/access.ts";
+import { includedAssociations } from "../../shared/switches/read.ts";
 import { switchDocument } from "../../shared/switches/schema.ts";
 
-export const handler = endpoint(route, oneSwitch, ({ current }) =>
-  documentReply(switchDocument(current), current.version),
-);
+export const handler = endpoint(route, oneSwitch, async ({ current, input }) => {
+  const included = await includedAssociations(current, input.include);
+  return includingReply(switchDocument(current, included), current.version, included);
+});

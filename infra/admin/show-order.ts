@@ -37,6 +37,7 @@ export const showOrder = async (id: string, json?: boolean): Promise<void> => {
   );
   printHeading("Attachments of the order");
   console.log(table(attachments.map(briefly)));
+  printWarnings(attachments);
   requests.forEach(printRequest);
 };
 
@@ -64,6 +65,12 @@ const printRequest = ({ id, type, seal, attachments }: RequestReport) => {
     };
   });
   console.log(table(rows));
+  printWarnings(attachments);
+};
+
+/** A carrier may refuse such a file days later, so an operator asks for another one now. */
+const printWarnings = (attachments: readonly { id: string; warning?: string | null }[]) => {
+  for (const { id, warning } of attachments) if (warning) console.log(`Warning: attachment ${id}: ${warning}`);
 };
 
 const briefly = ({ id, name, filename }: { id: string; name?: string; filename?: string }) => ({ id, name, filename });

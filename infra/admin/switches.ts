@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
 import type { SwitchData } from "../../shared/switches/schema.ts";
+import { readAccount } from "../../shared/tenants/accounts.ts";
 import { CommandError } from "./command-error.ts";
 import type { Output } from "./create.ts";
 import { accountNames, findAccount } from "./find.ts";
@@ -53,6 +54,7 @@ export const addSwitchCommands = (group: Command): void => {
       const found = await readSwitch(id.toUpperCase());
       if (!found) throw new CommandError(`There is no switch ${id}: \`switch list\` shows those of an account.`);
       const { writers: _, ...shown } = found;
-      printThing(withoutSecrets(shown), { json });
+      const owner = json ? undefined : await readAccount(shown.account);
+      printThing({ ...withoutSecrets(shown), ...(owner && { "account's name": owner.name }) }, { json });
     });
 };

@@ -56,7 +56,7 @@ export const errorProperties = {
   params: "Details of the error.",
   account: "The account that lacks the feature.",
   permission: "The missing permission.",
-  resource: "The resource that does not exist.",
+  resource: "The resource that does not exist, or the one that already uses the value.",
   limit_bytes: "The largest accepted size, in bytes.",
   expected: "The accepted media type.",
 } as const;

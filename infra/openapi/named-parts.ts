@@ -61,7 +61,7 @@ const propertySchema = (schema: Json, property: string, parent: string, naming: 
 export const namedParts = (schema: Json, name: string, naming: Naming): Json => {
   if (!isJson(schema.properties)) return schema;
   const properties = Object.entries(schema.properties).map(([property, inner]) => {
-    const description = naming.properties[property];
+    const description = naming.properties[`${name}.${property}`] ?? naming.properties[property];
     const whole = isJson(inner) ? propertySchema(inner, property, name, naming) : inner;
     return [property, isJson(whole) && description ? { ...whole, description } : whole] as const;
   });

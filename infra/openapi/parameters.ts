@@ -26,13 +26,24 @@ const pageParameter = (name: string, schema: Json, description: string): Json =>
   return { name, in: "query", description, schema: schema.type === "number" ? size : { ...schema, minLength: 1 } };
 };
 
+/** The names that a list of names may have; none for any other schema. */
+const namesOf = ({ items }: Json): string[] =>
+  isJson(items) && Array.isArray(items.enum) ? items.enum.filter((name) => typeof name === "string") : [];
+
 const queryParameters = ({ reads, resource }: Route, share: Share): Json[] => {
   const properties = reads.from === "query" ? toJson(reads.schema, "output").properties : undefined;
   const descriptions: Readonly<Record<string, string>> = { ...pageParameters, ...descriptionsOf(resource).query };
   return Object.entries(isJson(properties) ? properties : {}).map(([name, schema]) => {
     const description = descriptions[name] ?? "";
-    if (!isJson(schema) || !Object.hasOwn(pageParameters, name)) return { name, in: "query", description, schema };
-    return share(pascal(name), pageParameter(name, schema, description));
+    if (!isJson(schema)) throw new Error(`The schema of the query parameter ${name} is not an object.`);
+    if (Object.hasOwn(pageParameters, name)) return share(pascal(name), pageParameter(name, schema, description));
+    const listed = namesOf(schema);
+    if (listed.length === 0) return share(pascal(name), { name, in: "query", description, schema });
+    const each = listed.map((one) => `\`${one}\`: ${descriptions[`${name}.${one}`] ?? ""}`);
+    const whole = [description, ...each].join(" ");
+    // Names separated by commas, not one parameter for each.
+    const parameter = { name, in: "query", description: whole, style: "form", explode: false, schema };
+    return share(pascal([name, ...listed].join("-")), parameter);
   });
 };
 
@@ -51,6 +62,13 @@ const ifMatch: Json = {
   schema: { type: "string" },
 };
 
+const ifNoneMatch: Json = {
+  name: "If-None-Match",
+  in: "header",
+  description: "The `ETag` of the response that the caller has. If it is still current, the response is 304.",
+  schema: { type: "string" },
+};
+
 /** The parameters of an operation; those that several operations share are references to a component. */
 export const parametersOf = (route: Route, share: Share): Json[] => {
   const { path, method, operation } = route;
@@ -62,5 +80,6 @@ export const parametersOf = (route: Route, share: Share): Json[] => {
     ...queryParameters(route, share),
     ...(method === "POST" ? [share("IdempotencyKey", idempotencyKey)] : []),
     ...(operation === "update" || operation === "delete" ? [share("IfMatch", ifMatch)] : []),
+    ...(operation === "show" ? [share("IfNoneMatch", ifNoneMatch)] : []),
   ];
 };

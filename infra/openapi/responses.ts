@@ -17,7 +17,10 @@ const text = { type: "string" };
 /** The response headers, by their names on the wire. */
 export const headers: Readonly<Record<string, Json>> = {
   "X-Request-Id": { description: "The id of the request in the service's log.", schema: text },
-  ETag: { description: "The version of the document, for `If-Match`.", schema: text },
+  ETag: {
+    description: "The version of the document, for `If-Match`, and of what is included, for `If-None-Match`.",
+    schema: text,
+  },
   "Idempotency-Replayed": {
     description: "`true` if this is the response to an earlier request with the same `Idempotency-Key`.",
     schema: { type: "string", enum: ["true"] },
@@ -52,13 +55,20 @@ const successOf = (route: Route, schemas: Schemas): Json => {
     ? schemas.add(listName, schemas.response(listOf(document), listName, resource))
     : schemas.response(document, `${pascal(resource)}Document`, resource);
   const names = ["X-Request-Id", ...(isList ? [] : ["ETag"]), ...(method === "POST" ? ["Idempotency-Replayed"] : [])];
-  const examples = { example: { summary, value: exampleOf(route).response } };
+  const { response, others = {} } = exampleOf(route);
+  const more = Object.entries(others).map(([title, value]) => [title, { summary: title, value }]);
+  const examples = { example: { summary, value: response }, ...Object.fromEntries(more) };
   return {
     description: outcome[operation],
     headers: headersNamed(names),
     content: { "application/json": { schema, examples } },
     ...linksOf(route),
   };
+};
+
+const notModified: Json = {
+  description: "The document has not changed since the `ETag` in `If-None-Match`.",
+  headers: headersNamed(["X-Request-Id", "ETag"]),
 };
 
 const errorResponse = (errors: readonly ErrorExample[], schema: Json): Json => {
@@ -100,5 +110,6 @@ export const responsesOf = (route: Route, schemas: Schemas, share: Share): Json 
     return [String(status), own ? response : share(pascal(title) + kind, response)];
   });
   const success = successOf(route, schemas);
-  return { [route.status]: success, ...Object.fromEntries(failed), ...gatewayResponses(schema, share) };
+  const known = route.operation === "show" ? { 304: share("NotModified", notModified) } : {};
+  return { [route.status]: success, ...known, ...Object.fromEntries(failed), ...gatewayResponses(schema, share) };
 };

@@ -15,7 +15,7 @@ Every request carries \`Authorization: Bearer <API key>\`. A key has access to i
 
 ## Documents
 
-Every document is an envelope with \`type\` and \`data\`. The response with a single document carries an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE, and the request fails with 412 if the document has changed in the meantime. Every response carries an \`X-Request-Id\`.
+Every document is an envelope with \`type\` and \`data\`. The response with a single document carries an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE, and the request fails with 412 if the document has changed in the meantime. Send it as \`If-None-Match\` with a GET, and the response is 304 without a body if the caller has the current one. A GET takes \`include\`, a comma-separated list of what to return with each document under \`associations\`. Every response carries an \`X-Request-Id\`.
 
 ## Lists
 

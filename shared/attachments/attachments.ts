@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { invalid, notFound } from "../errors.ts";
+import { notFound, taken } from "../errors.ts";
 import { newId, pick } from "../schema/fields.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
@@ -7,17 +7,22 @@ import { nextVersion, onLatest, type Precondition } from "../table/optimistic-up
 import { get, queryAll } from "../table/read.ts";
 import { showsOwnWrite, transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
+import { fileKindOf } from "./file-kind.ts";
 import { putFile, removeFile } from "./files.ts";
 import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schema.ts";
 
 const missing = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
 
-/** The envelope of an attachment, as every endpoint answers it. */
-export const attachmentDocument = (parent: Parent, attachment: Attachment) => ({
-  type: `${parent.type}_attachment`,
-  data: pick(AttachmentData, attachment),
-  ...(parent.type === "request" && { associations: { request: { type: "request", data: { id: parent.id } } } }),
-});
+/** The envelope of an attachment, as every endpoint answers it, with what is included. */
+export const attachmentDocument = (parent: Parent, attachment: Attachment, included: object = {}) => {
+  const own = parent.type === "request" ? { request: { type: "request", data: { id: parent.id } } } : {};
+  const associations = { ...own, ...included };
+  return {
+    type: `${parent.type}_attachment`,
+    data: pick(AttachmentData, attachment),
+    ...(Object.keys(associations).length > 0 && { associations }),
+  };
+};
 
 /** One attachment; undefined where there is none. */
 export const readAttachment = async (parent: ParentRef, id: string): Promise<Attachment | undefined> => {
@@ -43,6 +48,7 @@ const newAttachment = (
   bytes: file.content.length,
   sha256: file.sha256,
   content_type: file.contentType,
+  ...fileKindOf({ first: file.content, last: file.content, bytes: file.content.length }),
 });
 
 /**
@@ -73,9 +79,7 @@ export const createAttachment = async (
   if (idempotency && refused.has("idempotency"))
     return { attachment: newAttachment(input, idempotency.winner(refused.get("idempotency"))), replayed: true };
   if (refused.has("parent")) throw notFound(parent.type, parent.id);
-  throw invalid([
-    { in: "body", pointer: "/data/reference_id", sub_code: "constraint.unique", detail: "has already been taken" },
-  ]);
+  throw taken("/data/reference_id", { id: refused.get("reference")?.attachment, type: `${parent.type}_attachment` });
 };
 
 const referenceTo = (parent: Parent, id: string, uuid: string) =>

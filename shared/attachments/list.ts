@@ -1,12 +1,44 @@
 import * as z from "zod/mini";
-import { collections } from "../table/keys.ts";
+import { invalid } from "../errors.ts";
+import { noId, type PageQuery, Ulid } from "../schema/fields.ts";
+import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { type Page, pageRequest, readPage } from "../table/pages.ts";
+import { get } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
 import { type OnParent, parentRef } from "./access.ts";
+import { readAttachment } from "./attachments.ts";
 import { Attachment } from "./schema.ts";
 
+type Query = PageQuery & { readonly reference_id?: string | undefined };
+
+/** `total` where it is not that of the whole list. */
+type AttachmentPage = Page<Attachment> & { readonly total?: number };
+
 /** Reads the page of a parent's attachments that a query asks for. */
-export const attachmentPage: PageReader<OnParent, Page<Attachment>> = async (lookup, query, { parent }) => {
-  const list = collections.attachments(parentRef(lookup, parent).ref);
+export const attachmentPage: PageReader<OnParent, AttachmentPage, Query> = async (lookup, query, { parent }) => {
+  const { ref } = parentRef(lookup, parent);
+  const list = collections.attachments(ref);
+  if (query.reference_id !== undefined) return referencedPage(ref, query, query.reference_id);
   return readPage(list, pageRequest(list, query), (item) => z.parse(Attachment, item));
 };
+
+const Reference = z.object({ attachment: Ulid });
+
+/** The one attachment that has a reference_id, or none: two reads, whatever the list's length. */
+const referencedPage = async (ref: ParentRef, query: Query, uuid: string): Promise<AttachmentPage> => {
+  const cursors = (["after", "before"] as const).filter((name) => query[name] !== undefined);
+  if (cursors.length > 0) throw invalid(cursors.map(notWithReference));
+  const { limit } = pageRequest(collections.attachments(ref), query);
+  const reference = await get(keys.reference(ref, uuid));
+  const found = await readAttachment(ref, reference ? z.parse(Reference, reference).attachment : noId);
+  const items = found ? [found] : [];
+  return { items, after: null, before: null, limit, total: items.length };
+};
+
+const notWithReference = (name: string) =>
+  ({
+    in: "query",
+    pointer: `/${name}`,
+    sub_code: "constraint.format",
+    detail: "can't be combined with reference_id",
+  }) as const;

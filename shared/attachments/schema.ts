@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { limits } from "../limits.ts";
-import { isSame, isSameId, nonBlankText, Timestamp, text, Ulid, Uuid } from "../schema/fields.ts";
+import { isSame, isSameId, nonBlankText, PageQuery, Timestamp, text, Ulid, Uuid } from "../schema/fields.ts";
 
 export const FileHint = z.enum(["DEFAULT", "LOA"]);
 
@@ -31,7 +31,17 @@ export const AttachmentData = z.object({
 });
 export type AttachmentData = z.infer<typeof AttachmentData>;
 
-/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the last three describe its file. */
+/** What a file's own bytes say of it. Of attachments that are older than these properties, nothing is known. */
+export const FileKind = z.object({
+  inspected: z._default(z.boolean(), false),
+  /** The media type that its first bytes say; null where they say none. */
+  detected_type: z._default(z.nullable(z.string()), null),
+  /** Whether a PDF asks for a password; null for anything else. */
+  encrypted: z._default(z.nullable(z.boolean()), null),
+});
+export type FileKind = z.infer<typeof FileKind>;
+
+/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the others describe its file. */
 export const Attachment = z.object({
   ...AttachmentData.shape,
   version: z.number(),
@@ -39,8 +49,51 @@ export const Attachment = z.object({
   bytes: z.number(),
   sha256: z.string(),
   content_type: z.string(),
+  ...FileKind.shape,
 });
 export type Attachment = z.infer<typeof Attachment>;
+
+const letterTypes = ["application/pdf", "image/tiff", "image/png", "image/jpeg"];
+
+/** Why a carrier may refuse a letter of authorization days later: for operators; null where nothing is known against it. */
+export const warningOf = ({ file_hint, inspected, detected_type, encrypted }: Attachment): string | null => {
+  if (file_hint !== "LOA" || !inspected) return null;
+  if (encrypted === true) return "The LOA is encrypted.";
+  return letterTypes.includes(detected_type ?? "") ? null : "The LOA is no PDF, TIFF, PNG or JPEG.";
+};
+
+/** What callers may know of an attachment's file. */
+export const FileData = z.object({
+  bytes: z.int(),
+  content_type: z.string(),
+  sha256: z.string(),
+  detected_type: z.nullable(z.string()),
+  encrypted: z.nullable(z.boolean()),
+});
+
+/** How far the forwarding of an attachment has come, the least advanced state first. */
+export const ForwardingState = z.enum(["none", "pending", "refused", "withdrawn", "forwarded"]);
+export type ForwardingState = z.infer<typeof ForwardingState>;
+
+/** What the carrier has of an attachment, as a whole and by request. */
+export const ForwardingData = z.object({
+  state: ForwardingState,
+  requests: z.array(z.object({ id: Ulid, state: ForwardingState, at: z.nullable(Timestamp) })),
+});
+export type ForwardingData = z.infer<typeof ForwardingData>;
+
+/** What the carrier has of an attachment under one request: as much of a checkout's receipt as callers may know. */
+export const CarrierReceipt = z.object({
+  state: z.enum(["pending", "forwarded", "withdrawn", "refused"]),
+  at: Timestamp,
+});
+
+/** The query of a list of attachments: a page, or the one attachment that has a reference_id. */
+export const attachmentListQuery = <I extends z.core.$ZodType>(include: I) =>
+  z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include });
+
+/** The query of one attachment. */
+export const attachmentQuery = <I extends z.core.$ZodType>(include: I) => z.object({ include });
 
 /** A file as it came; its content is left out of JSON, where its SHA-256 stands for it. */
 export const UploadedFile = z

@@ -5,8 +5,8 @@ import type { Attachment } from "../attachments/schema.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { get, queryAll } from "../table/read.ts";
 import { requestsOfOrder } from "../tenants/orders.ts";
-import { Request } from "../tenants/schema.ts";
-import { forwardedType, Receipt, type RequestPage, SentMetadata } from "./schema.ts";
+import { forwardedType, Request } from "../tenants/schema.ts";
+import { Receipt, type RequestPage, SentMetadata } from "./schema.ts";
 
 /** The ids of an order's requests whose attachments are forwarded, in order; all, or those of one page. */
 export const forwardedRequests = async (

@@ -1,12 +1,12 @@
 import * as z from "zod/mini";
-import { AttachmentData } from "../attachments/schema.ts";
+import { type Attachment, AttachmentData, warningOf } from "../attachments/schema.ts";
 import { keys } from "../table/keys.ts";
 import { get } from "../table/read.ts";
 import { requestsOfOrder } from "../tenants/orders.ts";
-import { Order, Request } from "../tenants/schema.ts";
+import { forwardedType, Order, Request } from "../tenants/schema.ts";
 import { attachmentsOf, type Owned, receiptsOf } from "./plan.ts";
 import { readRun } from "./run.ts";
-import { type CheckoutRun, forwardedType, type Receipt, Seal } from "./schema.ts";
+import { type CheckoutRun, type Receipt, Seal } from "./schema.ts";
 
 /**
  * What the carrier has of an attachment: `status` and `answer` are its last decision, `last_answer` why it is called
@@ -16,7 +16,7 @@ export type ReportedReceipt = Pick<Receipt, "state"> &
   Partial<Pick<Receipt, "at" | "sha256" | "status" | "answer" | "attempts" | "last_answer" | "next_try_at">>;
 
 export type ReportedAttachment = Pick<AttachmentData, "id"> &
-  Partial<AttachmentData> & { readonly of: "order" | "request"; readonly receipt: ReportedReceipt | null };
+  Partial<AttachmentData & Warned> & { readonly of: "order" | "request"; readonly receipt: ReportedReceipt | null };
 
 export type RequestReport = Pick<Request, "id" | "account" | "type"> & {
   readonly seal: Seal | null;
@@ -27,9 +27,12 @@ export type RequestReport = Pick<Request, "id" | "account" | "type"> & {
 export type OrderReport = Pick<Order, "id" | "account" | "state"> & {
   readonly checkout: CheckoutRun | null;
   readonly seal: Seal | null;
-  readonly attachments: readonly AttachmentData[];
+  readonly attachments: readonly (AttachmentData & Warned)[];
   readonly requests: readonly RequestReport[];
 };
+
+/** Why the carrier may refuse an attachment days later; null where nothing is known against it. */
+type Warned = { readonly warning: string | null };
 
 const WithSeal = z.object({ seal: z.optional(Seal) });
 const sealOf = (item: unknown) => z.parse(WithSeal, item).seal ?? null;
@@ -42,7 +45,7 @@ export const orderReport = async (orderId: string): Promise<OrderReport | undefi
   const ofOrder = await attachmentsOf({ type: "order", id });
   const requests: RequestReport[] = [];
   for await (const request of requestsOfOrder(id)) requests.push(await requestReport(request.id, state, ofOrder));
-  const attachments = ofOrder.map(({ attachment }) => z.parse(AttachmentData, attachment));
+  const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
   return { id, account, state, checkout: (await readRun(id)) ?? null, seal: sealOf(item), attachments, requests };
 };
 
@@ -83,8 +86,13 @@ const requestReport = async (
 
 const reported = ({ of, attachment }: Owned, receipt: ReportedReceipt | null): ReportedAttachment => ({
   of,
-  ...z.parse(AttachmentData, attachment),
+  ...withWarning(attachment),
   receipt,
+});
+
+const withWarning = (attachment: Attachment): AttachmentData & Warned => ({
+  ...z.parse(AttachmentData, attachment),
+  warning: warningOf(attachment),
 });
 
 const reportedReceipt = (receipt: Receipt): ReportedReceipt => {

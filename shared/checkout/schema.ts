@@ -1,13 +1,10 @@
 import * as z from "zod/mini";
-import { Attachment } from "../attachments/schema.ts";
+import { Attachment, CarrierReceipt } from "../attachments/schema.ts";
 import { Timestamp, Ulid } from "../schema/fields.ts";
 
 /**
  * The checkout of an order as the table stores it. Properties with a default are newer than some of the stored items.
  */
-
-/** Attachments of requests of this type, and those of their orders, are forwarded. */
-export const forwardedType = "ADD_MESSAGING_NUMBERS";
 
 /** How a run ends: SUCCEEDED or FAILED, as its execution does. Earlier versions stored DONE for SUCCEEDED. */
 const RunStatus = z.pipe(
@@ -55,8 +52,7 @@ export type SentMetadata = z.infer<typeof SentMetadata>;
 export const Receipt = z.object({
   attachment: Ulid,
   of: z.enum(["order", "request"]),
-  state: z.enum(["pending", "forwarded", "withdrawn", "refused"]),
-  at: Timestamp,
+  ...CarrierReceipt.shape,
   sha256: z.string(),
   bytes: z.number(),
   sent: SentMetadata,

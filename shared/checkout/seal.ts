@@ -2,12 +2,12 @@ import * as z from "zod/mini";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get } from "../table/read.ts";
 import { update } from "../table/write.ts";
-import { Order } from "../tenants/schema.ts";
+import { forwardedType, Order } from "../tenants/schema.ts";
 import { bounded } from "./bounded.ts";
 import { limits } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, planOf } from "./plan.ts";
 import { stopRun } from "./run.ts";
-import { forwardedType, RequestPage, RunRef, type Seal } from "./schema.ts";
+import { RequestPage, RunRef, type Seal } from "./schema.ts";
 
 /**
  * Seals a parent: one conditional write, which succeeds only while its attachments, their metadata and, of an order, its

@@ -2,7 +2,6 @@ import middy from "@middy/core";
 import type { APIGatewayProxyResult } from "aws-lambda";
 import type * as z from "zod/mini";
 import type { QueryReads, Reads, Route } from "../routes.ts";
-import type { PageQuery } from "../schema/fields.ts";
 import type { Idempotency } from "../table/idempotency.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
 import type { AccessCheck, Lookup, PageReader } from "../tenants/access.ts";
@@ -11,7 +10,7 @@ import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
 import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
 import { precondition } from "./preconditions.ts";
 import { type Incoming, pathId } from "./request.ts";
-import { type Reply, respond, response } from "./responses.ts";
+import { type Reply, respond, response, responseUnlessKnown } from "./responses.ts";
 
 /** What an access check leaves for its endpoint; `current` is the document that the request shows or changes. */
 type Scope = { readonly current?: Current; readonly [name: string]: unknown };
@@ -33,15 +32,16 @@ const admit = async <R extends Route, L, S, P>(
   route: R,
   access: AccessCheck<R, L, S>,
   now: Date,
-  read: (lookup: Lookup) => Promise<P>,
+  read: (lookup: Lookup, loaded: Promise<L>) => Promise<P>,
 ) => {
   const key = presentedKey(event);
   const lookup: Lookup = { pathId: (name) => pathId(event, name), key };
+  const loading = access.load(lookup, route);
   const [loaded, user, idempotencyKey, [found]] = await Promise.all([
-    access.load(lookup, route),
+    loading,
     key.then(readUser),
     readIdempotencyKey(event, key),
-    Promise.allSettled([read(lookup)]),
+    Promise.allSettled([read(lookup, loading)]),
   ]);
   const principal = identify(await key, user, now);
   event.principal = principal;
@@ -77,24 +77,27 @@ export const endpointReading =
         const { input, compared } = await readInput(event, route.reads, readBody, scope.current, faults);
         const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
         const context = { ...scope, input, now, idempotency, precondition: precondition(event) };
-        return response(event.requestContext.requestId, route.status, await handle(context));
+        const reply = await handle(context);
+        if (route.method === "GET") return responseUnlessKnown(event, route.status, reply);
+        return response(event.requestContext.requestId, route.status, reply);
       });
 
 /** An endpoint that takes JSON, a query, or nothing. */
 export const endpoint = endpointReading(readJson, ["json", "query", "nothing"]);
 
 /** An endpoint that lists: `readPage` is under way beside the access check, so that it costs no round trip of its own. */
-export const listEndpoint = <R extends Route & { readonly reads: QueryReads<typeof PageQuery> }, L, C, P>(
-  route: R,
+export const listEndpoint = <S extends z.core.$ZodType, R extends Route & { readonly reads: QueryReads<S> }, L, C, P>(
+  route: R & { readonly reads: QueryReads<S> },
   access: AccessCheck<NoInfer<R>, L, C>,
-  readPage: PageReader<NoInfer<R>, P>,
-  handle: (context: C & { readonly page: P }) => Reply,
+  readPage: PageReader<NoInfer<R>, P, z.output<S>, NoInfer<L>>,
+  handle: (context: C & { readonly page: P; readonly query: z.output<S> }) => Promise<Reply> | Reply,
 ) =>
   middy<Incoming, APIGatewayProxyResult>()
     .use(respond(route))
     .handler(async (event) => {
-      const { scope, read: page } = await admit(event, route, access, new Date(), async (lookup) =>
-        readPage(lookup, parseQuery(event, route.reads), route),
-      );
-      return response(event.requestContext.requestId, route.status, handle({ ...scope, page }));
+      const { scope, read } = await admit(event, route, access, new Date(), async (lookup, loaded) => {
+        const query = parseQuery(event, route.reads);
+        return { query, page: await readPage(lookup, query, route, loaded) };
+      });
+      return response(event.requestContext.requestId, route.status, await handle({ ...scope, ...read }));
     });

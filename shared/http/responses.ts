@@ -4,7 +4,7 @@ import { ApiError, internalError } from "../errors.ts";
 import { embeddedMetrics, log } from "../log.ts";
 import type { Route } from "../routes.ts";
 import type { Page } from "../table/pages.ts";
-import { etag } from "./preconditions.ts";
+import { etag, isKnownToCaller } from "./preconditions.ts";
 import type { Incoming } from "./request.ts";
 
 /** What an endpoint returns: a document, and the headers that go with it. */
@@ -16,9 +16,22 @@ export const documentReply = (body: unknown, version: number, replayed = false):
   headers: { ETag: etag(version), ...(replayed && { "Idempotency-Replayed": "true" }) },
 });
 
+/** One document with what its `include` asks for. */
+export const includingReply = (body: unknown, version: number, included: object): Reply => ({
+  body,
+  headers: { ETag: etag(version, included) },
+});
+
 /** One page of documents, and the exact number of items in the whole list. */
-export const listReply = <T>({ items, ...page }: Page<T>, total: number, document: (item: T) => unknown): Reply => ({
-  body: { type: "list", data: { items: items.map(document), page_info: { ...page, total } } },
+export const listReply = <T>(
+  { items, after, before, limit }: Page<T>,
+  total: number,
+  document: (item: T) => unknown,
+): Reply => ({
+  body: {
+    type: "list",
+    data: { items: items.map((item) => document(item)), page_info: { after, before, limit, total } },
+  },
 });
 
 /** A reply as API Gateway takes it. */
@@ -27,6 +40,15 @@ export const response = (requestId: string, status: number, { body, headers }: R
   headers: { "Content-Type": "application/json", "Cache-Control": "no-store", "X-Request-Id": requestId, ...headers },
   body: JSON.stringify(body),
 });
+
+/** The response of a GET: 304 without a body where If-None-Match lists the ETag. */
+export const responseUnlessKnown = (event: Incoming, status: number, reply: Reply): APIGatewayProxyResult => {
+  const whole = response(event.requestContext.requestId, status, reply);
+  const tag = reply.headers?.ETag;
+  if (tag === undefined || !isKnownToCaller(event, tag)) return whole;
+  const { "Content-Type": _, ...headers } = whole.headers ?? {};
+  return { statusCode: 304, headers, body: "" };
+};
 
 /** The outermost layer: turns an error into its response, and writes the request's one log line. */
 export const respond = ({ name }: Pick<Route, "name">): MiddlewareObj<Incoming, APIGatewayProxyResult> => ({

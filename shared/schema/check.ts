@@ -55,7 +55,9 @@ const rule = (issue: Issue): Pick<Fault, "sub_code" | "detail"> => {
 /** The schema's own words for a fault, where it has any: "Invalid input" is what zod/mini says without. */
 const wording = ({ message }: Issue) => (message === "Invalid input" ? undefined : message);
 
-const oneOf = (values: readonly unknown[]) => (values.length > 1 ? `one of ${values.join(", ")}` : String(values[0]));
+/** Names for an error's detail: "one of A, B", or the only one. */
+export const oneOf = (values: readonly unknown[]) =>
+  values.length > 1 ? `one of ${values.join(", ")}` : String(values[0]);
 
 /** The JSON pointer (RFC 6901) of a path; `""` is the whole. */
 export const pointer = (path: readonly PropertyKey[]) =>

@@ -2,7 +2,7 @@
 export type Descriptions = {
   /** The section of the reference for each type of resource. */
   readonly tags: Readonly<Record<string, { readonly name: string; readonly description: string }>>;
-  /** Each property of requests and responses, by its name. */
+  /** Each property of requests and responses, by its name; `Schema.name` is the property of that schema only. */
   readonly properties: Readonly<Record<string, string>>;
   /** Query parameters other than those of every list. */
   readonly query?: Readonly<Record<string, string>>;

@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import { ulid } from "ulid";
 import * as z from "zod/mini";
 import { limits } from "../limits.ts";
+import { oneOf } from "./check.ts";
 
 /** The types of fields that several domains share, and the ids of everything. */
 
@@ -59,6 +60,21 @@ export const PageQuery = z.object({
   before: z.optional(z.string()),
 });
 export type PageQuery = z.infer<typeof PageQuery>;
+
+/** The `include` of a query: some of `names`, separated by commas. */
+export const includeOf = <const N extends readonly [string, ...string[]]>(...names: N) => {
+  const areKnown = (list: string) => list.split(",").every((name) => names.includes(name));
+  const error = `must be ${oneOf(names)}`;
+  return z.optional(
+    z.pipe(
+      z.string().check(z.refine(areKnown, { error, params: { sub_code: "constraint.enum" } })),
+      z.pipe(
+        z.transform((list: string) => list.split(",")),
+        z.array(z.enum(names)),
+      ),
+    ),
+  );
+};
 
 export const isSame = (sent: unknown, current: unknown): boolean => sent === current;
 

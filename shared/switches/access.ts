@@ -9,7 +9,6 @@ import type { Switch } from "./schema.ts";
 /** Access to switches: the account in the path, if there is one, then the permission, then the switch. */
 
 type SwitchRoute = Route & { readonly resource: "switch" };
-type InAccount = SwitchRoute & { readonly parent: "account"; readonly operation: "index" | "create" };
 type OnOne = SwitchRoute & { readonly operation: "show" | "update" | "delete" };
 
 const permit = (route: SwitchRoute, { user }: Principal): void => {
@@ -47,21 +46,34 @@ export const ownCountedAccount: OwnAccount<"index"> = {
   admit: admitToOwn,
 };
 
-/** For the account in the path: the key's own or one below it. */
-export const accountInPath: AccessCheck<
-  InAccount,
+type AccountInPath<O> = AccessCheck<
+  SwitchRoute & { readonly parent: "account"; readonly operation: O },
   { readonly accountId: PathId; readonly account: Account | undefined },
   { readonly account: Account }
-> = {
+>;
+
+const admitToPath: AccountInPath<"index" | "create">["admit"] = ({ accountId, account }, principal, route) => {
+  if (!account || !canAccess(principal.key.account, account)) throw notFound("account", accountId.requestedId);
+  permit(route, principal);
+  return { account };
+};
+
+/** For creating in the account in the path: the key's own or one below it. */
+export const accountInPath: AccountInPath<"create"> = {
   load: async ({ pathId }) => {
     const accountId = pathId("account_id");
     return { accountId, account: await readAccount(accountId.id) };
   },
-  admit: ({ accountId, account }, principal, route) => {
-    if (!account || !canAccess(principal.key.account, account)) throw notFound("account", accountId.requestedId);
-    permit(route, principal);
-    return { account };
+  admit: admitToPath,
+};
+
+/** For listing the account in the path: with the exact count of its switches. */
+export const countedAccountInPath: AccountInPath<"index"> = {
+  load: async ({ pathId }) => {
+    const accountId = pathId("account_id");
+    return { accountId, account: await readCountedAccount(accountId.id) };
   },
+  admit: admitToPath,
 };
 
 /** For one switch. */

@@ -26,6 +26,8 @@ export const switchDescriptions = {
   },
   properties: {
     name: "The display name, unique within the account.",
+    account: "The account that the switch belongs to. Present if `include` asks for it.",
+    "AccountData.name": "The name of the account.",
     ...channel(
       "sms",
       "`NONE` discards them, `HTTP` sends them to a webhook, `MAILBOX` keeps them in an internal mailbox for retrieval through the API, `EMAIL` sends them by email, `SMTP` sends each as a barebones ISO 8601 message.",
@@ -36,6 +38,10 @@ export const switchDescriptions = {
       "`NONE` discards them, `HTTP` sends them to a webhook, `MM4` uses the industry-standard MMS transport, `EMAIL` sends them by email, `SMTP` sends them raw.",
       "`SERVICE_SMS_1_0`, `SERVICE_MMS_1_0`, or `LEGACY_SMS_2_0` for older receivers.",
     ),
+  },
+  query: {
+    include: "What to return with each document under `associations`.",
+    "include.account": "the account of the switch.",
   },
   schemaNames: { SmsAuthMethod: "AuthMethod", MmsAuthMethod: "AuthMethod" },
 } as const satisfies Descriptions;

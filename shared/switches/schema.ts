@@ -1,7 +1,18 @@
 import * as z from "zod/mini";
 import type { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isSame, isSameId, nonBlankText, pick, Timestamp, text, Ulid, withoutDefaults } from "../schema/fields.ts";
+import {
+  includeOf,
+  isSame,
+  isSameId,
+  nonBlankText,
+  PageQuery,
+  pick,
+  Timestamp,
+  text,
+  Ulid,
+  withoutDefaults,
+} from "../schema/fields.ts";
 
 export const AuthMethod = z.enum(["NONE", "BASIC", "BEARER"]);
 export const SmsProtocol = z.enum(["NONE", "HTTP", "MAILBOX", "EMAIL", "SMTP"]);
@@ -70,11 +81,17 @@ export const CreateSwitchBody = z.object({ type: z.literal("switch"), data: NewS
 export const UpdateSwitchBody = z.object({ type: z.literal("switch"), data: z.partial(Settings) });
 export type SwitchChanges = z.infer<typeof UpdateSwitchBody>["data"];
 
-/** The envelope of a switch, as every endpoint answers it. */
-export const switchDocument = (stored: Switch) => ({
+/** The envelope of a switch, as every endpoint answers it, with what is included. */
+export const switchDocument = (stored: Switch, included: object = {}) => ({
   type: "switch",
   data: pick(SwitchData, { ...stored, sms_options: null, mms_options: null }),
+  ...(Object.keys(included).length > 0 && { associations: included }),
 });
+
+/** The query of one switch, and of a list of switches. */
+export const SwitchQuery = z.object({ include: includeOf("account") });
+export const SwitchListQuery = z.object({ ...PageQuery.shape, ...SwitchQuery.shape });
+export type SwitchListQuery = z.infer<typeof SwitchListQuery>;
 
 /** What a PATCH may echo but not change. */
 export const immutableSwitchProperties = { id: isSameId, inserted_at: isSame, updated_at: isSame };

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
-import { invalid, notFound } from "../errors.ts";
+import { invalid, notFound, taken } from "../errors.ts";
 import { newId } from "../schema/fields.ts";
-import type { Write } from "../table/expressions.ts";
+import type { Item, Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
 import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
@@ -34,8 +34,7 @@ const inTree = (of: Switch, difference: 1 | -1): Record<string, Write> => {
   return Object.fromEntries(writes);
 };
 
-const nameTaken = () =>
-  invalid([{ in: "body", pointer: "/data/name", sub_code: "constraint.unique", detail: "has already been taken" }]);
+const nameTaken = (by: Item | undefined) => taken("/data/name", { id: by?.switch, type: "switch" });
 
 const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings, { id, at }: Created): Switch => ({
   id,
@@ -70,7 +69,7 @@ export const createSwitch = async (
   if (refused.size === 0 || showsOwnWrite(refused, made.id)) return { made, replayed: false };
   if (idempotency && refused.has("idempotency"))
     return { made: newSwitch(account, settings, idempotency.winner(refused.get("idempotency"))), replayed: true };
-  throw nameTaken();
+  throw nameTaken(refused.get("name"));
 };
 
 const reread = (id: string) => async (): Promise<Switch> => {
@@ -101,7 +100,7 @@ export const updateSwitch = (
     if (written.name === latest.name) return (await update(write)) ? written : undefined;
     const refused = await transact({ switch: write, name: nameOf(written), formerName: { delete: nameKey(latest) } });
     if (refused.has("switch")) return undefined;
-    if (refused.has("name")) throw nameTaken();
+    if (refused.has("name")) throw nameTaken(refused.get("name"));
     return written;
   });
 

@@ -1,4 +1,3 @@
-import type { PageQuery } from "../schema/fields.ts";
 import type { ApiKey, User } from "./schema.ts";
 
 /** The caller: a valid key and the user that it impersonates. */
@@ -24,5 +23,5 @@ export type AccessCheck<R, L, S> = {
   readonly admit: (loaded: L, principal: Principal, route: R) => S;
 };
 
-/** Starts with `load`, too: reading the page that a list's query asks for. */
-export type PageReader<R, P> = (lookup: Lookup, query: PageQuery, route: R) => Promise<P>;
+/** Starts with `load`, too: reading the page that a list's query asks for. `loaded` is what `load` is reading. */
+export type PageReader<R, P, Q, L = unknown> = (lookup: Lookup, query: Q, route: R, loaded: Promise<L>) => Promise<P>;

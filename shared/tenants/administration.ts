@@ -3,8 +3,7 @@ import type { Item } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
 import { get, scan } from "../table/read.ts";
 import { update } from "../table/write.ts";
-import { hashOfKey } from "./api-keys.ts";
-import { ApiKey, User } from "./schema.ts";
+import { ApiKey, hashOfKey, User } from "./schema.ts";
 
 /** What operators do with accounts, users and keys once they exist; `apply.ts` creates them. */
 

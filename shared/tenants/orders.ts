@@ -1,14 +1,16 @@
 import * as z from "zod/mini";
 import { noId } from "../schema/fields.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
-import { get, getMany, queryAll, scan } from "../table/read.ts";
-import { Account, Order, OrderRequest, type OrderState, Request } from "./schema.ts";
+import { get, getMany, query, queryAll, scan } from "../table/read.ts";
+import { Account, forwardedType, Order, OrderRequest, type OrderState, Request } from "./schema.ts";
 
 /** An order or a request as the parent of attachments. */
 export type Parent = ParentRef & {
   readonly account: Account;
   readonly state: OrderState;
   readonly attachment_count: number;
+  /** Whether its attachments are forwarded to the carrier at checkout. */
+  readonly forwarded: boolean;
 };
 
 /** An order; undefined where there is none. */
@@ -29,18 +31,31 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
   if (ref.type === "order") {
     const order = item && z.parse(Order, item);
     const [account] = await getMany([keys.account(order?.account ?? noId)]);
-    return order && account && { ...order, ...ref, account: z.parse(Account, account) };
+    return order && account && { ...order, ...ref, account: z.parse(Account, account), forwarded: true };
   }
   const request = item && z.parse(Request, item);
   const [account, order] = await getMany([keys.account(request?.account ?? noId), keys.order(request?.order ?? noId)]);
   if (!request || !account || !order) return undefined;
-  return { ...request, ...ref, account: z.parse(Account, account), state: z.parse(Order, order).state };
+  const forwarded = request.type === forwardedType;
+  return { ...request, ...ref, account: z.parse(Account, account), state: z.parse(Order, order).state, forwarded };
 };
 
 /** The requests of an order by id, or those beyond the id `after`. */
 export async function* requestsOfOrder(order: string, after?: string): AsyncGenerator<OrderRequest> {
   for await (const item of queryAll(collections.orderRequests(order), after)) yield z.parse(OrderRequest, item);
 }
+
+/** More requests than an order can have for its document to fit into one response. */
+const mostRequests = 100_000;
+
+/** The ids of an order's requests whose attachments are forwarded; one Query for some thousand requests. */
+export const forwardedRequestIds = async (order: string): Promise<string[]> => {
+  const entries = await query(collections.orderRequests(order), { limit: mostRequests });
+  return entries.flatMap((item) => {
+    const { id, type } = z.parse(OrderRequest, item);
+    return type === forwardedType ? [id] : [];
+  });
+};
 
 /** All orders, by id; reads the whole table. */
 export const listOrders = async (): Promise<Order[]> => {

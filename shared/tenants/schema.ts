@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import { Ulid } from "../schema/fields.ts";
 
@@ -39,6 +40,9 @@ export const ApiKey = z.object({
 });
 export type ApiKey = z.infer<typeof ApiKey>;
 
+/** The hash under which a key is stored; the key itself is stored nowhere. */
+export const hashOfKey = (secret: string): string => createHash("sha256").update(secret).digest("hex");
+
 export const OrderState = z.enum(["CART", "CHECKED_OUT"]);
 export type OrderState = z.infer<typeof OrderState>;
 
@@ -51,6 +55,9 @@ export type Order = z.infer<typeof Order>;
 /** A request has no state of its own: it is in its order's. */
 export const Request = z.object({ id: Ulid, account: Ulid, order: Ulid, type: z.string(), ...parent });
 export type Request = z.infer<typeof Request>;
+
+/** Attachments of requests of this type, and those of their orders, are forwarded to the carrier. */
+export const forwardedType = "ADD_MESSAGING_NUMBERS";
 
 /** An order's own entry of a request. */
 export const OrderRequest = z.pick(Request, { id: true, type: true, account: true });

@@ -124,7 +124,7 @@ describe("the sweep", () => {
   it("never removes a file of uploads and deletes that run beside it, though their day be due", async () => {
     const account = await readAccount(t.account("acme"));
     if (!account) throw new Error("no account");
-    const under = { ...parent, account, state: "CART", attachment_count: 0 } as const;
+    const under = { ...parent, account, state: "CART", attachment_count: 0, forwarded: false } as const;
     const data = { file, name: "LOA", notes: null, file_hint: "LOA", reference_id: null } as const;
     const made: string[] = [];
     let sweeps = 0;

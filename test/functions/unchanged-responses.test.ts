@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { attachmentOf } from "../support/fixtures/attachments.ts";
-import { switchOf, switchesPath } from "../support/fixtures/switches.ts";
+import { switchesPath, switchOf } from "../support/fixtures/switches.ts";
 import { kinds, type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { type Answered, call } from "../support/requests/client.ts";
 

@@ -1,4 +1,4 @@
-import { type Example, fault, page, pageFaults } from "./example.ts";
+import { type Example, fault, includeFault, page, pageFaults, takenFault } from "./example.ts";
 import { ids } from "./ids.ts";
 
 const letter = {
@@ -34,13 +34,38 @@ const parts = {
   "data[filename]": letter.filename,
 };
 
-const uploadFaults = {
+const uploadFaults = (type: string) => ({
   "The file and the name are missing": [
     fault("/data/file", "constraint.required", "can't be blank"),
     fault("/data/name", "constraint.required", "can't be blank"),
   ],
   "The file_hint is unknown": [fault("/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA")],
-  "The reference_id is in use": [fault("/data/reference_id", "constraint.unique", "has already been taken")],
+  "The reference_id is in use": [takenFault("/data/reference_id", { id: ids.otherAttachment, type })],
+});
+
+const referenceFaults: NonNullable<Example["invalid"]> = {
+  "The reference_id is not a UUID": [
+    { in: "query", pointer: "/reference_id", sub_code: "constraint.format", detail: "must be a UUID" },
+  ],
+};
+
+const file = {
+  type: "file",
+  data: {
+    bytes: 48_213,
+    content_type: "application/pdf",
+    sha256: "3f0c8e5bb7d1a9e2c64f0b1d7a58e9c3b2d4f6a8091c3e5d7f9b1a3c5e7d9f0b",
+    detected_type: "application/pdf",
+    encrypted: false,
+  },
+};
+
+const carrierHasIt = {
+  type: "forwarding",
+  data: {
+    state: "forwarded",
+    requests: [{ id: ids.request, state: "forwarded", at: "2026-11-22T08:00:12.604Z" }],
+  },
 };
 
 const updateFaults = {
@@ -61,22 +86,34 @@ export const attachmentExamples = (parent: "request" | "order"): Readonly<Record
   const type = `${parent}_attachment`;
   const associations = { request: { type: "request", data: { id: ids.request } } };
   const document = (data: unknown) => ({ type, data, ...(parent === "request" && { associations }) });
+  const including = (data: unknown, included: object) => ({
+    type,
+    data,
+    associations: { ...(parent === "request" && associations), ...included },
+  });
   const changed = { ...letter, ...changes, updated_at: "2026-11-21T10:02:55.046Z" };
   return {
     [`${parent}-attachments/create`]: {
       description: `Stores a file and its metadata. ${scope[parent]}\n\n${forwarding}`,
       body: { type, ...parts },
       response: document(letter),
-      invalid: uploadFaults,
+      invalid: uploadFaults(type),
     },
     [`${parent}-attachments/list`]: {
       description: `Lists the ${parent}'s own attachments. The list includes every attachment whose creation has been confirmed.`,
       response: page(document(letter), document(bill)),
-      invalid: pageFaults,
+      others: { "With include=file": page(including(letter, { file })) },
+      invalid: {
+        ...pageFaults,
+        ...referenceFaults,
+        ...includeFault(...(parent === "request" ? ["file", "forwarding"] : ["file"])),
+      },
     },
     [`${parent}-attachments/show`]: {
       description: "Returns the metadata of the attachment. The file cannot be downloaded.",
       response: document(letter),
+      others: { "With include=file,forwarding": including(letter, { file, forwarding: carrierHasIt }) },
+      invalid: includeFault("file", "forwarding"),
     },
     [`${parent}-attachments/update`]: {
       description:

@@ -7,6 +7,8 @@ export type Example = {
   /** The request: a JSON body, or the parts of a form by their names on the wire. */
   readonly body?: Readonly<Record<string, unknown>>;
   readonly response: unknown;
+  /** Other examples of the response, by their titles. */
+  readonly others?: Readonly<Record<string, unknown>>;
   /** Examples of 422 responses, by their titles. */
   readonly invalid?: Readonly<Record<string, readonly Fault[]>>;
 };
@@ -16,6 +18,23 @@ export const fault = (pointer: string, sub_code: Fault["sub_code"], detail: stri
   pointer,
   sub_code,
   detail,
+});
+
+/** The value of a property is in use by another resource. */
+export const takenFault = (pointer: string, resource: { readonly id: string; readonly type: string }): Fault => ({
+  ...fault(pointer, "constraint.unique", "has already been taken"),
+  params: { resource },
+});
+
+export const includeFault = (...names: readonly string[]): NonNullable<Example["invalid"]> => ({
+  "The include is unknown": [
+    {
+      in: "query",
+      pointer: "/include",
+      sub_code: "constraint.enum",
+      detail: `must be ${names.length > 1 ? "one of " : ""}${names.join(", ")}`,
+    },
+  ],
 });
 
 export const pageFaults: NonNullable<Example["invalid"]> = {

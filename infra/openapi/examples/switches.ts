@@ -1,4 +1,4 @@
-import { type Example, fault, page, pageFaults } from "./example.ts";
+import { type Example, fault, includeFault, page, pageFaults, takenFault } from "./example.ts";
 import { ids } from "./ids.ts";
 
 const sms = {
@@ -27,10 +27,20 @@ const harborline = { id: ids.switch, name: "Harborline inbound", ...sms, ...mms,
 
 const document = (data: unknown) => ({ type: "switch", data });
 
+const account = { type: "account", data: { id: ids.account, name: "Harborline" } };
+const withAccount = { ...document(harborline), associations: { account } };
+const included = (response: unknown) => ({ "With include=account": response });
+
+const list = {
+  response: page(document(harborline)),
+  others: included(page(withAccount)),
+  invalid: { ...pageFaults, ...includeFault("account") },
+};
+
 const changes = { mms_enabled: false };
 
 const faults = {
-  "The name is in use": [fault("/data/name", "constraint.unique", "has already been taken")],
+  "The name is in use": [takenFault("/data/name", { id: ids.switch, type: "switch" })],
   "An enabled channel is incomplete": [
     fault("/data/sms_endpoints", "constraint.required", "can't be blank"),
     fault("/data/sms_secret", "constraint.required", "can't be blank"),
@@ -56,10 +66,19 @@ export const switchExamples: Readonly<Record<string, Example>> = {
   },
   "switches/list": {
     description: "Lists the switches of the key's account and of all accounts below it.",
-    response: page(document(harborline)),
-    invalid: pageFaults,
+    ...list,
   },
-  "switches/show": { description: "Returns the switch, including its secrets.", response: document(harborline) },
+  "switches/list-under-account": {
+    description:
+      "Lists the switches of the given account, which is the key's own account or one below it, and of all accounts below that one.",
+    ...list,
+  },
+  "switches/show": {
+    description: "Returns the switch, including its secrets.",
+    response: document(harborline),
+    others: included(withAccount),
+    invalid: includeFault("account"),
+  },
   "switches/update": {
     description:
       "Updates the switch. Omitted properties keep their values. The resulting switch must be valid as a whole.",

@@ -1,0 +1,18 @@
+import { pick } from "../schema/fields.ts";
+import type { Parent } from "../tenants/orders.ts";
+import { readForwardings } from "./forwarding.ts";
+import { type Attachment, FileData } from "./schema.ts";
+
+/** The associations of a parent's attachments that a query asks for, by attachment; forwarding is read, a file is known. */
+export const includedAssociations = async (
+  parent: Parent,
+  attachments: readonly Attachment[],
+  include: readonly ("file" | "forwarding")[] = [],
+) => {
+  const ids = attachments.map(({ id }) => id);
+  const forwardings = include.includes("forwarding") ? await readForwardings(parent, ids) : undefined;
+  return (attachment: Attachment) => ({
+    ...(include.includes("file") && { file: { type: "file", data: pick(FileData, attachment) } }),
+    ...(forwardings && { forwarding: { type: "forwarding", data: forwardings.get(attachment.id) } }),
+  });
+};

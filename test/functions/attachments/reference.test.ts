@@ -1,0 +1,56 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { pageOf, upload } from "../../support/fixtures/attachments.ts";
+import { kinds, tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, faultsOf } from "../../support/requests/client.ts";
+
+describe.each(kinds)("attachments of a %s by reference_id", (kind) => {
+  let t: Awaited<ReturnType<typeof tenants>>;
+  let path: string;
+  let key: string;
+  const uuid = "7B3E4C1A-5D2F-4E8A-9C61-0F2D8A4B6E13";
+  const unused = "00000000-0000-4000-8000-000000000000";
+
+  beforeAll(async () => {
+    t = await tenants();
+    key = t.key("acme");
+    path = t.attachments(kind, "acme");
+    for (let n = 0; n < 3; n += 1) await upload(path, key);
+  });
+
+  const list = (query: string, of = path) => call("GET", `${of}?${query}`, { key });
+
+  it("is the one that has it, in whatever case, or none; free again after a delete", async () => {
+    const { id } = await upload(path, key, { "data[reference_id]": uuid });
+    const shown = await call("GET", `${path}/${id}`, { key });
+    for (const sent of [uuid, uuid.toLowerCase()])
+      expect((await list(`reference_id=${sent}`)).body).toEqual({
+        type: "list",
+        data: { items: [shown.body], page_info: { after: null, before: null, limit: 50, total: 1 } },
+      });
+    expect(pageOf(await list(`reference_id=${uuid}&last=1`))).toMatchObject({ ids: [id], limit: 1, total: 1 });
+    const none = { ids: [], after: null, before: null, limit: 50, total: 0 };
+    expect(pageOf(await list(`reference_id=${unused}`))).toEqual(none);
+    expect(pageOf(await list(`reference_id=${uuid}`, t.attachments(kind, "sibling")))).toEqual(none);
+    await call("DELETE", `${path}/${id}`, { key });
+    expect(pageOf(await list(`reference_id=${uuid}`))).toEqual(none);
+    const { id: next } = await upload(path, key, { "data[reference_id]": uuid });
+    expect(pageOf(await list(`reference_id=${uuid}`))).toMatchObject({ ids: [next], total: 1 });
+  });
+
+  it.each([
+    ["reference_id=", ["query /reference_id constraint.format"]],
+    ["reference_id=loa", ["query /reference_id constraint.format"]],
+    ["reference_id=1&first=0", ["query /first constraint.range", "query /reference_id constraint.format"]],
+    [`reference_id=${unused}&after=x`, ["query /after constraint.format"]],
+    [`reference_id=${unused}&before=x`, ["query /before constraint.format"]],
+    [`reference_id=${unused}&first=1&last=1`, ["query /last constraint.format"]],
+  ])("is a 422 for %s", async (query, faults) => {
+    const answer = await list(query);
+    expect([answer.status, faultsOf(answer)]).toEqual([422, faults]);
+  });
+
+  it("is not to be found by another tenant", async () => {
+    const answer = await call("GET", `${path}?reference_id=${uuid}`, { key: t.key("other") });
+    expect([answer.status, codeOf(answer)]).toEqual([404, "not_found"]);
+  });
+});

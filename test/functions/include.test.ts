@@ -1,0 +1,223 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { keys } from "../../shared/table/keys.ts";
+import { update } from "../../shared/table/write.ts";
+import { attachmentOf, form, pdf, upload } from "../support/fixtures/attachments.ts";
+import { makeSwitch, post, switchesPath } from "../support/fixtures/switches.ts";
+import { kinds, type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { type Answered, call, errorBody, fetchFromService } from "../support/requests/client.ts";
+
+/** What GET takes beyond the interface: `include`, If-None-Match; and what a 422 says of what is in the way. */
+
+let t: Tenants;
+beforeAll(async () => {
+  t = await tenants();
+});
+
+const get = (path: string, key = t.key("acme")): Promise<Answered> => call("GET", path, { key });
+
+const includeError = (detail: string) =>
+  errorBody({
+    code: "invalid_parameter",
+    title: "Invalid Parameter",
+    detail,
+    sub_code: "constraint.enum",
+    source: { in: "query", pointer: "/include" },
+  });
+
+describe.each(kinds)("include=file on attachments of a %s", (kind) => {
+  const own = () => (kind === "request" ? { request: { type: "request", data: { id: t.request("acme") } } } : {});
+  const file = (data: object) => ({ associations: { ...own(), file: { type: "file", data } } });
+
+  it("returns what the upload found out, in show and list; the request stays the first association", async () => {
+    const path = t.attachments(kind, "acme");
+    const content = readFileSync(join(import.meta.dirname, "../support/fixtures/pdfs/encrypted.pdf"));
+    const body = form({}, new File([content], "loa.pdf", { type: "text/plain; charset=utf-8" }));
+    const { id } = attachmentOf(await call("POST", path, { key: t.key("acme"), body }));
+    const plain = await get(`${path}/${id}`);
+    const data = {
+      bytes: content.length,
+      content_type: "text/plain",
+      sha256: expect.stringMatching(/^[\da-f]{64}$/),
+      detected_type: "application/pdf",
+      encrypted: true,
+    };
+    const shown = await get(`${path}/${id}?include=file`);
+    expect(shown.body).toEqual({ ...Object(plain.body), ...file(data) });
+    expect(Object.keys(Object(shown.body).associations)).toEqual([...Object.keys(own()), "file"]);
+    const listed = await get(`${path}?last=1&include=file`);
+    expect(Object(listed.body).data.items).toEqual([shown.body]);
+    expect((await get(`${path}?last=1`)).body).toMatchObject({ data: { items: [plain.body] } });
+  });
+
+  it("has null for a file that is older than the detection", async () => {
+    const path = t.attachments(kind, "sibling");
+    const { id } = await upload(path, t.key("acme"));
+    const key = keys.attachment({ type: kind, id: kind === "request" ? t.request("sibling") : t.order("sibling") }, id);
+    await update({ update: key, remove: ["detected_type", "encrypted"], when: { exists: true } });
+    const { body } = await get(`${path}/${id}?include=file`);
+    const data = { bytes: 15, detected_type: null, encrypted: null };
+    expect(body).toMatchObject({ associations: { file: { type: "file", data } } });
+  });
+
+  it.each(["", "files", "file,", "file,owner", "FILE", "file, forwarding"])("takes no include=%s", async (names) => {
+    const path = t.attachments(kind, "acme");
+    const { id } = await upload(path, t.key("acme"));
+    const encoded = encodeURIComponent(names);
+    const shown = await get(`${path}/${id}?include=${encoded}`);
+    expect([shown.status, shown.body]).toEqual([422, includeError("must be one of file, forwarding")]);
+    const listed = await get(`${path}?include=${encoded}`);
+    const detail = kind === "request" ? "must be one of file, forwarding" : "must be file";
+    expect([listed.status, listed.body]).toEqual([422, includeError(detail)]);
+  });
+
+  it("takes the names in any order, and more than once", async () => {
+    const path = t.attachments(kind, "acme");
+    const { id } = await upload(path, t.key("acme"));
+    const { body } = await get(`${path}/${id}?include=forwarding,file,forwarding`);
+    expect(Object.keys(Object(body).associations)).toEqual([...Object.keys(own()), "file", "forwarding"]);
+  });
+});
+
+describe("include=account on switches", () => {
+  const account = (name: "acme" | "east") => ({
+    account: { type: "account", data: { id: t.account(name), name: name === "acme" ? "Acme" : "East" } },
+  });
+
+  it("tells switches of one name apart, in show and both lists", async () => {
+    const under = `/api/v1/accounts/${t.account("east")}/switches`;
+    const own = await makeSwitch(t.key("acme"), { name: "Inbound" });
+    const below = await makeSwitch(t.key("acme"), { name: "Inbound" }, under);
+    for (const [{ id }, name] of [
+      [own, "acme"],
+      [below, "east"],
+    ] as const) {
+      const plain = await get(`${switchesPath}/${id}`);
+      const shown = await get(`${switchesPath}/${id}?include=account`);
+      expect(shown.body).toEqual({ ...Object(plain.body), associations: account(name) });
+    }
+    const owners = async (path: string) =>
+      Object((await get(path)).body).data.items.map(({ associations }: { associations?: object }) => associations);
+    expect(await owners(`${switchesPath}?include=account`)).toEqual([account("acme"), account("east")]);
+    expect(await owners(`${under}?include=account`)).toEqual([account("east")]);
+    expect(await owners(switchesPath)).toEqual([undefined, undefined]);
+  });
+
+  it("takes no other name", async () => {
+    const { id } = await makeSwitch(t.key("acme"), { name: "Other" });
+    for (const path of [switchesPath, `${switchesPath}/${id}`, `/api/v1/accounts/${t.account("acme")}/switches`]) {
+      const { status, body } = await get(`${path}?include=file`);
+      expect([status, body], path).toEqual([422, includeError("must be account")]);
+    }
+  });
+});
+
+describe("GET /accounts/{account_id}/switches", () => {
+  it("lists the switches of that account and below it, with its own total and cursors", async () => {
+    const { account, key } = await tenants();
+    const paths = {
+      acme: `/api/v1/accounts/${account("acme")}/switches`,
+      east: `/api/v1/accounts/${account("east")}/switches`,
+    };
+    const ids: string[] = [];
+    for (const [name, path] of [
+      ["one", paths.acme],
+      ["two", paths.east],
+      ["three", paths.east],
+    ] as const)
+      ids.push((await makeSwitch(key("acme"), { name }, path)).id);
+    ids.sort();
+    const page = async (path: string, of = "acme") => {
+      const { items, page_info } = Object((await get(path, key(of))).body).data;
+      return { ids: items.map(({ data }: { data: { id: string } }) => data.id), ...page_info };
+    };
+    const whole = { after: null, before: null, limit: 50 };
+    expect(await page(paths.acme)).toEqual({ ids, ...whole, total: 3 });
+    const ofEast = await page(paths.east);
+    expect(ofEast).toMatchObject({ ...whole, total: 2 });
+    expect(await page(paths.east, "east")).toEqual(ofEast);
+    const first = await page(`${paths.east}?first=1`);
+    expect(first).toMatchObject({ ids: ofEast.ids.slice(0, 1), after: expect.any(String), total: 2 });
+    expect(await page(`${paths.east}?first=1&after=${first.after}`)).toMatchObject({ ids: ofEast.ids.slice(1) });
+    const foreign = await get(`${paths.acme}?after=${first.after}`, key("acme"));
+    expect(foreign.status).toBe(422);
+    expect(await page(paths.east.replace(account("east"), account("east").toLowerCase()))).toEqual(ofEast);
+  });
+});
+
+describe("constraint.unique", () => {
+  const taken = (pointer: string, resource: object) =>
+    errorBody({
+      code: "invalid_parameter",
+      title: "Invalid Parameter",
+      detail: "has already been taken",
+      sub_code: "constraint.unique",
+      source: { in: "body", pointer },
+      params: { resource },
+    });
+
+  it("names the switch that has the name, on create and on update", async () => {
+    const key = t.key("acme");
+    const { id } = await makeSwitch(key, { name: "Taken" });
+    const created = await post(key, { name: "Taken" });
+    expect([created.status, created.body]).toEqual([422, taken("/data/name", { id, type: "switch" })]);
+    const other = await makeSwitch(key, { name: "Free" });
+    const json = { type: "switch", data: { name: "Taken" } };
+    const updated = await call("PATCH", `${switchesPath}/${other.id}`, { key, json });
+    expect([updated.status, updated.body]).toEqual([422, taken("/data/name", { id, type: "switch" })]);
+  });
+
+  it.each(kinds)("names the attachment of the %s that has the reference_id", async (kind) => {
+    const key = t.key("acme");
+    const path = t.attachments(kind, "acme");
+    const reference = { "data[reference_id]": crypto.randomUUID() };
+    const { id } = await upload(path, key, reference);
+    const { status, body } = await call("POST", path, { key, body: form(reference, pdf()) });
+    expect([status, body]).toEqual([422, taken("/data/reference_id", { id, type: `${kind}_attachment` })]);
+  });
+});
+
+describe("If-None-Match", () => {
+  const conditional = (path: string, tag: string) =>
+    fetchFromService({
+      method: "GET",
+      path,
+      init: { headers: { authorization: `Bearer ${t.key("acme")}`, "if-none-match": tag } },
+    });
+
+  const paths = async () => {
+    const { id } = await makeSwitch(t.key("acme"), { name: crypto.randomUUID() });
+    const attachments = await Promise.all(
+      kinds.map(async (kind) => {
+        const path = t.attachments(kind, "acme");
+        return `${path}/${(await upload(path, t.key("acme"))).id}`;
+      }),
+    );
+    const all = [...attachments, `${switchesPath}/${id}`];
+    return [...all, ...all.map((path) => `${path}?include=${path.startsWith(switchesPath) ? "account" : "file"}`)];
+  };
+
+  it("answers 304 without a body where it lists the ETag, weak or not, or is *", async () => {
+    for (const path of await paths()) {
+      const tag = (await get(path)).headers.get("etag") ?? "";
+      for (const sent of [tag, `W/${tag}`, `"x", ${tag}`, "*"]) {
+        const response = await conditional(path, sent);
+        expect([response.status, await response.text()], `${path} ${sent}`).toEqual([304, ""]);
+        expect(response.headers.get("etag")).toBe(tag);
+        expect(response.headers.get("x-request-id")).toMatch(/^[\w-]{8,}$/);
+        expect(response.headers.get("content-type")).toBeNull();
+      }
+    }
+  });
+
+  it("answers 200 to any other tag, and where it is empty", async () => {
+    for (const path of await paths())
+      for (const sent of ['"0"', 'W/"0"', "1", '""']) expect((await conditional(path, sent)).status, sent).toBe(200);
+  });
+
+  it("changes nothing for lists and for what does not exist", async () => {
+    expect((await conditional(switchesPath, "*")).status).toBe(200);
+    expect((await conditional(`${switchesPath}/01ARZ3NDEKTSV4RRFFQ69G5FAV`, "*")).status).toBe(404);
+  });
+});

@@ -1,0 +1,131 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { keys } from "../../../shared/table/keys.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
+import { add } from "../../support/fixtures/tenants.ts";
+import { call } from "../../support/requests/client.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { checkOut } from "../../support/servers/workflow.ts";
+
+/** What callers see of the forwarding of their attachments, after real checkouts at the carrier's stand-in. */
+
+let upstream: Awaited<ReturnType<typeof carrier>>;
+beforeAll(async () => {
+  upstream = await carrier();
+});
+afterEach(() => upstream.behave());
+afterAll(() => upstream.close());
+
+const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/);
+
+const forwardingOf = async ({ key }: TestOrder, path: string, id: string) => {
+  const { status, body } = await call("GET", `${path}/${id}?include=forwarding`, { key });
+  expect(status).toBe(200);
+  return body;
+};
+
+const document = (data: unknown) => ({ associations: { forwarding: { type: "forwarding", data } } });
+
+describe("the forwarding of a request's attachment", () => {
+  it("is pending in the cart, forwarded after the checkout, and none for what is added later", async () => {
+    const order = await newOrder(add);
+    const [id = ""] = order.requests;
+    const attachment = await order.attach(0);
+    const path = order.paths.request(0);
+    const pending = { state: "pending", requests: [{ id, state: "pending", at: null }] };
+    expect(await forwardingOf(order, path, attachment)).toMatchObject(document(pending));
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    const forwarded = { state: "forwarded", requests: [{ id, state: "forwarded", at }] };
+    expect(await forwardingOf(order, path, attachment)).toMatchObject(document(forwarded));
+    const late = await order.attach(0, "Too late");
+    const none = { state: "none", requests: [{ id, state: "none", at: null }] };
+    expect(await forwardingOf(order, path, late)).toMatchObject(document(none));
+    const { body } = await call("GET", `${path}?include=forwarding`, { key: order.key });
+    expect(body).toMatchObject({ data: { items: [document(forwarded), document(none)] } });
+  });
+
+  it("is none where the request is of another type", async () => {
+    const order = await newOrder("PORT_IN");
+    const none = { state: "none", requests: [{ id: order.requests[0], state: "none", at: null }] };
+    expect(await forwardingOf(order, order.paths.request(0), await order.attach(0))).toMatchObject(document(none));
+  });
+
+  it("is refused where the carrier refuses it, without the carrier's words", async () => {
+    const order = await newOrder(add);
+    const attachment = await order.attach(0);
+    await upstream.misbehave({ method: "PUT", action: "status", status: 422, times: 1 });
+    expect((await checkOut(order.id)).status).toBe("FAILED");
+    const { body } = await call("GET", `${order.paths.request(0)}/${attachment}?include=forwarding`, {
+      key: order.key,
+    });
+    expect(body).toMatchObject({
+      associations: {
+        request: expect.anything(),
+        forwarding: {
+          type: "forwarding",
+          data: { state: "refused", requests: [{ id: order.requests[0], state: "refused", at }] },
+        },
+      },
+    });
+    const { data } = Object(Object(Object(body).associations).forwarding);
+    expect(Object.keys(data.requests[0])).toEqual(["id", "state", "at"]);
+  });
+});
+
+describe("the forwarding of an order's attachment", () => {
+  it("is by forwarded request; as a whole, the least advanced state", async () => {
+    const order = await newOrder(add, "PORT_IN", add);
+    const [first = "", , last = ""] = order.requests;
+    const attachment = await order.attach("order");
+    const state = (id: string, name: string, time: unknown = null) => ({ id, state: name, at: time });
+    const show = () => forwardingOf(order, order.paths.order, attachment);
+    const inOrder = (...all: readonly ReturnType<typeof state>[]) => all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    expect(await show()).toMatchObject(
+      document({ state: "pending", requests: inOrder(state(first, "pending"), state(last, "pending")) }),
+    );
+    const receipt = { attachment, state: "forwarded", at: "2026-01-02T03:04:05.678Z" };
+    await transact({ receipt: { put: { ...keys.receipt(first, attachment), ...receipt } } });
+    const done = state(first, "forwarded", receipt.at);
+    expect(await show()).toMatchObject(document({ state: "pending", requests: inOrder(done, state(last, "pending")) }));
+    for (const [one, whole] of [
+      ["refused", "refused"],
+      ["withdrawn", "withdrawn"],
+      ["forwarded", "forwarded"],
+    ] as const) {
+      await transact({ receipt: { put: { ...keys.receipt(last, attachment), ...receipt, state: one } } });
+      const requests = inOrder(done, state(last, one, receipt.at));
+      expect(await show(), one).toMatchObject(document({ state: whole, requests }));
+    }
+  });
+
+  it("is none where no request of the order is forwarded", async () => {
+    const order = await newOrder("PORT_IN");
+    const attachment = await order.attach("order");
+    expect(await forwardingOf(order, order.paths.order, attachment)).toMatchObject(
+      document({ state: "none", requests: [] }),
+    );
+  });
+});
+
+describe("the ETag of a document with its forwarding", () => {
+  it("changes with the state, and is good for If-Match", async () => {
+    const order = await newOrder(add);
+    const attachment = await order.attach(0);
+    const path = `${order.paths.request(0)}/${attachment}`;
+    const show = (tag = "") =>
+      call("GET", `${path}?include=forwarding`, { key: order.key, headers: { "if-none-match": tag } }).catch(() => 304);
+    const etagOf = (answer: Awaited<ReturnType<typeof show>>) =>
+      answer === 304 ? "" : (Object(answer).headers.get("etag") ?? "");
+    const tag = etagOf(await show());
+    expect(tag).toMatch(/^"1\.[\w-]{16}"$/);
+    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+    const later = etagOf(await show(tag));
+    expect(later).toMatch(/^"1\.[\w-]{16}"$/);
+    expect(later).not.toBe(tag);
+    const json = { type: "request_attachment", data: { notes: "seen" } };
+    const patch = (ifMatch: string) => call("PATCH", path, { key: order.key, json, headers: { "if-match": ifMatch } });
+    expect((await patch('"2.AAAAAAAAAAAAAAAA"')).status).toBe(412);
+    expect((await patch(tag)).status).toBe(200);
+    expect((await patch(tag)).status).toBe(412);
+  });
+});
