@@ -13,7 +13,7 @@ it("npm run test:faults has every file of which npm test runs a sample, and name
   const { status, stdout } = run("--help");
   const named = [...stdout.matchAll(/\((test\/\S+\.test\.ts)\)/g)].map(([, file = ""]) => file);
   const sampled = globSync("test/**/*.test.ts", { cwd: root }).filter((file) =>
-    /setup\/extent\.ts"/.test(readFileSync(join(root, file), "utf8")),
+    /import \{.*\bbyExtent\b.*\} from/.test(readFileSync(join(root, file), "utf8")),
   );
   expect([status, sampled.filter((file) => !named.includes(file))]).toEqual([0, []]);
   expect(named.filter((file) => !existsSync(join(root, file)))).toEqual([]);

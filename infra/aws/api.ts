@@ -1,12 +1,14 @@
-import { Duration } from "aws-cdk-lib";
+import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import {
   AccessLogField,
   AccessLogFormat,
+  CfnRestApi,
   EndpointType,
   LambdaIntegration,
   LogGroupLogDestination,
   MethodLoggingLevel,
   RestApi,
+  SecurityPolicy,
 } from "aws-cdk-lib/aws-apigateway";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
@@ -16,17 +18,23 @@ import { accept } from "./accept.ts";
 import { functionOf, type Surroundings } from "./function.ts";
 import { addGatewayResponses } from "./gateway-responses.ts";
 import type { Settings } from "./settings.ts";
+import { addUnknownAddresses } from "./unknown-addresses.ts";
+
+/** A function ends before the gateway stops waiting, after 29 seconds, so that its own error reaches the caller. */
+const timeout = Duration.seconds(28);
 
 /** The REST API: every row of the route table, its function and its method. */
 export const api = (scope: Construct, surroundings: Surroundings): RestApi => {
-  const rest = restApi(scope, surroundings.settings);
-  addGatewayResponses(rest);
+  const { settings } = surroundings;
+  const rest = restApi(scope, settings);
+  addGatewayResponses(rest, settings.maxFileBytes);
   for (const route of routes) {
-    // The gateway waits for 29 seconds at most.
-    const handler = functionOf(scope, surroundings, { ...route, timeout: Duration.seconds(29) });
+    const environment = route.reads.from === "form" ? { MAX_FILE_BYTES: String(settings.maxFileBytes) } : {};
+    const handler = functionOf(scope, surroundings, { ...route, timeout, environment });
     const integration = new LambdaIntegration(handler, { allowTestInvoke: false });
     rest.root.resourceForPath(route.path).addMethod(route.method, integration);
   }
+  addUnknownAddresses(rest);
   return rest;
 };
 
@@ -39,31 +47,55 @@ const restApi = (scope: Construct, settings: Settings) => {
     restApiName: settings.stackName,
     description: "Patchbay: attachments of number orders, and messaging switches",
     endpointTypes: [EndpointType.REGIONAL],
-    // Anything else is text: a multipart body arrives at its function byte for byte, as base64.
-    binaryMediaTypes: ["multipart/form-data"],
-    ...(settings.apiLogsRole === "own"
-      ? { cloudWatchRole: true, cloudWatchRoleRemovalPolicy: settings.removalPolicy }
-      : { cloudWatchRole: false }),
+    // Every body arrives as base64, byte for byte. A single type would depend on how the gateway compares it with a
+    // Content-Type's case and parameters, which its documentation does not say: a form taken for text is damaged.
+    // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings.html
+    binaryMediaTypes: ["*/*"],
+    ...logsRole(settings),
     deployOptions: {
       stageName: "live",
       tracingEnabled: true,
-      throttlingRateLimit: settings.throttle.rate,
-      throttlingBurstLimit: settings.throttle.burst,
+      throttlingRateLimit: settings.throttleRate,
+      throttlingBurstLimit: settings.throttleBurst,
       loggingLevel: MethodLoggingLevel.ERROR,
-      // Bodies and headers hold secrets: they are in no log.
+      // Bodies and headers contain secrets: they are in no log.
       dataTraceEnabled: false,
       accessLogDestination: new LogGroupLogDestination(accessLogs),
       accessLogFormat: accessLogFormat(),
     },
   });
-  // Said once, without its slash: see the stack's outputs.
+  // The stack's outputs have it, without its slash.
   rest.node.tryRemoveChild("Endpoint");
+  requireTls12(rest);
   addExecutionLogs(scope, settings, rest);
   if (settings.webAclArn)
     new CfnWebACLAssociation(scope, "WebAcl", {
       resourceArn: rest.deploymentStage.stageArn,
       webAclArn: settings.webAclArn,
     });
+  acceptFindings(rest, settings);
+  return rest;
+};
+
+/** The region's role stays when its stack goes: other stacks' logs depend on it. */
+const logsRole = ({ apiLogsRole }: Settings) =>
+  apiLogsRole === "own"
+    ? { cloudWatchRole: true, cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE }
+    : { cloudWatchRole: false };
+
+/**
+ * A Regional API accepts TLS 1.0 unless its policy says otherwise. This one accepts TLS 1.2 and 1.3, with forward secrecy.
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-security-policies-list.html
+ */
+const requireTls12 = (rest: RestApi) => {
+  const resource = rest.node.defaultChild;
+  if (!(resource instanceof CfnRestApi)) throw new Error("CDK no longer makes a RestApi of a CfnRestApi.");
+  resource.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
+  // Required with these policies. STRICT: the TLS server name must be the host that the request names.
+  resource.endpointAccessMode = "STRICT";
+};
+
+const acceptFindings = (rest: RestApi, { webAclArn }: Settings) =>
   accept(rest, {
     "AwsSolutions-APIG2":
       "Every function checks its whole input against the schema of its route and answers all faults at once; a validator of the gateway's would refuse with the first, in other words.",
@@ -72,15 +104,13 @@ const restApi = (scope: Construct, settings: Settings) => {
     "AwsSolutions-COG4": "Callers are machines with API keys, not people with a user pool.",
     "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
       "The region's one role by which API Gateway writes logs: this managed policy is what its documentation asks for.",
-    ...(!settings.webAclArn && {
+    ...(!webAclArn && {
       "AwsSolutions-APIG3":
         "The web ACL is the organisation's, which pays and watches it for all its APIs: name it with -c webAclArn=<arn>. The stage is throttled with and without.",
     }),
   });
-  return rest;
-};
 
-/** API Gateway would make this group by itself, under this name, kept for ever and left behind by a stack that is removed. */
+/** API Gateway would create this group by itself, under this name, with no retention, and leave it behind. */
 const addExecutionLogs = (scope: Construct, { logRetention, removalPolicy }: Settings, rest: RestApi) => {
   const logs = new LogGroup(scope, "ApiExecutionLogs", {
     logGroupName: `API-Gateway-Execution-Logs_${rest.restApiId}/live`,
@@ -90,11 +120,12 @@ const addExecutionLogs = (scope: Construct, { logRetention, removalPolicy }: Set
   rest.deploymentStage.node.addDependency(logs);
 };
 
-/** Who asked for what, and what was answered; never a header or a query. */
+/** Who asked for what, and the response; never a header or a query. Callers can choose `request_id`, not the extended one. */
 const accessLogFormat = () =>
   AccessLogFormat.custom(
     JSON.stringify({
       request_id: AccessLogField.contextRequestId(),
+      extended_request_id: AccessLogField.contextExtendedRequestId(),
       time: AccessLogField.contextRequestTimeEpoch(),
       ip: AccessLogField.contextIdentitySourceIp(),
       method: AccessLogField.contextHttpMethod(),

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
-import { Duration } from "aws-cdk-lib";
+import { Duration, Fn, Stack } from "aws-cdk-lib";
+import { Rule } from "aws-cdk-lib/aws-events";
+import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
@@ -9,6 +11,7 @@ import type { Construct } from "constructs";
 import { type Step, steps } from "../../shared/checkout/steps.ts";
 import { accept } from "./accept.ts";
 import { allow, functionOf, type Surroundings } from "./function.ts";
+import { settleName } from "./inventory.ts";
 
 const workflow = new URL("../../functions/checkout/workflow.asl.json", import.meta.url);
 
@@ -18,7 +21,9 @@ export const checkout = (scope: Construct, surroundings: Surroundings) => {
   const functions = Object.fromEntries(
     steps.map((step) => [placeholder(step), stepFunction(scope, surroundings, step, secret)]),
   );
-  return { machine: stateMachine(scope, surroundings, functions), functions: Object.values(functions), secret };
+  const machine = stateMachine(scope, surroundings, functions);
+  settleFailed(scope, surroundings, machine);
+  return { machine, secret };
 };
 
 /** Made with a random value, for want of the true one: an operator puts the carrier's token into it. See the README. */
@@ -87,6 +92,7 @@ const stateMachine = (scope: Construct, { settings }: Surroundings, functions: F
     tracingEnabled: true,
     logs: {
       destination: new LogGroup(scope, "CheckoutLogs", {
+        logGroupName: logGroupName(Stack.of(scope)),
         retention: settings.logRetention,
         removalPolicy: settings.removalPolicy,
       }),
@@ -94,6 +100,34 @@ const stateMachine = (scope: Construct, { settings }: Surroundings, functions: F
       // The names of the states and errors say what happened; the ids are in the steps' own lines.
       includeExecutionData: false,
     },
-    removalPolicy: settings.removalPolicy,
+  });
+};
+
+/**
+ * Below this prefix, log groups of services do not fill up the account's one resource policy for log deliveries. The
+ * stack's own id makes the name unique: production keeps the group when its stack is deleted and deployed again.
+ * https://docs.aws.amazon.com/step-functions/latest/dg/bp-cwl.html
+ */
+const logGroupName = ({ stackName, stackId }: Stack) =>
+  `/aws/vendedlogs/states/${stackName}-${Fn.select(2, Fn.split("/", stackId))}`;
+
+/**
+ * An execution that ends without its own failure path (which failed too, was stopped or ran out of time) leaves its order
+ * locked. Step Functions reports every end to EventBridge; the function settles what is left.
+ */
+const settleFailed = (scope: Construct, surroundings: Surroundings, machine: StateMachine) => {
+  const handler = functionOf(scope, surroundings, {
+    name: settleName,
+    access: { table: ["GetItem", "UpdateItem"], files: [] },
+    timeout: Duration.seconds(30),
+  });
+  new Rule(scope, "FailedCheckout", {
+    description: "Settles the lock of a checkout that ended without doing so",
+    eventPattern: {
+      source: ["aws.states"],
+      detailType: ["Step Functions Execution Status Change"],
+      detail: { stateMachineArn: [machine.stateMachineArn], status: ["FAILED", "TIMED_OUT", "ABORTED"] },
+    },
+    targets: [new LambdaTarget(handler)],
   });
 };

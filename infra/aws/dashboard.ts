@@ -29,7 +29,12 @@ const graphs = (metrics: Metrics): IWidget[][] => [
       metrics.failedCheckouts,
       metrics.timedOutCheckouts,
     ]),
-    graph("Throttled calls per 5 minutes", [metrics.functionThrottles, metrics.readThrottles, metrics.writeThrottles]),
+    graph("Throttled calls and conflicts per 5 minutes", [
+      metrics.functionThrottles,
+      metrics.readThrottles,
+      metrics.writeThrottles,
+      metrics.conflicts,
+    ]),
   ],
   [graph("Sweeps per day", Object.values(metrics.sweeps)), graph("Own metrics per 5 minutes", [ownMetrics()])],
 ];

@@ -74,8 +74,8 @@ export const functionOf = (
     logGroup,
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
-    // One line per request, which is ours; Lambda's own only where something is wrong.
-    systemLogLevelV2: SystemLogLevel.WARN,
+    // With Lambda's REPORT lines, which have the memory used, the billed time and cold starts. WARN hides them.
+    systemLogLevelV2: SystemLogLevel.INFO,
     environment: {
       TABLE_NAME: storage.table.tableName,
       ...(access.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),

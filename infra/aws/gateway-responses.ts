@@ -8,33 +8,30 @@ import {
   rateLimited,
   serviceUnavailable,
   unauthorized,
-  unsupportedMediaType,
 } from "../../shared/errors.ts";
-import { limits } from "../../shared/limits.ts";
 
 /**
- * What API Gateway answers by itself, as our catalogue says it. No method asks for IAM, an authorizer or an API key, so
- * a complaint about a signature or a token means one thing: the address is not one of ours. (API Gateway takes the
- * `Authorization: Bearer` of a request to an unknown address for a broken AWS signature; that complaint has no type of
- * its own and comes under DEFAULT_4XX.) https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
+ * The responses that API Gateway gives by itself, in our envelope. No method asks for IAM, an authorizer or an API key, so
+ * a complaint about a token or a signature means one thing: no route has this address. So does an unsupported media
+ * type, which only the methods of unknown addresses can raise: see unknown-addresses.ts.
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
  */
-export const gatewayErrors: readonly (readonly [ResponseType, ApiError])[] = [
-  [ResponseType.DEFAULT_4XX, notFound()],
+const gatewayErrors = (maxFileBytes: number): readonly (readonly [ResponseType, ApiError])[] => [
   [ResponseType.DEFAULT_5XX, internalError()],
   [ResponseType.MISSING_AUTHENTICATION_TOKEN, notFound()],
   [ResponseType.RESOURCE_NOT_FOUND, notFound()],
   [ResponseType.INVALID_SIGNATURE, notFound()],
   [ResponseType.EXPIRED_TOKEN, notFound()],
   [ResponseType.ACCESS_DENIED, notFound()],
+  [ResponseType.UNSUPPORTED_MEDIA_TYPE, notFound()],
   [ResponseType.UNAUTHORIZED, unauthorized()],
   [ResponseType.INVALID_API_KEY, unauthorized()],
   [ResponseType.BAD_REQUEST_BODY, malformed("can't be read")],
   [ResponseType.BAD_REQUEST_PARAMETERS, malformed("can't be read")],
-  [ResponseType.REQUEST_TOO_LARGE, payloadTooLarge(limits.fileBytes)],
-  [ResponseType.UNSUPPORTED_MEDIA_TYPE, unsupportedMediaType("application/json")],
+  [ResponseType.REQUEST_TOO_LARGE, payloadTooLarge(maxFileBytes)],
   [ResponseType.THROTTLED, rateLimited()],
   [ResponseType.QUOTA_EXCEEDED, rateLimited()],
-  // The rules of a web ACL that belong before this API are rates: see the README.
+  // The rules of a web ACL that belong before this API are rates: see infra/README.md.
   [ResponseType.WAF_FILTERED, rateLimited()],
   [ResponseType.INTEGRATION_TIMEOUT, serviceUnavailable()],
   [ResponseType.INTEGRATION_FAILURE, serviceUnavailable()],
@@ -54,8 +51,11 @@ export const gatewayResponse = ({ status, headers, body }: ApiError) => ({
   templates: { "application/json": JSON.stringify(body) },
 });
 
-/** Puts every answer of the gateway's own into our envelope. */
-export const addGatewayResponses = (api: RestApi): void => {
-  for (const [type, error] of gatewayErrors)
+/** Puts every response of the gateway's own into our envelope. */
+export const addGatewayResponses = (api: RestApi, maxFileBytes: number): void => {
+  for (const [type, error] of gatewayErrors(maxFileBytes))
     api.addGatewayResponse(type.responseType, { type, ...gatewayResponse(error) });
+  // A status here would replace that of every 4xx without a type, such as 400 and 431: each keeps its own.
+  const { statusCode: _, ...untyped } = gatewayResponse(malformed("can't be read"));
+  api.addGatewayResponse("DEFAULT_4XX", { type: ResponseType.DEFAULT_4XX, ...untyped });
 };

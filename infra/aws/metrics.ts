@@ -1,14 +1,15 @@
 import { Duration } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import { Stats } from "aws-cdk-lib/aws-cloudwatch";
-import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
+
+import type { StoredTable } from "./storage.ts";
 
 /** What alarms and dashboard look at. */
 export type Watched = {
   readonly rest: RestApi;
-  readonly table: Table;
+  readonly table: StoredTable;
   readonly machine: StateMachine;
   readonly sweep: LambdaFunction;
 };
@@ -29,6 +30,8 @@ export const metricsOf = ({ rest, table, machine, sweep }: Watched) => ({
   functionThrottles: LambdaFunction.metricAllThrottles(inFiveMinutes),
   readThrottles: table.metric("ReadThrottleEvents", inFiveMinutes),
   writeThrottles: table.metric("WriteThrottleEvents", inFiveMinutes),
+  // Transactions and writes that DynamoDB refused because another one touched the same item.
+  conflicts: table.metric("TransactionConflict", inFiveMinutes),
   startedCheckouts: machine.metricStarted(inFiveMinutes),
   succeededCheckouts: machine.metricSucceeded(inFiveMinutes),
   failedCheckouts: machine.metricFailed(inFiveMinutes),

@@ -9,21 +9,23 @@ import { addDashboard } from "./dashboard.ts";
 import type { Surroundings } from "./function.ts";
 import { type Metrics, metricsOf, type Watched } from "./metrics.ts";
 
-/** Alarms, who hears of them, and the dashboard. What each alarm means and asks for: the README's runbook. */
+/** Alarms, their subscribers, and the dashboard. The runbook in infra/README.md says what to do about each alarm. */
 export const operations = (scope: Construct, { settings, storage }: Surroundings, watched: Watched): Topic => {
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
   letAlarmsPublish(topic, storage.key);
   if (settings.alarmEmail) topic.addSubscription(new EmailSubscription(settings.alarmEmail));
 
   const metrics = metricsOf(watched);
+  const action = new SnsAction(topic);
   const alarms = alarmsOf(metrics).map(([name, props]) => {
     const alarm = new Alarm(scope, `${name}Alarm`, { alarmName: `${settings.stackName}-${name}`, ...props });
-    const action = new SnsAction(topic);
     alarm.addAlarmAction(action);
     alarm.addOkAction(action);
+    if (props.treatMissingData === TreatMissingData.MISSING) alarm.addInsufficientDataAction(action);
     return alarm;
   });
-  addDashboard(scope, settings.stackName, metrics, alarms);
+  // Not every LocalStack-compatible endpoint knows dashboards.
+  if (!settings.emulator) addDashboard(scope, settings.stackName, metrics, alarms);
   return topic;
 };
 
@@ -62,6 +64,13 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
   ["ReadThrottles", atLeast(1, metrics.readThrottles, "DynamoDB turned reads of the table away.")],
   ["WriteThrottles", atLeast(1, metrics.writeThrottles, "DynamoDB turned writes to the table away.")],
   [
+    "Conflicts",
+    {
+      ...atLeast(100, metrics.conflicts, "For 15 minutes, a hundred or more writes in five minutes met another write."),
+      evaluationPeriods: 3,
+    },
+  ],
+  [
     "SlowRequests",
     {
       ...atLeast(3000, metrics.latencyP99, "For 15 minutes, one request in a hundred took three seconds or more."),
@@ -81,11 +90,12 @@ const sweepAlarms = ({ started, failed }: Metrics["sweeps"]): readonly NamedAlar
     {
       metric: started,
       threshold: 1,
-      alarmDescription: "For two days no sweep has begun: files without metadata pile up.",
+      alarmDescription: "For two days or more no sweep has begun: files without metadata pile up.",
       evaluationPeriods: 2,
       comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
-      // What never runs has no metrics.
-      treatMissingData: TreatMissingData.BREACHING,
+      // A function that does not run has no metrics, and an alarm without data changes to INSUFFICIENT_DATA, which
+      // notifies. It also begins in that state, so the first day, before the first sweep, is no change and no message.
+      treatMissingData: TreatMissingData.MISSING,
     },
   ],
 ];

@@ -1,50 +1,94 @@
 import { RemovalPolicy } from "aws-cdk-lib";
 import { Architecture } from "aws-cdk-lib/aws-lambda";
-import { RetentionDays } from "aws-cdk-lib/aws-logs";
+import type { RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { Node } from "constructs";
 import * as z from "zod/mini";
+import { limits } from "../../shared/limits.ts";
+import type { SettingsRecord } from "./deployed-settings.ts";
+import { noStage, readStage, stackNameOf } from "./stages.ts";
 
-const Context = z.object({
-  /** `production` keeps its data whatever happens to the stack; `sandbox` leaves nothing behind. */
-  stage: z._default(z.enum(["production", "sandbox"]), "production"),
-  /** The machine that runs the functions: an emulator has its host's. */
-  architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),
-  /** Where the carrier answers. The default answers nowhere (RFC 2606): checkouts fail until it is said. */
-  carrierUrl: z._default(z.url(), "https://carrier.invalid"),
+/** What a stage's file sets, and `-c <name>=<value>` overrides. `null`, or `-c <name>=`, is an explicit "none". */
+const Values = z.strictObject({
+  /** Where the carrier answers. */
+  carrierUrl: z._default(z.nullable(z.url()), null),
+  /** The address that alarms are sent to. */
+  alarmEmail: z._default(z.nullable(z.email()), null),
+  /** A regional web ACL of the organization, associated with the API. */
+  webAclArn: z._default(z.nullable(z.string().check(z.startsWith("arn:"))), null),
+  /** A table restored from a backup, to use in place of the stack's own, which it lets go and retains. */
+  restoredTable: z._default(z.nullable(z.string().check(z.regex(/^[\w.-]{3,255}$/))), null),
+  /**
+   * API Gateway writes logs by one role for the whole region. `own`: this stack creates that role, and never deletes it.
+   * `existing`: the region has one.
+   */
+  apiLogsRole: z.enum(["own", "existing"]),
+  architecture: z.enum(["arm64", "x86_64"]),
+  /** Requests per second that the API accepts, and how many at once. */
+  throttleRate: z.coerce.number().check(z.positive()),
+  throttleBurst: z.coerce.number().check(z.positive()),
+  /** A number of days that CloudWatch Logs knows: 7, 30, 365 … */
+  logRetentionDays: z.coerce.number().check(z.positive()),
+  /** The largest file of an upload. A function's event carries no larger one than the default. */
+  maxFileBytes: z._default(z.coerce.number().check(z.positive(), z.maximum(limits.fileBytes)), limits.fileBytes),
+});
+type Values = z.infer<typeof Values>;
+
+/** Values that come from the context only. */
+const Target = z.object({
+  stage: z.string({ error: noStage }),
+  /** A name of its own, for more than one stack of a stage in an account and region. */
+  name: z.optional(z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9-]{0,30}$/))),
   /** Where a LocalStack-compatible endpoint answers, if that is what is deployed to. */
   emulator: z.optional(z.url()),
-  /**
-   * The role by which API Gateway writes logs, one for the region: this stack's own, which goes with it, or `existing`,
-   * where another stack (production beside a sandbox) has set one already.
-   */
-  apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
-  /** Who hears of alarms. */
-  alarmEmail: z.optional(z.email()),
-  /** A regional web ACL of the organisation's, put before the API. */
-  webAclArn: z.optional(z.string()),
+  /** `false` while a stack is created: CloudFormation cannot roll back a table that is protected from deletion. */
+  protectTable: z._default(z.enum(["true", "false"]), "true"),
 });
 
-const stages = {
-  production: { logRetention: RetentionDays.ONE_YEAR, throttle: { rate: 500, burst: 1000 } },
-  sandbox: { logRetention: RetentionDays.ONE_WEEK, throttle: { rate: 100, burst: 200 } },
-} as const;
-
-/** All that differs from deployment to deployment: what `-c name=value` says, and what follows from the stage. */
+/** The settings of one deployment: the stage's file, with what the context overrides, and what follows from both. */
 export type Settings = ReturnType<typeof readSettings>;
 
-/** Reads the context; throws where a value is none of those above. */
+/** Reads the context and the stage's file; throws where a value is missing or unknown. */
 export const readSettings = (node: Node) => {
-  const given = Object.keys(Context.shape).map((name) => [name, node.tryGetContext(name)] as const);
-  const context = z.parse(Context, Object.fromEntries(given));
-  const production = context.stage === "production";
+  const target = z.parse(Target, contextOf(node, Object.keys(Target.shape)));
+  const { retainData, ...file } = readStage(target.stage);
+  const overrides = contextOf(node, Object.keys(Values.shape));
+  const stated = { ...file, ...overrides };
+  const values = z.parse(Values, stated);
   return {
-    ...context,
-    ...stages[context.stage],
-    stackName: `Patchbay-${context.stage}`,
-    production,
-    /** Whether removing the stack removes the files first; emulators hang on the function that does. */
-    emptyBucket: !production && !context.emulator,
-    removalPolicy: production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
-    architecture: context.architecture === "arm64" ? Architecture.ARM_64 : Architecture.X86_64,
+    ...target,
+    ...values,
+    carrierUrl: carrierUrl(target.stage, retainData, values),
+    stackName: stackNameOf(target.stage, target.name),
+    retainData,
+    /** What a later deployment is compared with: see deployed-settings.ts. */
+    record: {
+      retainData,
+      values: Object.fromEntries(Object.entries(values).filter(([name]) => name in stated)),
+      overridden: Object.keys(overrides),
+    } satisfies SettingsRecord,
+    /** Whether deleting the stack deletes the files first; emulators hang on the function that does. */
+    emptyBucket: !retainData && !target.emulator,
+    /** A first deployment that fails leaves nothing behind; a stack that worked once keeps its data. */
+    removalPolicy: retainData ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
+    architecture: values.architecture === "arm64" ? Architecture.ARM_64 : Architecture.X86_64,
+    // CloudFormation knows which numbers of days there are.
+    logRetention: values.logRetentionDays satisfies RetentionDays,
   };
+};
+
+/** What the context says: `-c name=` is an explicit null. */
+const contextOf = (node: Node, names: readonly string[]): Record<string, unknown> => {
+  const given = names.map((name) => [name, node.tryGetContext(name)] as const);
+  return Object.fromEntries(
+    given.filter(([, value]) => value !== undefined).map(([name, value]) => [name, value === "" ? null : value]),
+  );
+};
+
+const carrierUrl = (stage: string, retainData: boolean, { carrierUrl: url }: Values): string => {
+  const wanted = retainData ? "an https: URL" : "a URL";
+  if (!url || (retainData && !url.startsWith("https:")))
+    throw new Error(
+      `${stage} needs ${wanted} of the carrier: set carrierUrl in infra/aws/stages/${stage}.json, or pass -c carrierUrl=https://….`,
+    );
+  return url;
 };

@@ -3,7 +3,9 @@ import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import type { Construct } from "constructs";
 import { api } from "./api.ts";
 import { checkout } from "./checkout.ts";
+import { toMetadata } from "./deployed-settings.ts";
 import { operations } from "./operations.ts";
+import { policies } from "./policies.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { storage } from "./storage.ts";
 import { sweep } from "./sweep.ts";
@@ -13,16 +15,18 @@ export const patchbay = (app: Construct, bundles: string, props: StackProps = {}
   const settings = readSettings(app.node);
   const stack = new Stack(app, settings.stackName, {
     description: "Patchbay: attachments of number orders, and messaging switches",
-    terminationProtection: settings.production,
+    terminationProtection: settings.retainData,
     ...props,
   });
 
+  stack.templateOptions.metadata = toMetadata(settings.record);
   const kept = storage(stack, settings);
   const surroundings = { settings, storage: kept, bundles };
   const rest = api(stack, surroundings);
   const { machine, secret } = checkout(stack, surroundings);
   const watched = { rest, table: kept.table, machine, sweep: sweep(stack, surroundings) };
   const alarms = operations(stack, surroundings, watched);
+  const { ordering, operator } = policies(stack, surroundings, machine);
 
   const outputs = {
     BaseUrl: baseUrl(rest, settings),
@@ -31,6 +35,8 @@ export const patchbay = (app: Construct, bundles: string, props: StackProps = {}
     StateMachineArn: machine.stateMachineArn,
     CarrierTokenArn: secret.secretArn,
     AlarmTopicArn: alarms.topicArn,
+    OrderingPolicyArn: ordering.managedPolicyArn,
+    OperatorPolicyArn: operator.managedPolicyArn,
   };
   for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return stack;

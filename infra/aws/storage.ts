@@ -1,5 +1,5 @@
 import { CfnResource, Duration, Stack } from "aws-cdk-lib";
-import { AttributeType, BillingMode, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
+import { AttributeType, BillingMode, type ITable, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { BlockPublicAccess, Bucket, BucketEncryption, type BucketProps, ObjectOwnership } from "aws-cdk-lib/aws-s3";
@@ -14,13 +14,14 @@ export const storage = (scope: Construct, settings: Settings) => {
   const key = new Key(scope, "Key", {
     description: "Patchbay: its table, its files, its carrier secret and its alarms",
     enableKeyRotation: true,
-    pendingWindow: Duration.days(settings.production ? 30 : 7),
+    pendingWindow: Duration.days(settings.retainData ? 30 : 7),
     removalPolicy: settings.removalPolicy,
   });
-  return { key, table: table(scope, settings, key), bucket: bucket(scope, settings, key) };
+  const table: StoredTable = restoredTable(scope, settings) ?? ownTable(scope, settings, key);
+  return { key, table, bucket: bucket(scope, settings, key) };
 };
 
-const table = (scope: Construct, { production, removalPolicy }: Settings, encryptionKey: Key) =>
+const ownTable = (scope: Construct, { retainData, protectTable, removalPolicy }: Settings, encryptionKey: Key) =>
   new Table(scope, "Table", {
     partitionKey: { name: "pk", type: AttributeType.STRING },
     sortKey: { name: "sk", type: AttributeType.STRING },
@@ -29,9 +30,15 @@ const table = (scope: Construct, { production, removalPolicy }: Settings, encryp
     timeToLiveAttribute: "expires_at",
     encryption: TableEncryption.CUSTOMER_MANAGED,
     encryptionKey,
-    deletionProtection: production,
+    deletionProtection: retainData && protectTable === "true",
     removalPolicy,
   });
+
+/** What the rest of the stack uses of a table, its own or a restored one. */
+export type StoredTable = Pick<ITable, "tableArn" | "tableName" | "metric">;
+
+const restoredTable = (scope: Construct, { restoredTable: name }: Settings): StoredTable | undefined =>
+  name ? Table.fromTableName(scope, "RestoredTable", name) : undefined;
 
 const common = (settings: Settings) => ({
   blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
@@ -44,7 +51,7 @@ const common = (settings: Settings) => ({
 /** Not versioned: who deletes an attachment wants its file gone. The interface promises no more, and no less. */
 const bucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
   // @ts-expect-error aws-cdk-lib's Bucket is not its own IBucket under exactOptionalPropertyTypes (isWebsite)
-  const logged: Pick<BucketProps, "serverAccessLogsBucket" | "serverAccessLogsPrefix"> = settings.production
+  const logged: Pick<BucketProps, "serverAccessLogsBucket" | "serverAccessLogsPrefix"> = settings.retainData
     ? { serverAccessLogsBucket: accessLogs(scope, settings), serverAccessLogsPrefix: "files/" }
     : {};
   const files = new Bucket(scope, "Files", {
@@ -58,7 +65,7 @@ const bucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
     lifecycleRules: [{ id: "abort-incomplete-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) }],
   });
   if (settings.emptyBucket) keepEmptyingTidy(files, settings);
-  if (!settings.production)
+  if (!settings.retainData)
     accept(files, {
       "AwsSolutions-S1":
         "A sandbox holds no customer's files, and logs that S3 delivers hours later would keep it from being removed. Production has them.",

@@ -1,90 +1,96 @@
-import { readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { openapi } from "../openapi/document.ts";
-import { isJson, type Json } from "../openapi/json.ts";
+import { gzipSync } from "node:zlib";
+import { type ApiError, internalError, notFound } from "../../shared/errors.ts";
+import { contentSecurityPolicy } from "./docs/html.ts";
+import { documentFor, type SiteFile, siteFiles } from "./docs/site.ts";
 
 /** What the page fills in: a key that works here, and ids by the names of the path's parameters. */
 export type Prefill = { readonly key: string; readonly ids: Readonly<Record<string, string>> };
 
-type Page = { readonly headers: Readonly<Record<string, string>>; readonly body: string | Uint8Array };
-
-const own = join(import.meta.dirname, "docs");
-const require = createRequire(import.meta.url);
-const swagger = dirname(require.resolve("swagger-ui-dist/package.json"));
-
-/** Every file that the page may ask for, by its path: nothing else is ever read. */
-const files: Readonly<Record<string, readonly [folder: string, name: string, contentType: string]>> = {
-  "/docs": [own, "page.html", "text/html; charset=utf-8"],
-  "/docs/": [own, "page.html", "text/html; charset=utf-8"],
-  "/docs/page.css": [own, "page.css", "text/css; charset=utf-8"],
-  "/docs/page.js": [own, "page.js", "text/javascript; charset=utf-8"],
-  "/docs/icon.svg": [own, "icon.svg", "image/svg+xml"],
-  "/docs/swagger-ui.css": [swagger, "swagger-ui.css", "text/css; charset=utf-8"],
-  "/docs/swagger-ui-bundle.js": [swagger, "swagger-ui-bundle.js", "text/javascript; charset=utf-8"],
+type Reply = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
 };
 
-const headers = {
-  "Cache-Control": "no-cache",
+const security = {
   "X-Content-Type-Options": "nosniff",
-  // Everything comes from this server; Swagger UI sets styles of its own.
-  "Content-Security-Policy":
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Content-Security-Policy": `${contentSecurityPolicy}; frame-ancestors 'none'`,
 };
 
-const json = (value: unknown): Page => ({
-  headers: { ...headers, "Content-Type": "application/json" },
-  body: JSON.stringify(value, null, 2),
+const reply = (incoming: IncomingMessage, file: SiteFile): Reply => {
+  const etag = `"${createHash("sha256").update(file.body).digest("base64url").slice(0, 22)}"`;
+  const headers = {
+    ...security,
+    "Content-Type": file.contentType,
+    "Cache-Control": file.immutable ? "public, max-age=31536000, immutable" : "no-cache",
+    Vary: "Accept-Encoding",
+    ETag: etag,
+  };
+  if (incoming.headers["if-none-match"] === etag) return { status: 304, headers, body: Buffer.of() };
+  if (!/\bgzip\b/.test(String(incoming.headers["accept-encoding"]))) return { status: 200, headers, body: file.body };
+  return { status: 200, headers: { ...headers, "Content-Encoding": "gzip" }, body: gzipSync(file.body) };
+};
+
+const json = (value: unknown): SiteFile => ({
+  contentType: "application/json",
+  body: Buffer.from(JSON.stringify(value, null, 2)),
+  immutable: false,
 });
 
-/** Leaves the optional parts of forms empty: the page would fill in their examples, and a reference_id goes only once. */
-const withEmptyParts = (schema: Json): Json => {
-  const { properties, required } = schema;
-  if (!isJson(properties) || !Object.hasOwn(properties, "data[file]") || !Array.isArray(required)) return schema;
-  const parts = Object.entries(properties).map(([name, part]) => {
-    const kept = required.includes(name) || !isJson(part) || "default" in part || "const" in part;
-    return [name, kept ? part : { ...part, examples: [""] }];
-  });
-  return { ...schema, properties: Object.fromEntries(parts) };
+/** The stack lets only requests from this machine come here. */
+const demo = (prefill: Prefill | undefined): Reply => ({
+  status: 200,
+  headers: { ...security, "Content-Type": "application/json", "Cache-Control": "no-store" },
+  body: json({ ...prefill }).body,
+});
+
+const failed = (error: unknown): Reply => {
+  console.error("The API reference could not be built:", error);
+  return errorReply(internalError());
 };
 
-/** The document for a server that runs: its address first, and ids that exist on it as the examples of its paths. */
-const servedOpenapi = (baseUrl: string, prefill: Prefill | undefined) => {
-  const { servers, components, ...rest } = openapi();
-  const schemas = Object.entries(components.schemas).map(([name, schema]) => [name, withEmptyParts(schema)]);
-  const parameters = Object.entries(components.parameters).map(([name, parameter]) => {
-    if (!prefill || parameter.in !== "path") return [name, parameter];
-    const { example: _example, ...other } = parameter;
-    const id = prefill.ids[String(parameter.name)];
-    return [name, id ? { ...other, example: id } : other];
-  });
-  return {
-    ...rest,
-    servers: [{ url: baseUrl, description: "This server" }, ...servers],
-    components: {
-      ...components,
-      schemas: Object.fromEntries(schemas),
-      parameters: Object.fromEntries(parameters),
-    },
-  };
+const errorReply = ({ status, body }: ApiError): Reply => ({
+  status,
+  headers: { ...security, "Content-Type": "application/json", "Cache-Control": "no-store" },
+  body: Buffer.from(JSON.stringify(body)),
+});
+
+const write = (outgoing: ServerResponse, { status, headers, body }: Reply) => {
+  outgoing.writeHead(status, { ...headers, "Content-Length": body.byteLength }).end(body);
 };
 
-const pageAt = (path: string, baseUrl: string, prefill: Prefill | undefined): Page | undefined => {
-  if (path === "/openapi.json") return json(servedOpenapi(baseUrl, prefill));
-  if (path === "/docs/demo.json") return json(prefill ? { key: prefill.key } : {});
-  const file = Object.hasOwn(files, path) ? files[path] : undefined;
-  if (!file) return undefined;
-  const [folder, name, contentType] = file;
-  return { headers: { ...headers, "Content-Type": contentType }, body: readFileSync(join(folder, name)) };
+const redirect = (outgoing: ServerResponse) => outgoing.writeHead(302, { ...security, Location: "/docs/" }).end();
+
+type Site = Awaited<ReturnType<typeof siteFiles>>;
+
+const isDocument = (pathname: string) => pathname === "/openapi.json" || pathname === "/docs/openapi.json";
+
+/** The reply to a path under /docs/. */
+const replyTo = async (built: Promise<Site>, incoming: IncomingMessage, pathname: string): Promise<Reply> => {
+  if (isDocument(pathname)) return reply(incoming, json(documentFor(`http://${incoming.headers.host ?? "127.0.0.1"}`)));
+  const site = await built;
+  const file = site.get(pathname === "/docs/" ? "index.html" : pathname.slice("/docs/".length));
+  return file ? reply(incoming, file) : errorReply(notFound());
 };
 
-/** For the local gateway: answers `GET /docs`, its assets and `GET /openapi.json`, and leaves all else to it (false). */
-export const docs =
-  (prefill: () => Prefill | undefined) =>
-  ({ method, headers: { host } }: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): boolean => {
-    const page = method === "GET" ? pageAt(pathname, `http://${host ?? "127.0.0.1"}`, prefill()) : undefined;
-    if (!page) return false;
-    outgoing.writeHead(200, { ...page.headers, "Content-Length": Buffer.byteLength(page.body) }).end(page.body);
+/** For the local gateway: serves `/docs/` and `/openapi.json` to GET, and leaves everything else to it (false). */
+export const docs = (prefill: () => Prefill | undefined) => {
+  // Built before the gateway listens: later there may be no file descriptor left for it.
+  const site = siteFiles();
+  site.catch(() => {});
+  return (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): boolean => {
+    if (incoming.method !== "GET") return false;
+    if (pathname === "/docs") redirect(outgoing);
+    else if (pathname === "/docs/demo.json") write(outgoing, demo(prefill()));
+    else if (pathname.startsWith("/docs/") || isDocument(pathname))
+      replyTo(site, incoming, pathname)
+        .catch(failed)
+        .then((found) => write(outgoing, found));
+    else return false;
     return true;
   };
+};

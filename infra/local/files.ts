@@ -37,7 +37,9 @@ export const startFiles = async (bucket: string, folder?: string): Promise<Part>
   const part = given ? { endpoint: given, stop: async () => {} } : await startFauxqs(folder);
   const client = new S3Client({ endpoint: part.endpoint, forcePathStyle: true });
   await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: unknown) => {
-    if (!(error instanceof Error && /BucketAlready/.test(error.name))) throw error;
+    const name = error instanceof Error ? error.name : String(error);
+    if (!/BucketAlready/.test(name))
+      throw new Error(`There is no working S3 at ${part.endpoint}: ${name}.`, { cause: error });
   });
   client.destroy();
   return part;

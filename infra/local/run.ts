@@ -16,6 +16,7 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
 
   --port <port>  where the API answers (default: the environment's PORT, or 3000; 0 for any free port)
   --data <dir>   keep the data there between runs (default: in memory, gone at the end)
+  --throttle <n> answer 429 to more than n requests a second, as a stage on AWS does (default: no limit)
   --quiet        print only what fails on this side (5xx)
   --verbose      print request ids, every fault of a request, and whole stacks too
   --help         show this
@@ -27,6 +28,7 @@ const options = () => {
     options: {
       port: { type: "string" },
       data: { type: "string" },
+      throttle: { type: "string" },
       quiet: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
@@ -35,7 +37,11 @@ const options = () => {
   const port = values.port ?? process.env.PORT ?? "3000";
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
     throw new Error(`The port must be a number from 0 to 65535, not ${port}.`);
-  return { ...values, port: Number(port) };
+  if (values.throttle !== undefined && !/^[1-9]\d{0,5}$/.test(values.throttle))
+    throw new Error(`--throttle must be a whole number of requests a second, not ${values.throttle}.`);
+  const rate = values.throttle === undefined ? undefined : Number(values.throttle);
+  // A stage on AWS lets twice as many through at once.
+  return { ...values, port: Number(port), throttle: rate === undefined ? undefined : { rate, burst: 2 * rate } };
 };
 
 const stopOnSignal = (stop: () => Promise<void>) => {
@@ -58,10 +64,12 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 };
 
 const start = async () => {
-  const { port, quiet, verbose, data: folder, help: asksForHelp } = options();
+  const { port, throttle, quiet, verbose, data: folder, help: asksForHelp } = options();
   if (asksForHelp) return console.log(help);
   // What is written here, by the embedded parts too, is for nobody else on this machine.
   process.umask(0o077);
+  // The place in this project that an error comes from is often behind ten frames of the SDK.
+  Error.stackTraceLimit = 50;
   const names = new Map<string, string>();
   const lines = terminal({ quiet, verbose, nameOf: (key = "") => names.get(key) });
   // Who sets LOG_LEVEL gets the log as it is on AWS, as lines of JSON.
@@ -76,6 +84,7 @@ const start = async () => {
   let prefill: Prefill | undefined;
   const stack = await startStack({
     port,
+    throttle,
     onRequest: lines.request,
     onCarrierCall: lines.carrierCall,
     prefill: () => prefill,

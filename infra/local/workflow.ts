@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type RunOptions, StateMachine, type StateMachineDefinition } from "aws-local-stepfunctions";
 import type { Step } from "../../shared/checkout/steps.ts";
-import { historyEvents } from "./history.ts";
 
 /** The workflow of the checkout: the same file that AWS gets. */
 const workflow: StateMachineDefinition = JSON.parse(
@@ -19,7 +18,12 @@ export type WorkflowOptions = {
   readonly waits?: Readonly<Record<string, number>>;
   /** Milliseconds before each retry of a task, instead of the workflow's own. */
   readonly retryMs?: number;
+  /** Called with each event of each execution. */
+  readonly onEvent?: (event: WorkflowEvent) => void;
 };
+
+type EventLogs = ReturnType<StateMachine["run"]>["eventLogs"];
+export type WorkflowEvent = EventLogs extends AsyncGenerator<infer Event> ? Event : never;
 
 export type Execution = {
   readonly name: string;
@@ -33,8 +37,6 @@ export type Execution = {
     readonly error?: string;
     readonly cause?: string;
   }>;
-  /** The events that AWS would have written into its history so far; the limit is 25,000. */
-  readonly events: () => number;
   readonly abort: () => void;
 };
 
@@ -80,15 +82,14 @@ export const startWorkflow = (options: WorkflowOptions) => {
 
   const run = (name: string, input: string): Execution => {
     let status: ReturnType<Execution["status"]> = "RUNNING";
-    let events = 0;
     const context = { Execution: { Name: name } };
     const { result, eventLogs, abort } = machine.run(JSON.parse(input), { overrides: runOverrides, context });
-    const counted = (async () => {
-      for await (const event of eventLogs) events += historyEvents(event);
+    const reported = (async () => {
+      for await (const event of eventLogs) options.onEvent?.(event);
     })();
     const ended = result.then(
       async (output) => {
-        await counted;
+        await reported;
         if (status === "RUNNING") status = "SUCCEEDED";
         return { at: new Date(), output: JSON.stringify(output) };
       },
@@ -101,7 +102,7 @@ export const startWorkflow = (options: WorkflowOptions) => {
       status = "ABORTED";
       abort();
     };
-    return { name, input, startedAt: new Date(), status: () => status, ended, events: () => events, abort: stop };
+    return { name, input, startedAt: new Date(), status: () => status, ended, abort: stop };
   };
 
   return {

@@ -7,7 +7,7 @@ import { env } from "../env.ts";
  */
 export const limits = {
   /** Map items of one round; the requests are divided among them. */
-  pages: 25,
+  pages: 16,
   /** Requests of one page at least, so that a small order does not take many calls. */
   requestsPerPage: 8,
   /** How often one page may be worked on in one execution: for time, for waiting, for changes, for new rounds. */

@@ -17,6 +17,7 @@ const help = `Usage: npm run bench -- [options]
   --repetitions <n>     runs of each thing that is timed (default: 21)
   --seconds <n>         length of the load (default: 60)
   --json                print JSON
+  --plot                also write cold, warm and flat, as far as they run, to docs/images/benchmark-{light,dark}.svg
   --help                show this`;
 
 const options = {
@@ -24,6 +25,7 @@ const options = {
   repetitions: { type: "string", default: "21" },
   seconds: { type: "string", default: "60" },
   json: { type: "boolean", default: false },
+  plot: { type: "boolean", default: false },
   here: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const;
@@ -55,17 +57,19 @@ const show = ({ title, notes = [], rows }: Section) => console.log(`\n${title}\n
 const main = async () => {
   if (values.help) return console.log(help);
   const names = values.only?.split(",") ?? Object.keys(benchmarks);
-  const sections: Section[] = [];
+  const sections: Record<string, Section> = {};
   for (const name of names) {
     const run = benchmarks[name];
     if (!run) throw new Error(`There is no benchmark ${name}: run with --help.`);
     if (values.here) return console.log(JSON.stringify(await run()));
     console.error(`${name} …`);
     const section = await inChild(name);
-    sections.push(section);
+    sections[name] = section;
     if (!values.json) show(section);
   }
-  if (values.json) console.log(JSON.stringify(sections, null, 2));
+  if (values.json) console.log(JSON.stringify(Object.values(sections), null, 2));
+  // Imported here so that no benchmark's own process has the plotting library in its memory.
+  if (values.plot) await (await import("./plot.ts")).plot(sections, "docs/images");
 };
 
 main().then(

@@ -13,6 +13,7 @@ const machines = [
 const states = machines.flatMap((machine) => Object.entries(machine.states));
 const tasks = states.filter(([, { Type }]) => Type === "Task");
 
+const Retrier = z.object({ IntervalSeconds: z.number(), BackoffRate: z.number(), MaxAttempts: z.number() });
 const placeholder = z.object({
   FunctionName: z.string().check(z.regex(/^\$\{[a-z]+\}$/)),
   "Payload.$": z.literal("$"),
@@ -41,11 +42,27 @@ describe("the workflow's file", () => {
     expect(task).toMatchObject({
       Resource: "arn:aws:states:::lambda:invoke",
       TimeoutSeconds: steps.find((step) => step.name === name)?.timeoutSeconds,
-      Retry: [{ ErrorEquals: ["States.ALL"], MaxAttempts: 3, JitterStrategy: "FULL" }],
+      Retry: [
+        { ErrorEquals: expect.arrayContaining(["Lambda.TooManyRequestsException", "Lambda.ServiceException"]) },
+        { ErrorEquals: ["States.ALL"] },
+      ],
       Catch: [{ ErrorEquals: ["States.ALL"], ResultPath: "$.failure" }],
       OutputPath: "$.Payload",
     });
   });
+
+  it.each(tasks)(
+    "tries %s three times more, over two minutes and more, errors of Lambda's own apart",
+    (_, { Retry = [] }) => {
+      for (const retrier of Retry) {
+        const { IntervalSeconds, BackoffRate, MaxAttempts } = z.parse(Retrier, retrier);
+        const longest = Array.from({ length: MaxAttempts }, (_, attempt) => IntervalSeconds * BackoffRate ** attempt);
+        // Full jitter waits for half of it, on average.
+        expect([MaxAttempts, retrier.JitterStrategy]).toEqual([3, "FULL"]);
+        expect(longest.reduce((sum, seconds) => sum + seconds) / 2).toBeGreaterThanOrEqual(120);
+      }
+    },
+  );
 
   it("leaves retries and errors of the Map to its tasks, and bounds its concurrency", () => {
     const { Retry, Catch, MaxConcurrency } = workflow.States.ForwardPages ?? {};

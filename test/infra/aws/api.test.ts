@@ -1,5 +1,5 @@
 import { Match, type Template } from "aws-cdk-lib/assertions";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../../shared/routes.ts";
 import { synthesize } from "../../support/models/template.ts";
@@ -13,7 +13,7 @@ beforeAll(() => {
 const GatewayResponse = z.object({
   Properties: z.object({
     ResponseType: z.string(),
-    StatusCode: z.string(),
+    StatusCode: z.optional(z.string()),
     ResponseParameters: z.record(z.string(), z.string()),
     ResponseTemplates: z.object({ "application/json": z.string() }),
   }),
@@ -27,7 +27,10 @@ const gatewayResponses = () =>
     }),
   );
 
-/** Every type that API Gateway documents, but those that wrap them all, and the status that it must have here. */
+/**
+ * Every type that API Gateway documents, and the status that it must have here. A status of DEFAULT_4XX would replace
+ * those of all 4xx without a type. https://docs.aws.amazon.com/apigateway/latest/api/API_GatewayResponse.html
+ */
 const statuses = {
   ACCESS_DENIED: "404",
   API_CONFIGURATION_ERROR: "500",
@@ -35,7 +38,7 @@ const statuses = {
   AUTHORIZER_FAILURE: "500",
   BAD_REQUEST_BODY: "422",
   BAD_REQUEST_PARAMETERS: "422",
-  DEFAULT_4XX: "404",
+  DEFAULT_4XX: undefined,
   DEFAULT_5XX: "500",
   EXPIRED_TOKEN: "404",
   INTEGRATION_FAILURE: "503",
@@ -48,8 +51,17 @@ const statuses = {
   RESOURCE_NOT_FOUND: "404",
   THROTTLED: "429",
   UNAUTHORIZED: "401",
-  UNSUPPORTED_MEDIA_TYPE: "415",
+  UNSUPPORTED_MEDIA_TYPE: "404",
   WAF_FILTERED: "429",
+};
+
+const withEnvironment = <T>(variables: Record<string, string>, run: () => T): T => {
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  try {
+    return run();
+  } finally {
+    vi.unstubAllEnvs();
+  }
 };
 
 const Errors = z.object({
@@ -72,6 +84,22 @@ describe("what the gateway answers by itself", () => {
     });
   });
 
+  it("to a request that is too large names the limit of the functions, whatever the deployer's own environment says", () => {
+    const { template: small } = withEnvironment({ MAX_FILE_BYTES: "1" }, () =>
+      synthesize({ stage: "sandbox", maxFileBytes: "1234567" }),
+    );
+    small.hasResourceProperties("AWS::ApiGateway::GatewayResponse", {
+      ResponseType: "REQUEST_TOO_LARGE",
+      ResponseTemplates: { "application/json": Match.stringLikeRegexp('"limit_bytes":1234567\\b') },
+    });
+    const told = small.findResources("AWS::Lambda::Function", {
+      Properties: { Environment: { Variables: { MAX_FILE_BYTES: "1234567" } } },
+    });
+    expect(Object.values(told).map(({ Properties }) => Properties.Description)).toEqual(
+      routes.filter(({ reads }) => reads.from === "form").map(({ name }) => `functions/${name}.ts`),
+    );
+  });
+
   it("to an unknown address is a 404 that names no resource", () => {
     const body = gatewayResponses().get("MISSING_AUTHENTICATION_TOKEN")?.ResponseTemplates["application/json"];
     expect(JSON.parse(body ?? "")).toEqual(
@@ -81,8 +109,10 @@ describe("what the gateway answers by itself", () => {
 });
 
 describe("the API", () => {
-  it("has a method for every route, and no other", () => {
-    template.resourceCountIs("AWS::ApiGateway::Method", routes.length);
+  it("has a method for every route, and for no other", () => {
+    const methods = Object.values(template.findResources("AWS::ApiGateway::Method"));
+    const proxies = methods.filter(({ Properties }) => Properties.Integration.Type === "AWS_PROXY");
+    expect(proxies).toHaveLength(routes.length);
     for (const { method } of routes)
       template.hasResourceProperties("AWS::ApiGateway::Method", {
         HttpMethod: method,
@@ -92,8 +122,45 @@ describe("the API", () => {
     for (const PathPart of parts) template.hasResourceProperties("AWS::ApiGateway::Resource", { PathPart });
   });
 
-  it("takes uploads as bytes and all else as text", () => {
-    template.hasResourceProperties("AWS::ApiGateway::RestApi", { BinaryMediaTypes: ["multipart/form-data"] });
+  it("answers 404 to any other method of any path, whatever is sent with it", () => {
+    const resources = Object.keys(template.findResources("AWS::ApiGateway::Resource"));
+    const others = Object.values(
+      template.findResources("AWS::ApiGateway::Method", { Properties: { HttpMethod: "ANY" } }),
+    );
+    const places = others.map(({ Properties }) => Properties.ResourceId.Ref ?? "the root");
+    expect(places.sort()).toEqual([...resources, "the root"].sort());
+    template.hasResourceProperties("AWS::ApiGateway::Resource", { PathPart: "{unknown+}" });
+    for (const { Properties } of others)
+      expect(Properties.Integration).toMatchObject({
+        Type: "MOCK",
+        ContentHandling: "CONVERT_TO_TEXT",
+        PassthroughBehavior: "NEVER",
+        IntegrationResponses: [
+          {
+            StatusCode: "404",
+            ResponseParameters: { "method.response.header.X-Request-Id": "context.requestId" },
+            ResponseTemplates: { "application/json": expect.stringContaining('"code":"not_found"') },
+          },
+        ],
+      });
+  });
+
+  it("hands every body to its function byte for byte, whatever its Content-Type looks like", () => {
+    template.hasResourceProperties("AWS::ApiGateway::RestApi", { BinaryMediaTypes: ["*/*"] });
+  });
+
+  it("accepts TLS 1.2 and 1.3 only, for its own host name", () => {
+    template.hasResourceProperties("AWS::ApiGateway::RestApi", {
+      EndpointConfiguration: { Types: ["REGIONAL"] },
+      SecurityPolicy: "SecurityPolicy_TLS13_1_2_PFS_PQ_2025_09",
+      EndpointAccessMode: "STRICT",
+    });
+  });
+
+  it("logs the request id that callers cannot choose, too", () => {
+    template.hasResourceProperties("AWS::ApiGateway::Stage", {
+      AccessLogSetting: { Format: Match.stringLikeRegexp('"extended_request_id":"\\$context.extendedRequestId"') },
+    });
   });
 
   it("throttles, traces and writes access logs, without bodies or headers", () => {
@@ -126,17 +193,21 @@ describe("a function", () => {
         Architectures: ["arm64"],
         TracingConfig: { Mode: "Active" },
         Environment: { Variables: { TABLE_NAME: Match.anyValue() } },
-        LoggingConfig: { LogFormat: "JSON", LogGroup: Match.anyValue() },
+        // REPORT lines are INFO.
+        LoggingConfig: { LogFormat: "JSON", LogGroup: Match.anyValue(), SystemLogLevel: "INFO" },
       },
     });
     expect(Object.keys(own)).toEqual(Object.keys(functions));
   });
 
-  it("ends before the gateway gives up", () => {
-    const slow = template.findResources("AWS::Lambda::Function", {
-      Properties: { Description: Match.stringLikeRegexp("attachments|switches"), Timeout: Match.not(29) },
+  it("of an endpoint ends before the gateway gives up, after 29 seconds", () => {
+    const timeouts = routes.map(({ name }) => {
+      const [found] = Object.values(
+        template.findResources("AWS::Lambda::Function", { Properties: { Description: `functions/${name}.ts` } }),
+      );
+      return found?.Properties.Timeout;
     });
-    expect(Object.keys(slow)).toEqual([]);
+    expect(timeouts.filter((seconds) => !(seconds < 29))).toEqual([]);
   });
 
   it("knows the bucket only where it touches files", () => {

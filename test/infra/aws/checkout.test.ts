@@ -54,7 +54,7 @@ describe("the state machine", () => {
     const found = tasks(JSON.parse(machine().definition));
     expect(found).toHaveLength(steps.length);
     for (const { Parameters, TimeoutSeconds, Retry, Catch } of found) {
-      expect(Retry).toMatchObject([{ ErrorEquals: ["States.ALL"], MaxAttempts: 3, BackoffRate: 3 }]);
+      expect(Retry.at(-1)).toMatchObject({ ErrorEquals: ["States.ALL"] });
       expect(Catch).toMatchObject([{ ErrorEquals: ["States.ALL"] }]);
       const step = steps.find(({ name }) => `\${${name.replace("checkout/", "")}}` === Parameters.FunctionName);
       expect(TimeoutSeconds).toBe(step?.timeoutSeconds);
@@ -63,6 +63,42 @@ describe("the state machine", () => {
         Timeout: TimeoutSeconds,
       });
     }
+  });
+});
+
+describe("the log group of the state machine", () => {
+  it("is below the prefix for vended logs, under a name that no earlier stack has used", () => {
+    template.hasResourceProperties("AWS::Logs::LogGroup", {
+      LogGroupName: {
+        "Fn::Join": [
+          "",
+          [
+            "/aws/vendedlogs/states/Patchbay-sandbox-",
+            { "Fn::Select": [2, { "Fn::Split": ["/", { Ref: "AWS::StackId" }] }] },
+          ],
+        ],
+      },
+    });
+  });
+});
+
+describe("an execution that has failed, timed out or been stopped", () => {
+  it("is reported to the function that settles its lock", () => {
+    const [settle] = Object.keys(
+      template.findResources("AWS::Lambda::Function", { Properties: { Description: "functions/checkout/settle.ts" } }),
+    );
+    template.hasResourceProperties("AWS::Events::Rule", {
+      State: "ENABLED",
+      EventPattern: {
+        source: ["aws.states"],
+        "detail-type": ["Step Functions Execution Status Change"],
+        detail: {
+          stateMachineArn: [{ Ref: Match.stringLikeRegexp("^Checkout") }],
+          status: ["FAILED", "TIMED_OUT", "ABORTED"],
+        },
+      },
+      Targets: [Match.objectLike({ Arn: { "Fn::GetAtt": [settle, "Arn"] } })],
+    });
   });
 });
 

@@ -4,7 +4,11 @@ import { synthesize } from "../../support/models/template.ts";
 
 let template: Template;
 beforeAll(() => {
-  template = synthesize({ alarmEmail: "operators@example.com" }).template;
+  template = synthesize({
+    stage: "production",
+    carrierUrl: "https://carrier.example",
+    alarmEmail: "operators@example.com",
+  }).template;
 });
 
 /** CloudWatch, for the alarms of this account only. */
@@ -29,6 +33,7 @@ describe("an alarm", () => {
     ["FunctionThrottles", { Namespace: "AWS/Lambda", MetricName: "Throttles", Threshold: 1 }],
     ["ReadThrottles", { Namespace: "AWS/DynamoDB", MetricName: "ReadThrottleEvents", Threshold: 1 }],
     ["WriteThrottles", { Namespace: "AWS/DynamoDB", MetricName: "WriteThrottleEvents", Threshold: 1 }],
+    ["Conflicts", { Namespace: "AWS/DynamoDB", MetricName: "TransactionConflict", Threshold: 100 }],
     ["FailedCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsFailed", Threshold: 1 }],
     ["EndlessCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsTimedOut", Threshold: 1 }],
   ])("watches, and tells of its end too: %s", (name, properties) => {
@@ -37,7 +42,13 @@ describe("an alarm", () => {
 
   it("watches a sweep that fails with its repetitions, and one that never begins", () => {
     alarm("DeadSweeps", { Namespace: "AWS/Lambda", MetricName: "Errors", Threshold: 3, Period: 86_400 });
-    alarm("MissedSweeps", { MetricName: "Invocations", EvaluationPeriods: 2, TreatMissingData: "breaching" });
+    // An alarm begins without data: its first day is no change, and so no message.
+    alarm("MissedSweeps", {
+      MetricName: "Invocations",
+      EvaluationPeriods: 2,
+      TreatMissingData: "missing",
+      InsufficientDataActions: [Match.anyValue()],
+    });
     template.hasResourceProperties("AWS::Events::Rule", { ScheduleExpression: "cron(17 3 * * ? *)" });
   });
 
@@ -75,5 +86,10 @@ describe("the dashboard", () => {
     for (const title of ["Alarms", "Requests per 5", "Latency", "Checkouts", "Throttled", "Sweeps", "Own metrics"])
       expect(dashboards).toContain(title);
     for (const id of Object.keys(template.findResources("AWS::CloudWatch::Alarm"))) expect(dashboards).toContain(id);
+  });
+
+  it("is left out for an emulator", () => {
+    const emulated = synthesize({ stage: "sandbox", emulator: "http://127.0.0.1:4566" }).template;
+    emulated.resourceCountIs("AWS::CloudWatch::Dashboard", 0);
   });
 });

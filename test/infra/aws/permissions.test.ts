@@ -1,6 +1,6 @@
 import type { Template } from "aws-cdk-lib/assertions";
 import { beforeAll, describe, expect, it } from "vitest";
-import { permissionsOf } from "../../support/models/permissions.ts";
+import { managedPermissionsOf, permissionsOf } from "../../support/models/permissions.ts";
 import { synthesize } from "../../support/models/template.ts";
 
 const table = (...actions: string[]) => actions.map((action) => `dynamodb:${action} on Table`);
@@ -61,6 +61,7 @@ const expected: Record<string, readonly string[]> = {
   "checkout/submit": [...table("GetItem", "UpdateItem"), ...writeKey, ...carrier],
   "checkout/finish": [...table("GetItem", "UpdateItem"), ...writeKey],
   "checkout/fail": [...table("GetItem", "Query", "UpdateItem"), ...writeKey],
+  "checkout/settle": [...table("GetItem", "UpdateItem"), ...writeKey],
   "sweep-orphan-files": [
     ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
     ...writeKey,
@@ -115,9 +116,36 @@ describe("the checkout's role", () => {
   });
 });
 
+describe("a managed policy", () => {
+  const statementsOf = (description: string) => managedPermissionsOf(template)[description] ?? [];
+
+  it("lets an ordering system start checkouts and ask for them, and do nothing else", () => {
+    expect(statementsOf("an ordering system starts checkouts and asks how they ended")).toEqual([
+      expect.stringMatching(/^states:DescribeExecution on arn.*:execution:.*:\*$/),
+      "states:StartExecution on Checkout",
+    ]);
+  });
+
+  it("lets operators do what the CLI does", () => {
+    const statements = statementsOf("operators run its CLI").filter((each) => !each.startsWith("states:Describe"));
+    expect(statements).toEqual(
+      [
+        "cloudformation:DescribeStacks on {Ref:AWS::StackId}",
+        ...table("BatchGetItem", "DeleteItem", "DescribeTable", "DescribeTimeToLive"),
+        ...table("GetItem", "PutItem", "Query", "Scan", "UpdateItem"),
+        ...writeKey,
+        ...files("DeleteObject"),
+        "s3:ListBucket on Files",
+        "states:ListExecutions on Checkout",
+        "states:StartExecution on Checkout",
+      ].sort(),
+    );
+  });
+});
+
 describe("no policy at all", () => {
   it("allows a whole service, or whatever begins with some letters, or all resources where there are some to name", () => {
-    const all = Object.values(permissions).flat();
+    const all = Object.values({ ...permissions, ...managedPermissionsOf(template) }).flat();
     expect(all.filter((each) => /^\S*\*/.test(each))).toEqual([]);
     expect(all.filter((each) => each.endsWith(" on *") && !/^(logs|xray):/.test(each))).toEqual([]);
   });

@@ -1,10 +1,12 @@
 import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";
+import { droppedSettings, explainDropped, fromTemplate } from "../../../infra/aws/deployed-settings.ts";
 import { synthesize } from "../../support/models/template.ts";
 
 const production = synthesize();
 const sandbox = synthesize({ stage: "sandbox" });
 const emulated = synthesize({ stage: "sandbox", emulator: "http://127.0.0.1:4566", architecture: "x86_64" });
+const https = { stage: "production", carrierUrl: "https://carrier.example" };
 const both = [
   ["production", production],
   ["sandbox", sandbox],
@@ -89,6 +91,34 @@ describe("production", () => {
     );
   });
 
+  it("leaves nothing behind where its first deployment fails: what it retains, it retains except on create", () => {
+    const resources: Record<string, { DeletionPolicy?: string }> = production.template.toJSON().Resources;
+    const policies = new Set(Object.values(resources).map(({ DeletionPolicy }) => DeletionPolicy));
+    expect(policies).toEqual(new Set([undefined, "RetainExceptOnCreate", "Delete"]));
+    const creating = synthesize({ ...https, protectTable: "false" }).template;
+    creating.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
+  });
+
+  it("can use a table that was restored from a backup, with the same metrics and permissions", () => {
+    const restored = synthesize({ ...https, restoredTable: "restored" });
+    restored.template.resourceCountIs("AWS::DynamoDB::Table", 0);
+    expect(restored.findings).toEqual([]);
+    restored.template.hasOutput("TableName", { Value: "restored" });
+    restored.template.allResourcesProperties("AWS::Lambda::Function", {
+      Environment: { Variables: Match.objectLike({ TABLE_NAME: "restored" }) },
+    });
+    const tables = JSON.stringify(restored.template.findResources("AWS::IAM::Role")).match(/:table\/[^"]*/g);
+    expect(new Set(tables)).toEqual(new Set([":table/restored"]));
+    restored.template.hasResourceProperties("AWS::CloudWatch::Alarm", {
+      MetricName: "WriteThrottleEvents",
+      Dimensions: [{ Name: "TableName", Value: "restored" }],
+    });
+  });
+
+  it("does not retain its state machine, which has no data", () => {
+    production.template.hasResource("AWS::StepFunctions::StateMachine", { DeletionPolicy: "Delete" });
+  });
+
   it("keeps logs for a year, and logs of who touched which file", () => {
     production.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 365 });
     production.template.hasResourceProperties("AWS::S3::Bucket", {
@@ -123,18 +153,107 @@ describe("a sandbox", () => {
   });
 });
 
-describe("a stack beside another in its region", () => {
-  it("leaves the role alone by which API Gateway writes logs", () => {
-    synthesize({ apiLogsRole: "existing" }).template.resourceCountIs("AWS::ApiGateway::Account", 0);
-    sandbox.template.resourceCountIs("AWS::ApiGateway::Account", 1);
+describe("the region's role for API Gateway's logs", () => {
+  it("is production's, and stays when the stack goes", () => {
+    production.template.hasResource("AWS::ApiGateway::Account", { DeletionPolicy: "RetainExceptOnCreate" });
+    production.template.hasResource("AWS::IAM::Role", {
+      DeletionPolicy: "RetainExceptOnCreate",
+      Properties: { AssumeRolePolicyDocument: { Statement: [apiGateway] } },
+    });
+  });
+
+  it("is not a sandbox's, unless it is the first in its region: then it stays too", () => {
+    sandbox.template.resourceCountIs("AWS::ApiGateway::Account", 0);
+    const first = synthesize({ stage: "sandbox", apiLogsRole: "own" });
+    expect(kept(first)).toEqual(["AWS::ApiGateway::Account", "AWS::IAM::Role"]);
   });
 });
 
-describe("a context that says nonsense", () => {
-  it.each([{ stage: "staging" }, { carrierUrl: "carrier" }, { alarmEmail: "nobody" }, { architecture: "mips" }])(
-    "is refused: %o",
-    (context) => {
-      expect(() => synthesize(context)).toThrow();
+const apiGateway = Match.objectLike({ Principal: { Service: "apigateway.amazonaws.com" } });
+
+describe("the stage", () => {
+  it("has no default", () => {
+    expect(() => synthesize({})).toThrow("Name the stage: -c stage=production or -c stage=sandbox.");
+    expect(() => synthesize({ carrierUrl: "https://carrier.example" })).toThrow("Name the stage");
+  });
+
+  it("is one that has a file", () => {
+    expect(() => synthesize({ stage: "staging" })).toThrow("infra/aws/stages has production and sandbox");
+  });
+
+  it("names the stack, together with a name of its own where there is one", () => {
+    const anna = synthesize({ stage: "sandbox", name: "anna" });
+    expect([production, sandbox, anna].map(({ stackName }) => stackName)).toEqual([
+      "Patchbay-production",
+      "Patchbay-sandbox",
+      "Patchbay-sandbox-anna",
+    ]);
+    anna.template.hasResourceProperties("AWS::CloudWatch::Alarm", { AlarmName: "Patchbay-sandbox-anna-ServerErrors" });
+    anna.template.hasResourceProperties("AWS::CloudWatch::Dashboard", { DashboardName: "Patchbay-sandbox-anna" });
+  });
+});
+
+describe("production's carrier", () => {
+  it.each([{}, { carrierUrl: "" }, { carrierUrl: "http://carrier.example" }])(
+    "has an https: URL, or nothing is synthesized: %o",
+    (given) => {
+      expect(() => synthesize({ stage: "production", ...given })).toThrow(
+        "production needs an https: URL of the carrier",
+      );
     },
   );
+});
+
+describe("a setting", () => {
+  it.each([
+    { carrierUrl: "carrier" },
+    { alarmEmail: "nobody" },
+    { architecture: "mips" },
+    { throttleRate: "many" },
+    { webAclArn: "acl" },
+    { name: "with space" },
+  ])("that is nonsense is refused: %o", (context) => {
+    expect(() => synthesize({ ...https, ...context })).toThrow();
+  });
+
+  it("of the context overrides the stage's file", () => {
+    synthesize({ stage: "sandbox", throttleRate: "7", logRetentionDays: "30" }).template.hasResourceProperties(
+      "AWS::ApiGateway::Stage",
+      { MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 7, ThrottlingBurstLimit: 200 })] },
+    );
+  });
+});
+
+describe("a deployment", () => {
+  const recordOf = ({ template }: typeof sandbox) => {
+    const record = fromTemplate(template.toJSON());
+    if (!record) throw new Error("the template records no settings");
+    return record;
+  };
+  const deployed = recordOf(synthesize({ ...https, alarmEmail: "a@example.com", webAclArn: "arn:aws:wafv2:acl" }));
+  const dropped = (context: Record<string, string>) => droppedSettings(deployed, recordOf(synthesize(context)));
+
+  it("that would drop what an earlier one was given by -c is refused, by name", () => {
+    const other = { stage: "production", carrierUrl: "https://other.example" };
+    expect(dropped(other)).toEqual(["alarmEmail", "webAclArn"]);
+    expect(dropped({ ...other, alarmEmail: "b@example.com" })).toEqual(["webAclArn"]);
+    expect(explainDropped("production", deployed, ["webAclArn"])).toContain("  webAclArn = arn:aws:wafv2:acl\n");
+  });
+
+  it("that says so may drop it", () => {
+    expect(dropped({ ...https, alarmEmail: "", webAclArn: "" })).toEqual([]);
+  });
+
+  it("goes ahead with a changed file, and not with a file that has lost a setting", () => {
+    const values = { throttleRate: 500, alarmEmail: "a@example.com" };
+    const before = { retainData: true, overridden: [], values };
+    expect(droppedSettings(before, { ...before, values: { ...values, throttleRate: 9, alarmEmail: null } })).toEqual(
+      [],
+    );
+    expect(droppedSettings(before, { ...before, values: { throttleRate: 500 } })).toEqual(["alarmEmail"]);
+  });
+
+  it("compares with nothing where the deployed template records nothing", () => {
+    expect(fromTemplate({ Resources: {} })).toBeUndefined();
+  });
 });

@@ -1,7 +1,16 @@
 import * as fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { deleting, newModel, places, uploading } from "../../support/models/interleaving-order.ts";
 import {
+  addingRequest,
+  deleting,
+  newModel,
+  type Place,
+  places,
+  renaming,
+  uploading,
+} from "../../support/models/interleaving-order.ts";
+import {
+  afterRenameAndRequest,
   brokenBy,
   type Changes,
   observe,
@@ -117,5 +126,44 @@ describe("a checkout during an upload and a delete", { timeout: 240_000 }, () =>
     observer.spoil(withoutReceipts);
     const changes = { upload: "order", delete: "first request" } as const;
     expect(await breakable(changes, "sent twice")).toContain("sent twice");
+  });
+});
+
+describe("a checkout during a PATCH and the creation of a request", { timeout: 240_000 }, () => {
+  const renamed: readonly Place[] = ["first request", "order"];
+  type Result = ReturnType<typeof afterRenameAndRequest>;
+
+  const run = async (place: Place, note: (result: Result) => "more" | "enough") => {
+    const model = await newModel();
+    observer.begin();
+    const actors = {
+      checkout: { run: () => checkOut(model.id) },
+      rename: renaming(model, place),
+      request: addingRequest(model),
+    };
+    const check = async () => note(afterRenameAndRequest(model, place, observer.seen, await upstream.cart(model.id)));
+    return { actors, check };
+  };
+
+  it.each(renamed)("keeps every promise in each schedule: to the metadata of the %s", async (place) => {
+    const results: Result[] = [];
+    const note = (result: Result) => {
+      results.push(result);
+      return "more" as const;
+    };
+    const schedules = await explore(() => run(place, note), byExtent({ sample: 8, most: 40, all: 0 }));
+    console.log(`PATCH of the ${place} and a new request: ${schedules} schedules`);
+    for (const { expected, held } of results) expect(held, `SEED=${seed}`).toEqual(expected);
+  });
+
+  it("would not without the seal's condition", async () => {
+    observer.spoil(withoutSealCondition);
+    let broken = 0;
+    const note = ({ expected, held }: Result) => {
+      if (expected.join() !== held.join()) broken += 1;
+      return broken > 0 ? ("enough" as const) : ("more" as const);
+    };
+    await explore(() => run("order", note), 100);
+    expect(broken).toBe(1);
   });
 });

@@ -119,5 +119,5 @@ describe("an order of 200 requests", () => {
     expect(worstState).toBeLessThan(mostState);
     expect(mostWrites).toBeGreaterThan(0);
     expect(mostWrites).toBeLessThanOrEqual(4);
-  });
+  }, 60_000);
 });

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { createAttachment, deleteAttachment } from "../../../shared/attachments/attachments.ts";
+import { createAttachment, deleteAttachment, updateAttachment } from "../../../shared/attachments/attachments.ts";
 import type { Attachment, NewAttachment } from "../../../shared/attachments/schema.ts";
 import { fileKey, keys, type ParentRef } from "../../../shared/table/keys.ts";
+import { apply } from "../../../shared/tenants/apply.ts";
 import { type Parent, readParent } from "../../../shared/tenants/orders.ts";
 import { add, customer } from "../fixtures/tenants.ts";
 
@@ -72,5 +73,26 @@ export const deleting = ({ parents, attached }: Model, from: Place) => {
       [fileKey(parent, attachment.id)],
     ],
     run: () => deleteAttachment(parent, { ...attachment, unfinished: false }, () => {}),
+  };
+};
+
+/** A caller who renames: it changes its parent and the metadata. */
+export const renaming = ({ parents, attached }: Model, of: Place) => {
+  const parent = parents[of];
+  const attachment = attached[of];
+  if (!attachment) throw new Error(`Nothing is attached to the ${of}.`);
+  return {
+    calls: [[name(keys.parent(parent)), name(keys.attachment(parent, attachment.id))]],
+    run: () => updateAttachment(parent, attachment, { name: "Renamed" }, new Date(), () => {}),
+  };
+};
+
+/** Another system that adds a request: it reads the order and its account, then changes the order and its list. */
+export const addingRequest = ({ id, parents }: Model) => {
+  const order = name(keys.order(id));
+  return {
+    calls: [[order], [name(keys.account(parents.order.account.id))], [order, name(keys.orderRequest(id, ""))]],
+    // Refused where the order is checked out between the two.
+    run: () => apply({ requests: { late: { order: id, type: add } } }).catch(() => undefined),
   };
 };

@@ -92,3 +92,25 @@ export const brokenBy = (model: Model, changes: Changes, seen: readonly Seen[], 
   if (!cart.checked_out) broken.add("not checked out");
   return [...broken];
 };
+
+/**
+ * What the carrier must have after a PATCH of one attachment and a new request, and what it has: each as "request
+ * attachment name". Of each parent that is what was confirmed before its last seal.
+ */
+export const afterRenameAndRequest = (model: Model, renamed: Place, seen: readonly Seen[], cart: Cart) => {
+  const momentOf = (name: string) =>
+    seen.findIndex(({ actor, call }) => actor === name && call.operation === "TransactWriteItems");
+  const sealOf = (place: Place) => seen.findLastIndex((one) => isSealOf(model.parents[place], one));
+  const isBeforeSeal = (moment: number, place: Place) => moment !== -1 && moment < sealOf(place);
+  const added = momentOf("request");
+  const late = seen[added]?.call.items.find(({ sk }) => sk.startsWith("REQUEST#"))?.sk.split("#")[1] ?? "";
+  const requests = isBeforeSeal(added, "order") ? [...model.requests, late] : model.requests;
+  const expected = places.flatMap((place) => {
+    const { id } = model.attached[place] ?? {};
+    const name = place === renamed && isBeforeSeal(momentOf("rename"), place) ? "Renamed" : "LOA";
+    const under = place === "order" ? requests : [model.parents[place].id];
+    return id ? under.map((request) => `${request} ${id} ${name}`) : [];
+  });
+  const held = cart.attachments.map((one) => `${one.request_id} ${one.attachment_id} ${one.name}`);
+  return { expected: expected.sort(), held: held.sort() };
+};

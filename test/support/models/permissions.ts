@@ -35,6 +35,31 @@ const condition = (asked: unknown): string => {
   return service ? ` via ${service}` : ` where ${shortened(asked)}`;
 };
 
+type Documents = readonly { readonly PolicyDocument: z.infer<typeof Document> }[];
+
+/** All that documents allow, as "action on resource". */
+const actionsIn = (documents: Documents): string[] =>
+  documents
+    .flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
+    .flatMap(({ Action, Resource, Condition }) =>
+      [Action]
+        .flat()
+        .flatMap((action) => [Resource].flat().map((each) => `${action} on ${shortened(each)}${condition(Condition)}`)),
+    );
+
+const nameOf = (id: string, description?: string) => (description ?? id).replace("Patchbay: ", "");
+
+const Managed = z.object({ Properties: z.object({ Description: z.string(), PolicyDocument: Document }) });
+
+/** Of every managed policy, by its description: all that it allows. */
+export const managedPermissionsOf = (template: Template): Record<string, string[]> =>
+  Object.fromEntries(
+    Object.entries(template.findResources("AWS::IAM::ManagedPolicy")).map(([id, resource]) => {
+      const { Properties } = z.parse(Managed, resource);
+      return [nameOf(id, Properties.Description), actionsIn([Properties]).sort()];
+    }),
+  );
+
 /** Of every role, by its description or its name: all that it may do, as "action on resource", and its managed policies. */
 export const permissionsOf = (template: Template): Record<string, string[]> => {
   const attached = Object.values(template.findResources("AWS::IAM::Policy")).map((each) => z.parse(Policy, each));
@@ -43,17 +68,7 @@ export const permissionsOf = (template: Template): Record<string, string[]> => {
       const { Description, Policies, ManagedPolicyArns } = z.parse(Role, resource).Properties;
       const others = attached.filter(({ Properties: { Roles } }) => Roles.some(({ Ref }) => Ref === id));
       const documents = [...Policies, ...others.map(({ Properties }) => Properties)];
-      const statements = documents.flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
-      const actions = statements.flatMap(({ Action, Resource, Condition }) =>
-        [Action]
-          .flat()
-          .flatMap((action) =>
-            [Resource].flat().map((each) => `${action} on ${shortened(each)}${condition(Condition)}`),
-          ),
-      );
-      return [
-        [(Description ?? id).replace("Patchbay: ", ""), [...actions, ...ManagedPolicyArns.map(shortened)].sort()],
-      ];
+      return [[nameOf(id, Description), [...actionsIn(documents), ...ManagedPolicyArns.map(shortened)].sort()]];
     }),
   );
 };

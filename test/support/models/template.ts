@@ -29,13 +29,16 @@ const Report = z.object({
   ),
 });
 
+/** What production asks for. */
+const production = { stage: "production", carrierUrl: "https://carrier.example" };
+
 const synthesized = new Map<string, ReturnType<typeof synthesizeIn>>();
 
 /**
- * The stack as `cdk synth` makes it with this context, made once for all files of a process. The functions' code is empty,
- * which no template shows.
+ * The stack as `cdk synth` makes it with this context, by default production's, made once for all files of a process. The
+ * functions' code is empty, which no template shows.
  */
-export const synthesize = (context: Readonly<Record<string, string>> = {}) => {
+export const synthesize = (context: Readonly<Record<string, string>> = production) => {
   const name = JSON.stringify(context);
   const known = synthesized.get(name);
   if (known) return known;
@@ -58,7 +61,12 @@ const synthesizeIn = (folder: string, context: Readonly<Record<string, string>>)
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
   const stack = patchbay(app, join(folder, "bundles"));
   const template = Template.fromStack(stack);
-  return { template, findings: findingsIn(join(folder, "out")), terminationProtection: stack.terminationProtection };
+  return {
+    template,
+    stackName: stack.stackName,
+    findings: findingsIn(join(folder, "out")),
+    terminationProtection: stack.terminationProtection,
+  };
 };
 
 /** What cdk-nag found and nobody accepted, as "rule construct". */

@@ -77,7 +77,8 @@ export const localServices = () => {
       terminate: () => signal("SIGTERM"),
       /** `kill -9` of the whole process group. */
       kill: () => signal("SIGKILL"),
-      admin: (...words: string[]) => admin(words, { env: { PATCHBAY_STATE: state, TABLE_NAME: "" } }),
+      admin: (...words: string[]) =>
+        admin(words, { env: { PATCHBAY_STATE: state, TABLE_NAME: "", PORT: new URL(url).port } }),
     };
   };
 

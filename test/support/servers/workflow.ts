@@ -3,6 +3,7 @@ import { type StepHandler, startWorkflow } from "../../../infra/local/workflow.t
 import { orderReport } from "../../../shared/checkout/report.ts";
 import { readRun } from "../../../shared/checkout/run.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
+import { historyEvents } from "./history.ts";
 
 const handlers = await loadSteps(steps);
 
@@ -45,8 +46,12 @@ let runs = 0;
 /** Runs an order's checkout through the ASL file, without the waiting. */
 export const checkOut = async (orderId: string, options: Options = {}, name = `test-${process.pid}-${++runs}`) => {
   const { called, waits, load, stateBytes } = interfered(options);
+  let events = 0;
   const workflow = startWorkflow({
     load,
+    onEvent: (event) => {
+      events += historyEvents(event);
+    },
     waits: { WaitForOldCalls: 0, WaitForCarrier: 5, WaitToSubmit: 5 },
     retryMs: 5,
   });
@@ -59,7 +64,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
     cause,
     called,
     waits,
-    events: execution.events(),
+    events,
     stateBytes: stateBytes(),
   };
 };

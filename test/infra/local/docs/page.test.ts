@@ -1,109 +1,190 @@
+import { execFile } from "node:child_process";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import { promisify } from "node:util";
+import axe from "axe-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
 import { operationId } from "../../../../infra/openapi/names.ts";
 import { routes } from "../../../../shared/routes.ts";
 import { chromiumPath, launchChromium } from "../../../support/processes/chromium.ts";
 import { startDemo } from "../../../support/processes/npm-start.ts";
 
 const artefacts = join(import.meta.dirname, "../../../../test-artifacts");
+const Violations = z.array(z.looseObject({ id: z.string(), impact: z.nullish(z.string()) }));
 
 if (!chromiumPath)
   console.warn("The API reference is not tested in a browser: no Chromium found (CHROMIUM names one).");
 
-describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
+const desktop = { viewport: { width: 1280, height: 900 } };
+const phone = { viewport: { width: 390, height: 844 } };
+const letter = { name: "loa.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7 signed") };
+
+describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_000 }, () => {
   let demo: Awaited<ReturnType<typeof startDemo>>;
   let browser: Browser;
-  let page: Page;
-  const troubles: string[] = [];
+  const problems: string[] = [];
 
   beforeAll(async () => {
-    demo = await startDemo();
-    browser = await launchChromium();
-    page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
-    page.setDefaultTimeout(15_000);
-    page.on("console", (message) => {
-      if (["error", "warning"].includes(message.type())) troubles.push(`${message.type()}: ${message.text()}`);
-    });
-    page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
-    page.on("requestfailed", (request) => troubles.push(`failed: ${request.url()}`));
-    page.on("request", (request) => {
-      if (!/^(data:|blob:)/.test(request.url()) && !request.url().startsWith(`${demo.url}/`))
-        troubles.push(`elsewhere: ${request.url()}`);
-    });
-    page.on("response", (response) => {
-      if (response.status() >= 400) troubles.push(`${response.status()}: ${response.url()}`);
-    });
-    await page.goto(`${demo.url}/docs`);
-    await page.locator(".opblock").first().waitFor();
-  });
+    [demo, browser] = await Promise.all([startDemo(), launchChromium()]);
+  }, 120_000);
 
   afterAll(async () => {
     await browser?.close();
     await demo?.stop();
   });
 
-  const operation = (id: string) => page.locator(`.opblock[id$="-${id}"]`);
-
-  /** Opens an operation, executes it as the page has filled it in, and returns the answer that the page shows. */
-  const execute = async (id: string, prepare?: (block: ReturnType<typeof operation>) => Promise<void>) => {
-    const block = operation(id);
-    await block.locator(".opblock-summary-control").click();
-    await block.locator(".btn.execute").waitFor();
-    await prepare?.(block);
-    await block.locator(".btn.execute").click();
-    const answer = block.locator(".live-responses-table tbody .response");
-    await answer.waitFor();
-    return {
-      status: await answer.locator(".response-col_status").first().textContent(),
-      body: await answer
-        .locator(".response-col_description .microlight, .response-col_description pre")
-        .first()
-        .textContent(),
-    };
+  /** A visitor with an empty profile. Notes errors, and requests to anywhere else. */
+  const visit = async (options: BrowserContextOptions, hash = "") => {
+    const context = await browser.newContext(options);
+    const page = await context.newPage();
+    page.on("console", (message) => {
+      if (["error", "warning"].includes(message.type())) problems.push(`${message.type()}: ${message.text()}`);
+    });
+    page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+    page.on("request", (request) => {
+      if (!request.url().startsWith(`${demo.url}/`)) problems.push(`elsewhere: ${request.url()}`);
+    });
+    await page.goto(`${demo.url}/docs${hash}`);
+    await page.locator("html[data-ready]").waitFor();
+    return page;
   };
 
-  it("loads without errors, and asks nobody but this server", async () => {
-    expect(await page.title()).toBe("Patchbay API reference");
-    expect(troubles).toEqual([]);
-    await page.screenshot({ path: join(artefacts, "reference.png"), fullPage: true });
+  const open = async (page: Page, id: string) => {
+    const operation = page.locator(`#${id}`);
+    await operation.locator(".try > summary").click();
+    return operation;
+  };
+
+  const send = async (page: Page, id: string) => {
+    const operation = page.locator(`#${id}`);
+    await operation.locator(".send").click();
+    await operation.locator(".send:enabled").waitFor();
+    const outcome = await operation.locator(".outcome strong").textContent();
+    const answer: unknown = JSON.parse((await operation.locator(".answer > pre").textContent()) ?? "");
+    return { status: outcome, answer };
+  };
+
+  const violations = async (page: Page) => {
+    await page.evaluate(axe.source);
+    const found = z.parse(
+      Violations,
+      await page.evaluate('axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)'),
+    );
+    return found.filter(({ impact }) => impact === "critical" || impact === "serious");
+  };
+
+  it("has every operation of the route table, without errors and without requests to other hosts", async () => {
+    const page = await visit(desktop);
+    const ids = await page.locator(".operation").evaluateAll((sections) => sections.map(({ id }) => id));
+    expect(ids.sort()).toEqual(routes.map(operationId).sort());
+    await page.screenshot({ path: join(artefacts, "reference.png") });
+    expect(problems).toEqual([]);
+    await page.context().close();
   });
 
-  it("lists every operation of the table of routes, and no other", async () => {
-    const shown = await page.locator(".opblock").evaluateAll((blocks) => blocks.map(({ id }) => id.split("-").at(-1)));
-    expect(shown.sort()).toEqual(routes.map(operationId).sort());
-  });
-
-  it("names the running server, and has nothing of Swagger's own demo", async () => {
-    expect(await page.locator(".servers select").inputValue()).toBe(demo.url);
-    expect((await page.content()).toLowerCase()).not.toContain("petstore");
-    expect(await page.locator("img[src*='validator']").count()).toBe(0);
-  });
-
-  it("uploads a file with the demo's key and request, and lists it", async () => {
-    const upload = await execute("createRequestAttachment", async (block) => {
-      const file = { name: "loa.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7 signed") };
-      await block.locator("input[type=file]").setInputFiles(file);
+  it.each([
+    { name: "1280 px, light", ...desktop, colorScheme: "light" as const },
+    { name: "1280 px, dark", ...desktop, colorScheme: "dark" as const },
+    { name: "390 px, light", ...phone, colorScheme: "light" as const },
+    { name: "390 px, dark", ...phone, colorScheme: "dark" as const },
+  ])("is accessible, fits its width and keeps operations short at $name", async ({ name: _, ...options }) => {
+    const page = await visit(options);
+    const heights = await page
+      .locator(".operation")
+      .evaluateAll((sections) => sections.map((section) => section.getBoundingClientRect().height));
+    expect(Math.max(...heights)).toBeLessThan(2_000);
+    const create = await open(page, "createRequestAttachment");
+    await create.locator("input[type=file]").setInputFiles(letter);
+    expect((await send(page, "createRequestAttachment")).status).toBe("201 Created");
+    await page.locator("details").evaluateAll((all) => {
+      for (const details of all) details.setAttribute("open", "");
     });
-    expect(upload.status).toMatch(/^201/);
-    const id = /"id": "([0-9A-Z]{26})"/.exec(upload.body ?? "")?.[1] ?? "no id";
-    const list = await execute("listRequestAttachments");
-    expect(list.status).toMatch(/^200/);
-    expect(list.body).toContain(id);
-    expect(list.body).toContain("loa.pdf");
-    await page.screenshot({ path: join(artefacts, "reference-list.png") });
-    expect(troubles).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(options.viewport.width);
+    expect(await violations(page)).toEqual([]);
+    await page.context().close();
   });
 
-  it("uses a key of the visitor's own, over a reload too, and opens at a deep link", async () => {
-    await page.locator(".auth-wrapper .authorize").click();
-    await page.locator(".modal-ux .btn", { hasText: "Logout" }).click();
-    await page.locator(".modal-ux input").fill("apik_mine");
-    await page.locator(".modal-ux .btn.authorize").click();
-    await page.goto(`${demo.url}/docs#/Request%20attachments/listRequestAttachments`);
+  it("says that a file is missing, uploads one, and carries its id on until it is deleted", async () => {
+    const page = await visit(desktop);
+    const create = await open(page, "createRequestAttachment");
+    await create.locator(".send").click();
+    expect(await create.locator(".mistakes").textContent()).toBe("Choose a file for data[file].");
+    await create.locator("input[type=file]").setInputFiles(letter);
+    const { status, answer } = await send(page, "createRequestAttachment");
+    expect([status, answer]).toEqual([
+      "201 Created",
+      expect.objectContaining({
+        data: expect.objectContaining({ filename: "loa.pdf", name: "Letter of authorization" }),
+      }),
+    ]);
+    for (const [id, expected] of [
+      ["showRequestAttachment", answer],
+      ["deleteRequestAttachment", answer],
+    ] as const) {
+      await open(page, id);
+      expect([id, await send(page, id)]).toEqual([id, { status: "200 OK", answer: expected }]);
+    }
+    await page.locator("#showRequestAttachment .send").click();
+    expect(await page.locator("#showRequestAttachment .mistakes").textContent()).toBe(
+      "Fill in attachment_id: create one first, or paste its id.",
+    );
+    await page.context().close();
+  });
+
+  it("sends JSON bodies, and says where one is not JSON", async () => {
+    const page = await visit(desktop);
+    const create = await open(page, "createSwitch");
+    await create.locator("textarea").fill('{"type": ');
+    await create.locator(".send").click();
+    expect(await create.locator(".mistakes").textContent()).toMatch(/^The body is not JSON\. .*JSON/);
+    await create.locator("textarea").fill('{"type": "switch", "data": {"name": "From the page"}}');
+    expect((await send(page, "createSwitch")).status).toBe("201 Created");
+    await open(page, "updateSwitch");
+    expect((await send(page, "updateSwitch")).status).toBe("200 OK");
+    await page.context().close();
+  });
+
+  it("shows samples in three languages that follow what is filled in, and whose curl works", async () => {
+    const page = await visit(desktop);
+    const list = await open(page, "listRequestAttachments");
+    await list.getByLabel("first").fill("7");
+    for (const language of ["TypeScript", "Python", "curl"]) {
+      await list.getByRole("button", { name: language }).click();
+      expect([language, await list.locator(".samples pre:not([hidden])").textContent()]).toEqual([
+        language,
+        expect.stringContaining("/attachments?first=7"),
+      ]);
+    }
+    const curl = (await list.locator(".samples pre:not([hidden])").textContent()) ?? "";
+    const { stdout } = await promisify(execFile)("bash", ["-c", curl.replace(/^curl/, "curl -sS")]);
+    expect(JSON.parse(stdout)).toMatchObject({ type: "list", data: { page_info: { limit: 7 } } });
+    await page.context().close();
+  });
+
+  it("uses a key of the visitor's own, over a reload too, and keeps it out of the samples", async () => {
+    const page = await visit(desktop, "/#listSwitches");
+    await page.locator("#key").fill("apik_mine");
     await page.reload();
-    await operation("listRequestAttachments").locator(".btn.execute").click();
-    const answer = operation("listRequestAttachments").locator(".live-responses-table .response-col_status");
-    await answer.filter({ hasText: "401" }).waitFor();
+    await page.locator("html[data-ready]").waitFor();
+    expect(await page.locator("#listSwitches .samples").textContent()).not.toContain("apik_");
+    await open(page, "listSwitches");
+    expect((await send(page, "listSwitches")).status).toBe("401 Unauthorized");
+    await page.context().close();
+  });
+
+  it("finds operations by what they take, and keeps the chosen theme", async () => {
+    const page = await visit(phone);
+    await page.getByRole("button", { name: "Menu" }).click();
+    await page.getByLabel("Search").fill("reference_id");
+    const found = await page
+      .locator("#side li[data-search]:not([hidden]) a")
+      .evaluateAll((links) => links.map((link) => link.getAttribute("href")));
+    expect(found).toEqual(["#createRequestAttachment", "#createOrderAttachment"]);
+    await page.getByRole("button", { name: "Theme: system" }).click();
+    await page.getByRole("button", { name: "Theme: light" }).click();
+    await page.reload();
+    expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");
+    await page.context().close();
   });
 });

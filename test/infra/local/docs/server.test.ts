@@ -1,64 +1,131 @@
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
-import { text } from "node:stream/consumers";
-import { describe, expect, inject, it } from "vitest";
+import { buffer } from "node:stream/consumers";
+import { gunzipSync } from "node:zlib";
+import { beforeAll, describe, expect, inject, it } from "vitest";
 import * as z from "zod/mini";
 import { openapi } from "../../../../infra/openapi/document.ts";
+import { startDemo } from "../../../support/processes/npm-start.ts";
 
-/** Asks for exactly this path: fetch would tidy it up. */
-const ask = async (path: string) => {
-  const [response]: IncomingMessage[] = await once(get({ ...addressOf(inject("baseUrl")), path }), "response");
-  if (!response) throw new Error("no answer");
-  return { status: response.statusCode, headers: response.headers, body: await text(response) };
+type Headers = Readonly<Record<string, string>>;
+
+/** Asks for exactly this path with exactly these headers: fetch would tidy both up. */
+const ask = async (path: string, headers: Headers = {}, baseUrl = inject("baseUrl")) => {
+  const { hostname, port } = new URL(baseUrl);
+  const [response]: IncomingMessage[] = await once(get({ hostname, port, path, headers }), "response");
+  if (!response) throw new Error("no response");
+  const body = await buffer(response);
+  return { status: response.statusCode, headers: response.headers, bytes: body.length, body };
 };
 
-const addressOf = (url: string) => ({ hostname: new URL(url).hostname, port: new URL(url).port });
+const assetsOf = (html: string) => [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map((match) => match[1] ?? "");
 
 describe("the local gateway", () => {
-  it("serves the document with its own address first", async () => {
+  it("serves the document with its own address as the only server", async () => {
     const { status, headers, body } = await ask("/openapi.json");
     expect([status, headers["content-type"]]).toEqual([200, "application/json"]);
-    const Served = z.looseObject({ servers: z.array(z.looseObject({ url: z.string() })) });
-    const { servers, ...rest } = z.parse(Served, JSON.parse(body));
-    expect(servers.map(({ url }) => url)).toEqual([inject("baseUrl"), "{base_url}"]);
+    const { servers, ...rest } = z.parse(z.looseObject({ servers: z.unknown() }), JSON.parse(body.toString()));
+    expect(servers).toEqual([{ url: inject("baseUrl") }]);
     expect(rest.paths).toEqual(openapi().paths);
   });
 
-  it("serves the page and all that it asks for, each as what it is", async () => {
-    const { status, headers, body } = await ask("/docs");
-    expect([status, headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
-    expect(body).toContain("<title>Patchbay API reference</title>");
-    const assets = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? "");
-    const types = await Promise.all(assets.map(async (path) => [path, (await ask(path)).headers["content-type"]]));
-    expect(Object.fromEntries(types)).toEqual({
-      "/docs/icon.svg": "image/svg+xml",
-      "/docs/swagger-ui.css": "text/css; charset=utf-8",
-      "/docs/page.css": "text/css; charset=utf-8",
-      "/openapi.json": "application/json",
-      "/docs/swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-      "/docs/page.js": "text/javascript; charset=utf-8",
-    });
+  it("redirects /docs to the folder that its links are relative to", async () => {
+    const { status, headers } = await ask("/docs");
+    expect([status, headers.location]).toEqual([302, "/docs/"]);
+  });
+
+  it("serves the page and what it asks for: compressed below 1.5 MB, cached, and under a strict policy", async () => {
+    const page = await ask("/docs/", { "Accept-Encoding": "gzip" });
+    expect([page.status, page.headers["content-type"], page.headers["content-encoding"]]).toEqual([
+      200,
+      "text/html; charset=utf-8",
+      "gzip",
+    ]);
+    const html = gunzipSync(page.body).toString();
+    expect(html).toContain("<title>Patchbay API reference</title>");
+    const assets = [...new Set(assetsOf(html))].filter((name) => name !== "openapi.json");
+    expect(assets.map((name) => name.replace(/\.[0-9a-f]{12}\./, ".")).sort()).toEqual([
+      "icon.svg",
+      "page.css",
+      "page.js",
+    ]);
+    const loaded = await Promise.all(assets.map((name) => ask(`/docs/${name}`, { "Accept-Encoding": "gzip" })));
+    for (const { status, headers } of loaded)
+      expect([status, headers["cache-control"]]).toEqual([200, "public, max-age=31536000, immutable"]);
+    for (const { headers } of [page, ...loaded])
+      expect(headers["content-security-policy"]).toBe(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      );
+    expect([page, ...loaded].reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(1_500_000);
+  });
+
+  it("has no style, script or address of elsewhere in the page", async () => {
+    const html = (await ask("/docs/")).body.toString();
+    expect(assetsOf(html).filter((name) => /^(https?:)?\/\//.test(name))).toEqual([]);
+    expect(html).not.toMatch(/<script>|<style|\sstyle=|\son\w+=/);
+  });
+
+  it("answers 304 to a page that is known", async () => {
+    const { headers } = await ask("/docs/");
+    const again = await ask("/docs/", { "If-None-Match": headers.etag ?? "none" });
+    expect([again.status, again.bytes]).toEqual([304, 0]);
   });
 
   it.each([
     "/docs/../package.json",
     "/docs/%2e%2e/%2e%2e/package.json",
     "/docs/..%2f..%2fpackage.json",
-    "/docs/swagger-ui-bundle.js.map",
+    "/docs/page.js",
     "/docs//etc/passwd",
-    "/docs/page.html",
     "/docs/constructor",
     "/__proto__",
   ])("has nothing at %s", async (path) => {
     const { status, body } = await ask(path);
-    expect([status, JSON.parse(body)]).toEqual([
+    expect([status, JSON.parse(body.toString())]).toEqual([
       404,
       expect.objectContaining({ errors: [expect.objectContaining({ code: "not_found" })] }),
     ]);
   });
 
-  it("answers only GET with the page", async () => {
-    const { status } = await fetch(`${inject("baseUrl")}/docs`, { method: "POST" });
+  it("serves the page to GET only", async () => {
+    const { status } = await fetch(`${inject("baseUrl")}/docs/`, { method: "POST" });
     expect(status).toBe(404);
+  });
+});
+
+describe("the demo's key", () => {
+  let demo: Awaited<ReturnType<typeof startDemo>>;
+  beforeAll(async () => {
+    demo = await startDemo();
+    return demo.stop;
+  }, 60_000);
+
+  const demoFor = async (headers: Headers) => {
+    const { status, headers: got, body } = await ask("/docs/demo.json", headers, demo.url);
+    expect(got["access-control-allow-origin"]).toBeUndefined();
+    return { status, cached: got["cache-control"], body: JSON.parse(body.toString()) };
+  };
+
+  it("is for the page, with ids that exist", async () => {
+    expect(await demoFor({ "Sec-Fetch-Site": "same-origin" })).toEqual({
+      status: 200,
+      cached: "no-store",
+      body: {
+        key: expect.stringMatching(/^apik_/),
+        ids: { account_id: expect.any(String), order_id: expect.any(String), request_id: expect.any(String) },
+      },
+    });
+    expect(await demoFor({ Host: `localhost:${new URL(demo.url).port}` })).toHaveProperty("body.key");
+  });
+
+  it.each<Headers>([
+    { Host: "rebound.example" },
+    { Host: "127.0.0.1.rebound.example" },
+    { "Sec-Fetch-Site": "cross-site" },
+    { "Sec-Fetch-Site": "same-site" },
+    { Origin: "https://elsewhere.example" },
+  ])("is not for %o", async (headers) => {
+    const { status, body } = await demoFor(headers);
+    expect([status, body]).toEqual([404, expect.not.objectContaining({ key: expect.anything() })]);
   });
 });

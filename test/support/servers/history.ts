@@ -1,14 +1,11 @@
-import type { StateMachine } from "aws-local-stepfunctions";
-
-type Events = ReturnType<StateMachine["run"]>["eventLogs"];
-type LocalEvent = Events extends AsyncGenerator<infer Event> ? Event : never;
+import type { WorkflowEvent } from "../../../infra/local/workflow.ts";
 
 /**
  * How many events AWS writes into an execution's history for one event of the local run. A task is entered, scheduled,
  * started, succeeded or failed, and exited; a Map is entered, started, succeeded and exited; all else is entered and exited.
  * Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html
  */
-export const historyEvents = (event: LocalEvent): number => {
+export const historyEvents = (event: WorkflowEvent): number => {
   switch (event.type) {
     case "StateEntered":
       return event.state.type === "Task" ? 3 : event.state.type === "Map" ? 2 : 1;

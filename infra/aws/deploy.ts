@@ -1,0 +1,67 @@
+import { APIGatewayClient, GetAccountCommand } from "@aws-sdk/client-api-gateway";
+import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
+import { type Context, deployAssembly, readArguments, synthesize } from "./cdk.ts";
+import { deployedStack, droppedSettings, explainDropped, type SettingsRecord } from "./deployed-settings.ts";
+import { emulatorEndpoint } from "./emulator.ts";
+import { noStage, readStage, stackNameOf, stages } from "./stages.ts";
+
+/** `npm run deploy`: the stack into an AWS account, never with fewer settings than it has there. */
+
+const help = `Usage: npm run deploy -- -c stage=<${stages.join("|")}> [-c <setting>=<value>] [options of cdk deploy]
+
+Deploys to the account and region of your AWS credentials (AWS_PROFILE or --profile, AWS_REGION). Bootstrap them once:
+npx cdk bootstrap -c stage=sandbox. Settings are in infra/aws/stages/<stage>.json; -c overrides one for this deployment.
+
+  -c stage=<stage>      required: nothing is deployed by default
+  -c name=<name>        a stack of its own: Patchbay-<stage>-<name>
+  -c <setting>=         sets it to none, on purpose
+
+A deployment that would drop a setting which the deployed stack has stops and names it.
+Without an account: npm run deploy:local.`;
+
+/** API Gateway writes logs by one role for the region. Where there is none yet, this stack creates it. */
+const logsRole = async (context: Context, deployed: SettingsRecord | undefined): Promise<Context> => {
+  if (context.apiLogsRole !== undefined) return {};
+  if (deployed?.values.apiLogsRole === "own") return { apiLogsRole: "own" };
+  const { cloudwatchRoleArn } = await new APIGatewayClient({ maxAttempts: 2 }).send(new GetAccountCommand());
+  return cloudwatchRoleArn ? {} : { apiLogsRole: "own" };
+};
+
+const refuseDropped = (stage: string, deployed: SettingsRecord, next: SettingsRecord) => {
+  const dropped = droppedSettings(deployed, next);
+  if (dropped.length === 0) return;
+  console.error(explainDropped(stage, deployed, dropped));
+  process.exit(1);
+};
+
+const deploy = async (stage: string, context: Context, args: readonly string[]) => {
+  const stackName = stackNameOf(stage, context.name);
+  const client = new CloudFormationClient({ maxAttempts: 2 });
+  console.log(`Deploying ${stackName} to ${emulatorEndpoint() ?? "AWS"}, region ${await client.config.region()}.`);
+  const deployed = await deployedStack(client, stackName);
+  const complete = { ...context, ...(await logsRole(context, deployed?.record)) };
+  const { record } = synthesize(complete, process.env);
+  if (deployed?.record) refuseDropped(stage, deployed.record, record);
+  if (!deployed && record.retainData) {
+    // CloudFormation cannot roll back a protected table: it becomes protected once everything stands.
+    synthesize({ ...complete, protectTable: "false" }, process.env);
+    deployAssembly(args, process.env);
+    synthesize(complete, process.env);
+  }
+  deployAssembly(args, process.env);
+  console.log(`\nNext: npm run admin -- --stack ${stackName} doctor`);
+};
+
+const main = async () => {
+  const { context, profile, help: asked, rest } = readArguments(process.argv.slice(2));
+  if (profile) process.env.AWS_PROFILE = profile;
+  if (asked) return console.log(help);
+  if (!context.stage) throw new Error(`${noStage}\n\n${help}`);
+  readStage(context.stage);
+  return deploy(context.stage, context, rest);
+};
+
+await main().catch((error: Error) => {
+  console.error(error.message);
+  process.exitCode = 1;
+});

@@ -1,0 +1,44 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** LocalStack-compatible endpoints, and a note for each stack of where it was deployed, for the operators' CLI. */
+
+const folder = join(process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay"), "emulators");
+const fileOf = (stackName: string) => join(folder, `${stackName}.json`);
+
+/** The operators' CLI reads it. */
+export const noteEndpoint = (stackName: string, endpoint: string): void => {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(fileOf(stackName), JSON.stringify({ endpoint }));
+};
+
+export const forgetEndpoint = (stackName: string): void => rmSync(fileOf(stackName), { force: true });
+
+/** A LocalStack-compatible endpoint takes any credentials, and has no host names for buckets. */
+export const emulatorEnvironment = (endpoint: string): NodeJS.ProcessEnv => ({
+  AWS_REGION: "us-east-1",
+  AWS_ACCESS_KEY_ID: "test",
+  AWS_SECRET_ACCESS_KEY: "test",
+  ...process.env,
+  AWS_ENDPOINT_URL: endpoint,
+  AWS_ENDPOINT_URL_S3: endpoint,
+});
+
+/** The context of every deployment to an emulator, unless it is given. */
+export const emulatorContext = (endpoint: string) => ({
+  stage: "sandbox",
+  emulator: endpoint,
+  // The functions run on this machine, or in containers made for it.
+  architecture: process.arch === "arm64" ? "arm64" : "x86_64",
+  // Where the end-to-end suite starts the stand-in carrier.
+  carrierUrl: "http://127.0.0.1:4567",
+});
+
+/** The endpoint that the environment names. */
+export const emulatorEndpoint = (): string | undefined => process.env.AWS_ENDPOINT_URL?.replace(/\/$/, "");
+
+export const isAnswering = (endpoint: string): Promise<boolean> =>
+  fetch(endpoint).then(
+    () => true,
+    () => false,
+  );

@@ -1,0 +1,92 @@
+import { callOf } from "./fields.ts";
+import { followReading, startMenu, startSearch, startTheme } from "./navigation.ts";
+import { renderSamples, startSamples } from "./samples.ts";
+import { send } from "./send.ts";
+
+/** What `npm start` fills in. */
+type Demo = { readonly key?: string; readonly ids?: Readonly<Record<string, string>> };
+
+const server = document.documentElement.dataset.server || location.origin;
+
+/** A browser does not call another origin: there the page shows samples only. */
+const canSend = new URL(server).origin === location.origin;
+
+const keyInput = document.querySelector<HTMLInputElement>("#key");
+const forms = [...document.querySelectorAll<HTMLFormElement>(".try form")];
+
+const readDemo = async (): Promise<Demo> => {
+  if (document.documentElement.dataset.server) return {};
+  const response = await fetch("demo.json");
+  return response.ok ? response.json() : {};
+};
+
+const fillInIds = (ids: Readonly<Record<string, string>>) => {
+  for (const [name, id] of Object.entries(ids))
+    for (const input of document.querySelectorAll<HTMLInputElement>(`input[name="path:${CSS.escape(name)}"]`))
+      input.value = id;
+};
+
+/** The demo's key may stand in a sample; a visitor's own does not. */
+const renderAll = (demoKey: string | undefined) => {
+  const key = keyInput?.value === demoKey ? demoKey : undefined;
+  for (const form of forms) {
+    const operation = form.closest(".operation");
+    if (operation) renderSamples(operation, callOf(form, server, key));
+  }
+};
+
+const startKey = (demo: Demo, changed: () => void) => {
+  const note = document.querySelector("#key-note");
+  const show = document.querySelector<HTMLButtonElement>("#show-key");
+  if (!keyInput || !show) return;
+  keyInput.value = sessionStorage.getItem("key") ?? demo.key ?? "";
+  const describe = () => {
+    if (note && demo.key && keyInput.value === demo.key) note.textContent = "The demo's key, filled in by npm start.";
+    else if (note) note.textContent = "Sent with every request that you try here. It stays in this tab.";
+  };
+  keyInput.addEventListener("input", () => {
+    sessionStorage.setItem("key", keyInput.value);
+    describe();
+    changed();
+  });
+  show.addEventListener("click", () => {
+    const shown = keyInput.type === "password";
+    keyInput.type = shown ? "text" : "password";
+    show.setAttribute("aria-pressed", String(shown));
+  });
+  describe();
+};
+
+const startForms = (changed: () => void) => {
+  for (const form of forms) {
+    form.addEventListener("input", changed);
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      await send(form, server, keyInput?.value ?? "");
+      changed();
+    });
+  }
+};
+
+const start = async () => {
+  startTheme();
+  startMenu();
+  startSearch();
+  startSamples();
+  followReading();
+  if (matchMedia("(max-width: 48rem)").matches)
+    for (const details of document.querySelectorAll<HTMLDetailsElement>("details.many, details.example"))
+      details.open = false;
+  const demo = canSend ? await readDemo() : {};
+  fillInIds(demo.ids ?? {});
+  const changed = () => renderAll(demo.key);
+  if (canSend) {
+    for (const hidden of document.querySelectorAll<HTMLElement>(".try, #key-form")) hidden.hidden = false;
+    startKey(demo, changed);
+    startForms(changed);
+  }
+  changed();
+  document.documentElement.dataset.ready = "true";
+};
+
+await start();

@@ -1,0 +1,39 @@
+import { highlight } from "../highlight.ts";
+import { type Call, languages } from "../samples.ts";
+
+const chosen = () => localStorage.getItem("language") ?? "curl";
+
+const showLanguage = (language: string) => {
+  for (const button of document.querySelectorAll<HTMLElement>(".samples button[data-language]"))
+    button.setAttribute("aria-pressed", String(button.dataset.language === language));
+  for (const sample of document.querySelectorAll<HTMLElement>(".samples pre"))
+    sample.hidden = sample.dataset.language !== language;
+};
+
+export const renderSamples = (operation: Element, call: Call) => {
+  for (const { id, render } of languages) {
+    const code = operation.querySelector(`.samples pre[data-language=${id}] code`);
+    if (code) code.innerHTML = highlight(render(call));
+  }
+};
+
+const copy = async (button: HTMLElement) => {
+  const code = button.closest(".samples")?.querySelector("pre:not([hidden])");
+  await navigator.clipboard.writeText(code?.textContent ?? "");
+  button.textContent = "Copied";
+  setTimeout(() => {
+    button.textContent = "Copy";
+  }, 2_000);
+};
+
+export const startSamples = () => {
+  showLanguage(chosen());
+  for (const button of document.querySelectorAll<HTMLElement>(".samples button[data-language]"))
+    button.addEventListener("click", () => {
+      localStorage.setItem("language", button.dataset.language ?? "curl");
+      showLanguage(chosen());
+      button.scrollIntoView({ block: "nearest" });
+    });
+  for (const button of document.querySelectorAll<HTMLElement>(".samples .copy"))
+    button.addEventListener("click", () => copy(button));
+};

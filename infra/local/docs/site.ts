@@ -1,0 +1,58 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { buildSync } from "esbuild";
+import { openapi } from "../../openapi/document.ts";
+import { pageHtml } from "./html.ts";
+import { groupsOf } from "./operations.ts";
+
+/** The API reference as files: what `npm start` serves under /docs/, and what `npm run docs` writes to a folder. */
+
+export type SiteFile = {
+  readonly contentType: string;
+  readonly body: Uint8Array;
+  /** Its name changes with its content. */
+  readonly immutable: boolean;
+};
+
+const folder = import.meta.dirname;
+
+/** Without esbuild's long-lived process, whose failure to start would end this one. */
+const bundled = (file: string) => {
+  const { outputFiles } = buildSync({
+    entryPoints: [join(folder, file)],
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2024",
+    write: false,
+    logLevel: "silent",
+  });
+  const [output] = outputFiles;
+  if (!output) throw new Error(`esbuild wrote nothing for ${file}.`);
+  return output.contents;
+};
+
+const hashed = (name: string, contentType: string, body: Uint8Array) => {
+  const hash = createHash("sha256").update(body).digest("hex").slice(0, 12);
+  return { name: name.replace(".", `.${hash}.`), file: { contentType, body, immutable: true } };
+};
+
+/** Every file of the page by its name. `server` is the address that its samples call, if not the page's own origin. */
+export const siteFiles = async (server = ""): Promise<ReadonlyMap<string, SiteFile>> => {
+  const script = hashed("page.js", "text/javascript; charset=utf-8", bundled("browser/page.ts"));
+  const style = hashed("page.css", "text/css; charset=utf-8", bundled("page.css"));
+  const icon = hashed("icon.svg", "image/svg+xml", readFileSync(join(folder, "icon.svg")));
+  const document = openapi();
+  const { title, version, description } = document.info;
+  const assets = { script: script.name, style: style.name, icon: icon.name };
+  const page = await pageHtml({ title, version, description, groups: groupsOf(document), server, assets });
+  const html = { contentType: "text/html; charset=utf-8", body: Buffer.from(page), immutable: false };
+  return new Map<string, SiteFile>([
+    ["index.html", html],
+    ...[script, style, icon].map(({ name, file }) => [name, file] as const),
+  ]);
+};
+
+/** The OpenAPI document with one server: the one that it is served from or written for. */
+export const documentFor = (server: string) => ({ ...openapi(), servers: [{ url: server }] });

@@ -1,0 +1,48 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { documentFor, siteFiles } from "./site.ts";
+
+/** `npm run docs`: the API reference as static files. */
+
+const help = `Usage: npm run docs -- [options]
+
+Writes the API reference as static files: index.html, what it loads, and openapi.json. The page works at any address,
+below any path, and asks no other host for anything.
+
+  --server <url>  base address of the deployment, as in the samples (default: http://127.0.0.1:3000)
+  --out <dir>     folder to write to (default: reference)
+  --help          show this
+
+Requests can be sent from the page where it is served from the origin of --server; elsewhere it shows samples only.`;
+
+const addressOf = (text: string): string => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:")
+    throw new Error(`--server must be an http or https address, not ${text}.`);
+  return text.replace(/\/+$/, "");
+};
+
+const write = async (server: string, folder: string) => {
+  mkdirSync(folder, { recursive: true });
+  for (const [name, { body }] of await siteFiles(server)) writeFileSync(join(folder, name), body);
+  writeFileSync(join(folder, "openapi.json"), `${JSON.stringify(documentFor(server), null, 2)}\n`);
+  console.log(`Wrote ${join(folder, "index.html")} and what it loads. Its samples call ${server}.`);
+};
+
+const main = async () => {
+  const { values } = parseArgs({
+    options: {
+      server: { type: "string", default: "http://127.0.0.1:3000" },
+      out: { type: "string", default: "reference" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) return console.log(help);
+  await write(addressOf(values.server), values.out);
+};
+
+main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,106 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as vega from "vega";
+import { compile, type TopLevelSpec } from "vega-lite";
+import type { Section } from "./figures.ts";
+
+/** The benchmark as a picture: cold starts and warm ratios beside bare clients, and capacity as the data grow. */
+
+type Row = Section["rows"][number];
+
+const themes = {
+  light: { text: "#16242a", line: "#d5dfe0", ours: "#0b7285", other: "#9aa9ad", target: "#a3262c" },
+  dark: { text: "#e3ecee", line: "#2b3d42", ours: "#7fc4cf", other: "#6d8087", target: "#f39a98" },
+} as const;
+
+type Theme = (typeof themes)[keyof typeof themes];
+
+const y = (field: string) => ({ field, type: "nominal", sort: null, axis: { title: null, labelLimit: 320 } }) as const;
+
+/** Bars of a ratio, and the target of each as a tick. */
+const ratios = (theme: Theme, title: string, rows: readonly Row[], name: string, ratio: string) => ({
+  title,
+  width: 260,
+  data: { values: rows.map((row) => ({ name: row[name], ratio: row[ratio], target: row.target || null })) },
+  encoding: { y: y("name") },
+  layer: [
+    {
+      mark: { type: "bar" as const, height: 9 },
+      encoding: {
+        x: { field: "ratio", type: "quantitative" as const, title: "times the bare client" },
+        color: { condition: { test: "datum.target === null", value: theme.other }, value: theme.ours },
+      },
+    },
+    {
+      transform: [{ filter: "datum.target !== null" }],
+      mark: { type: "tick" as const, color: theme.target, thickness: 2, size: 13 },
+      encoding: { x: { field: "target", type: "quantitative" as const } },
+    },
+  ],
+});
+
+/** Read and write units of `"3 / 5.5 / 6"`: rounds, read units, write units. */
+const unitsOf = (figures: string | number | undefined) =>
+  String(figures)
+    .split(" / ")
+    .slice(1)
+    .reduce((sum, each) => sum + Number(each), 0);
+
+/** A ring for little stored and a dot for much: where nothing grows, the dot is in the ring. */
+const flatness = (theme: Theme, rows: readonly Row[]) => {
+  const points = rows.flatMap(({ growth, endpoint, few, many }) => {
+    const name = `${endpoint} (${growth})`;
+    return [
+      { name, stored: "little", units: unitsOf(few) },
+      { name, stored: "much", units: unitsOf(many) },
+    ];
+  });
+  return {
+    title: "Capacity units with little (ring) and much (dot) stored",
+    width: 260,
+    data: { values: points },
+    encoding: { y: y("name"), x: { field: "units", type: "quantitative" as const, title: "read and write units" } },
+    layer: [
+      {
+        transform: [{ filter: "datum.stored === 'little'" }],
+        mark: { type: "point" as const, size: 90, color: theme.other, strokeWidth: 2 },
+      },
+      {
+        transform: [{ filter: "datum.stored === 'much'" }],
+        mark: { type: "point" as const, size: 22, filled: true, color: theme.ours, opacity: 1 },
+      },
+    ],
+  };
+};
+
+const configOf = ({ text, line }: Theme) => ({
+  background: "transparent",
+  font: "system-ui, sans-serif",
+  view: { stroke: null },
+  title: { color: text, anchor: "start" as const },
+  axis: { labelColor: text, titleColor: text, gridColor: line, domainColor: line, tickColor: line },
+});
+
+const panelsOf = (theme: Theme, sections: Readonly<Record<string, Section>>) => {
+  const { cold, warm, flat } = sections;
+  return [
+    ...(cold ? [ratios(theme, "Cold start", cold.rows, "bundle", "beside the bare client")] : []),
+    ...(warm ? [ratios(theme, "Warm, 3 ms from AWS", warm.rows, "endpoint", "ratio")] : []),
+    ...(flat ? [flatness(theme, flat.rows)] : []),
+  ];
+};
+
+/** Writes `benchmark-light.svg` and `benchmark-dark.svg`; sections that did not run are left out. */
+export const plot = async (sections: Readonly<Record<string, Section>>, folder: string) => {
+  mkdirSync(folder, { recursive: true });
+  for (const [name, theme] of Object.entries(themes)) {
+    const spec: TopLevelSpec = {
+      $schema: "https://vega.github.io/schema/vega-lite/v6.json",
+      config: configOf(theme),
+      concat: panelsOf(theme, sections),
+      columns: 2,
+    };
+    const view = new vega.View(vega.parse(compile(spec).spec), { renderer: "none" });
+    writeFileSync(join(folder, `benchmark-${name}.svg`), await view.toSVG());
+  }
+};

@@ -1,0 +1,74 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { readArguments } from "../../../infra/aws/cdk.ts";
+
+const root = join(import.meta.dirname, "../../..");
+
+const run = (command: string, args: readonly string[], environment: Record<string, string> = {}) => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [`infra/aws/${command}.ts`, ...args], {
+    cwd: root,
+    encoding: "utf8",
+    env: { ...process.env, ...environment },
+  });
+  return { status, stdout, stderr };
+};
+
+describe("a command's arguments", () => {
+  it("are the context in whatever form cdk takes it, the profile, and the rest for cdk", () => {
+    const args = ["-c", "stage=sandbox", "--context", "carrierUrl=https://a.example/?b=c", "--context=name=anna"];
+    const rest = ["--outputs-file", "out.json", "--profile", "dev", "--method=direct"];
+    expect(readArguments([...args, "-calarmEmail=", ...rest])).toEqual({
+      context: { stage: "sandbox", carrierUrl: "https://a.example/?b=c", name: "anna", alarmEmail: "" },
+      profile: "dev",
+      help: false,
+      rest,
+    });
+  });
+});
+
+describe("npm run deploy", () => {
+  it("without a stage deploys nothing, and says which there are", () => {
+    expect(run("deploy", [])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("Name the stage: -c stage=production or -c stage=sandbox."),
+    });
+    expect(run("deploy", ["-c", "stage=staging"])).toMatchObject({
+      status: 1,
+      stderr: "There is no stage staging: infra/aws/stages has production and sandbox.\n",
+    });
+  });
+});
+
+describe("every command", () => {
+  it.each(["deploy", "deploy-local", "destroy"])("explains itself: %s", (command) => {
+    expect(run(command, ["--help"])).toMatchObject({ status: 0, stdout: expect.stringContaining("Usage: npm run") });
+  });
+
+  it("for an emulator says where nothing answers", () => {
+    expect(run("deploy-local", [], { AWS_ENDPOINT_URL: "http://127.0.0.1:1/" })).toMatchObject({
+      status: 1,
+      stderr: "Nothing answers at http://127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n",
+    });
+  });
+});
+
+describe("the note of where a stack was deployed", () => {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-notes-"));
+  afterAll(() => {
+    vi.unstubAllEnvs();
+    rmSync(folder, { recursive: true });
+  });
+
+  it("has the endpoint until the stack is deleted", async () => {
+    vi.stubEnv("PATCHBAY_STATE", folder);
+    const { forgetEndpoint, noteEndpoint } = await import("../../../infra/aws/emulator.ts");
+    const file = join(folder, "emulators/Patchbay-sandbox.json");
+    noteEndpoint("Patchbay-sandbox", "http://127.0.0.1:4566");
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ endpoint: "http://127.0.0.1:4566" });
+    forgetEndpoint("Patchbay-sandbox");
+    expect(existsSync(file)).toBe(false);
+  });
+});

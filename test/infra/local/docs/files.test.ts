@@ -1,0 +1,41 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "../../../..");
+const folder = mkdtempSync(join(tmpdir(), "patchbay-docs-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const docs = (...args: readonly string[]) =>
+  promisify(execFile)(process.execPath, ["infra/local/docs/write.ts", ...args], { cwd: root });
+
+describe("npm run docs", { timeout: 60_000 }, () => {
+  it("says how it is used", async () => {
+    expect((await docs("--help")).stdout).toContain("--server <url>");
+  });
+
+  it("writes the page, what it loads and the document, for the address that is given", async () => {
+    const { stdout } = await docs("--out", folder, "--server", "https://api.example.com/production/");
+    expect(stdout).toContain("https://api.example.com/production.");
+    const names = readdirSync(folder).map((name) => name.replace(/\.[0-9a-f]{12}\./, "."));
+    expect(names.sort()).toEqual(["icon.svg", "index.html", "openapi.json", "page.css", "page.js"]);
+    const page = readFileSync(join(folder, "index.html"), "utf8");
+    const links = [...page.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, link = ""]) => link);
+    expect(links.filter((link) => !readdirSync(folder).includes(link))).toEqual([]);
+    expect(page).toContain("https://api.example.com/production/api/v1/requests/");
+    expect(page).toContain('http-equiv="Content-Security-Policy"');
+    expect(JSON.parse(readFileSync(join(folder, "openapi.json"), "utf8")).servers).toEqual([
+      { url: "https://api.example.com/production" },
+    ]);
+  });
+
+  it("refuses an address that is none, in one line", async () => {
+    await expect(docs("--server", "ftp://x")).rejects.toMatchObject({
+      code: 1,
+      stderr: "--server must be an http or https address, not ftp://x.\n",
+    });
+  });
+});

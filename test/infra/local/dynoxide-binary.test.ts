@@ -1,0 +1,105 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { findDynoxide } from "../../../infra/local/dynoxide-binary.ts";
+import { listen } from "../../../infra/local/listen.ts";
+
+const project = join(import.meta.dirname, "../../..");
+const installed = join(project, "node_modules/@dynoxide/linux-x64/dynoxide");
+const manifest = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+const version: string = manifest.optionalDependencies["@dynoxide/linux-x64"];
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "patchbay-project-"));
+  for (const name of ["package.json", "package-lock.json"]) copyFileSync(join(project, name), join(root, name));
+  vi.spyOn(console, "error").mockImplementation(() => {});
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(root, { recursive: true });
+});
+
+/** A registry that has the one package, as npm packs it. */
+const packages = mkdtempSync(join(tmpdir(), "patchbay-registry-"));
+let registryUrl = "";
+const registry = createServer((request, response) => {
+  const tarball = readFileSync(join(packages, readdirSync(packages)[0] ?? ""));
+  if (request.url?.endsWith(".tgz")) return response.end(tarball);
+  const dist = {
+    tarball: `${registryUrl}/package.tgz`,
+    integrity: `sha512-${createHash("sha512").update(tarball).digest("base64")}`,
+  };
+  const name = "@dynoxide/linux-x64";
+  const versions = { [version]: { name, version, dist } };
+  return response.end(JSON.stringify({ name, "dist-tags": { latest: version }, versions }));
+});
+beforeAll(async () => {
+  registryUrl = (await listen(registry)).url;
+  const folder = join(project, "node_modules/@dynoxide/linux-x64");
+  await promisify(execFile)("npm", ["pack", "--pack-destination", packages, folder]);
+}, 120_000);
+afterAll(() => {
+  registry.close();
+  rmSync(packages, { recursive: true });
+});
+
+const find = (env: Record<string, string>, arch = "x64") => {
+  const { PATH = "", HOME = "" } = process.env;
+  const npm = { npm_config_registry: registryUrl, npm_config_cache: join(root, "cache") };
+  return findDynoxide({ root, platform: "linux", arch, env: { PATH, HOME, ...npm, ...env } });
+};
+const offline = { npm_config_registry: "http://127.0.0.1:1" };
+const manifests = () => ["package.json", "package-lock.json"].map((name) => readFileSync(join(root, name), "utf8"));
+
+describe("the embedded DynamoDB's binary", () => {
+  it("is that of the platform's package", async () => {
+    const folder = join(root, "node_modules/@dynoxide/linux-x64");
+    mkdirSync(folder, { recursive: true });
+    copyFileSync(installed, join(folder, "dynoxide"));
+    expect(await find(offline)).toBe(join(folder, "dynoxide"));
+  });
+
+  it("is installed once in that version, with a line about it, where it is missing", async () => {
+    const before = manifests();
+    const path = await find({});
+    expect(path).toBe(join(root, "node_modules/.dynoxide/node_modules/@dynoxide/linux-x64/dynoxide"));
+    expect((await promisify(execFile)(path, ["--version"])).stdout).toContain(version);
+    expect(manifests()).toEqual(before);
+    expect(await find(offline)).toBe(path);
+    expect(vi.mocked(console.error).mock.calls).toEqual([
+      [`Installing the embedded DynamoDB, @dynoxide/linux-x64@${version}, once …`],
+    ]);
+    expect(readdirSync(join(root, "node_modules"))).toEqual([".dynoxide"]);
+  }, 60_000);
+
+  it("is one on the PATH where npm cannot install it", async () => {
+    symlinkSync(installed, join(root, "dynoxide"));
+    expect(await find({ ...offline, PATH: `${process.env.PATH}:${root}` })).toBe(join(root, "dynoxide"));
+  }, 60_000);
+
+  it.each([
+    ["x64", /^There is no embedded DynamoDB for this machine: npm could not install \S+ \(.+\)\.$/m],
+    ["riscv64", /^There is no embedded DynamoDB for this machine: dynoxide is not published for linux-riscv64\.$/m],
+  ])(
+    "is, on linux-%s and offline, told how to be had",
+    async (arch, reason) => {
+      const error = await find(offline, arch).catch((each: unknown) => each);
+      expect(error).toMatchObject({
+        message: expect.stringMatching(reason),
+      });
+      expect(String(error)).toContain(`
+Install it:
+  npm i --no-save @dynoxide/linux-${arch}@${version}
+or run another DynamoDB, and say where it is:
+  docker run --rm -p 8000:8000 amazon/dynamodb-local
+  AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`);
+    },
+    60_000,
+  );
+});

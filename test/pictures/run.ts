@@ -1,0 +1,66 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { chromiumPath, launchChromium } from "../support/processes/chromium.ts";
+import { startDemo } from "../support/processes/npm-start.ts";
+import { recordSession } from "./session.ts";
+import { terminalSvg } from "./terminal.ts";
+
+/** `npm run pictures`: makes the pictures of the README again, from the service as it is. */
+
+const help = `Usage: npm run pictures -- [options]
+
+Writes the README's pictures to docs/images: the API reference, light and dark (reference-*.png; needs Chromium), and a
+recording of npm start and the tour (start.svg). The plots come from npm run bench -- --plot.
+
+  --only <names>  some of: reference, start (with commas between them)
+  --help          show this`;
+
+const folder = join(import.meta.dirname, "../../docs/images");
+
+const reference = async () => {
+  if (!chromiumPath) throw new Error("The pictures of the API reference need Chromium: set CHROMIUM to its path.");
+  const [demo, browser] = await Promise.all([startDemo(), launchChromium()]);
+  try {
+    for (const colorScheme of ["light", "dark"] as const) {
+      const page = await browser.newPage({
+        viewport: { width: 1280, height: 800 },
+        colorScheme,
+        reducedMotion: "reduce",
+      });
+      await page.goto(`${demo.url}/docs/#createRequestAttachment`);
+      await page.locator("html[data-ready]").waitFor();
+      await page.locator("#createRequestAttachment").scrollIntoViewIfNeeded();
+      await page.locator("#side a[href='#createRequestAttachment'][aria-current]").waitFor();
+      await page.screenshot({ path: join(folder, `reference-${colorScheme}.png`) });
+      await page.close();
+    }
+  } finally {
+    await browser.close();
+    await demo.stop();
+  }
+};
+
+const start = async () => {
+  const lines = await recordSession();
+  writeFileSync(join(folder, "start.svg"), terminalSvg("npm start, and the tour in a second terminal", lines));
+};
+
+const pictures: Readonly<Record<string, () => Promise<void>>> = { reference, start };
+
+const main = async () => {
+  const options = { only: { type: "string" }, help: { type: "boolean", default: false } } as const;
+  const { values } = parseArgs({ options });
+  if (values.help) return console.log(help);
+  mkdirSync(folder, { recursive: true });
+  for (const name of values.only?.split(",") ?? Object.keys(pictures)) {
+    const make = pictures[name];
+    if (!make) throw new Error(`There is no picture ${name}: run with --help.`);
+    await make();
+  }
+};
+
+main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+});
