@@ -12,10 +12,12 @@ import { decodeTime } from "ulid";
  * | show, update, delete an attachment         | Get attachment, under its parent                  |
  * | list a parent's attachments                | Query attachments; the exact total is the parent's |
  * | keep a reference_id unique                 | Put reference, if it does not exist               |
+ * | find an attachment by its reference_id     | Get reference, then Get attachment                |
  * | answer a repeated POST as the first        | Get idempotency                                   |
  * | list an order's requests                   | Query orderRequests                               |
  * | lock an order's checkout, tell its outcome | Get checkout                                      |
  * | tell what the carrier has of a request     | Query receipts                                    |
+ * | tell what it has of an attachment          | Get receipt, by each request                      |
  * | show, update, delete a switch              | Get switch (it carries its account's ancestors)   |
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
  * | list the switches of an account's tree     | Query switches, then Get each; the exact total is the account's |

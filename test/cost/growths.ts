@@ -1,5 +1,5 @@
 import type { customer } from "../support/fixtures/tenants.ts";
-import { type Place, requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
+import { type Place, requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
 import type { Cost, MeasuredService } from "../support/servers/measured.ts";
 import { measuredService } from "../support/servers/measured.ts";
 
@@ -30,7 +30,11 @@ const placeOf = ({ key, order, requests, accounts }: Customer): Place => ({
 });
 
 const measureAll = async (service: MeasuredService, owner: Customer, which: RegExp): Promise<Costs> => {
-  const requests = Object.entries(requestPerEndpoint(service.send, placeOf(owner)));
+  const place = placeOf(owner);
+  const requests = Object.entries({
+    ...requestPerEndpoint(service.send, place),
+    ...requestPerQuery(service.send, place),
+  });
   return service.measureAll(Object.fromEntries(requests.filter(([name]) => which.test(name))));
 };
 

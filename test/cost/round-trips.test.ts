@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
+import { requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
 import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured.ts";
 
 /** The AWS calls of one request of each endpoint, and how many of them had to wait for another: counted on the wire. */
 
 let service: MeasuredService;
 let costs: Map<string, Cost>;
+let queries: Map<string, Cost>;
 
 beforeAll(async () => {
   service = await measuredService();
@@ -13,6 +14,7 @@ beforeAll(async () => {
   const t = await tenants();
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
   costs = await service.measureAll(requestPerEndpoint(service.send, place));
+  queries = await service.measureAll(requestPerQuery(service.send, place));
 }, 60_000);
 afterAll(() => service.close());
 
@@ -31,6 +33,7 @@ describe("what one request costs: status, sequential calls, read units, write un
     ["switches/create", 201, 3, 3, 8],
     ["switches/create-under-account", 201, 3, 3, 12],
     ["switches/list", 200, 3, 6, 0],
+    ["switches/list-under-account", 200, 3, 5, 0],
     ["switches/show", 200, 2, 3, 0],
     ["switches/update", 200, 3, 3, 1],
     ["switches/delete", 200, 3, 3, 8],
@@ -48,5 +51,28 @@ describe("what one request costs: status, sequential calls, read units, write un
     expect(withFiles.map(([name]) => name)).toEqual(
       ["request", "order"].flatMap((kind) => [`${kind}-attachments/create`, `${kind}-attachments/delete`]),
     );
+  });
+});
+
+describe("what a query costs beside that: sequential calls", () => {
+  it.each([
+    ["request-attachments/list?include=file", 0],
+    ["request-attachments/list?include=file,forwarding", 1],
+    ["request-attachments/list?reference_id=", 0],
+    ["request-attachments/show?include=file", 0],
+    ["request-attachments/show?include=file,forwarding", 1],
+    ["order-attachments/list?include=file", 0],
+    ["order-attachments/list?reference_id=", 0],
+    ["order-attachments/show?include=file,forwarding", 2],
+    ["switches/list?include=account", 1],
+    ["switches/list-under-account?include=account", 1],
+    ["switches/show?include=account", 1],
+  ])("%s: %i", (name, more) => {
+    const plain = costs.get(name.replace(/\?.*/, ""))?.rounds ?? 0;
+    expect(queries.get(name)).toMatchObject({ status: 200, rounds: plain + more, writeUnits: 0 });
+  });
+
+  it("is tried with every query", () => {
+    expect(queries.size).toBe(11);
   });
 });

@@ -95,3 +95,33 @@ export const requestPerEndpoint = (send: Send, place: Place): Record<string, () 
   };
   return Object.fromEntries(routes.map((route) => [route.name, prepare(route)]));
 };
+
+/** The queries of GET that cost something of their own, by the names of their routes. */
+const queries = [
+  ["request-attachments/list", "include=file"],
+  ["request-attachments/list", "include=file,forwarding"],
+  ["request-attachments/list", "reference_id="],
+  ["request-attachments/show", "include=file"],
+  ["request-attachments/show", "include=file,forwarding"],
+  ["order-attachments/list", "include=file"],
+  ["order-attachments/list", "reference_id="],
+  ["order-attachments/show", "include=file,forwarding"],
+  ["switches/list", "include=account"],
+  ["switches/list-under-account", "include=account"],
+  ["switches/show", "include=account"],
+] as const;
+
+/** One request for each of them, by the name and the query; a new attachment has the reference_id that a list is asked for. */
+export const requestPerQuery = (send: Send, place: Place): Record<string, () => Promise<EndpointRequest>> => {
+  const prepare = (name: string, query: string) => async () => {
+    const route = routes.find((one) => one.name === name);
+    if (!route) throw new Error(`There is no route ${name}.`);
+    const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
+    const reference_id = crypto.randomUUID();
+    const uuid = query === "reference_id=" ? reference_id : "";
+    if (uuid) await send(requestTo(creatorOf(route), { ...options, data: { name: "LOA", reference_id } }));
+    const request = requestTo(route, { ...options, resource: await createResource(send, route, options) });
+    return { ...request, path: `${request.path}?${query}${uuid}` };
+  };
+  return Object.fromEntries(queries.map(([name, query]) => [`${name}?${query}`, prepare(name, query)]));
+};
