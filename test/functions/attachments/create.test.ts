@@ -228,6 +228,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
             detail: "has already been taken",
             sub_code: "constraint.unique",
             source: { in: "body", pointer: "/data/reference_id" },
+            params: { resource: { id: first.id, type: `${kind}_attachment` } },
           },
         ],
       });

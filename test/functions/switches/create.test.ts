@@ -188,7 +188,7 @@ describe("POST /switches", () => {
   });
 
   it("refuses a name that is taken in the account, and takes it in another", async () => {
-    await makeSwitch(t.key("acme"), { name: "Taken" });
+    const { id } = await makeSwitch(t.key("acme"), { name: "Taken" });
     const answer = await post(t.key("acme"), { name: " Taken " });
     expect([answer.status, answer.body]).toEqual([
       422,
@@ -198,6 +198,7 @@ describe("POST /switches", () => {
         sub_code: "constraint.unique",
         detail: "has already been taken",
         source: { in: "body", pointer: "/data/name" },
+        params: { resource: { id, type: "switch" } },
       }),
     ]);
     expect((await post(t.key("east"), { name: "Taken" })).status).toBe(201);

@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, inject, it, vi } from "vitest";
 import { orderReport } from "../../../shared/checkout/report.ts";
+import { attachmentOf, form } from "../../support/fixtures/attachments.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { makeSwitch } from "../../support/fixtures/switches.ts";
 import { add, tenants } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/processes/admin-cli.ts";
+import { call } from "../../support/requests/client.ts";
 
 /** Runs a command, and presses Ctrl-C once it has printed that on stderr. */
 const interrupted = async (args: readonly string[], after: RegExp) => {
@@ -152,5 +155,36 @@ describe("doctor", () => {
       ["bucket", true],
       ["workflow", true],
     ]);
+  });
+});
+
+describe("a letter of authorization that a carrier may refuse", () => {
+  it("is warned of by order show and request show, each for its reason", async () => {
+    const order = await newOrder(add);
+    const [request = ""] = order.requests;
+    const encrypted = readFileSync(join(import.meta.dirname, "../../support/fixtures/pdfs/encrypted.pdf"));
+    const send = async (path: string, hint: string, content: Uint8Array | string) => {
+      const body = form({ "data[file_hint]": hint }, new File([content], "loa.pdf", { type: "application/pdf" }));
+      return attachmentOf(await call("POST", path, { key: order.key, body })).id;
+    };
+    const locked = await send(order.paths.order, "LOA", new Uint8Array(encrypted));
+    const text = await send(order.paths.request(0), "LOA", "Dear carrier");
+    const fine = await send(order.paths.request(0), "LOA", "%PDF-1.7 signed");
+    const general = await send(order.paths.request(0), "DEFAULT", "Dear carrier");
+    const { stdout } = await admin(["order", "show", order.id]);
+    const warnings = stdout.split("\n").filter((line) => line.startsWith("Warning:"));
+    const ofLocked = `Warning: attachment ${locked}: The LOA is encrypted.`;
+    const ofText = `Warning: attachment ${text}: The LOA is no PDF, TIFF, PNG or JPEG.`;
+    expect(warnings.toSorted()).toEqual([ofLocked, ofLocked, ofText].toSorted());
+    const { attachments } = Object(await adminJson(["request", "show", request, "--json"]));
+    const found = attachments.map(({ id, warning }: { id: string; warning: string | null }) => [id, warning]);
+    expect(Object.fromEntries(found)).toEqual({
+      [locked]: "The LOA is encrypted.",
+      [text]: "The LOA is no PDF, TIFF, PNG or JPEG.",
+      [fine]: null,
+      [general]: null,
+    });
+    const shown = await adminJson(["attachment", "show", locked, "--order", order.id, "--json"]);
+    expect(shown).toMatchObject({ detected_type: "application/pdf", encrypted: true });
   });
 });
