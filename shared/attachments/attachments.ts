@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { invalid, notFound } from "../errors.ts";
 import { newId, pick } from "../schema/fields.ts";
+import { cleanUp } from "../table/deadline.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
 import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
@@ -132,7 +133,7 @@ export const deleteAttachment = async (
   try {
     await removeFile(fileKey(parent, deleted.id));
   } catch (error) {
-    await transact({ unfinished: { put: { ...unfinishedKey, ...deleted } } });
+    await cleanUp(() => transact({ unfinished: { put: { ...unfinishedKey, ...deleted } } }));
     throw error;
   }
   if (unfinished) {

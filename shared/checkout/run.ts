@@ -37,7 +37,7 @@ export const takeRun = async (ref: RunRef, now: Date): Promise<Start> => {
     }
     const locked = await lock(ref, last, now);
     if (locked) return beginning(locked, now);
-    await backOff(attempt);
+    await backOff(attempt, new Error("Another run was faster each time."));
   }
 };
 

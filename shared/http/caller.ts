@@ -1,10 +1,9 @@
 import * as z from "zod/mini";
 import { unauthorized } from "../errors.ts";
-import { keys } from "../table/keys.ts";
+import { hashOfKey, keys } from "../table/keys.ts";
 import { get } from "../table/read.ts";
 import type { Principal } from "../tenants/access.ts";
-import { readApiKey } from "../tenants/api-keys.ts";
-import { type ApiKey, User } from "../tenants/schema.ts";
+import { ApiKey, User } from "../tenants/schema.ts";
 import { header, type Incoming } from "./request.ts";
 
 const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
@@ -14,6 +13,12 @@ export const presentedKey = (event: Incoming): Promise<ApiKey | undefined> => {
   const token = bearer.exec(header(event, "Authorization") ?? "")?.[1];
   if (token === undefined) throw unauthorized();
   return readApiKey(token);
+};
+
+/** The key that a caller presents; undefined where there is none. */
+const readApiKey = async (token: string): Promise<ApiKey | undefined> => {
+  const item = await get(keys.apiKey(hashOfKey(token)));
+  return item && z.parse(ApiKey, item);
 };
 
 /** The user that a key impersonates; undefined where there is none. */

@@ -20,7 +20,7 @@ export const getMany = async (keys: readonly Key[]): Promise<(Item | undefined)[
   const found: Item[] = [];
   let open = keys.filter((key, index) => keys.findIndex(same(key)) === index);
   for (let attempt = 0; open.length > 0; attempt += 1) {
-    if (attempt > 0) await backOff(attempt);
+    if (attempt > 0) await backOff(attempt, new Error("dynamodb BatchGetItem left keys unprocessed."));
     const table = env.tableName();
     const { Responses, UnprocessedKeys } = await dynamodb()
       .send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [...open], ConsistentRead: true } } }))

@@ -1,9 +1,8 @@
 import * as z from "zod/mini";
 import type { Item } from "../table/expressions.ts";
-import { keys } from "../table/keys.ts";
+import { hashOfKey, keys } from "../table/keys.ts";
 import { get, scan } from "../table/read.ts";
 import { update } from "../table/write.ts";
-import { hashOfKey } from "./api-keys.ts";
 import { ApiKey, User } from "./schema.ts";
 
 /** What operators do with accounts, users and keys once they exist; `apply.ts` creates them. */
