@@ -1,7 +1,6 @@
-import * as z from "zod/mini";
 import { unauthorized } from "../errors.ts";
 import { hashOfKey, keys } from "../table/keys.ts";
-import { get } from "../table/read.ts";
+import { get, parseItem } from "../table/read.ts";
 import type { Principal } from "../tenants/access.ts";
 import { ApiKey, User } from "../tenants/schema.ts";
 import { header, type Incoming } from "./request.ts";
@@ -18,13 +17,13 @@ export const presentedKey = (event: Incoming): Promise<ApiKey | undefined> => {
 /** The key that a caller presents; undefined where there is none. */
 const readApiKey = async (token: string): Promise<ApiKey | undefined> => {
   const item = await get(keys.apiKey(hashOfKey(token)));
-  return item && z.parse(ApiKey, item);
+  return item && parseItem(ApiKey, item);
 };
 
 /** The user that a key impersonates; undefined where there is none. */
 export const readUser = async (key: ApiKey | undefined): Promise<User | undefined> => {
   const item = key?.user && (await get(keys.user(key.user)));
-  return item ? z.parse(User, item) : undefined;
+  return item ? parseItem(User, item) : undefined;
 };
 
 /**
