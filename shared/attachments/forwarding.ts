@@ -1,6 +1,5 @@
-import * as z from "zod/mini";
 import { keys } from "../table/keys.ts";
-import { getMany } from "../table/read.ts";
+import { getMany, parseItem } from "../table/read.ts";
 import { forwardedRequestIds, type Parent } from "../tenants/orders.ts";
 import { CarrierReceipt, type ForwardingData, ForwardingState } from "./schema.ts";
 
@@ -26,7 +25,7 @@ const readReceipts = async (places: readonly Place[]) => {
     ),
   );
   const items = (await Promise.all(batches)).flat();
-  return items.map((item) => item && z.parse(CarrierReceipt, item));
+  return items.map((item) => item && parseItem(CarrierReceipt, item));
 };
 
 /** After the checkout, nothing more is forwarded: what has no receipt then gets none. */

@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
 import { invalid } from "../errors.ts";
-import { noId, type PageQuery, Ulid } from "../schema/fields.ts";
+import { noId, type PageQuery } from "../schema/fields.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { type Page, pageRequest, readPage } from "../table/pages.ts";
-import { get } from "../table/read.ts";
+import { get, parseItem } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
 import { type OnParent, parentRef } from "./access.ts";
 import { readAttachment } from "./attachments.ts";
@@ -19,10 +19,10 @@ export const attachmentPage: PageReader<OnParent, AttachmentPage, Query> = async
   const { ref } = parentRef(lookup, parent);
   const list = collections.attachments(ref);
   if (query.reference_id !== undefined) return referencedPage(ref, query, query.reference_id);
-  return readPage(list, pageRequest(list, query), (item) => z.parse(Attachment, item));
+  return readPage(list, pageRequest(list, query), Attachment);
 };
 
-const Reference = z.object({ attachment: Ulid });
+const Reference = z.object({ attachment: z.string() });
 
 /** The one attachment that has a reference_id, or none: two reads, whatever the list's length. */
 const referencedPage = async (ref: ParentRef, query: Query, uuid: string): Promise<AttachmentPage> => {
@@ -30,7 +30,7 @@ const referencedPage = async (ref: ParentRef, query: Query, uuid: string): Promi
   if (cursors.length > 0) throw invalid(cursors.map(notWithReference));
   const { limit } = pageRequest(collections.attachments(ref), query);
   const reference = await get(keys.reference(ref, uuid));
-  const found = await readAttachment(ref, reference ? z.parse(Reference, reference).attachment : noId);
+  const found = await readAttachment(ref, reference ? parseItem(Reference, reference).attachment : noId);
   const items = found ? [found] : [];
   return { items, after: null, before: null, limit, total: items.length };
 };

@@ -1,6 +1,16 @@
 import * as z from "zod/mini";
 import { limits } from "../limits.ts";
-import { isSame, isSameId, nonBlankText, PageQuery, Timestamp, text, Ulid, Uuid } from "../schema/fields.ts";
+import {
+  isSame,
+  isSameId,
+  nonBlankText,
+  PageQuery,
+  Timestamp,
+  text,
+  Ulid,
+  Uuid,
+  withoutRules,
+} from "../schema/fields.ts";
 
 export const FileHint = z.enum(["DEFAULT", "LOA"]);
 
@@ -36,14 +46,14 @@ export const FileKind = z.object({
   inspected: z._default(z.boolean(), false),
   /** The media type that its first bytes say; null where they say none. */
   detected_type: z._default(z.nullable(z.string()), null),
-  /** Whether a PDF asks for a password; null for anything else. */
+  /** Whether a PDF is encrypted; null for anything else. */
   encrypted: z._default(z.nullable(z.boolean()), null),
 });
 export type FileKind = z.infer<typeof FileKind>;
 
-/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the others describe its file. */
+/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the others describe its file. A property added here has a default: items that are older lack it. */
 export const Attachment = z.object({
-  ...AttachmentData.shape,
+  ...withoutRules(AttachmentData.shape),
   version: z.number(),
   writers: z.optional(z.array(z.string())),
   bytes: z.number(),
@@ -85,7 +95,7 @@ export type ForwardingData = z.infer<typeof ForwardingData>;
 /** What the carrier has of an attachment under one request: as much of a checkout's receipt as callers may know. */
 export const CarrierReceipt = z.object({
   state: z.enum(["pending", "forwarded", "withdrawn", "refused"]),
-  at: Timestamp,
+  at: z.string(),
 });
 
 /** The query of a list of attachments: a page, or the one attachment that has a reference_id. */

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { noId, Ulid } from "../schema/fields.ts";
 import { collections, keys } from "../table/keys.ts";
 import { fitting, type Page, type PageRequest, pageRequest, readPage } from "../table/pages.ts";
-import { get, getMany, queryAll } from "../table/read.ts";
+import { get, getMany, parseItem, parseReadable, queryAll } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
 import { readAccount, readAccounts } from "../tenants/accounts.ts";
 import { type Account, canAccess } from "../tenants/schema.ts";
@@ -11,7 +11,7 @@ import { Switch, type SwitchListQuery, switchDocument } from "./schema.ts";
 /** One switch; undefined where there is none. */
 export const readSwitch = async (id: string): Promise<Switch | undefined> => {
   const item = await get(keys.switch(id));
-  return item && z.parse(Switch, item);
+  return item && parseItem(Switch, item);
 };
 
 /**
@@ -55,7 +55,10 @@ const withIncluded = async (switches: readonly Switch[], include: Include): Prom
 /** The switches of up to 100 entries; one that was deleted since its entry was read is left out. */
 const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
   const found = await getMany(ids.map((id) => keys.switch(id)));
-  return found.flatMap((item) => (item ? [z.parse(Switch, item)] : []));
+  return parseReadable(
+    Switch,
+    found.filter((item) => item !== undefined),
+  );
 };
 
 /**
@@ -68,7 +71,7 @@ export const readSwitchPage = async (
   include?: Include,
 ): Promise<Page<ListedSwitch>> => {
   const list = collections.switches(account);
-  const entries = await readPage(list, asked, (item) => z.parse(Entry, item));
+  const entries = await readPage(list, asked, Entry);
   const switches = await readSwitches(entries.items.map(({ id }) => id));
   const items = await withIncluded(switches, include);
   return fitting(list, asked, { ...entries, items }, sizeOf, maxPageBytes);
@@ -99,7 +102,7 @@ const pageOf = (account = noId, query: SwitchListQuery) =>
 export async function* allSwitches(account: string): AsyncGenerator<Switch> {
   let ids: string[] = [];
   for await (const entry of queryAll(collections.switches(account))) {
-    ids.push(z.parse(Entry, entry).id);
+    ids.push(parseItem(Entry, entry).id);
     if (ids.length < maxBatch) continue;
     yield* await readSwitches(ids);
     ids = [];

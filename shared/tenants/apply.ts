@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { invalid } from "../errors.ts";
 import type { Item } from "../table/expressions.ts";
-import { type Key, keys } from "../table/keys.ts";
+import { hashOfKey, type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { type Entry, readTenantsFile, type SectionName, type TenantsFile } from "./file.ts";
 import { type References, references } from "./references.ts";
-import { type Account, type ApiKey, canAccess, hashOfKey, type Order, type Request, type User } from "./schema.ts";
+import { type Account, type ApiKey, canAccess, type Order, type Request, type User } from "./schema.ts";
 
 type Identified = Readonly<Record<string, { readonly id: string }>>;
 

@@ -1,14 +1,15 @@
-import { createHash } from "node:crypto";
 import * as z from "zod/mini";
-import { Ulid } from "../schema/fields.ts";
 
-/** The tenants and what they order, as the table keeps them. */
+/**
+ * The tenants and what they order, as the table keeps them, without the rules of input. A property added here has a
+ * default: items that are older lack it.
+ */
 
 export const Account = z.object({
-  id: Ulid,
+  id: z.string(),
   name: z.string(),
   /** The accounts above it, root first. */
-  ancestors: z.array(Ulid),
+  ancestors: z.array(z.string()),
   features: z.object({ ordering_attachment_access: z.boolean() }),
   /** How many switches it and all accounts below it have, once its counts are added: `readCountedAccount`. */
   switch_count: z.number(),
@@ -20,8 +21,8 @@ export const canAccess = (from: string, account: Pick<Account, "id" | "ancestors
   account.id === from || account.ancestors.includes(from);
 
 export const User = z.object({
-  id: Ulid,
-  account: Ulid,
+  id: z.string(),
+  account: z.string(),
   permissions: z.array(z.string()),
   disabled: z.boolean(),
 });
@@ -32,16 +33,13 @@ export const hasPermission = ({ permissions }: User, permission: string): boolea
   permissions.includes(permission) || permissions.includes(permission.replace(/:[^:]*$/, ":*"));
 
 export const ApiKey = z.object({
-  id: Ulid,
-  account: Ulid,
-  user: z.nullable(Ulid),
+  id: z.string(),
+  account: z.string(),
+  user: z.nullable(z.string()),
   expires_at: z.nullable(z.string()),
   revoked: z.boolean(),
 });
 export type ApiKey = z.infer<typeof ApiKey>;
-
-/** The hash under which a key is stored; the key itself is stored nowhere. */
-export const hashOfKey = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
 export const OrderState = z.enum(["CART", "CHECKED_OUT"]);
 export type OrderState = z.infer<typeof OrderState>;
@@ -49,11 +47,17 @@ export type OrderState = z.infer<typeof OrderState>;
 /** What orders and requests have in common as parents of attachments: an exact count, and a version that only grows. */
 const parent = { attachment_count: z.number(), attachments_version: z.number() };
 
-export const Order = z.object({ id: Ulid, account: Ulid, state: OrderState, ...parent });
+export const Order = z.object({ id: z.string(), account: z.string(), state: OrderState, ...parent });
 export type Order = z.infer<typeof Order>;
 
 /** A request has no state of its own: it is in its order's. */
-export const Request = z.object({ id: Ulid, account: Ulid, order: Ulid, type: z.string(), ...parent });
+export const Request = z.object({
+  id: z.string(),
+  account: z.string(),
+  order: z.string(),
+  type: z.string(),
+  ...parent,
+});
 export type Request = z.infer<typeof Request>;
 
 /** Attachments of requests of this type, and those of their orders, are forwarded to the carrier. */

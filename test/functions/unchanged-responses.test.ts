@@ -30,17 +30,20 @@ const normalizer = () => {
       .replace(/"(after|before)":"[\w-]+"/g, '"$1":"<cursor>"');
 };
 
+/** What differs from one response to the next, or from one gateway to the next. */
+const ofConnection = ["x-request-id", "date", "content-length", "connection", "keep-alive"];
+
 let t: Tenants;
 const recorded: Recorded[] = [];
 const normalized = normalizer();
 
 const record = async (method: string, path: string, options: Parameters<typeof call>[2] = {}): Promise<Answered> => {
   const answer = await call(method, path, { key: t.key("acme"), ...options });
-  const { "x-request-id": _, date: __, ...headers } = Object.fromEntries(answer.headers);
+  const ofService = [...answer.headers].filter(([name]) => !ofConnection.includes(name));
   recorded.push({
     request: `${method} ${normalized(path)}`,
     status: answer.status,
-    headers: { ...headers, "content-length": undefined },
+    headers: Object.fromEntries(ofService),
     text: normalized(answer.text),
   });
   return answer;
