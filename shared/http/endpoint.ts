@@ -9,9 +9,8 @@ import type { AccessCheck, Lookup, PageReader } from "../tenants/access.ts";
 import { identify, presentedKey, readUser } from "./caller.ts";
 import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
 import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
-import { precondition } from "./preconditions.ts";
 import { type Incoming, pathId } from "./request.ts";
-import { type Reply, respond, response, responseUnlessKnown } from "./responses.ts";
+import { precondition, type Reply, respond, response, responseUnlessKnown } from "./responses.ts";
 
 /** What an access check leaves for its endpoint; `current` is the document that the request shows or changes. */
 type Scope = { readonly current?: Current; readonly [name: string]: unknown };
