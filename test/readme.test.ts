@@ -83,7 +83,7 @@ describe("the READMEs", () => {
 
   it("name only commands that there are", () => {
     const { scripts } = JSON.parse(textOf("package.json"));
-    const ofNpm = ["ci", "install", "and", "nothing", "scripts", "has", "either"];
+    const ofNpm = ["ci", "audit", "install", "and", "nothing", "scripts", "has", "either"];
     const named = documents.flatMap((file) =>
       [...textOf(file).matchAll(/\bnpm (?:run (?:-s )?)?([\w:]+)/g)].map(([, name = ""]) => ({ file, name })),
     );
