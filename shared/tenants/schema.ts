@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { Ulid } from "../schema/fields.ts";
 
-/** The tenants and what they order, as the table keeps them. */
+/** The tenants and what they order, as they are stored. */
 
 export const Account = z.object({
   id: Ulid,
@@ -9,7 +9,7 @@ export const Account = z.object({
   /** The accounts above it, root first. */
   ancestors: z.array(Ulid),
   features: z.object({ ordering_attachment_access: z.boolean() }),
-  /** How many switches it and all accounts below it have, once its counts are added: `readCountedAccount`. */
+  /** The part of the number of switches that this item counts. `readCountedAccount` adds the other counts. */
   switch_count: z.number(),
 });
 export type Account = z.infer<typeof Account>;
@@ -42,13 +42,13 @@ export type ApiKey = z.infer<typeof ApiKey>;
 export const OrderState = z.enum(["CART", "CHECKED_OUT"]);
 export type OrderState = z.infer<typeof OrderState>;
 
-/** What orders and requests have in common as parents of attachments: an exact count, and a version that only grows. */
+/** The properties of orders and requests as parents of attachments: an exact count, and a version that only grows. */
 const parent = { attachment_count: z.number(), attachments_version: z.number() };
 
 export const Order = z.object({ id: Ulid, account: Ulid, state: OrderState, ...parent });
 export type Order = z.infer<typeof Order>;
 
-/** A request has no state of its own: it is in its order's. */
+/** A request has no state of its own: it has its order's. */
 export const Request = z.object({ id: Ulid, account: Ulid, order: Ulid, type: z.string(), ...parent });
 export type Request = z.infer<typeof Request>;
 
