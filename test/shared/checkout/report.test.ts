@@ -68,7 +68,11 @@ describe("the report of a checkout that waits for the carrier", () => {
     expect((await checkOut(order.id)).status).toBe("FAILED");
     const report = await orderReport(order.id);
     expect(report?.checkout).toMatchObject({ status: "FAILED", last_answer: null, next_try_at: null });
-    expect(receiptOf(report)).toMatchObject({ state: "pending", last_answer: "it responded with 503", next_try_at: null });
+    expect(receiptOf(report)).toMatchObject({
+      state: "pending",
+      last_answer: "it responded with 503",
+      next_try_at: null,
+    });
   });
 });
 
