@@ -12,7 +12,7 @@ export type Access = {
 
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 
-/** What each action on a file needs of the key: S3 generates a data key to write, decrypts it to read, and needs none to delete. */
+/** What each action on a file asks of the key: S3 makes a data key to write, opens it to read, needs none to delete. */
 const fileKeyActions = {
   PutObject: "kms:GenerateDataKey",
   GetObject: "kms:Decrypt",

@@ -9,7 +9,7 @@ export const etag = (version: number) => `"${version}"`;
 const entityTags = (list: string): string[] =>
   list.trim() === "*" ? ["*"] : (list.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\u{10ffff}]*"/gu) ?? []);
 
-/** If-Match (RFC 9110, 13.1.1): throws 412 unless the header is absent, is `*`, or lists the ETag of this version. */
+/** If-Match (RFC 9110, 13.1.1): throws 412 unless it is left out, `*`, or lists the ETag of this version. */
 export const precondition = (event: Incoming): Precondition => {
   const list = listHeader(event, "If-Match");
   const tags = list === undefined ? undefined : entityTags(list);

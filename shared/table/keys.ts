@@ -13,10 +13,10 @@ import { decodeTime } from "ulid";
  * | show, update, delete an attachment         | Get attachment, under its parent                  |
  * | list a parent's attachments                | Query attachments; the exact total is the parent's |
  * | keep a reference_id unique                 | Put reference, if it does not exist               |
- * | return a repeated POST's first response    | Get idempotency                                   |
+ * | answer a repeated POST as the first        | Get idempotency                                   |
  * | list an order's requests                   | Query orderRequests                               |
  * | lock an order's checkout, show its outcome | Get checkout                                      |
- * | show what the carrier has of a request     | Query receipts                                    |
+ * | tell what the carrier has of a request     | Query receipts                                    |
  * | show, update, delete a switch              | Get switch (it carries its account's ancestors)   |
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
  * | list the switches of an account's tree     | Query switches, then Get each; the exact total is the account's |

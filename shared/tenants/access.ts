@@ -24,5 +24,5 @@ export type AccessCheck<R, L, S> = {
   readonly admit: (loaded: L, principal: Principal, route: R) => S;
 };
 
-/** Reads the page that a list's query asks for. Starts at the same time as `load`. */
+/** Starts with `load`, too: reading the page that a list's query asks for. */
 export type PageReader<R, P> = (lookup: Lookup, query: PageQuery, route: R) => Promise<P>;
