@@ -85,6 +85,8 @@ export const startGateway = async (options: GatewayOptions) => {
   };
 
   const server = createServer({ maxHeaderSize: maxHeaderBytes, requireHostHeader: false }, serve);
+  // Longer than clients keep an unused connection: with Node's 5 s it may close under a request that is on its way.
+  server.keepAliveTimeout = 60_000;
   // An expectation other than 100-continue may be ignored: RFC 9110, section 10.1.1.
   server.on("checkExpectation", serve);
   server.on("connect", (_request, socket: Duplex) => endWith(socket, errorResponse(notFound(), randomUUID())));
