@@ -97,6 +97,11 @@ describe("an install", () => {
     for (const name of ["pretest", "pretest:faults"]) expect(project.scripts[name]).toBe("node test/installed.ts");
   });
 
+  it("on Node 20 prints no warnings about packages that run on the Node of node_modules", () => {
+    expect(readFileSync(join(root, ".npmrc"), "utf8")).toMatch(/^loglevel=error$/m);
+    expect(project.devDependencies.node).toMatch(/^24\./);
+  });
+
   it("sends nothing to anyone: no package of those that report installations", () => {
     expect(all.map(([path]) => nameOf(path)).filter((name) => name.includes("scarf"))).toEqual([]);
   });
