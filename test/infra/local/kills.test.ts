@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from "@aws-sdk/client-s3";
 import { SFNClient, StartExecutionCommand } from "@aws-sdk/client-sfn";
 import pLimit from "p-limit";
-import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { form } from "../../support/fixtures/attachments.ts";
 import { attachmentPaths, createdId, killUnderLoad, type Ledger, newLedger } from "../../support/processes/load.ts";
@@ -103,7 +102,7 @@ describe("npm start -- --data", () => {
       ([id, { sha256 }]) => !ledger.uncertain.has(id) && stored.get(id) !== sha256,
     );
     expect(damaged).toEqual([]);
-    expect(ledger.unexpected).toEqual([]);
+    expect(ledger.unexpected.slice(0, 3)).toEqual([]);
     expect(ledger.confirmed).toBeGreaterThan(kills * 10);
     const { confirmed, unconfirmed } = ledger;
     figures.push({ killed: "under load", times: kills, detail: `${confirmed} writes confirmed, ${unconfirmed} not` });
@@ -113,7 +112,7 @@ describe("npm start -- --data", () => {
 const Cart = z.object({
   checked_out: z.boolean(),
   attachments: z.array(z.object({ request_id: z.string(), attachment_id: z.string(), received: z.number() })),
-  calls: z.array(z.unknown()),
+  calls: z.array(z.object({ method: z.string(), path: z.string() })),
 });
 
 const cartOf = async ({ environment }: LocalService, order: string) =>
@@ -163,7 +162,7 @@ const makeOrders = async (service: LocalService, count: number) => {
       const id = orders[name]?.id ?? "";
       const shared = await upload(`orders/${id}`);
       const own = [`${a} ${await upload(`requests/${a}`)}`, `${b} ${await upload(`requests/${b}`)}`];
-      return { id, expected: [...own, `${a} ${shared}`, `${b} ${shared}`].sort() };
+      return { id, requests: [a, b], expected: [...own, `${a} ${shared}`, `${b} ${shared}`].sort() };
     }),
   );
 };
@@ -177,24 +176,40 @@ const start = async ({ environment }: LocalService, order: string) => {
   );
 };
 
-/** Kills a service whose checkouts began one after another, so that each is at a moment of its own. */
-const killAtWork = async (service: LocalService, orders: readonly { readonly id: string }[]) => {
-  for (const method of ["PUT", "POST"])
-    await fetch(`${service.environment.CARRIER_URL}/faults`, {
-      method: "POST",
-      body: JSON.stringify({ method, action: "delay", times: 10_000, delay_ms: 500 }),
-    });
-  for (const { id } of orders) {
-    await start(service, id);
-    await sleep(100);
+type MadeOrder = Awaited<ReturnType<typeof makeOrders>>[number];
+
+/** Where a checkout is held up until it is killed: the call, and whether the carrier has carried it out by then. */
+const holdUps = [
+  { method: "PUT", action: "delay", path: ({ id }: MadeOrder) => `/carts/${id}/` },
+  { method: "PUT", action: "delay", path: ({ id, requests }: MadeOrder) => `/carts/${id}/requests/${requests[1]}/` },
+  { method: "PUT", action: "drop-after", path: ({ id }: MadeOrder) => `/carts/${id}/` },
+  { method: "POST", action: "delay", path: ({ id }: MadeOrder) => `/carts/${id}/checkout` },
+  { method: "POST", action: "drop-after", path: ({ id }: MadeOrder) => `/carts/${id}/checkout` },
+] as const;
+
+/** Starts all the checkouts, and kills the service once each has come to its hold-up. */
+const killAtWork = async (service: LocalService, orders: readonly MadeOrder[]) => {
+  const held = orders.map((order, n) => ({ order, ...(holdUps[n % holdUps.length] ?? holdUps[0]) }));
+  for (const { order, method, action, path } of held) {
+    const fault = { method, action, path: path(order), times: 1_000, delay_ms: 120_000 };
+    await fetch(`${service.environment.CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
+    await start(service, order.id);
   }
+  for (const { order, method, path } of held)
+    await vi.waitUntil(
+      async () => {
+        const { calls } = await cartOf(service, order.id);
+        return calls.some((call) => call.method === method && call.path.startsWith(path(order)));
+      },
+      { timeout: 60_000 },
+    );
   await service.kill();
 };
 
 const carriedOut = async (service: LocalService, order: string) => {
-  const { checked_out, attachments, calls } = await cartOf(service, order);
+  const { checked_out, attachments } = await cartOf(service, order);
   const held = attachments.map(({ request_id, attachment_id }) => `${request_id} ${attachment_id}`).sort();
-  return { checked_out, held, twice: attachments.filter(({ received }) => received !== 1), calls: calls.length };
+  return { checked_out, held, twice: attachments.filter(({ received }) => received !== 1) };
 };
 
 describe("a checkout", () => {
@@ -205,13 +220,11 @@ describe("a checkout", () => {
     { timeout: 1_800_000 },
     async () => {
       let service = await services.start();
-      const all: Awaited<ReturnType<typeof makeOrders>>[number][] = [];
-      const moments: number[] = [];
+      const all: MadeOrder[] = [];
       for (let round = 0; round < rounds; round += 1) {
         const orders = await makeOrders(service, 10);
         await killAtWork(service, orders);
         service = await services.start();
-        for (const { id } of orders) moments.push((await carriedOut(service, id)).calls);
         for (const { id } of orders) expect((await service.admin("order", "checkout", id)).code, id).toBe(0);
         for (const { id } of orders) {
           const { code, stdout, stderr } = await service.admin("order", "checkout", id, "--wait");
@@ -222,7 +235,7 @@ describe("a checkout", () => {
       for (const { id, expected } of all)
         expect(await carriedOut(service, id), id).toMatchObject({ checked_out: true, held: expected, twice: [] });
       expect(await check(service)).toBe(0);
-      const detail = `calls to the carrier before the kill: ${moments.join(" ")}`;
+      const detail = `at ${holdUps.length} moments, ${all.length / holdUps.length} at each`;
       figures.push({ killed: "checking out", times: all.length, detail });
     },
   );

@@ -68,8 +68,8 @@ const writeAttachment = async (service: LocalService, ledger: Ledger, path: stri
   if (n % 3 === 0) return;
   ledger.uncertain.add(id);
   const remove = n % 3 === 1;
-  const data = { type: "attachment", data: { name: "Changed" } };
-  const change = remove ? { method: "DELETE" } : { method: "PATCH", json: data };
+  const type = path.includes("/requests/") ? "request_attachment" : "order_attachment";
+  const change = remove ? { method: "DELETE" } : { method: "PATCH", json: { type, data: { name: "Changed" } } };
   if (!(await send(service, ledger, { ...change, path: `${path}/${id}` }))) return;
   ledger.uncertain.delete(id);
   ledger.attachments.set(id, { name: "Changed", sha256: sha256(content) });
@@ -83,7 +83,7 @@ const writeSwitch = async (service: LocalService, ledger: Ledger, n: number) => 
   const created = await send(service, ledger, {
     method: "POST",
     path,
-    json: { type: "switch", data: { name: "Messaging" } },
+    json: { type: "switch", data: { name: crypto.randomUUID() } },
   });
   if (!created) return;
   const id = createdId(created);
