@@ -15,6 +15,8 @@ import { byExtent, extent } from "../support/setup/extent.ts";
 
 const rounds = byExtent({ sample: 1, most: 3, all: 3 });
 const atOnce = byExtent({ sample: 25, most: 100, all: 100 });
+/** Whether figures are asserted that depend on the speed of the embedded DynamoDB. */
+const timed = process.env.TEST_TIMING !== "off";
 
 const times = <T>(count: number, make: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, n) => make(n)));
@@ -64,7 +66,7 @@ describe("switches of one tree, many at once", () => {
     for (let round = 0; round < rounds; round += 1) {
       const without = await createAtOnce(false);
       const withConflicts = await createAtOnce(true);
-      expect(withConflicts.transactions).toBeLessThan(3 * atOnce);
+      if (timed) expect(withConflicts.transactions).toBeLessThan(3 * atOnce);
       ratios.push(withConflicts.ms / without.ms);
       await expectTotal(switchesPath, atOnce);
     }
@@ -73,7 +75,7 @@ describe("switches of one tree, many at once", () => {
       ratios.map((ratio) => ratio.toFixed(2)),
     );
     // Other tests that run at the same time make a ratio meaningless: it counts where there are none.
-    if (extent !== "sample") expect(Math.min(...ratios)).toBeLessThanOrEqual(1.6);
+    if (timed && extent !== "sample") expect(Math.min(...ratios)).toBeLessThanOrEqual(1.6);
     await consistent();
   });
 
