@@ -48,6 +48,9 @@ export type Served = {
   readonly error?: unknown;
 };
 
+/** Longer than any client keeps a connection: none sends a request on one that is being closed. In milliseconds. */
+const keepAliveTimeout = 65_000;
+
 export type GatewayOptions = {
   readonly routes: readonly Route[];
   readonly load: (route: Route) => Handler | undefined;
@@ -84,9 +87,7 @@ export const startGateway = async (options: GatewayOptions) => {
     }
   };
 
-  const server = createServer({ maxHeaderSize: maxHeaderBytes, requireHostHeader: false }, serve);
-  // Longer than clients keep an unused connection: with Node's 5 s it may close under a request that is on its way.
-  server.keepAliveTimeout = 60_000;
+  const server = createServer({ maxHeaderSize: maxHeaderBytes, requireHostHeader: false, keepAliveTimeout }, serve);
   // An expectation other than 100-continue may be ignored: RFC 9110, section 10.1.1.
   server.on("checkExpectation", serve);
   server.on("connect", (_request, socket: Duplex) => endWith(socket, errorResponse(notFound(), randomUUID())));
