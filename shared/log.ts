@@ -9,9 +9,14 @@ import { env, logLevels } from "./env.ts";
  */
 type Fields = Readonly<Record<string, unknown>>;
 
-const serializeError = ({ name, message, stack, cause }: Error): Fields => ({
+/** What a failed call to AWS is known by: `dynamodb TransactWriteItems`, and how often it was attempted. */
+type FailedCall = Error & { readonly call?: unknown; readonly attempts?: unknown };
+
+const serializeError = ({ name, message, call, attempts, stack, cause }: FailedCall): Fields => ({
   name,
   message,
+  ...(typeof call === "string" && { call }),
+  ...(typeof attempts === "number" && { attempts }),
   ...(stack && { stack: readableStack(stack) }),
   ...(cause instanceof Error && { cause: serializeError(cause) }),
 });

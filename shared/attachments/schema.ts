@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { limits } from "../limits.ts";
-import { isSame, isSameId, nonBlankText, Timestamp, text, Ulid, Uuid } from "../schema/fields.ts";
+import { isSame, isSameId, nonBlankText, Timestamp, text, Ulid, Uuid, withoutRules } from "../schema/fields.ts";
 
 export const FileHint = z.enum(["DEFAULT", "LOA"]);
 
@@ -31,9 +31,9 @@ export const AttachmentData = z.object({
 });
 export type AttachmentData = z.infer<typeof AttachmentData>;
 
-/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the last three describe its file. */
+/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the last three describe its file. A property added here has a default: items that are older lack it. */
 export const Attachment = z.object({
-  ...AttachmentData.shape,
+  ...withoutRules(AttachmentData.shape),
   version: z.number(),
   writers: z.optional(z.array(z.string())),
   bytes: z.number(),

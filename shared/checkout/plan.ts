@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { allAttachments } from "../attachments/attachments.ts";
 import type { Attachment } from "../attachments/schema.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
-import { get, queryAll } from "../table/read.ts";
+import { get, parseItem, queryAll } from "../table/read.ts";
 import { requestsOfOrder } from "../tenants/orders.ts";
 import { Request } from "../tenants/schema.ts";
 import { forwardedType, Receipt, type RequestPage, SentMetadata } from "./schema.ts";
@@ -29,7 +29,7 @@ export const attachmentsOf = (parent: ParentRef): Promise<Owned[]> =>
   Array.fromAsync(allAttachments(parent), (attachment) => ({ of: parent.type, attachment }));
 
 export const receiptsOf = (requestId: string): Promise<Receipt[]> =>
-  Array.fromAsync(queryAll(collections.receipts(requestId)), (item) => z.parse(Receipt, item));
+  Array.fromAsync(queryAll(collections.receipts(requestId)), (item) => parseItem(Receipt, item));
 
 export const sentMetadataOf = (attachment: Attachment): SentMetadata => z.parse(SentMetadata, attachment);
 
@@ -52,7 +52,7 @@ export type Plan = {
  */
 export const planOf = async (requestId: string, ofOrder: readonly Owned[]): Promise<Plan> => {
   const item = await get(keys.request(requestId));
-  const { attachments_version: version } = z.parse(Request, item);
+  const { attachments_version: version } = parseItem(Request, item);
   const owned = [...ofOrder, ...(await attachmentsOf({ type: "request", id: requestId }))];
   const receipts = new Map((await receiptsOf(requestId)).map((receipt) => [receipt.attachment, receipt]));
   const ids = new Set(owned.map(({ attachment }) => attachment.id));

@@ -1,7 +1,6 @@
-import * as z from "zod/mini";
 import { backOff } from "../table/client.ts";
 import { keys } from "../table/keys.ts";
-import { get, getMany } from "../table/read.ts";
+import { get, getMany, parseItem } from "../table/read.ts";
 import { update } from "../table/write.ts";
 import { Order } from "../tenants/schema.ts";
 import { limits } from "./limits.ts";
@@ -10,7 +9,7 @@ import { CheckoutRun, type RunRef } from "./schema.ts";
 /** The order's latest run, if there was one. */
 export const readRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
   const item = await get(keys.checkout(orderId));
-  return item && z.parse(CheckoutRun, item);
+  return item && parseItem(CheckoutRun, item);
 };
 
 /** Where a run begins. */
@@ -29,15 +28,15 @@ export const takeRun = async (ref: RunRef, now: Date): Promise<Start> => {
   for (let attempt = 1; ; attempt += 1) {
     const [orderItem, runItem] = await getMany([keys.order(order_id), keys.checkout(order_id)]);
     if (!orderItem) return { next: "FAIL", reason: `There is no order ${order_id}.` };
-    const last = runItem && z.parse(CheckoutRun, runItem);
-    if (z.parse(Order, orderItem).state === "CHECKED_OUT") return { next: "END" };
+    const last = runItem && parseItem(CheckoutRun, runItem);
+    if (parseItem(Order, orderItem).state === "CHECKED_OUT") return { next: "END" };
     if (last && isHeld(last, now)) {
       if (last.run === run) return beginning(last, now);
       return { next: "FAIL", reason: `The run ${last.run} is checking this order out.` };
     }
     const locked = await lock(ref, last, now);
     if (locked) return beginning(locked, now);
-    await backOff(attempt);
+    await backOff(attempt, new Error("Another run was faster each time."));
   }
 };
 

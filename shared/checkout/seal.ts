@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { keys, type ParentRef } from "../table/keys.ts";
-import { get } from "../table/read.ts";
+import { get, parseItem } from "../table/read.ts";
 import { update } from "../table/write.ts";
 import { Order } from "../tenants/schema.ts";
 import { bounded } from "./bounded.ts";
@@ -32,7 +32,7 @@ export type Round = z.infer<typeof Round>;
 
 /** Begins a round: notes the order's version, then divides its requests into pages. */
 export const beginRound = async ({ order_id, run }: RunRef, loops: number): Promise<Round> => {
-  const { attachments_version: version } = z.parse(Order, await get(keys.order(order_id)));
+  const { attachments_version: version } = parseItem(Order, await get(keys.order(order_id)));
   const ids = await forwardedRequests(order_id);
   const size = Math.max(limits.requestsPerPage, Math.ceil(ids.length / limits.pages));
   const pages: RequestPage[] = [];

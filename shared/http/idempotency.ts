@@ -6,7 +6,7 @@ import type { Route } from "../routes.ts";
 import type { Item } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
-import { get } from "../table/read.ts";
+import { get, parseItem } from "../table/read.ts";
 import type { Principal } from "../tenants/access.ts";
 import type { ApiKey } from "../tenants/schema.ts";
 import { header, type Incoming, pathId } from "./request.ts";
@@ -70,11 +70,11 @@ export const idempotencyOf = (
   const fingerprint = fingerprintOf(route, event, compared);
   const seconds = Math.floor(now.getTime() / 1000);
   const winner = (item: Item | undefined): Created => {
-    const use = z.parse(Use, item);
+    const use = parseItem(Use, item);
     if (use.fingerprint === fingerprint) return { id: use.id, at: use.at };
     throw invalid([idempotencyKeyReused]);
   };
-  const alive = stored && z.parse(Use, stored).expires_at > seconds;
+  const alive = stored && parseItem(Use, stored).expires_at > seconds;
   return {
     created: alive ? winner(stored) : undefined,
     winner,

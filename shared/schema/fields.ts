@@ -82,3 +82,17 @@ export function withoutDefaults<S extends Readonly<Record<string, Defaulted>>>(
 export function withoutDefaults(fields: Readonly<Record<string, Defaulted>>) {
   return Object.fromEntries(Object.entries(fields).map(([name, { def }]) => [name, def.innerType]));
 }
+
+/** The same fields, of the same types, without the rules that input must keep: rules change, and what is stored stays. */
+export function withoutRules<S extends z.core.$ZodShape>(fields: S): S;
+export function withoutRules(fields: z.core.$ZodShape) {
+  return Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, ruleless(schema)]));
+}
+
+const ruleless = (schema: z.core.$ZodType): z.core.$ZodType => {
+  const { def } = schema._zod;
+  const inner = Object.entries(def).flatMap(([name, value]) =>
+    /^(innerType|element)$/.test(name) && value instanceof z.core.$ZodType ? [[name, ruleless(value)]] : [],
+  );
+  return z.core.clone(schema, { ...def, checks: [], ...Object.fromEntries(inner) });
+};

@@ -1,7 +1,17 @@
 import * as z from "zod/mini";
 import type { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isSame, isSameId, nonBlankText, pick, Timestamp, text, Ulid, withoutDefaults } from "../schema/fields.ts";
+import {
+  isSame,
+  isSameId,
+  nonBlankText,
+  pick,
+  Timestamp,
+  text,
+  Ulid,
+  withoutDefaults,
+  withoutRules,
+} from "../schema/fields.ts";
 
 export const AuthMethod = z.enum(["NONE", "BASIC", "BEARER"]);
 export const SmsProtocol = z.enum(["NONE", "HTTP", "MAILBOX", "EMAIL", "SMTP"]);
@@ -52,14 +62,14 @@ export const SwitchData = z.object({
 });
 export type SwitchData = z.infer<typeof SwitchData>;
 
-/** A switch as the table keeps it: with its account, the accounts above that one (root first), its ETag's version, and who wrote it last. */
+/** A switch as the table keeps it: with its account, the accounts above that one (root first), its ETag's version, and who wrote it last. A property added here has a default: items that are older lack it. */
 export const Switch = z.object({
-  id: Ulid,
-  ...NewSwitch.shape,
-  inserted_at: Timestamp,
-  updated_at: Timestamp,
-  account: Ulid,
-  ancestors: z.array(Ulid),
+  id: z.string(),
+  ...withoutRules(NewSwitch.shape),
+  inserted_at: z.string(),
+  updated_at: z.string(),
+  account: z.string(),
+  ancestors: z.array(z.string()),
   version: z.number(),
   writers: z.optional(z.array(z.string())),
 });
@@ -171,7 +181,7 @@ const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
 /** What is sent over what is stored (or the defaults), as far as each property is right in itself. */
 const merged = (sent: unknown, current: Readonly<Record<string, unknown>>): SwitchChanges => {
   const data = z.safeParse(Sent, sent).data?.data ?? {};
-  const stored = z.parse(z.object(channelSettings), current);
+  const stored = z.parse(z.object(withoutRules(channelSettings)), current);
   const whole: Readonly<Record<string, unknown>> = { ...current, ...stored };
   const properties = Object.keys(Settings.shape).map((name): [string, unknown] => [
     name,

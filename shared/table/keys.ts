@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { decodeTime } from "ulid";
 
 /**
@@ -35,8 +36,11 @@ const itself = (name: string): Key => ({ pk: name, sk: name });
 
 const parent = ({ type, id }: ParentRef): Key => itself(`${type === "order" ? "ORDER" : "REQUEST"}#${id}`);
 
+/** The hash under which an API key is stored; the key itself is stored nowhere. */
+export const hashOfKey = (secret: string): string => createHash("sha256").update(secret).digest("hex");
+
 export const keys = {
-  /** By the SHA-256 of the key, in hex. */
+  /** By its hash. */
   apiKey: (sha256: string): Key => ({ pk: `KEY#${sha256}`, sk: "KEY" }),
   /** The hash of a key that was applied with an id of its own, so that it is found again. */
   apiKeyId: (id: string): Key => itself(`KEY_ID#${id}`),

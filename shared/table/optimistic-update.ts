@@ -36,7 +36,7 @@ export const onLatest = async <T extends Versioned>(
     precondition(latest.version);
     const written = await write(latest);
     if (written) return written;
-    await backOff(attempt);
+    await backOff(attempt, new Error("Another write was faster each time."));
     latest = await reread();
   }
 };

@@ -1,9 +1,30 @@
 import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand } from "@aws-sdk/lib-dynamodb";
+import * as z from "zod/mini";
 import { env } from "../env.ts";
 import { unavailableAs503 } from "../errors.ts";
+import { log } from "../log.ts";
 import { backOff, dynamodb } from "./client.ts";
 import type { Item } from "./expressions.ts";
 import type { Collection, Key } from "./keys.ts";
+
+/** An item as its schema reads it. The error for one that cannot be read names its key, and none of its values. */
+export const parseItem = <S extends z.core.$ZodType>(schema: S, item: Item | undefined): z.output<S> => {
+  const { data, error } = z.safeParse(schema, item);
+  if (!error) return data;
+  const faults = error.issues.map(({ path, code }) => `${path.join(".")} ${code}`).join(", ");
+  throw new Error(`The item ${item?.pk} ${item?.sk} cannot be read: ${faults}`);
+};
+
+/** The items that can be read. Of any other, the key goes to the log: it spoils no list. */
+export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: readonly Item[]): z.output<S>[] =>
+  items.flatMap((item) => {
+    try {
+      return [parseItem(schema, item)];
+    } catch (error) {
+      log.error("unreadable item", { error });
+      return [];
+    }
+  });
 
 /** One item, strongly consistent; undefined where there is none. 503 where the table is away (so do all below). */
 export const get = async (key: Key): Promise<Item | undefined> => {
@@ -20,7 +41,7 @@ export const getMany = async (keys: readonly Key[]): Promise<(Item | undefined)[
   const found: Item[] = [];
   let open = keys.filter((key, index) => keys.findIndex(same(key)) === index);
   for (let attempt = 0; open.length > 0; attempt += 1) {
-    if (attempt > 0) await backOff(attempt);
+    if (attempt > 0) await backOff(attempt, new Error("dynamodb BatchGetItem left keys unprocessed."));
     const table = env.tableName();
     const { Responses, UnprocessedKeys } = await dynamodb()
       .send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [...open], ConsistentRead: true } } }))

@@ -4,7 +4,7 @@ import { limits } from "../limits.ts";
 import { pointer } from "../schema/check.ts";
 import { newId, parseUlid } from "../schema/fields.ts";
 import { type Key, keys } from "../table/keys.ts";
-import { getMany } from "../table/read.ts";
+import { getMany, parseItem } from "../table/read.ts";
 import type { SectionName, TenantsFile } from "./file.ts";
 import { Account, ApiKey, Order, Request, User } from "./schema.ts";
 
@@ -223,7 +223,7 @@ const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly strin
   for (let start = 0; start < unique.length; start += batchSize) {
     const batch = unique.slice(start, start + batchSize);
     const items = await getMany(batch.map(keyOf));
-    for (const [index, id] of batch.entries()) if (items[index]) found.set(id, z.parse(schema, items[index]));
+    for (const [index, id] of batch.entries()) if (items[index]) found.set(id, parseItem(schema, items[index]));
   }
   return found;
 };

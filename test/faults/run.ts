@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 /** `npm run test:faults`: the exhaustive suites, of which `npm test` runs a sample. */
 const suites: Readonly<Record<string, readonly [file: string, about: string]>> = {
   faults: ["test/faults/every-fault.test.ts", "each AWS call of each endpoint, spoiled in each of nine ways"],
+  deadline: ["test/faults/deadline.test.ts", "each endpoint where every AWS call hangs"],
   late: ["test/faults/late-commit.test.ts", "writes that commit after their client has given up on them"],
   conflicts: ["test/faults/conflicts.test.ts", "many writes at once, where overlapping transactions conflict"],
   crashes: ["test/faults/crash.test.ts", "the process killed before and after each AWS call"],
