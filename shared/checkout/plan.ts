@@ -8,7 +8,7 @@ import { requestsOfOrder } from "../tenants/orders.ts";
 import { forwardedType, Request } from "../tenants/schema.ts";
 import { Receipt, type RequestPage, SentMetadata } from "./schema.ts";
 
-/** The ids of an order's requests whose attachments are forwarded, in order; all, or those of one page. */
+/** The ids of the requests whose attachments are forwarded, in ascending order: all of an order, or those of one page. */
 export const forwardedRequests = async (
   orderId: string,
   { after, through }: Partial<Pick<RequestPage, "after" | "through">> = {},
@@ -37,9 +37,9 @@ export const sentMetadataOf = (attachment: Attachment): SentMetadata => z.parse(
 export const isUpToDate = ({ sent }: Receipt, attachment: Attachment): boolean =>
   isDeepStrictEqual(sent, sentMetadataOf(attachment));
 
-/** What the carrier lacks of a request, and what it may have that is no longer there. */
+/** What the carrier lacks for a request, and what it may have although it was deleted. */
 export type Plan = {
-  /** The version of the request's attachments, read before them: while it stands, they are what was read. */
+  /** The version of the request's attachments, read before them. While it is current, they are what was read. */
   readonly version: number;
   /** Attachments that are not forwarded, or were forwarded with other metadata than they have now. */
   readonly forward: readonly (Owned & { readonly receipt: Receipt | undefined })[];
@@ -47,8 +47,8 @@ export type Plan = {
 };
 
 /**
- * Compares a request's attachments and its order's with its receipts. The receipts come last: an attachment that was
- * there when its receipt was written, and is missing here, has its receipt here.
+ * Compares the attachments of a request and of its order with its receipts. The receipts are read last: an attachment that
+ * is deleted after its receipt was written is missing here, but its receipt is not.
  */
 export const planOf = async (requestId: string, ofOrder: readonly Owned[]): Promise<Plan> => {
   const item = await get(keys.request(requestId));

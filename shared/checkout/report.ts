@@ -21,7 +21,7 @@ export type ReportedAttachment = Pick<AttachmentData, "id"> &
 
 export type RequestReport = Pick<Request, "id" | "account" | "type"> & {
   readonly seal: Seal | null;
-  /** Its own and, where they are forwarded, its order's; the withdrawn ones too. */
+  /** Its own and, if they are forwarded, those of its order; withdrawn ones too. */
   readonly attachments: readonly ReportedAttachment[];
 };
 
@@ -38,7 +38,7 @@ type Warned = { readonly warning: string | null };
 const WithSeal = z.object({ seal: z.optional(Seal) });
 const sealOf = (item: Item | undefined) => parseItem(WithSeal, item).seal ?? null;
 
-/** Everything that an operator wants to know of an order: what belongs to it, and what of that the carrier has. */
+/** What an operator wants to know about an order: what belongs to it, and what of that the carrier has. */
 export const orderReport = async (orderId: string): Promise<OrderReport | undefined> => {
   const item = await get(keys.order(orderId));
   if (!item) return undefined;
@@ -50,7 +50,7 @@ export const orderReport = async (orderId: string): Promise<OrderReport | undefi
   return { id, account, state, checkout: (await readRun(id)) ?? null, seal: sealOf(item), attachments, requests };
 };
 
-/** The same of one request. */
+/** The same for one request. */
 export const requestReportById = async (requestId: string): Promise<RequestReport | undefined> => {
   const item = await get(keys.request(requestId));
   const order = item && (await get(keys.order(parseItem(Request, item).order)));

@@ -12,11 +12,11 @@ const RunStatus = z.pipe(
   z.transform((status) => (status === "DONE" ? "SUCCEEDED" : status)),
 );
 
-/** What is known of a carrier that is unavailable. */
+/** What is known about an unavailable carrier. */
 const retryShape = {
-  /** The carrier's last response, or why there was none; null unless the call is going to be repeated. */
+  /** The carrier's last response, or why there was none. Null unless the call will be repeated. */
   last_answer: z._default(z.nullable(z.string()), null),
-  /** When the carrier is called again; null where nothing waits for it. */
+  /** When the carrier is called again. Null if nothing waits for it. */
   next_try_at: z._default(z.nullable(z.string()), null),
 };
 
@@ -29,7 +29,7 @@ export const CheckoutRun = z.object({
   /** STOPPING: a step has found a reason to fail. CRASHED: the execution ended without reporting a result. */
   status: RunStatus,
   started_at: z.string(),
-  /** From then on, no call to the carrier by an earlier run can be in flight. */
+  /** After this time, no call of an earlier run can be in flight. */
   quiet_from: z.string(),
   ended_at: z.nullable(z.string()),
   reason: z.nullable(z.string()),
@@ -56,11 +56,11 @@ export const Receipt = z.object({
   sha256: z.string(),
   bytes: z.number(),
   sent: SentMetadata,
-  /** Of the attachment whose metadata were sent; 0 in receipts that are older than this property. */
+  /** The version of the attachment whose metadata were sent. 0 in receipts that are older than this property. */
   version: z._default(z.number(), 0),
-  /** How often it was to be forwarded. Each of them is announced by a write that holds for the last one only. */
+  /** How many forwarding calls were announced. Each announcement replaces the one before. */
   attempts: z._default(z.number(), 0),
-  /** Until then, a call that forwards it may be in flight; null once every such call has returned. */
+  /** Until this time, a call that forwards it may be in flight. Null once every such call has returned. */
   in_flight_until: z._default(z.nullable(z.string()), null),
   /** The carrier's last decision: its status and the beginning of its body. */
   status: z.nullable(z.number()),

@@ -7,7 +7,7 @@ import { header, type Incoming } from "./request.ts";
 
 const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
 
-/** Starts reading the presented key. 401 where the header has none. */
+/** Starts reading the key in the request. 401 if there is none. */
 export const presentedKey = (event: Incoming): Promise<ApiKey | undefined> => {
   const token = bearer.exec(header(event, "Authorization") ?? "")?.[1];
   if (token === undefined) throw unauthorized();
@@ -20,7 +20,7 @@ const readApiKey = async (token: string): Promise<ApiKey | undefined> => {
   return item && parseItem(ApiKey, item);
 };
 
-/** The user that a key impersonates; undefined where there is none. */
+/** Reads the user that a key impersonates, if there is one. */
 export const readUser = async (key: ApiKey | undefined): Promise<User | undefined> => {
   const item = key?.user && (await get(keys.user(key.user)));
   return item ? parseItem(User, item) : undefined;

@@ -43,7 +43,7 @@ export const isKnownToCaller = (event: Incoming, tag: string): boolean => {
 /** What an endpoint returns: a document, and the headers that go with it. */
 export type Reply = { readonly body: unknown; readonly headers?: Readonly<Record<string, string>> };
 
-/** One document, with its ETag; marked where it is the first response to an Idempotency-Key again. */
+/** One document with its ETag, marked if it repeats the first response to an Idempotency-Key. */
 export const documentReply = (body: unknown, version: number, replayed = false): Reply => ({
   body,
   headers: { ETag: etag(version), ...(replayed && { "Idempotency-Replayed": "true" }) },
@@ -67,7 +67,7 @@ export const listReply = <T>(
   },
 });
 
-/** A reply as API Gateway takes it. */
+/** A reply in the form that API Gateway expects. */
 export const response = (requestId: string, status: number, { body, headers }: Reply): APIGatewayProxyResult => ({
   statusCode: status,
   headers: { "Content-Type": "application/json", "Cache-Control": "no-store", "X-Request-Id": requestId, ...headers },

@@ -63,7 +63,7 @@ const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
 
 /**
  * A page of the switches of an account and of every account below it, in two round trips whatever the tree's size:
- * the entries of the account's one list, then the switches. A page that a function could not answer ends early.
+ * the entries of the account's one list, then the switches. A page that a function could not return ends early.
  */
 export const readSwitchPage = async (
   account: string,

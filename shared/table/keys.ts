@@ -8,7 +8,7 @@ import { decodeTime } from "ulid";
  * | to                                         | read                                              |
  * | ------------------------------------------ | ------------------------------------------------- |
  * | identify a caller                          | Get apiKey, then Get user                         |
- * | judge a parent's visibility and features   | Get account (it carries its ancestors)            |
+ * | check a parent's visibility and features   | Get account (it carries its ancestors)            |
  * | find an order's or a request's state       | Get order                                         |
  * | show, update, delete an attachment         | Get attachment, under its parent                  |
  * | list a parent's attachments                | Query attachments; the exact total is the parent's |
@@ -16,13 +16,13 @@ import { decodeTime } from "ulid";
  * | find an attachment by its reference_id     | Get reference, then Get attachment                |
  * | answer a repeated POST as the first        | Get idempotency                                   |
  * | list an order's requests                   | Query orderRequests                               |
- * | lock an order's checkout, tell its outcome | Get checkout                                      |
+ * | lock an order's checkout, show its outcome | Get checkout                                      |
  * | tell what the carrier has of a request     | Query receipts                                    |
  * | tell what it has of an attachment          | Get receipt, by each request                      |
  * | show, update, delete a switch              | Get switch (it carries its account's ancestors)   |
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
  * | list the switches of an account's tree     | Query switches, then Get each; the exact total is the account's |
- * | resume the sweep where it stopped         | Get sweep                                         |
+ * | resume the sweep where it stopped          | Get sweep                                         |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
@@ -50,7 +50,7 @@ export const keys = {
   account: (id: string): Key => ({ pk: `ACCOUNT#${id}`, sk: "ACCOUNT" }),
   /**
    * One of 32 counts of the switches in an account's tree, by the last character of a switch's id: switches that are
-   * created at the same time seldom write the same item. The counts stand beside the account's own item.
+   * created at the same time seldom write the same item. The counts are stored beside the account's own item.
    */
   switchCount: (account: string, switchId: string): Key => ({
     pk: `ACCOUNT#${account}`,

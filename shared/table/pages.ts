@@ -6,7 +6,7 @@ import { type PageQuery, parseUlid } from "../schema/fields.ts";
 import type { Collection } from "./keys.ts";
 import { hasItemFrom, parseReadable, query } from "./read.ts";
 
-/** A cursor is the tag of its list and the id of an item: it needs neither the item nor a store of its own. */
+/** A cursor is the tag of its list and the id of an item. Neither the item nor the cursor has to be stored. */
 const tagOf = ({ pk, prefix }: Collection) =>
   createHash("sha256").update(`${pk} ${prefix}`).digest("base64url").slice(0, 12);
 
@@ -41,7 +41,7 @@ const mixed = ({ first, after, last, before }: PageQuery): Fault[] => {
   ];
 };
 
-/** The page of `list` that a query asks for. 422 where its parameters do not go together or the cursor is another list's. */
+/** The page of `list` that a query asks for. 422 if its parameters cannot be combined or the cursor is another list's. */
 export const pageRequest = (list: Collection, query: PageQuery): PageRequest => {
   const { first, after, last, before } = query;
   const backward = last !== undefined || before !== undefined;
@@ -89,8 +89,8 @@ export const readPage = async <S extends z.core.$ZodType>(
 };
 
 /**
- * As much of a page as its JSON may take: forward its beginning, backward its end, and at least one item. The cursor
- * then leads on from there, so that a walk still visits every item once.
+ * Shortens a page to what its JSON may take: its beginning when paging forward, its end when paging backward, and at least
+ * one item. The cursor continues from there, so paging still visits every item once.
  */
 export const fitting = <T extends { readonly id: string }>(
   list: Collection,

@@ -26,7 +26,7 @@ export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: reado
     }
   });
 
-/** One item, strongly consistent; undefined where there is none. 503 where the table is away (so do all below). */
+/** Returns one item, strongly consistent, if it exists. 503 if DynamoDB is unavailable; so do all functions below. */
 export const get = async (key: Key): Promise<Item | undefined> => {
   const { Item } = await dynamodb()
     .send(new GetCommand({ TableName: env.tableName(), Key: key, ConsistentRead: true }))
@@ -55,7 +55,7 @@ export const getMany = async (keys: readonly Key[]): Promise<(Item | undefined)[
 
 type Range = { readonly after?: string | undefined; readonly limit: number; readonly descending?: boolean };
 
-/** Up to `limit` items of a collection beyond the id `after`, whether or not that one still exists. */
+/** Up to `limit` items of a collection after the id `after`, whether or not that one still exists. */
 export const query = async (
   { pk, prefix }: Collection,
   { after, limit, descending = false }: Range,
@@ -84,7 +84,7 @@ export const query = async (
 
 const pageSize = 100;
 
-/** Every item of a collection in order, or those beyond the id `first`; read a page at a time. */
+/** Every item of a collection in order, or those after the id `first`; read a page at a time. */
 export async function* queryAll(collection: Collection, first?: string): AsyncGenerator<Item> {
   let after = first;
   do {
@@ -94,7 +94,7 @@ export async function* queryAll(collection: Collection, first?: string): AsyncGe
   } while (after !== undefined);
 }
 
-/** Whether a collection has an item whose id is `id`, or lies beyond it in the direction given. */
+/** Whether a collection has an item with the id `id`, or one further in the direction given. */
 export const hasItemFrom = async (
   { pk, prefix }: Collection,
   id: string,

@@ -20,7 +20,7 @@ export const readAccounts = async (ids: readonly string[]): Promise<Account[]> =
 
 const partitionOf = ({ pk }: Item) => String(pk);
 
-/** The accounts among items of accounts and of counts, each with the sum of what its own item and its counts say. */
+/** Returns the accounts among items of accounts and counts, each with the sum of its own count and the others. */
 const counted = (items: readonly Item[]): Account[] => {
   const counts = new Map<string, number>();
   for (const item of items)

@@ -130,7 +130,7 @@ const givenIds = (given: ReadonlyMap<string, unknown>): ReadonlySet<string> =>
 
 type Ids = Readonly<Record<SectionName, ReadonlyMap<string, string>>>;
 
-/** The id of each entry: its own or a new one. Two entries cannot have the same. */
+/** The id of each entry: its own or a new one. No two entries can have the same. */
 const ownIds = (file: TenantsFile, fault: (place: Place, detail: string) => void): Ids => {
   const of = (section: SectionName) => {
     const names = new Map<string, string>();
@@ -214,7 +214,7 @@ const readKeys = async (file: TenantsFile): Promise<ReadonlyMap<string, Existing
   );
 };
 
-/** The most keys of one BatchGetItem. */
+/** The maximum number of keys in one BatchGetItem. */
 const batchSize = 100;
 
 const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly string[], keyOf: (id: string) => Key) => {

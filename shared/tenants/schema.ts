@@ -11,7 +11,7 @@ export const Account = z.object({
   /** The accounts above it, root first. */
   ancestors: z.array(z.string()),
   features: z.object({ ordering_attachment_access: z.boolean() }),
-  /** How many switches it and all accounts below it have, once its counts are added: `readCountedAccount`. */
+  /** The part of the number of switches that this item counts. `readCountedAccount` adds the other counts. */
   switch_count: z.number(),
 });
 export type Account = z.infer<typeof Account>;
@@ -44,13 +44,13 @@ export type ApiKey = z.infer<typeof ApiKey>;
 export const OrderState = z.enum(["CART", "CHECKED_OUT"]);
 export type OrderState = z.infer<typeof OrderState>;
 
-/** What orders and requests have in common as parents of attachments: an exact count, and a version that only grows. */
+/** The properties of orders and requests as parents of attachments: an exact count, and a version that only grows. */
 const parent = { attachment_count: z.number(), attachments_version: z.number() };
 
 export const Order = z.object({ id: z.string(), account: z.string(), state: OrderState, ...parent });
 export type Order = z.infer<typeof Order>;
 
-/** A request has no state of its own: it is in its order's. */
+/** A request has no state of its own: it has its order's. */
 export const Request = z.object({
   id: z.string(),
   account: z.string(),
