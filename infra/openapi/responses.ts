@@ -44,13 +44,13 @@ const outcome = {
 } as const;
 
 const successOf = (route: Route, schemas: Schemas): Json => {
-  const { resource, operation, method, summary } = route;
+  const { resource, document: type, operation, method, summary } = route;
   const isList = operation === "index";
-  const document = documents[resource];
+  const document = documents[type];
   const listName = `${pascal(resource)}List`;
   const schema = isList
     ? schemas.add(listName, schemas.response(listOf(document), listName, resource))
-    : schemas.response(document, `${pascal(resource)}Document`, resource);
+    : schemas.response(document, `${pascal(type)}Document`, resource);
   const names = ["X-Request-Id", ...(isList ? [] : ["ETag"]), ...(method === "POST" ? ["Idempotency-Replayed"] : [])];
   const examples = { example: { summary, value: exampleOf(route).response } };
   return {

@@ -6,6 +6,8 @@ export type Example = {
   readonly description: string;
   /** The request: a JSON body, or the parts of a form by their names on the wire. */
   readonly body?: Readonly<Record<string, unknown>>;
+  /** The JSON that the endpoint takes in place of the form. */
+  readonly json?: Readonly<Record<string, unknown>>;
   readonly response: unknown;
   /** Examples of 422 responses, by their titles. */
   readonly invalid?: Readonly<Record<string, readonly Fault[]>>;

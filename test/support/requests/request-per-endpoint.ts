@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { type Route, routes } from "../../../shared/routes.ts";
+import { announcement, newContent } from "../fixtures/upload-content.ts";
 
 /** Builds a request to any endpoint from its row in the route table: for every suite and every benchmark. */
 
@@ -18,6 +19,8 @@ type RequestOptions = {
   /** The properties of the body's `data`; without it, a plain creation or a plain change. */
   readonly data?: Readonly<Record<string, unknown>>;
   readonly file?: File;
+  /** JSON with an upload in place of a form. */
+  readonly fromUpload?: boolean;
 };
 
 /** A route's path with these ids in it. */
@@ -40,7 +43,8 @@ export const creatorOf = (route: Route): Route => {
 };
 
 /** What a route's body says where a test does not care: a new name for a creation, a change that needs no other item. */
-const plainData = ({ operation, reads, resource }: Route): Record<string, unknown> => {
+const plainData = ({ operation, reads, resource, document }: Route): Record<string, unknown> => {
+  if (document === "upload") return announcement(newContent());
   if (reads.from === "form") return { name: "Letter of authorization", reference_id: crypto.randomUUID() };
   if (operation === "create") return { name: `Switch ${crypto.randomUUID()}` };
   return resource === "switch" ? { sms_identity: "changed" } : { notes: "changed" };
@@ -58,14 +62,14 @@ const formOf = (data: Readonly<Record<string, unknown>>, file: File) => {
 
 /** A request to a route. */
 export const requestTo = (route: Route, options: RequestOptions): EndpointRequest => {
-  const { key, headers = {}, data = plainData(route), file = loa() } = options;
-  const { reads, resource, method } = route;
+  const { key, headers = {}, data = plainData(route), file = loa(), fromUpload = false } = options;
+  const { reads, document, method } = route;
   const own = { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers };
   const path = pathOf(route, options);
-  if (reads.from === "form") return { method, path, init: { headers: own, body: formOf(data, file) } };
-  if (reads.from !== "json") return { method, path, init: { headers: own } };
+  if (reads.from === "form" && !fromUpload) return { method, path, init: { headers: own, body: formOf(data, file) } };
+  if (reads.from !== "json" && !fromUpload) return { method, path, init: { headers: own } };
   const json = { "content-type": "application/json", ...own };
-  return { method, path, init: { headers: json, body: JSON.stringify({ type: resource, data }) } };
+  return { method, path, init: { headers: json, body: JSON.stringify({ type: document, data }) } };
 };
 
 const Created = z.object({ data: z.object({ id: z.string() }) });
