@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
-import { type Route, routes } from "../../shared/routes.ts";
 import type { WireCall } from "../support/fault-proxy/proxy.ts";
 import { interceptTableCalls } from "../support/fault-proxy/table-proxy.ts";
 import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";

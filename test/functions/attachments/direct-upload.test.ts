@@ -8,8 +8,8 @@ import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { attachmentOf, form, pageOf, upload as uploadForm } from "../../support/fixtures/attachments.ts";
 import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { announcement, newContent, sha256Of } from "../../support/fixtures/upload-content.ts";
-import { arrivedUpload, prepareUpload, sendFile, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
+import { announcement, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
+import { arrivedUpload, prepareUpload, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
 import { call, errorBody, faultsOf } from "../../support/requests/client.ts";
 import { invoke } from "../../support/requests/event.ts";
 

@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
+import { attachmentDocuments } from "../../../shared/attachments/documents.ts";
 import { type Route, routes } from "../../../shared/routes.ts";
-import { announcement, newContent } from "../fixtures/upload-content.ts";
+import { announcement, newContent, sendFile } from "../fixtures/upload-content.ts";
 
 /** Builds a request to any endpoint from its row in the route table: for every suite and every benchmark. */
 
@@ -91,11 +92,31 @@ export type Place = {
   readonly account: string;
 };
 
-/** One plain request for each endpoint, by the names of their routes; each call prepares a new one, on a new resource. */
+/** The data of an attachment whose file has been sent to storage directly. */
+const sentDirectly = async (send: Send, route: Route, options: RequestOptions) => {
+  const uploads = routes.find(({ document, parent }) => document === "upload" && parent === route.parent);
+  if (!uploads) throw new Error(`Nothing prepares uploads for ${route.name}.`);
+  const content = newContent();
+  const response = await send(requestTo(uploads, { ...options, data: announcement(content) }));
+  const upload = z.parse(attachmentDocuments.upload, await response.json()).data;
+  const status = await sendFile(upload, content);
+  if (status !== 200) throw new Error(`Storage returned ${status}.`);
+  return { name: "Letter of authorization", reference_id: crypto.randomUUID(), upload_id: upload.id };
+};
+
+/** One plain request for each endpoint, and one with an upload for those that take a form, by the names of their routes; each call prepares a new one, on a new resource. */
 export const requestPerEndpoint = (send: Send, place: Place): Record<string, () => Promise<EndpointRequest>> => {
   const prepare = (route: Route) => async () => {
     const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
     return requestTo(route, { ...options, resource: await createResource(send, route, options) });
   };
-  return Object.fromEntries(routes.map((route) => [route.name, prepare(route)]));
+  const fromUpload = (route: Route) => async () => {
+    const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
+    return requestTo(route, { ...options, fromUpload: true, data: await sentDirectly(send, route, options) });
+  };
+  const forms = routes.filter(({ reads }) => reads.from === "form");
+  return Object.fromEntries([
+    ...routes.map((route) => [route.name, prepare(route)] as const),
+    ...forms.map((route) => [`${route.name} from an upload`, fromUpload(route)] as const),
+  ]);
 };
