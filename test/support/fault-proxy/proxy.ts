@@ -214,6 +214,6 @@ const forward = async (target: string, incoming: IncomingMessage, body: Buffer) 
   const content = await buffer(response);
   const { "transfer-encoding": ___, ...answered } = response.headers;
   // The answer to a HEAD says how long the content would be.
-  const length = incoming.method === "HEAD" ? answered["content-length"] : content.length;
+  const length = incoming.method === "HEAD" ? (answered["content-length"] ?? 0) : content.length;
   return { status: response.statusCode ?? 500, headers: { ...answered, "content-length": length }, content };
 };
