@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { endKey, findKey, listKeys } from "../../shared/tenants/administration.ts";
+import { readAccount } from "../../shared/tenants/accounts.ts";
+import { endKey, findKey, listKeys, readUser } from "../../shared/tenants/administration.ts";
+import type { Account } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./command-error.ts";
 import { confirmed } from "./confirm.ts";
 import { create, type Output } from "./create.ts";
@@ -34,6 +36,16 @@ const hexPrefix = (text: string): string => {
   return text;
 };
 
+const rootOf = ({ id, ancestors }: Account) => ancestors[0] ?? id;
+
+/** A key for a user of another customer is a slip of the pen. What does not exist is reported when the key is created. */
+const requireSameTree = async (accountId: string, userId: string): Promise<void> => {
+  const [account, user] = await Promise.all([readAccount(accountId.toUpperCase()), readUser(userId.toUpperCase())]);
+  const own = user && (await readAccount(user.account));
+  if (account && own && rootOf(account) !== rootOf(own))
+    throw new CommandError("--user: must be a user of the same account tree as the key");
+};
+
 /** `key issue | list | revoke | rotate`. */
 export const addKeyCommands = (key: Command): void => {
   key
@@ -48,8 +60,10 @@ export const addKeyCommands = (key: Command): void => {
       "\nExample: npm run admin -- key issue --account 01J… --user 01J… --expires-at 2030-01-01T00:00:00Z",
     )
     .action(
-      async ({ account, user, expiresAt, json }: Output & { account: string; user: string; expiresAt?: string }) =>
-        printThing(await create("keys", { account, user, expires_at: expiresAt ?? null }), { json }),
+      async ({ account, user, expiresAt, json }: Output & { account: string; user: string; expiresAt?: string }) => {
+        await requireSameTree(account, user);
+        printThing(await create("keys", { account, user, expires_at: expiresAt ?? null }), { json });
+      },
     );
   key
     .command("list")

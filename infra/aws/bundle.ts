@@ -33,10 +33,7 @@ export const bundleOptions = {
 const standIns = Object.fromEntries(
   Object.entries({
     "@aws-sdk/credential-provider-node": "credential-provider-node.ts",
-    "@aws-sdk/endpoint-cache": "endpoint-cache.ts",
     "@smithy/core/event-streams": "event-streams.ts",
-    "node:http": "http.ts",
-    "node:process": "process.ts",
   }).map(([module, file]) => [module, join(import.meta.dirname, "stand-ins", file)]),
 );
 

@@ -49,6 +49,9 @@ export type Served = {
   readonly error?: unknown;
 };
 
+/** Longer than any client keeps a connection: none sends a request on one that is being closed. In milliseconds. */
+const keepAliveTimeout = 65_000;
+
 export type GatewayOptions = {
   readonly routes: readonly Route[];
   readonly load: (route: Route) => Handler | undefined;
@@ -85,7 +88,7 @@ export const startGateway = async (options: GatewayOptions) => {
     }
   };
 
-  const server = createServer({ maxHeaderSize: maxHeaderBytes, requireHostHeader: false }, serve);
+  const server = createServer({ maxHeaderSize: maxHeaderBytes, requireHostHeader: false, keepAliveTimeout }, serve);
   // An expectation other than 100-continue may be ignored: RFC 9110, section 10.1.1.
   server.on("checkExpectation", serve);
   server.on("connect", (_request, socket: Duplex) => endWith(socket, errorResponse(notFound(), randomUUID())));

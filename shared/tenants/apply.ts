@@ -118,13 +118,9 @@ const planUser = (name: string, { permissions, disabled, ...entry }: Entry<"user
   return leave(["users", name], shape(user), shape(stored), found);
 };
 
-const rootOf = ({ id, ancestors }: Account) => ancestors[0] ?? id;
-
 const planKey = (name: string, entry: Entry<"keys">, found: References): Planned => {
   const account = found.account(entry.account);
   const user = entry.user === null ? undefined : found.user(entry.user);
-  if (account && user?.account && rootOf(account) !== rootOf(user.account))
-    found.fault(["keys", name, "user"], "must be a user of the same account tree as the key");
   const generated = entry.sha256 === undefined ? `apik_${randomBytes(32).toString("base64url")}` : undefined;
   const stored = found.existing.keys.get(entry.sha256 ?? entry.id ?? "");
   const content = {

@@ -10,6 +10,7 @@ import { routes } from "../../shared/routes.ts";
 import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { interleaved, median, round, type Section } from "./figures.ts";
 import { benchService } from "./service.ts";
+import { certificate, startTls } from "./tls/front.ts";
 
 const others = ["bare-dynamodb", "bare-both", "hono", "express"] as const;
 
@@ -33,7 +34,13 @@ const stateOf = (order: string, name: string) => {
   return run;
 };
 
-/** Import and first answer of each bundle, beside the bare clients and beside what a user might pick instead. */
+const needsFiles = (name: string) =>
+  [...routes, ...steps].some((row) => row.name === name && row.access.files.length > 0);
+
+/** Well-formed, and nobody's. */
+const unknownKey = `Bearer apik_${"A".repeat(43)}`;
+
+/** Import and first response of each bundle, beside the bare clients and beside what a user might pick instead. */
 export const cold = async (repetitions: number): Promise<Section> => {
   const service = await benchService();
   const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));
@@ -41,19 +48,28 @@ export const cold = async (repetitions: number): Promise<Section> => {
   await bundle(names, join(folder, "ours"));
   bundleOthers(join(folder, "others"));
   const prepare = requestPerEndpoint(service.send, service.place);
+  const fronts = await Promise.all(
+    [service.environment.AWS_ENDPOINT_URL_DYNAMODB, service.environment.AWS_ENDPOINT_URL_S3].map(startTls),
+  );
+  const overTls = {
+    AWS_ENDPOINT_URL_DYNAMODB: fronts[0]?.url,
+    AWS_ENDPOINT_URL_S3: fronts[1]?.url,
+    NODE_EXTRA_CA_CERTS: certificate,
+  };
   const fileOf = (name: string) =>
     join(folder, others.some((other) => other === name) ? "others" : "ours", name, "index.mjs");
   const eventsOf = async (name: string) => {
-    if (name.startsWith("checkout/")) return { alone: {}, whole: stateOf(service.place.order, name) };
+    if (name.startsWith("checkout/")) return { alone: null, whole: stateOf(service.place.order, name) };
     const whole = await service.eventOf(await (prepare[name] ?? prepare["switches/show"] ?? Promise.reject)());
-    return { alone: name.startsWith("bare") ? null : { ...whole, headers: {}, multiValueHeaders: {} }, whole };
+    const compared = name.startsWith("bare") || needsFiles(name);
+    return { alone: compared ? null : { ...whole, headers: { authorization: unknownKey } }, whole };
   };
   const wholes = new Map<string, number[]>();
   const start = async (name: string) => {
     const eventFile = join(folder, "event.json");
     writeFileSync(eventFile, JSON.stringify(await eventsOf(name)));
     const { stdout } = await runChild(process.execPath, [child, fileOf(name), eventFile], {
-      env: { ...process.env, ...service.environment, NODE_NO_WARNINGS: "1" },
+      env: { ...process.env, ...service.environment, ...overTls, NODE_NO_WARNINGS: "1" },
     });
     const { first, whole, status }: { first: number; whole: number; status: number } = JSON.parse(stdout);
     if (status >= 400) throw new Error(`${name} answered ${status}`);
@@ -64,8 +80,6 @@ export const cold = async (repetitions: number): Promise<Section> => {
   const times = await interleaved(Object.fromEntries(all.map((name) => [name, () => start(name)])), repetitions);
   const sizes = new Map(all.map((name) => [name, statSync(fileOf(name)).size]));
   rmSync(folder, { recursive: true });
-  const needsFiles = (name: string) =>
-    [...routes, ...steps].some((row) => row.name === name && row.access.files.length);
   const rows = all.map((name) => {
     const bare = needsFiles(name) || name === "bare-both" ? "bare-both" : "bare-dynamodb";
     const ms = median(times[name] ?? []);
@@ -76,15 +90,16 @@ export const cold = async (repetitions: number): Promise<Section> => {
       ms: round(ms, 1),
       "beside the bare client": round(ms / median(times[bare] ?? [])),
       target,
-      "ms with AWS": round(median(wholes.get(name) ?? []), 1),
+      "ms of a whole request": round(median(wholes.get(name) ?? []), 1),
     };
   });
+  for (const front of fronts) front.close();
   await service.close();
   return {
-    title: `Cold start: import and first answer, medians of ${repetitions}`,
+    title: `Cold start: import and first response over TLS, medians of ${repetitions}`,
     notes: [
-      "The first answer needs no AWS on either side: the bare clients are made, ours refuse a request without a key (a step: a",
-      "state that is none). Then, with AWS: one read (and one PUT) of the bare clients; every call of a whole request of ours.",
+      "Endpoints without S3 refuse an unknown key: one round trip, as the bare client's one read. Steps, uploads and deletes do",
+      "their whole work, all its calls, beside the bare clients' one read (and one PUT). The last column is a whole request.",
     ],
     rows,
   };

@@ -16,6 +16,7 @@ const suites: Readonly<Record<string, readonly [file: string, about: string]>> =
   input: ["test/functions/attachments/any-input.test.ts", "any text and any JSON, in attachments"],
   lists: ["test/functions/attachments/list-model.test.ts", "lists of attachments against a model"],
   pages: ["test/functions/switches/page-size.test.ts", "pages of switches as large as Lambda allows"],
+  start: ["test/infra/local/start.test.ts", "the service on one machine, with many uploads at once"],
   switches: ["test/functions/switches/list.test.ts", "lists of switches against a model, and any JSON"],
 };
 

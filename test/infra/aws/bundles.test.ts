@@ -32,12 +32,7 @@ describe("a function's bundle", () => {
     expect(inside.includes("@aws-sdk/client-secrets-manager")).toBe(
       steps.some((row) => row.name === name && row.carrier),
     );
-    const unwanted = [
-      "@aws-sdk/client-sfn",
-      "@aws-sdk/client-cloudformation",
-      "@aws-sdk/credential-provider-node",
-      "@aws-sdk/endpoint-cache",
-    ];
+    const unwanted = ["@aws-sdk/client-sfn", "@aws-sdk/client-cloudformation", "@aws-sdk/credential-provider-node"];
     expect(inside.filter((each) => unwanted.includes(each))).toEqual([]);
     const others = all.map((row) => `functions/${row.name}.ts`).filter((file) => file !== `functions/${name}.ts`);
     expect(inside.filter((each) => others.includes(each) || each.startsWith("infra/local"))).toEqual([]);

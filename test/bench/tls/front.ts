@@ -1,0 +1,30 @@
+import { readFileSync } from "node:fs";
+import { request } from "node:http";
+import { createServer } from "node:https";
+import { join } from "node:path";
+import { listen } from "../../../infra/local/listen.ts";
+
+/** Made for 127.0.0.1 by `openssl req -x509`: a key that protects nothing. */
+export const certificate = join(import.meta.dirname, "cert.pem");
+
+/** TLS before an embedded server: AWS is never called without it, and Node loads other modules for it. */
+export const startTls = async (target: string) => {
+  const [cert, key] = [certificate, join(import.meta.dirname, "key.pem")].map((file) => readFileSync(file));
+  const server = createServer({ ...(cert && { cert }), ...(key && { key }) }, (incoming, outgoing) => {
+    const { method = "GET", headers, url = "/" } = incoming;
+    const passed = request(target + url, { method, headers }, (response) => {
+      outgoing.writeHead(response.statusCode ?? 502, response.headers);
+      response.pipe(outgoing);
+    });
+    passed.on("error", () => outgoing.destroy());
+    incoming.pipe(passed);
+  });
+  const { port } = await listen(server);
+  return {
+    url: `https://127.0.0.1:${port}`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+};
