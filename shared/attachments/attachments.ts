@@ -106,7 +106,9 @@ const createFromUpload = async (
   idempotency: Idempotency | undefined,
 ): Promise<CreatedAttachment> => {
   const first = idempotency?.created;
-  const upload = first ? await readUpload(parent, upload_id) : await arrivedUpload(parent, upload_id, now);
+  const upload = await (first
+    ? readUpload(parent, upload_id)
+    : arrivedUpload(parent, upload_id, now, idempotency !== undefined));
   const attachmentOf = (created: Created) => newAttachment(upload, metadata, created);
   if (first) return { attachment: attachmentOf(first), replayed: true };
   const created = { id: upload.id, at: now.toISOString() };

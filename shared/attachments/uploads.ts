@@ -69,8 +69,10 @@ export const readUpload = async (parent: ParentRef, id: string): Promise<Upload>
  * The upload that an attachment can be created from: open, in time, its file in storage as announced. 422 with the reason
  * otherwise. S3 has verified the SHA-256; the checkout verifies it again.
  */
-export const arrivedUpload = async (parent: ParentRef, id: string, now: Date): Promise<Upload> => {
+export const arrivedUpload = async (parent: ParentRef, id: string, now: Date, repeatable: boolean): Promise<Upload> => {
   const [upload, file] = await Promise.all([readUpload(parent, id), headFile(fileKey(parent, id))]);
+  // Perhaps by a request with the same Idempotency-Key, a moment ago: the transaction tells.
+  if (upload.state === "claimed" && repeatable) return upload;
   if (upload.state === "claimed") throw invalid([alreadyUsed]);
   if (expiryOf(upload.inserted_at) <= now) throw invalid([unusable("has expired")]);
   if (!file) throw invalid([unusable("has no file yet")]);

@@ -1,11 +1,15 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it, vi } from "vitest";
+import * as z from "zod/mini";
+import { createAttachment } from "../../../shared/attachments/attachments.ts";
 import { openFile } from "../../../shared/attachments/files.ts";
 import { limits } from "../../../shared/limits.ts";
 import { createRequestAttachment, createRequestUpload } from "../../../shared/routes.ts";
+import type { Idempotency } from "../../../shared/table/idempotency.ts";
 import { fileKey, keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
+import { readParent } from "../../../shared/tenants/orders.ts";
 import { attachmentOf, form, pageOf, upload as uploadForm } from "../../support/fixtures/attachments.ts";
 import { kinds, tenants } from "../../support/fixtures/tenants.ts";
 import { announcement, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
@@ -286,6 +290,24 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     });
 
+    it("is claimed once by two requests of which one began before the other had ended", async () => {
+      const { id: upload_id } = await arrivedUpload(path, key);
+      const use = keys.idempotency(t.account("acme"), randomUUID());
+      // Both have found their key unused.
+      const idempotency: Idempotency = {
+        created: undefined,
+        write: (created) => ({ put: { ...use, ...created }, when: { exists: false } }),
+        winner: (stored) => z.parse(z.object({ id: z.string(), at: z.string() }), stored),
+      };
+      const found = await readParent(parent());
+      if (!found) throw new Error("The parent is gone.");
+      const input = { upload_id, name: "Scan", notes: null, file_hint: "LOA", reference_id: null } as const;
+      const first = await createAttachment(found, input, new Date(), idempotency);
+      const second = await createAttachment(found, input, new Date(), idempotency);
+      expect([first.replayed, second.replayed]).toEqual([false, true]);
+      expect(second.attachment).toEqual(first.attachment);
+    });
+
     it("is claimed once, and every repetition has the first response, even after a change, a delete and the hour", async () => {
       const headers = repeated();
       const { id } = await arrivedUpload(path, key);
@@ -304,7 +326,11 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
         answers[0]?.text,
         "true",
       ]);
-      const other = await claim({ upload_id: id, name: "Other" }, headers);
+      const [reused, other] = [
+        await claim({ upload_id: id }, repeated()),
+        await claim({ upload_id: id, name: "Other" }, headers),
+      ];
+      expect(reused.body).toEqual(refusal("has already been used"));
       expect(faultsOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
     });
   });
