@@ -1,6 +1,6 @@
 import { limits } from "./limits.ts";
 
-/** Every environment variable that the code reads: one typed, loud read each. */
+/** Every environment variable that the functions read. A missing or malformed one throws. */
 
 const required = (name: string): string => {
   const value = process.env[name];
@@ -31,17 +31,17 @@ export const env = {
   tableName: () => required("TABLE_NAME"),
   /** The S3 bucket of the stored files. */
   bucketName: () => required("BUCKET_NAME"),
-  /** Whether S3 is an emulator's: the SDK reads these two variables itself. */
+  /** Whether S3 is an emulator. The SDK reads these two variables itself. */
   hasS3Endpoint: () => Boolean(optional("AWS_ENDPOINT_URL_S3") ?? optional("AWS_ENDPOINT_URL")),
   /** The carrier's base address. */
   carrierUrl: () => required("CARRIER_URL"),
-  /** The bearer token that the carrier asks for, if it asks for one. */
+  /** The bearer token for the carrier, if it needs one. */
   carrierToken: () => optional("CARRIER_TOKEN"),
-  /** The secret in Secrets Manager that holds that token, in place of CARRIER_TOKEN. */
+  /** The secret in Secrets Manager with that token, in place of CARRIER_TOKEN. */
   carrierSecretArn: () => optional("CARRIER_SECRET_ARN"),
   /** How long one call to the carrier may take, its file included, in milliseconds. */
   carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000),
-  /** The longest wait of a checkout before it tries a carrier that was away again, in seconds, unless that asks for more. */
+  /** The longest wait, in seconds, before a checkout calls an unavailable carrier again, unless that asks for more. */
   carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
   /** The state machine of the checkout. */
   stateMachineArn: () => required("STATE_MACHINE_ARN"),

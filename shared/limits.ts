@@ -10,7 +10,7 @@ export const limits = {
   endpointLength: 2_048,
   identityLength: 255,
   secretLength: 1_024,
-  /** Items of a page: where nothing is said, and at most. */
+  /** Items of a page: by default, and at most. */
   pageSize: { default: 50, most: 100 },
   /** What a 6 MB event can carry as base64, with room for the rest of it. MAX_FILE_BYTES sets another limit. */
   fileBytes: 4_600_000,
@@ -22,7 +22,7 @@ export const limits = {
   jsonBytes: 1_048_576,
   /** More than every part that the interface knows, and some that it does not. */
   form: { parts: 100, fieldBytes: 65_536, headerPairs: 20, headerBytes: 16_384 },
-  /** An Idempotency-Key: visible ASCII, as a regular expression says it. */
+  /** An Idempotency-Key: visible ASCII, as a regular expression. */
   idempotencyKey: { length: 255, characters: "[\\x21-\\x7e]" },
   idempotencySeconds: 24 * 60 * 60,
   /** Levels of an account tree, the root included. */

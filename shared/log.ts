@@ -4,14 +4,19 @@ import { env, logLevels } from "./env.ts";
 
 /**
  * Structured logs: a line of JSON for each request or step, which CloudWatch reads as metrics too. A line holds what it
- * is given and nothing else: never pass an event, a body or a key. Lines are written past `console`, which Lambda wraps;
- * a logging library would cost each cold start 2 ms.
+ * is given and nothing else: never pass an event, a body or a key. Lines bypass `console`, which Lambda wraps. A logging
+ * library would add 2 ms to each cold start.
  */
 type Fields = Readonly<Record<string, unknown>>;
 
-const serializeError = ({ name, message, stack, cause }: Error): Fields => ({
+/** What a failed call to AWS is known by: `dynamodb TransactWriteItems`, and how often it was attempted. */
+type FailedCall = Error & { readonly call?: unknown; readonly attempts?: unknown };
+
+const serializeError = ({ name, message, call, attempts, stack, cause }: FailedCall): Fields => ({
   name,
   message,
+  ...(typeof call === "string" && { call }),
+  ...(typeof attempts === "number" && { attempts }),
   ...(stack && { stack: readableStack(stack) }),
   ...(cause instanceof Error && { cause: serializeError(cause) }),
 });
@@ -20,7 +25,7 @@ let print = (line: Fields): void => {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 };
 
-/** Hands the lines to `other` from now on, instead of writing them to stdout. */
+/** Passes the lines to `other` from now on, instead of writing them to stdout. */
 export const printWith = (other: (line: Fields) => void): void => {
   print = other;
 };
@@ -42,7 +47,7 @@ type Unit = "Count" | "Milliseconds";
 
 /**
  * Makes properties of a log line metrics in the namespace Patchbay, by their names; `dimension` is the property that
- * tells them apart.
+ * distinguishes them.
  * Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 export const embeddedMetrics = (units: Readonly<Record<string, Unit>>, now: Date, dimension?: string) => {
@@ -66,7 +71,7 @@ const bundleMap = (): SourceMap | undefined => {
 };
 
 /**
- * Maps the places of a bundle's stack to the repository's files. The source map is read with the first error that is
+ * Maps the locations in a bundle's stack trace to the repository's files. The source map is read with the first error that is
  * logged; Node's --enable-source-maps would read it in every cold start, for 5 to 10 ms.
  */
 const readableStack = (stack: string): string =>

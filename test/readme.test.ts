@@ -1,15 +1,20 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { logLevels } from "../shared/env.ts";
+import { limits } from "../shared/limits.ts";
 
-/** The README's commands, run word for word; what they print is what it says, but for ids, times and keys. */
+/** The commands of the READMEs, run word for word; what they print is what they say, but for ids, times and keys. */
 
 const root = join(import.meta.dirname, "..");
-const readme = readFileSync(join(root, "README.md"), "utf8");
+const textOf = (file: string) => readFileSync(join(root, file), "utf8");
+const documents = globSync(["*.md", "{functions,infra,shared,test}/**/*.md"], { cwd: root });
+/** Where `sh tour` blocks are, in the order of running them: the first sets the variables of all. */
+const tours = ["README.md", "infra/local/README.md", "infra/admin/README.md"];
 const state = mkdtempSync(join(tmpdir(), "patchbay-readme-"));
 
 /** A new user's environment: nothing of the tests' own service. */
@@ -43,9 +48,12 @@ const run = async (script: string) => {
 };
 
 type Block = { readonly command: string; readonly output: string | undefined };
-const tour: Block[] = [...readme.matchAll(/```sh tour\n([\s\S]*?)```\n(?:\n```(?:json|text)\n([\s\S]*?)```)?/g)].map(
-  ([, command = "", output]) => ({ command, output }),
-);
+const tour: Block[] = [
+  ...tours
+    .map(textOf)
+    .join("\n")
+    .matchAll(/```sh tour\n([\s\S]*?)```\n(?:\n```(?:json|text)\n([\s\S]*?)```)?/g),
+].map(([, command = "", output]) => ({ command, output }));
 
 const settled = (output: string) =>
   output
@@ -54,8 +62,8 @@ const settled = (output: string) =>
     .replaceAll(/01[0-9A-HJKMNP-TV-Z]{10,}…/g, "<id>…")
     .trim();
 
-describe("the README", () => {
-  it("has a tour that works word for word and prints what it says", async () => {
+describe("the READMEs", () => {
+  it("have a tour that works word for word and prints what they say", async () => {
     expect(tour.length).toBeGreaterThan(5);
     const marked = tour.map(({ command }, index) => `echo "@@${index}"\n${command}\necho`).join("\n");
     const { output, errors, code } = await run(marked);
@@ -65,7 +73,7 @@ describe("the README", () => {
       if (told !== undefined) expect([command, settled(outputs[index] ?? "")]).toEqual([command, settled(told)]);
   }, 120_000);
 
-  it("prints examples at the start that work when pasted", async () => {
+  it("can rely on the examples of npm start, which work when pasted", async () => {
     const [, examples = ""] = printed.split("Paste these:");
     const { output, code } = await run(examples.split("In a browser:")[0] ?? "");
     expect([code, output]).toEqual([0, expect.not.stringContaining('"errors"')]);
@@ -73,18 +81,61 @@ describe("the README", () => {
       expect(output).toContain(`{"type":"${type}","data":{`);
   });
 
-  it("names only commands that there are", () => {
-    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-    const named = [...readme.matchAll(/npm (?:run (?:-s )?)?([\w:]+)/g)].map(([, name = ""]) => name);
-    const npmsOwn = ["ci", "and", "nothing"];
-    expect(named.filter((name) => !npmsOwn.includes(name) && !(name in scripts))).toEqual([]);
-    expect(named.length).toBeGreaterThan(20);
+  it("name only commands that there are", () => {
+    const { scripts } = JSON.parse(textOf("package.json"));
+    const ofNpm = ["ci", "audit", "install", "and", "nothing", "scripts", "has", "either"];
+    const named = documents.flatMap((file) =>
+      [...textOf(file).matchAll(/\bnpm (?:run (?:-s )?)?([\w:]+)/g)].map(([, name = ""]) => ({ file, name })),
+    );
+    expect(named.filter(({ name }) => !ofNpm.includes(name) && !(name in scripts))).toEqual([]);
+    expect(named.length).toBeGreaterThan(60);
   });
 
-  it("names every variable that the code reads", () => {
-    const source = readFileSync(join(root, "shared/env.ts"), "utf8");
-    const read = [...source.matchAll(/"([A-Z][A-Z0-9_]+)"/g)].map(([, name = ""]) => name);
-    expect(read.filter((name) => !readme.includes(`\`${name}\``))).toEqual([]);
+  it("name every command of npm run", () => {
+    const { scripts } = JSON.parse(textOf("package.json"));
+    const all = documents.map(textOf).join("\n");
+    expect(Object.keys(scripts).filter((name) => !new RegExp(`npm (run (-s )?)?${name}\\b`).test(all))).toEqual([]);
+  });
+
+  it("link only to files that exist", () => {
+    const links = documents.flatMap((file) =>
+      [...textOf(file).matchAll(/\]\((?!https?:)([^)#]+)|(?:src|srcset)="([^"]+)"/g)].map(
+        ([, link = "", source = ""]) => ({ file, path: join(dirname(file), link || source) }),
+      ),
+    );
+    expect(links.filter(({ path }) => !existsSync(join(root, path)))).toEqual([]);
+    expect(links.length).toBeGreaterThan(10);
+  });
+
+  it("describe every variable that the code reads", () => {
+    const read = [...textOf("shared/env.ts").matchAll(/"([A-Z][A-Z0-9_]+)"/g)].map(([, name = ""]) => name);
+    const described =
+      textOf("infra/README.md")
+        .match(/^\| `[A-Z].*? \|/gm)
+        ?.join("\n") ?? "";
+    const ofTheSystem = logLevels.map(String);
+    expect(read.filter((name) => !ofTheSystem.includes(name) && !described.includes(`\`${name}\``))).toEqual([]);
     expect(read.length).toBeGreaterThan(8);
+  });
+
+  it("give every limit its value", () => {
+    const number = (value: number) => value.toLocaleString("en");
+    const { form, pageSize, idempotencyKey } = limits;
+    const [production, sandbox] = ["production", "sandbox"].map(
+      (stage) => JSON.parse(textOf(`infra/aws/stages/${stage}.json`)).throttleRate,
+    );
+    const table = textOf("README.md").split("| beyond it |")[1]?.split("\n\n")[0]?.split("\n") ?? [];
+    const begins = [
+      `a file of ${number(limits.fileBytes)} bytes`,
+      `a JSON body of ${number(limits.jsonBytes)} bytes`,
+      `a form of ${form.parts} parts, with ${number(form.fieldBytes)} bytes in each field`,
+      `\`name\` of ${limits.nameLength}, \`notes\` of ${number(limits.notesLength)}, \`filename\` of ${limits.filenameLength} characters`,
+      `${limits.endpoints} endpoints of ${number(limits.endpointLength)}, an identity of ${limits.identityLength}, a secret of ${number(limits.secretLength)} characters`,
+      `a page of ${pageSize.most} items, ${pageSize.default} by default`,
+      `an \`Idempotency-Key\` of ${idempotencyKey.length} characters, remembered for ${limits.idempotencySeconds / 3_600} hours`,
+      `${limits.accountLevels} levels of accounts`,
+      `${production} requests a second in production, ${sandbox} in a sandbox`,
+    ];
+    expect(begins.filter((text) => !table.some((row) => row.startsWith(`| ${text}`)))).toEqual([]);
   });
 });

@@ -1,4 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -75,6 +77,33 @@ describe("an install", () => {
     expect([undecided, project.allowScripts.node]).toEqual([[], true]);
     const approved = Object.entries(project.allowScripts).filter(([, allowed]) => allowed);
     expect(approved.map(([name]) => name)).toEqual(["node"]);
+  });
+
+  it("without optional dependencies leaves tests that say what to do", () => {
+    const empty = mkdtempSync(join(tmpdir(), "patchbay-"));
+    const run = (folder: string) => {
+      const { status, stderr } = spawnSync(process.execPath, ["test/installed.ts", folder], {
+        cwd: root,
+        encoding: "utf8",
+      });
+      return [status, stderr];
+    };
+    expect(run(root)).toEqual([0, ""]);
+    expect(run(empty)).toEqual([
+      1,
+      "The tests need optional dependencies, which are not installed: the programs of Vitest, esbuild, Biome.\nInstall them: npm ci --include=optional\n",
+    ]);
+    rmSync(empty, { recursive: true });
+    for (const name of ["pretest", "pretest:faults"]) expect(project.scripts[name]).toBe("node test/installed.ts");
+  });
+
+  it("on Node 20 prints no warnings about packages that run on the Node of node_modules", () => {
+    expect(readFileSync(join(root, ".npmrc"), "utf8")).toMatch(/^loglevel=error$/m);
+    expect(project.devDependencies.node).toMatch(/^24\./);
+  });
+
+  it("sends nothing to anyone: no package of those that report installations", () => {
+    expect(all.map(([path]) => nameOf(path)).filter((name) => name.includes("scarf"))).toEqual([]);
   });
 });
 

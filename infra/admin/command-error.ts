@@ -1,4 +1,4 @@
-/** What a command cannot do, in words that say what to do next; the CLI prints them and exits with 1. */
+/** An error whose message says what to do next. The CLI prints it and exits with 1. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
 }

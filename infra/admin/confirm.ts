@@ -2,7 +2,7 @@ import { createInterface } from "node:readline/promises";
 import { CommandError } from "./command-error.ts";
 import { safe } from "./output.ts";
 
-/** Asks before what cannot be undone. Without a terminal to ask on, only `--yes` goes on. */
+/** Asks before anything that cannot be undone. Without a terminal, `--yes` is required. */
 export const confirmed = async (question: string, yes = false): Promise<void> => {
   if (yes) return;
   if (!process.stdin.isTTY) throw new CommandError(`${question} Say so with --yes: there is no terminal to ask on.`);

@@ -9,7 +9,7 @@ import { adviceOn, messageOf } from "./explain.ts";
 import { printIndented, printJson } from "./output.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
 
-/** One check: what was found, and where it is at fault, what to do about it. What rests on a fault is skipped. */
+/** One check: what was found and, for a fault, its remedy. Checks that depend on a fault are skipped. */
 type Finding = {
   readonly check: string;
   readonly ok: "ok" | "FAULT" | "skipped";
@@ -22,7 +22,7 @@ const describe = (error: unknown) => {
   return name + messageOf(error);
 };
 
-/** Runs one check; what it throws is what it found. */
+/** Runs one check. Its error is its finding. */
 const look = async (check: string, remedy: string, find: () => Promise<string> | string): Promise<Finding> => {
   try {
     return { check, ok: "ok", found: await find(), remedy: null };
@@ -95,7 +95,7 @@ const checkWorkflow = async () => {
 
 const parts = ["table", "table's TTL", "bucket", "workflow"];
 
-/** Everything that a deployment needs, looked at in order; nothing is changed. */
+/** Checks everything that a deployment needs, in order. Changes nothing. */
 const examine = async (options: TargetOptions): Promise<Finding[]> => {
   const target = await look("target", "Correct --stack, AWS_PROFILE or AWS_REGION.", () => useTarget(options));
   const found = [

@@ -50,7 +50,7 @@ export const explain = (error: unknown): string => {
   return safeLines([messageOf(cause), adviceOn(cause)].filter(Boolean).join("\n"));
 };
 
-/** An error's own words; those of a network's come without any. */
+/** An error's message. Network errors have none. */
 export const messageOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   if (error.message) return error.message;

@@ -39,7 +39,7 @@ const read = async (now: Date, progress: Read): Promise<Snapshot> => {
 const reads = 3;
 
 /**
- * Reads the whole table and bucket, into memory, and returns what is wrong. Nobody stops writing meanwhile, so what one
+ * Reads the whole table and bucket, into memory, and returns what is wrong. Others write in the meantime, so what one
  * read finds may have been under way: only what all of three reads find is returned.
  */
 export const checkInvariants = async (now: Date, progress: Read = { items: 0, files: 0 }): Promise<Finding[]> => {

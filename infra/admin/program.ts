@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import project from "../../package.json" with { type: "json" };
+import { printWith } from "../../shared/log.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addApplyCommand } from "./apply.ts";
 import { addAttachmentCommands } from "./attachments.ts";
@@ -16,6 +17,9 @@ import { addSweepCommand } from "./sweep.ts";
 import { addSwitchCommands } from "./switches.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
 import { addUserCommands } from "./users.ts";
+
+// What a command prints, in JSON above all, stays free of the log.
+printWith((line) => process.stderr.write(safeLines(`${JSON.stringify(line)}\n`)));
 
 const program = new Command("admin")
   .description(

@@ -7,7 +7,7 @@ import { accountNames, findAccount } from "./find.ts";
 import { printRows, printThing } from "./output.ts";
 import { readingTable, withProgress } from "./progress.ts";
 
-/** Secrets stay where they are: an operator sees whether there is one. */
+/** Secrets are not printed. Operators learn only whether there is one. */
 const withoutSecrets = ({ sms_secret, mms_secret, ...rest }: Omit<SwitchData, "sms_options" | "mms_options">) => ({
   ...rest,
   sms_secret: sms_secret === null ? null : "(set)",

@@ -1,6 +1,6 @@
+import { emulatorVariables, notedEndpoint } from "../aws/emulator.ts";
 import { runningStacks, type State } from "../local/state.ts";
 import { CommandError } from "./command-error.ts";
-import { notedEndpoint } from "./emulators.ts";
 import { safe } from "./output.ts";
 
 /** What a command works on: what a person calls it, and the environment that points the AWS SDK at it. */
@@ -71,7 +71,7 @@ const tableTarget = (table: string): Target => {
 const stackTarget = async (stackName: string): Promise<Target> => {
   // An empty AWS_ENDPOINT_URL says that the stack is on AWS, whatever has been deployed to an emulator.
   const endpoint = process.env.AWS_ENDPOINT_URL ?? notedEndpoint(stackName);
-  const emulator = endpoint ? emulatorEnvironment(endpoint) : {};
+  const emulator = endpoint ? emulatorVariables(endpoint) : {};
   // CloudFormation is asked where the stack is.
   Object.assign(process.env, emulator);
   const { describeStack } = await import("./stack.ts");
@@ -86,12 +86,3 @@ const stackTarget = async (stackName: string): Promise<Target> => {
     environment: { ...emulator, TABLE_NAME: TableName, BUCKET_NAME: BucketName, STATE_MACHINE_ARN: StateMachineArn },
   };
 };
-
-/** A LocalStack-compatible endpoint accepts any credentials, and has no host names for buckets. */
-const emulatorEnvironment = (endpoint: string) => ({
-  AWS_ENDPOINT_URL: endpoint,
-  AWS_ENDPOINT_URL_S3: process.env.AWS_ENDPOINT_URL_S3 ?? endpoint,
-  AWS_REGION: process.env.AWS_REGION ?? "us-east-1",
-  AWS_ACCESS_KEY_ID: process.env.AWS_ACCESS_KEY_ID ?? "test",
-  AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY ?? "test",
-});

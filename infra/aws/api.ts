@@ -51,7 +51,7 @@ const restApi = (scope: Construct, settings: Settings) => {
     description: "Patchbay: attachments of number orders, and messaging switches",
     endpointTypes: [EndpointType.REGIONAL],
     // Every body arrives as base64, byte for byte. A single type would depend on how the gateway compares it with a
-    // Content-Type's case and parameters, which its documentation does not say: a form taken for text is damaged.
+    // Content-Type's case and parameters, which its documentation does not say. A form taken for text would be damaged.
     // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings.html
     binaryMediaTypes: ["*/*"],
     ...logsRole(settings),
@@ -61,7 +61,7 @@ const restApi = (scope: Construct, settings: Settings) => {
       throttlingRateLimit: settings.throttleRate,
       throttlingBurstLimit: settings.throttleBurst,
       loggingLevel: MethodLoggingLevel.ERROR,
-      // Bodies and headers contain secrets: they are in no log.
+      // Bodies and headers contain secrets, so they are not logged.
       dataTraceEnabled: false,
       accessLogDestination: new LogGroupLogDestination(accessLogs),
       accessLogFormat: accessLogFormat(),
@@ -80,7 +80,7 @@ const restApi = (scope: Construct, settings: Settings) => {
   return rest;
 };
 
-/** The region's role stays when its stack goes: other stacks' logs depend on it. */
+/** The region's role is retained when its stack is deleted, because other stacks' logs depend on it. */
 const logsRole = ({ apiLogsRole }: Settings) =>
   apiLogsRole === "own"
     ? { cloudWatchRole: true, cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE }
@@ -101,9 +101,9 @@ const requireTls12 = (rest: RestApi) => {
 const acceptFindings = (rest: RestApi, { webAclArn }: Settings) =>
   accept(rest, {
     "AwsSolutions-APIG2":
-      "Every function checks its whole input against the schema of its route and answers all faults at once; a validator of the gateway's would refuse with the first, in other words.",
+      "Every function checks its input against the schema of its route and returns all faults at once. A validator of the gateway would return the first only, in another form.",
     "AwsSolutions-APIG4":
-      "Every function demands a Bearer API key of 256 random bits before anything else; the order of the answers (401, 404, 403) needs the table, which an authorizer would read a second time.",
+      "Every function requires a Bearer API key of 256 random bits before anything else. The order of the responses (401, 404, 403) depends on the table, which an authorizer would read a second time.",
     "AwsSolutions-COG4": "Callers are machines with API keys, not people with a user pool.",
     "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
       "The region's one role by which API Gateway writes logs: this managed policy is what its documentation asks for.",
@@ -113,7 +113,7 @@ const acceptFindings = (rest: RestApi, { webAclArn }: Settings) =>
     }),
   });
 
-/** API Gateway would create this group by itself, under this name, with no retention, and leave it behind. */
+/** API Gateway would create this group itself, under this name, without retention, and leave it behind. */
 const addExecutionLogs = (scope: Construct, { logRetention, removalPolicy }: Settings, rest: RestApi) => {
   const logs = new LogGroup(scope, "ApiExecutionLogs", {
     logGroupName: `API-Gateway-Execution-Logs_${rest.restApiId}/live`,
@@ -123,7 +123,7 @@ const addExecutionLogs = (scope: Construct, { logRetention, removalPolicy }: Set
   rest.deploymentStage.node.addDependency(logs);
 };
 
-/** Who asked for what, and the response; never a header or a query. Callers can choose `request_id`, not the extended one. */
+/** The request and the response, without headers and query. Callers can choose `request_id`, but not the extended one. */
 const accessLogFormat = () =>
   AccessLogFormat.custom(
     JSON.stringify({

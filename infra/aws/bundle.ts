@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, "../..");
 /** The handler in every bundle, as Lambda takes it: file and export. */
 export const handlerName = "index.handler";
 
-/** How every bundle is built; the benchmarks build what they compare with in the same way. */
+/** How every bundle is built. The benchmarks build what they compare with in the same way. */
 export const bundleOptions = {
   absWorkingDir: root,
   outExtension: { ".js": ".mjs" },
@@ -17,7 +17,7 @@ export const bundleOptions = {
   format: "esm",
   platform: "node",
   target: "node24",
-  // The packages' ES modules where they have them: only those can be shaken.
+  // The packages' ES modules, if they have them: only those can be tree-shaken.
   mainFields: ["module", "main"],
   // CommonJS packages (busboy) ask for Node's own modules with require, which ES modules lack.
   banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
@@ -29,7 +29,7 @@ export const bundleOptions = {
   logLevel: "warning",
 } as const satisfies BuildOptions;
 
-/** What our functions never use of the SDK and of Node, and a cold start would pay for: each says why. */
+/** Parts of the SDK and of Node that no function uses, but every cold start would load. Each says why. */
 const standIns = Object.fromEntries(
   Object.entries({
     "@aws-sdk/credential-provider-node": "credential-provider-node.ts",
@@ -55,8 +55,8 @@ const shakenSchemas: Plugin = {
 
 /**
  * Bundles functions (by their names: files below `functions/`, without `.ts`) in one esbuild call. Each gets a directory
- * of its own in `outdir`, `<name>/index.mjs` and its source map, which holds all that it needs and nothing else.
- * Answers esbuild's metafile, which tells what is in each bundle.
+ * of its own in `outdir`, `<name>/index.mjs` and its source map, with all that it needs and nothing else.
+ * Returns esbuild's metafile, which lists what is in each bundle.
  */
 export const bundle = async (names: readonly string[], outdir: string) => {
   await rm(outdir, { recursive: true, force: true });

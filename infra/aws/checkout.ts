@@ -26,18 +26,18 @@ export const checkout = (scope: Construct, surroundings: Surroundings) => {
   return { machine, secret };
 };
 
-/** Made with a random value, for want of the true one: an operator puts the carrier's token into it. See the README. */
+/** Created with a random value. An operator puts the carrier's token in: see infra/README.md. */
 const carrierSecret = (scope: Construct, { settings, storage }: Surroundings) => {
   const secret = new Secret(scope, "CarrierToken", {
     description: "Patchbay: the bearer token that the carrier asks for",
     encryptionKey: storage.key,
-    // Only what a header carries as it is.
+    // Only characters that a header can contain.
     generateSecretString: { passwordLength: 40, excludePunctuation: true },
     removalPolicy: settings.removalPolicy,
   });
   accept(secret, {
     "AwsSolutions-SMG4":
-      "The carrier issues the token, and knows no way to rotate it by program: an operator puts the new one in, which is in use within five minutes.",
+      "The carrier issues the token and has no API to rotate it. An operator puts the new one in, and it is in use within five minutes.",
   });
   return secret;
 };

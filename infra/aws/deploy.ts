@@ -43,7 +43,7 @@ const deploy = async (stage: string, context: Context, args: readonly string[]) 
   const { record } = synthesize(complete, process.env);
   if (deployed?.record) refuseDropped(stage, deployed.record, record);
   if (!deployed && record.retainData) {
-    // CloudFormation cannot roll back a protected table: it becomes protected once everything stands.
+    // CloudFormation cannot roll back a protected table: it becomes protected once everything is created.
     synthesize({ ...complete, protectTable: "false" }, process.env);
     deployAssembly(args, process.env);
     synthesize(complete, process.env);

@@ -25,7 +25,7 @@ export const fromTemplate = (template: unknown): SettingsRecord | undefined => {
   return found && z.parse(SettingsRecord, JSON.parse(found.Metadata.Patchbay.Settings));
 };
 
-/** A stack whose creation failed: CDK deletes it and creates it anew. */
+/** A stack whose creation failed: CDK deletes it and creates it again. */
 const neverWorked = /^(ROLLBACK_|REVIEW_IN_PROGRESS|DELETE_COMPLETE)/;
 
 /** The deployed stack; undefined where there is none, or one that has never worked. `record` is undefined in one without. */
@@ -56,7 +56,7 @@ export const droppedSettings = (deployed: SettingsRecord, next: SettingsRecord):
     .filter((name) => !next.overridden.includes(name))
     .filter((name) => deployed.overridden.includes(name) || !(name in next.values));
 
-/** What to tell the operator who would drop them. */
+/** The message for the operator who would drop them. */
 export const explainDropped = (stage: string, deployed: SettingsRecord, names: readonly string[]): string =>
   [
     "This deployment would drop settings that the deployed stack has:",

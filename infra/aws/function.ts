@@ -33,7 +33,7 @@ export type FunctionOptions = {
   readonly statements?: readonly PolicyStatement[];
 };
 
-/** The one way to make a function: its own role, which may do what its access says; its own log group; traced. */
+/** Creates a function with a role of its own, which allows what its access lists, a log group, and tracing. */
 export const functionOf = (
   scope: Construct,
   { settings, storage, bundles }: Surroundings,

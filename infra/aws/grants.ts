@@ -4,7 +4,7 @@ import type { FileAction, TableAction } from "../../shared/routes.ts";
 import { filePrefix } from "../../shared/table/keys.ts";
 import type { Storage } from "./storage.ts";
 
-/** What a route's or a step's own row says that its function may do. */
+/** What the row of a route or a step allows its function to do. */
 export type Access = {
   readonly table: readonly TableAction[];
   readonly files: readonly (FileAction | "GetObject")[];
@@ -57,7 +57,7 @@ export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Ac
       }),
     );
     if (keyActions.length > 0) statements.push(through("s3", keyActions));
-    // Without it, S3 answers 403 for a file that is gone, not 404. A read knows no prefix to make it conditional on.
+    // Without it, S3 returns 403 instead of 404 for a file that is gone. A read knows no prefix to make it conditional on.
     // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
     if (access.files.includes("GetObject") || access.files.includes("HeadObject"))
       statements.push(new PolicyStatement({ actions: ["s3:ListBucket"], resources: [bucket.bucketArn] }));

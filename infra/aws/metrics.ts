@@ -26,7 +26,7 @@ export const metricsOf = ({ rest, table, machine, sweep }: Watched) => ({
   serverErrors: rest.metricServerError(inFiveMinutes),
   latencyP50: rest.metricLatency({ statistic: Stats.p(50) }),
   latencyP99: rest.metricLatency({ statistic: Stats.p(99) }),
-  // Functions share the account's concurrency: whoever uses it up, all are turned away.
+  // Functions share the account's concurrency: when it is used up, all of them are throttled.
   functionThrottles: LambdaFunction.metricAllThrottles(inFiveMinutes),
   readThrottles: table.metric("ReadThrottleEvents", inFiveMinutes),
   writeThrottles: table.metric("WriteThrottleEvents", inFiveMinutes),

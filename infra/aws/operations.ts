@@ -29,7 +29,7 @@ export const operations = (scope: Construct, { settings, storage }: Surroundings
   return topic;
 };
 
-/** A topic with a policy has no longer the one that lets its account's alarms in, and its key lets nobody in by itself. */
+/** A topic with a policy of its own no longer has the default one, which admits the account's alarms. Nor does its key admit them by default. */
 const letAlarmsPublish = (topic: Topic, key: Key) => {
   const ofThisAccount = {
     principals: [new ServicePrincipal("cloudwatch.amazonaws.com")],
@@ -56,13 +56,13 @@ const atLeast = (threshold: number, metric: IMetric, alarmDescription: string): 
 type NamedAlarm = readonly [name: string, props: AlarmProps];
 
 const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
-  ["ServerErrors", atLeast(5, metrics.serverErrors, "Five or more requests within five minutes were answered 5xx.")],
+  ["ServerErrors", atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx.")],
   [
     "FunctionThrottles",
-    atLeast(1, metrics.functionThrottles, "The account's concurrency was used up: Lambda turned calls away."),
+    atLeast(1, metrics.functionThrottles, "The account's concurrency was used up: Lambda throttled calls."),
   ],
-  ["ReadThrottles", atLeast(1, metrics.readThrottles, "DynamoDB turned reads of the table away.")],
-  ["WriteThrottles", atLeast(1, metrics.writeThrottles, "DynamoDB turned writes to the table away.")],
+  ["ReadThrottles", atLeast(1, metrics.readThrottles, "DynamoDB throttled reads of the table.")],
+  ["WriteThrottles", atLeast(1, metrics.writeThrottles, "DynamoDB throttled writes to the table.")],
   [
     "Conflicts",
     {

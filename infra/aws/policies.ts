@@ -8,7 +8,7 @@ import { allow, type Surroundings } from "./function.ts";
 import { grants } from "./grants.ts";
 import type { Storage } from "./storage.ts";
 
-/** The policies for those outside this stack: infra/README.md says whom to attach them to. */
+/** The policies for users outside this stack. infra/README.md says who needs which. */
 export const policies = (scope: Construct, { storage }: Surroundings, machine: StateMachine) => {
   const ordering = orderingPolicy(scope, machine);
   const operator = operatorPolicy(scope, storage, machine);
@@ -16,7 +16,7 @@ export const policies = (scope: Construct, { storage }: Surroundings, machine: S
   return { ordering, operator };
 };
 
-/** Whoever may start an execution may check any order out: the order's id is all that it takes. */
+/** Whoever may start an execution may check out any order: the order's id is all that it takes. */
 const orderingPolicy = (scope: Construct, machine: StateMachine) =>
   new ManagedPolicy(scope, "OrderingPolicy", {
     description: "Patchbay: an ordering system starts checkouts and asks how they ended",

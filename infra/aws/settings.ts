@@ -21,7 +21,7 @@ const commaSeparated = <T extends z.core.$ZodType<unknown, string>>(each: T) =>
 
 /** What a stage's file sets, and `-c <name>=<value>` overrides. `null`, or `-c <name>=`, is an explicit "none". */
 const Values = z.strictObject({
-  /** Where the carrier answers. */
+  /** The carrier's base address. */
   carrierUrl: z._default(z.nullable(z.url()), null),
   /** The address that alarms are sent to. */
   alarmEmail: z._default(z.nullable(z.email()), null),
@@ -54,7 +54,7 @@ const Target = z.object({
   stage: z.string({ error: noStage }),
   /** A name of its own, for more than one stack of a stage in an account and region. */
   name: z.optional(z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9-]{0,30}$/))),
-  /** Where a LocalStack-compatible endpoint answers, if that is what is deployed to. */
+  /** The LocalStack-compatible endpoint that is deployed to, if it is one. */
   emulator: z.optional(z.url()),
   /** `false` while a stack is created: CloudFormation cannot roll back a table that is protected from deletion. */
   protectTable: z._default(z.enum(["true", "false"]), "true"),

@@ -10,7 +10,7 @@ import { readSettings, type Settings } from "./settings.ts";
 import { storage } from "./storage.ts";
 import { sweep } from "./sweep.ts";
 
-/** The whole system on one screen. `bundles` is the directory that holds the bundled functions. */
+/** The whole system on one screen. `bundles` is the directory of the bundled functions. */
 export const patchbay = (app: Construct, bundles: string, props: StackProps = {}): Stack => {
   const settings = readSettings(app.node);
   const stack = new Stack(app, settings.stackName, {
@@ -42,7 +42,7 @@ export const patchbay = (app: Construct, bundles: string, props: StackProps = {}
   return stack;
 };
 
-/** Where the API answers, without a slash at its end. An emulator has no host names for APIs, but a path for each. */
+/** The API's base address, without a slash at its end. An emulator has a path for each API instead of a host name. */
 const baseUrl = (rest: RestApi, { emulator }: Settings) =>
   emulator
     ? `${emulator.replace(/\/$/, "")}/restapis/${rest.restApiId}/${rest.deploymentStage.stageName}/_user_request_`

@@ -56,7 +56,7 @@ const common = (settings: Settings) => ({
   removalPolicy: settings.removalPolicy,
 });
 
-/** Not versioned: who deletes an attachment wants its file gone. The interface promises no more, and no less. */
+/** Not versioned: whoever deletes an attachment wants its file gone, and the interface promises just that. */
 const bucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
   // @ts-expect-error aws-cdk-lib's Bucket is not its own IBucket under exactOptionalPropertyTypes (isWebsite)
   const logged: Pick<BucketProps, "serverAccessLogsBucket" | "serverAccessLogsPrefix"> = settings.retainData

@@ -7,7 +7,7 @@ import { filePrefix } from "../../shared/table/keys.ts";
 import { allow, functionOf, type Surroundings } from "./function.ts";
 import { sweepName } from "./inventory.ts";
 
-/** Once a day, the files that have no metadata are removed: what a crash between the two can leave. */
+/** Removes, once a day, the files without metadata that a crash can leave behind. */
 export const sweep = (scope: Construct, surroundings: Surroundings): LambdaFunction => {
   const handler = functionOf(scope, surroundings, {
     name: sweepName,

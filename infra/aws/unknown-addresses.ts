@@ -10,8 +10,8 @@ import { routes } from "../../shared/routes.ts";
 import { gatewayResponse } from "./gateway-responses.ts";
 
 /**
- * Answers 404 for a path, or a method of a path, that no route has. API Gateway would take the `Authorization: Bearer` of
- * such a request for a broken AWS signature and answer 403, a response of no type of its own.
+ * Returns 404 for a path, or a method of a path, that no route has. API Gateway would take the `Authorization: Bearer` of
+ * such a request for a malformed AWS signature and return 403, a gateway response without a type of its own.
  */
 export const addUnknownAddresses = (rest: RestApi): void => {
   const prefixes = routes.flatMap(({ path }) => {

@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 
-/** How much of a body that is too large is still read, so that its sender hears the answer instead of a broken connection. */
+/** How much of a body that is too large is still read, so that its sender gets the response and not a broken connection. */
 const drainBytes = 64 * 1024 * 1024;
 const drainMs = 10_000;
 
-/** Reads a body of at most `limit` bytes; undefined for a larger one, of which nothing is kept. */
+/** Reads a body of at most `limit` bytes. Returns undefined for a larger one, and keeps nothing of it. */
 export const readBody = async (incoming: IncomingMessage, limit: number): Promise<Buffer | undefined> => {
   const chunks: Buffer[] = [];
   let length = 0;

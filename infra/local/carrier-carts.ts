@@ -7,7 +7,7 @@ import { deserialize, serialize } from "node:v8";
 import { Busboy } from "@fastify/busboy";
 import * as z from "zod/mini";
 
-/** What the carrier keeps of its carts: of each file its size and SHA-256, never its bytes. */
+/** What the carrier stores of its carts: the size and SHA-256 of each file, but not its bytes. */
 
 const Metadata = z.object({
   name: z.string(),
@@ -26,7 +26,7 @@ const StoredFile = z.object({
   filename: z.string(),
   bytes: z.number(),
   sha256: z.string(),
-  /** By how many distinct idempotency keys it was stored: more than one is a file sent twice. */
+  /** The number of distinct idempotency keys that it was stored with: more than one means that it was sent twice. */
   received: z.number(),
 });
 
@@ -71,7 +71,7 @@ const readCart = (file: string): Cart | undefined => {
   }
 };
 
-/** The carts by order id, in memory or as files in a folder; one that nobody has used yet is empty. */
+/** The carts by order id, in memory or as files in a folder. A cart that was never used is empty. */
 export const cartStore = (folder?: string) => {
   const carts = new Map<string, Cart>();
   const fileOf = (orderId: string) =>
@@ -84,7 +84,7 @@ export const cartStore = (folder?: string) => {
       carts.set(orderId, cart);
       return cart;
     },
-    /** Keeps a cart as it is now; a reader sees the old file or the new one, never a part. */
+    /** Saves a cart. A reader gets the old file or the new one, never a part. */
     save: (orderId: string): void => {
       const [file, cart] = [fileOf(orderId), carts.get(orderId)];
       if (!file || !cart) return;
@@ -183,7 +183,7 @@ export const checkOut = (cart: Cart): Reply => {
   return { status: 200, body: { checked_out: true } };
 };
 
-/** Reads a body that nobody needs to its end, so that its sender hears the answer. */
+/** Reads an unneeded body to its end, so that its sender gets the response. */
 export const drained = async (incoming: IncomingMessage): Promise<void> => {
   incoming.resume();
   if (!incoming.readableEnded) await once(incoming, "close");

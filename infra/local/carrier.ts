@@ -17,7 +17,7 @@ import {
 import { isFromHere } from "./from-here.ts";
 import { listen } from "./listen.ts";
 
-/** How the carrier can be told to misbehave: `POST /faults`. */
+/** The faults that `POST /faults` injects. */
 const Fault = z.object({
   method: z._default(z.string(), ".*"),
   path: z._default(z.string().check(z.refine(isPattern, { error: "must be a regular expression" })), ".*"),
@@ -40,13 +40,13 @@ function isPattern(text: unknown): boolean {
 export type CarrierOptions = {
   readonly port?: number;
   readonly token?: string;
-  /** Where its carts are kept; in memory without one. */
+  /** Where its carts are stored; without it, in memory. */
   readonly folder?: string | undefined;
   /** Called with each call that it has served. */
   readonly onCall?: ((call: Call) => void) | undefined;
 };
 
-/** A stand-in for the upstream carrier: a real HTTP server that keeps what it gets and shows it. Protocol: README. */
+/** A stand-in for the upstream carrier: an HTTP server that shows what it received. See shared/checkout/README.md. */
 export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierOptions = {}) => {
   const carts = cartStore(folder);
   let faults: Fault[] = [];
@@ -134,7 +134,7 @@ const serve = async (
   send(outgoing, reply);
 };
 
-/** The same idempotency key gets the first answer again, and nothing is done twice. Refusals are not remembered. */
+/** The same idempotency key gets the first response again, and nothing is done twice. Refusals are not stored. */
 const onlyOnce = async (cart: Cart, key: string | null, act: () => Promise<Reply>): Promise<Reply> => {
   const known = key === null ? undefined : cart.answers.get(key);
   if (known) return known;
@@ -155,7 +155,7 @@ const send = (outgoing: ServerResponse, { status, body }: Reply, headers: Record
   outgoing.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 };
 
-/** An answer that breaks off half-way. */
+/** Sends half of a response, then breaks off. */
 const cut = (outgoing: ServerResponse, { status, body }: Reply) => {
   const text = JSON.stringify(body);
   outgoing.writeHead(status, { "content-type": "application/json", "content-length": text.length });

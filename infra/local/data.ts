@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod/mini";
 import { Demo } from "./demo.ts";
 
-/** Where a local stack keeps its data between runs. */
+/** Where a local stack stores its data between runs. */
 export type Data = {
   readonly table: string;
   readonly files: string;
@@ -37,7 +37,7 @@ const lock = (folder: string): DatabaseSync => {
   }
 };
 
-/** Data of customers are for nobody else on this machine, also where an older version has made them readable. */
+/** No other user of this machine may read customers' data, even if an older version made them readable. */
 const makePrivate = (path: string) => {
   if (existsSync(path)) chmodSync(path, statSync(path).isDirectory() ? 0o700 : 0o600);
 };
@@ -50,7 +50,7 @@ const parseDemo = (file: string, text: string): Demo => {
   }
 };
 
-/** Opens a folder for one stack at a time: the embedded DynamoDB would not refuse a second. Throws where one is there. */
+/** Opens a folder for one stack at a time, because the embedded DynamoDB would accept a second one. Throws if it is in use. */
 export const openData = (folder: string): Data => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const held = lock(folder);

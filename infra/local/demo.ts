@@ -37,7 +37,7 @@ export const Demo = z.object({
 });
 export type Demo = z.infer<typeof Demo>;
 
-/** Makes the demo data and answers what the printed examples need. */
+/** Creates the demo data and returns what the printed examples need. */
 export const makeDemo = async (): Promise<Demo> => {
   const { apply } = await import("../../shared/tenants/apply.ts");
   const { accounts, keys, orders, requests } = await apply(document);
@@ -57,7 +57,7 @@ export const prefillOf = ({ key, subAccount, order, request }: Demo): Prefill =>
   ids: { account_id: subAccount, order_id: order, request_id: request },
 });
 
-/** What examples call the demo's key and ids: `admin env` prints them. */
+/** The names of the demo's key and ids in examples. `admin env` prints them. */
 export const variablesOf = ({ key, account, subAccount, order, request }: Demo) => ({
   KEY: key,
   ACCOUNT: account,

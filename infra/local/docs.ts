@@ -41,7 +41,7 @@ const json = (value: unknown): SiteFile => ({
   immutable: false,
 });
 
-/** The stack lets only requests from this machine come here. */
+/** The stack passes only requests from this machine on to this. */
 const demo = (prefill: Prefill | undefined): Reply => ({
   status: 200,
   headers: { ...security, "Content-Type": "application/json", "Cache-Control": "no-store" },

@@ -4,7 +4,7 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod/mini";
 
-/** Finds dynoxide, the embedded DynamoDB: a package of its own for each platform, of which the lock file has one. */
+/** Finds dynoxide, the embedded DynamoDB. Each platform has a package of its own; the lock file has one of them. */
 
 /** Source: https://www.npmjs.com/search?q=%40dynoxide */
 const platforms = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"];
@@ -71,8 +71,8 @@ or run another DynamoDB, and say where it is:
   AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`;
 
 /**
- * The path of dynoxide: that of this platform's package, which is installed if it is missing, else one on the PATH.
- * Throws an error that says what to do where there is none.
+ * Returns the path of dynoxide: from this platform's package, which is installed if it is missing, or from the PATH.
+ * Throws an error that says what to do if there is none.
  */
 export const findDynoxide = async (wanted: Wanted): Promise<string> => {
   const { root, platform, arch, env } = wanted;

@@ -3,13 +3,13 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { findDynoxide } from "./dynoxide-binary.ts";
 
-/** A part of the local stack: where it answers, and how to stop it. */
+/** A part of the local stack: its address, and how to stop it. */
 export type Part = { readonly endpoint: string; readonly stop: () => Promise<void> };
 
 export type DynoxideOptions = {
   /** The file of its data; in memory without one. */
   readonly dbPath?: string | undefined;
-  /** Called once it has ended for good, unasked. */
+  /** Called when it has ended unexpectedly and is not started again. */
   readonly onEnd?: ((error: Error) => void) | undefined;
 };
 

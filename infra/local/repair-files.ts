@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 
 /**
  * fauxqs keeps an object as `<key>.data` and `<key>.meta.json`, writes neither atomically, and does not start with a
- * metadata file that was cut off. Such a file is written anew from the bytes beside it, or removed where there are none.
+ * metadata file that was cut off. Such a file is written again from the bytes beside it, or removed if there are none.
  */
 const Metadata = z.looseObject({
   key: z.string(),
@@ -56,10 +56,10 @@ const repairObjects = (objects: string) => {
   }
 };
 
-/** Makes a folder of fauxqs's loadable again, whatever a crash or a power failure has left in it. */
+/** Makes a folder of fauxqs loadable again after a crash or a power failure. */
 export const repairFiles = (folder: string): void => {
   const buckets = join(folder, "buckets");
-  // No upload of this service has several parts: what is there belongs to nobody.
+  // This service makes no multipart uploads, so whatever is there is not needed.
   rmSync(join(folder, "_multipart"), { recursive: true, force: true });
   if (!existsSync(buckets)) return;
   for (const bucket of readdirSync(buckets)) {

@@ -23,7 +23,7 @@ export const errorResponse = (error: ApiError, requestId: string, status = error
  */
 const maxResultBytes = 6_291_556;
 
-/** API Gateway renames the header; it is sent as it is too, as the interface has it. */
+/** API Gateway renames the header. It is sent under its own name as well, as the interface says. */
 const remapped = (name: string, value: string | readonly string[]): [string, string | readonly string[]][] =>
   name.toLowerCase() === "www-authenticate"
     ? [
@@ -32,7 +32,7 @@ const remapped = (name: string, value: string | readonly string[]): [string, str
       ]
     : [[name, value]];
 
-/** Turns a function's result into its response. Throws for a result that API Gateway would answer with 502. */
+/** Turns a function's result into its response. Throws for a result for which API Gateway would return 502. */
 export const functionResponse = (result: APIGatewayProxyResult): Response => {
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes > maxResultBytes)

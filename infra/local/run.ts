@@ -14,9 +14,9 @@ const help = `Usage: npm start -- [options]
 
 Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a stand-in carrier.
 
-  --port <port>  where the API answers (default: the environment's PORT, or 3000; 0 for any free port)
+  --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port)
   --data <dir>   keep the data there between runs (default: in memory, gone at the end)
-  --throttle <n> answer 429 to more than n requests a second, as a stage on AWS does (default: no limit)
+  --throttle <n> respond with 429 to more than n requests a second, as a stage on AWS does (default: no limit)
   --quiet        print only what fails on this side (5xx)
   --verbose      print request ids, every fault of a request, and whole stacks too
   --help         show this
@@ -66,18 +66,18 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 const start = async () => {
   const { port, throttle, quiet, verbose, data: folder, help: asksForHelp } = options();
   if (asksForHelp) return console.log(help);
-  // What is written here, by the embedded parts too, is for nobody else on this machine.
+  // No other user of this machine may read what this process and the embedded parts write.
   process.umask(0o077);
   // The place in this project that an error comes from is often behind ten frames of the SDK.
   Error.stackTraceLimit = 50;
   const names = new Map<string, string>();
   const lines = terminal({ quiet, verbose, nameOf: (key = "") => names.get(key) });
-  // Who sets LOG_LEVEL gets the log as it is on AWS, as lines of JSON.
+  // With LOG_LEVEL, the log is as on AWS: lines of JSON.
   if (process.env.LOG_LEVEL === undefined) {
     process.env.LOG_LEVEL = "INFO";
     printWith(lines.log);
   }
-  // People at a terminal do not wait for minutes until a carrier that was away is asked again.
+  // People at a terminal do not wait for minutes until an unavailable carrier is called again.
   process.env.CARRIER_LONGEST_WAIT_SECONDS ??= "2";
   const data = folder === undefined ? undefined : openData(folder);
   process.once("exit", () => data?.close());

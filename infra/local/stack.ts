@@ -17,7 +17,7 @@ export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest
   readonly data?: Pick<Data, "table" | "files" | "carts"> | undefined;
   /** Called with each call that the stand-in carrier has served. */
   readonly onCarrierCall?: CarrierOptions["onCall"];
-  /** Called where a part has ended that cannot be started again. */
+  /** Called when a part has ended that cannot be started again. */
   readonly onEnd?: ((error: Error) => void) | undefined;
 };
 

@@ -65,7 +65,7 @@ const parseErrors = (body: string | Buffer): z.infer<typeof ErrorBody> => {
   }
 };
 
-/** Text from outside does not steer the terminal. */
+/** Text from outside must not control the terminal. */
 const printable = (text: string) => text.replaceAll(/\p{Cc}/gu, "?");
 
 type Style = Parameters<typeof styleText>[0];

@@ -1,8 +1,8 @@
-import * as z from "zod/mini";
 import { attachmentsDisabled, notFound, permissionMissing } from "../errors.ts";
 import { ownPermission, parentPermissions, type Route } from "../routes.ts";
+import type { Item } from "../table/expressions.ts";
 import { keys, type ParentRef, type ParentType } from "../table/keys.ts";
-import { get, getMany } from "../table/read.ts";
+import { get, getMany, parseItem } from "../table/read.ts";
 import type { AccessCheck, Lookup, PathId, Principal } from "../tenants/access.ts";
 import { type Parent, readParent } from "../tenants/orders.ts";
 import { canAccess, hasPermission } from "../tenants/schema.ts";
@@ -45,7 +45,7 @@ export const attachmentParent: AccessCheck<OnParent, FoundParent, { readonly par
 /** For showing and updating one attachment. */
 export const oneAttachment: AccessCheck<
   OnOne,
-  FoundParent & { readonly attachmentId: PathId; readonly item: unknown },
+  FoundParent & { readonly attachmentId: PathId; readonly item: Item | undefined },
   { readonly parent: Parent; readonly current: Attachment }
 > = {
   load: async (lookup, { parent: type }) => {
@@ -57,7 +57,7 @@ export const oneAttachment: AccessCheck<
   admit: ({ attachmentId, item, ...found }, principal, route) => {
     const parent = admitParent(route, found, principal);
     if (!item) throw notFound(route.resource, attachmentId.requestedId);
-    return { parent, current: z.parse(Attachment, item) };
+    return { parent, current: parseItem(Attachment, item) };
   },
 };
 
@@ -67,7 +67,7 @@ export type Deletable = Attachment & { readonly unfinished: boolean };
 /** For deleting one attachment, or finishing the delete of one whose file could not be removed. */
 export const deletableAttachment: AccessCheck<
   Deletes,
-  FoundParent & { readonly attachmentId: PathId; readonly items: readonly unknown[] },
+  FoundParent & { readonly attachmentId: PathId; readonly items: readonly (Item | undefined)[] },
   { readonly parent: Parent; readonly current: Deletable }
 > = {
   load: async (lookup, { parent: type }) => {
@@ -84,6 +84,6 @@ export const deletableAttachment: AccessCheck<
     const parent = admitParent(route, found, principal);
     const item = stored ?? unfinished;
     if (!item) throw notFound(route.resource, attachmentId.requestedId);
-    return { parent, current: { ...z.parse(Attachment, item), unfinished: !stored } };
+    return { parent, current: { ...parseItem(Attachment, item), unfinished: !stored } };
   },
 };

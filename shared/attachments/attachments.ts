@@ -1,11 +1,13 @@
+import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { type Fault, invalid, notFound } from "../errors.ts";
 import { newId, pick } from "../schema/fields.ts";
+import { cleanUp } from "../table/deadline.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
 import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
-import { get, queryAll } from "../table/read.ts";
+import { get, parseItem, queryAll } from "../table/read.ts";
 import { showsOwnWrite, transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
 import { putFile, removeFile } from "./files.ts";
@@ -30,12 +32,12 @@ export const attachmentDocument = (parent: Parent, attachment: Attachment) => ({
 /** One attachment; undefined where there is none. */
 export const readAttachment = async (parent: ParentRef, id: string): Promise<Attachment | undefined> => {
   const item = await get(keys.attachment(parent, id));
-  return item && z.parse(Attachment, item);
+  return item && parseItem(Attachment, item);
 };
 
 /** Every attachment of a parent, in the order of their ids. */
 export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachment> {
-  for await (const item of queryAll(collections.attachments(parent))) yield z.parse(Attachment, item);
+  for await (const item of queryAll(collections.attachments(parent))) yield parseItem(Attachment, item);
 }
 
 /** What an attachment says of its file. */
@@ -177,14 +179,15 @@ export const updateAttachment = (
   precondition: Precondition,
 ): Promise<Attachment> =>
   onLatest(current, precondition, reread(parent, current.id), async (latest) => {
-    const { name = latest.name, notes = latest.notes, file_hint = latest.file_hint } = changes;
-    if (name === latest.name && notes === latest.notes && file_hint === latest.file_hint) return latest;
-    const set = { name, notes, file_hint, ...nextVersion(latest, now) };
+    const changed = z.parse(Attachment, { ...latest, ...changes });
+    if (isDeepStrictEqual(changed, latest)) return latest;
+    const next = nextVersion(latest, now);
+    const set = { ...changes, ...next };
     const refused = await transact({
       attachment: { update: keys.attachment(parent, latest.id), set, when: { equals: { version: latest.version } } },
       parent: changeParent(parent),
     });
-    return refused.size === 0 ? { ...latest, ...set } : undefined;
+    return refused.size === 0 ? { ...changed, ...next } : undefined;
   });
 
 /**
@@ -205,7 +208,7 @@ export const deleteAttachment = async (
   try {
     await removeFile(fileKey(parent, deleted.id));
   } catch (error) {
-    await transact({ unfinished: { put: { ...unfinishedKey, ...deleted } } });
+    await cleanUp(() => transact({ unfinished: { put: { ...unfinishedKey, ...deleted } } }));
     throw error;
   }
   if (unfinished) {

@@ -13,6 +13,7 @@ import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { env } from "../env.ts";
 import { unavailableAs503 } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { limitAttempt, limitCall } from "../table/deadline.ts";
 import { filePrefix } from "../table/keys.ts";
 import type { UploadedFile, UploadFile } from "./schema.ts";
 
@@ -20,13 +21,20 @@ let client: S3Client | undefined;
 
 /** The client of this process, made on first use. The SDK itself reads AWS_ENDPOINT_URL_S3. */
 const s3 = (): S3Client => {
-  client ??= new S3Client({
+  client ??= create();
+  return client;
+};
+
+const create = () => {
+  const plain = new S3Client({
     // An emulator has no subdomain for each bucket.
     forcePathStyle: env.hasS3Endpoint(),
     maxAttempts: 3,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
   });
-  return client;
+  plain.middlewareStack.add(limitCall, { step: "initialize", name: "limitCall" });
+  plain.middlewareStack.add(limitAttempt, { step: "finalizeRequest", name: "limitAttempt", priority: "low" });
+  return plain;
 };
 
 const base64 = (sha256: string) => Buffer.from(sha256, "hex").toString("base64");

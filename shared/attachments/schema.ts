@@ -1,7 +1,18 @@
 import * as z from "zod/mini";
 import { env } from "../env.ts";
 import { limits } from "../limits.ts";
-import { isSame, isSameId, noId, nonBlankText, parseUlid, Timestamp, text, Ulid, Uuid } from "../schema/fields.ts";
+import {
+  isSame,
+  isSameId,
+  noId,
+  nonBlankText,
+  parseUlid,
+  Timestamp,
+  text,
+  Ulid,
+  Uuid,
+  withoutRules,
+} from "../schema/fields.ts";
 
 export const FileHint = z.enum(["DEFAULT", "LOA"]);
 
@@ -40,9 +51,9 @@ export const AttachmentData = z.object({
 });
 export type AttachmentData = z.infer<typeof AttachmentData>;
 
-/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the last three describe its file. */
+/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the last three describe its file. A property added here has a default: items that are older lack it. */
 export const Attachment = z.object({
-  ...AttachmentData.shape,
+  ...withoutRules(AttachmentData.shape),
   version: z.number(),
   writers: z.optional(z.array(z.string())),
   bytes: z.number(),
@@ -115,11 +126,14 @@ export type UploadFile = z.infer<typeof UploadFile>;
 
 export const CreateUploadBody = z.object({ type: z.literal("upload"), data: UploadFile });
 
-/** An upload as the table keeps it. */
+/** An upload as the table keeps it: a limit that has changed since does not matter. */
 export const Upload = z.object({
-  ...UploadFile.shape,
-  id: Ulid,
-  inserted_at: Timestamp,
+  filename: z.string(),
+  content_type: z.string(),
+  bytes: z.number(),
+  sha256: z.string(),
+  id: z.string(),
+  inserted_at: z.string(),
   state: z.enum(["open", "claimed"]),
 });
 export type Upload = z.infer<typeof Upload>;

@@ -1,11 +1,10 @@
-import * as z from "zod/mini";
 import { type Fault, invalid } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { fileKey, keys, type ParentRef } from "../table/keys.ts";
-import { get } from "../table/read.ts";
+import { get, parseItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { headFile, signedPut } from "./files.ts";
 import { Upload, type UploadFile } from "./schema.ts";
@@ -62,7 +61,7 @@ export const alreadyUsed = unusable("has already been used");
 export const readUpload = async (parent: ParentRef, id: string): Promise<Upload> => {
   const item = await get(keys.upload(parent, id));
   if (!item) throw invalid([unusable(`is not an upload of this ${parent.type}`)]);
-  return z.parse(Upload, item);
+  return parseItem(Upload, item);
 };
 
 /**

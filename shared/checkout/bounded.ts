@@ -1,6 +1,6 @@
 /**
- * Does `work` for each item, at most `width` at a time, in order of their start. The first error ends it: nothing more is
- * begun, and it is thrown once what had begun has ended, so that nothing is left at work behind the caller's back.
+ * Runs `work` for each item, at most `width` at a time. After the first error no more items are started. The error is
+ * thrown once the running ones have finished, so nothing continues after the caller has moved on.
  */
 export const bounded = async <T>(
   width: number,

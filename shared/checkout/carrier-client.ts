@@ -7,9 +7,9 @@ import { callTimeoutMs, limits, longestCallMs } from "./limits.ts";
 /** How a call to the carrier ended. */
 export type Outcome =
   | { readonly kind: "done"; readonly status: number; readonly answer: string }
-  /** A 4xx: the carrier will not do it, and says why. Or a redirect, whose status is null: fetch does not reveal it. */
+  /** A 4xx with its reason, or a redirect. The status of a redirect is null, because fetch does not reveal it. */
   | { readonly kind: "refused"; readonly status: number | null; readonly answer: string; readonly doubted: boolean }
-  /** Every try of this step failed temporarily. `doubted`: the carrier may have acted on one of them. */
+  /** Every attempt of this step failed temporarily. `doubted`: the carrier may have acted on one of them. */
   | {
       readonly kind: "unavailable";
       readonly reason: string;
@@ -27,20 +27,20 @@ export const refusalOf = ({
 export type CarrierCall = {
   readonly method: "PUT" | "POST" | "DELETE";
   readonly path: string;
-  /** The same for every repetition of this call, in whatever run. */
+  /** The same for every repetition of this call, in every run. */
   readonly idempotencyKey: string;
-  /** 4xx that say that there is nothing left to do. */
+  /** 4xx statuses that mean that there is nothing left to do. */
   readonly settled?: readonly number[];
-  /** Makes the body anew for each try. */
+  /** Creates the body for each attempt. */
   readonly body?: () => CallBody;
-  /** Of the file within the body. */
+  /** The size of the file within the body. */
   readonly bytes?: number;
-  /** The moment, in milliseconds, by which every try has ended. */
+  /** The time, in milliseconds, by which every attempt has ended. */
   readonly endsBy?: number;
 };
 
 const firstWaitMs = 250;
-/** So that the longest run, all its waits together, ends within its workflow's week. */
+/** Keeps the longest run, with all its waits, within the week that its workflow may take. */
 export const longestRetryAfterSeconds = 4 * 3600;
 
 type Try =
@@ -48,8 +48,8 @@ type Try =
   | { readonly kind: "again"; readonly reason: string; readonly retryAfter: number; readonly acted: boolean };
 
 /**
- * Calls the carrier. 2xx is done; 429, 5xx, timeouts and broken connections are tried again, after what `Retry-After`
- * asks for or a growing, jittered wait; any other response is its refusal. An error of the file itself is thrown.
+ * Calls the carrier. 2xx is done. 429, 5xx, timeouts and broken connections are retried after the time in `Retry-After`
+ * or a growing, jittered wait. Any other response is a refusal. An error of the file itself is thrown.
  */
 export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
   const { bytes = 0, endsBy = Date.now() + longestCallMs(bytes) } = call;
@@ -67,7 +67,7 @@ export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
   }
 };
 
-/** Tries of one call, with the carrier's token. The first 401 may mean that the secret has a new one: it is read again. */
+/** The attempts of one call. The first 401 may mean that the secret has a new token, so it is read again. */
 const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<Try>) => {
   let renewed = false;
   const tryWith = (token: string | undefined) => {
@@ -106,7 +106,7 @@ const tryOnce = async (
     });
     return await judge(response, settled);
   } catch (error) {
-    // What went wrong with the body (no file, another file, S3 unavailable) is not the carrier's doing.
+    // An error in the body (no file, another file, S3 unavailable) is not the carrier's.
     if (content?.failure()) throw content.failure();
     if (isRedirect(error)) return redirected;
     return { kind: "again", reason: reasonOf(error, timeout), retryAfter: 0, acted: !neverArrived(error) };
@@ -118,10 +118,10 @@ const judge = async (response: Response, settled: readonly number[]): Promise<Tr
   const answer = await beginningOf(response);
   if ((status >= 200 && status < 300) || settled.includes(status)) return { kind: "done", status, answer };
   if (status >= 400 && status < 500 && status !== 429) return { kind: "refused", status, answer, doubted: false };
-  // 429 and 503 say that the call was not taken up; any other response leaves that open.
+  // 429 and 503 mean that the call was not processed. Any other response leaves that open.
   const acted = status !== 429 && status !== 503;
   const retryAfter = secondsOf(headers.get("retry-after"), new Date());
-  return { kind: "again", reason: `it answered ${status}`, retryAfter, acted };
+  return { kind: "again", reason: `it responded with ${status}`, retryAfter, acted };
 };
 
 /** `Retry-After`, in seconds or as a date, within bounds. */
@@ -133,7 +133,7 @@ export const secondsOf = (retryAfter: string | null, now: Date): number => {
   return Math.min(longestRetryAfterSeconds, Math.max(0, seconds || 0));
 };
 
-/** As much of a response's body as a receipt keeps. */
+/** As much of a response's body as a receipt stores. */
 const beginningOf = async (response: Response): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();
@@ -158,7 +158,7 @@ const redirected = {
   doubted: false,
 } as const;
 
-/** Known only by the message of undici, which is Node.js's fetch: a redirect has no code. */
+/** undici, the fetch of Node.js, gives a redirect no code: only its message identifies it. */
 const isRedirect = (error: unknown) =>
   error instanceof TypeError && error.cause instanceof Error && error.cause.message === "unexpected redirect";
 
@@ -168,7 +168,7 @@ const noConnection = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT
 const neverArrived = (error: unknown) => codesOf(error).some((code) => noConnection.includes(code));
 
 const reasonOf = (error: unknown, timeout: AbortSignal) => {
-  if (timeout.aborted) return "it did not answer in time";
+  if (timeout.aborted) return "it did not respond in time";
   if (!(error instanceof Error)) throw error;
   return `the connection broke (${codesOf(error)[0] ?? error.name})`;
 };

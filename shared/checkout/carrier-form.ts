@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { SentMetadata } from "./schema.ts";
 
-/** A body made as it is sent, and what went wrong in making it. */
+/** A body that is created while it is sent, and the error that occurred. */
 export type CallBody = {
   readonly headers: Readonly<Record<string, string>>;
   readonly chunks: () => AsyncGenerator<Uint8Array>;
@@ -27,12 +27,12 @@ export type FilePart = {
   readonly open: () => Promise<AsyncIterable<Uint8Array> | undefined>;
 };
 
-/** As browsers write names into a multipart header. Source: https://html.spec.whatwg.org/#multipart-form-data */
+/** Escapes names in a multipart header as browsers do. Source: https://html.spec.whatwg.org/#multipart-form-data */
 const quoted = (name: string) => name.replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 
 /**
- * A multipart body of two parts, `metadata` (JSON) and `file`, whose bytes go from storage to the carrier as they come.
- * Its end is sent only if length and SHA-256 are those of the upload; else the body breaks off and counts for nothing.
+ * A multipart body with two parts, `metadata` (JSON) and `file`, which is streamed from S3 to the carrier. The end is sent
+ * only if length and SHA-256 are those of the upload. Otherwise the body breaks off, and the carrier cannot accept it.
  */
 export const filePartBody = (boundary: string, metadata: object, { sent, open, ...file }: FilePart): CallBody => {
   const head = Buffer.from(
@@ -70,7 +70,7 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
   };
 };
 
-/** The file's bytes; an error instead of the last of them, if they are not the ones that were uploaded. */
+/** Yields the file's bytes. Throws before the last chunk if they are not the ones that were uploaded. */
 async function* verified(
   { bytes, sha256 }: Pick<FilePart, "bytes" | "sha256">,
   open: FilePart["open"],

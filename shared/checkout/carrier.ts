@@ -3,18 +3,18 @@ import { type FilePart, filePartBody } from "./carrier-form.ts";
 import { limits } from "./limits.ts";
 import type { Receipt } from "./schema.ts";
 
-/** The carrier's protocol: its three calls, each with the key that its repetitions share. See README.md. */
+/** The carrier's protocol: three calls, each with the key that all its repetitions share. See README.md. */
 
 const attachmentPath = (order: string, request: string, attachment: string) =>
   `/carts/${order}/requests/${request}/attachments/${attachment}`;
 
 type Forwarded = { readonly order: string; readonly request: string; readonly receipt: Receipt };
 
-/** Other metadata are another call. Receipts of earlier versions have no version: their calls are repeated as they were. */
+/** Changed metadata are another call. Older receipts have no version; their calls are repeated as they were. */
 const forwardKey = (request: string, { attachment, version }: Receipt) =>
   `forward-${request}-${attachment}${version > 0 ? `-${version}` : ""}`;
 
-/** Puts an attachment and its file under a request. */
+/** Sends an attachment and its file under a request. */
 export const putUpstream = (
   { order, request, receipt }: Forwarded,
   file: Pick<FilePart, "contentType" | "open">,
@@ -25,26 +25,26 @@ export const putUpstream = (
     method: "PUT",
     path: attachmentPath(order, request, attachment),
     idempotencyKey: forwardKey(request, receipt),
-    // The id is newer than the file, so the file cannot contain it by design.
+    // The id is created after the file was uploaded, so nobody can prepare a file that contains it.
     body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
     bytes,
     ...(in_flight_until !== null && { endsBy: Date.parse(in_flight_until) - limits.clockSkewMs }),
   });
 };
 
-/** Withdraws an attachment from a request; one that the carrier does not have is withdrawn. */
+/** Withdraws an attachment from a request. One that the carrier does not have counts as withdrawn. */
 export const withdrawUpstream = ({ order, request, receipt }: Forwarded): Promise<Outcome> => {
   const { attachment, attempts } = receipt;
   return callCarrier({
     method: "DELETE",
     path: attachmentPath(order, request, attachment),
-    // What was forwarded once more must be withdrawn once more.
+    // An attachment that was forwarded again must be withdrawn again.
     idempotencyKey: `withdraw-${request}-${attachment}${attempts > 1 ? `-${attempts}` : ""}`,
     settled: [404, 410],
   });
 };
 
-/** Checks the cart out; 409 says that it is checked out already. */
+/** Checks the cart out. 409 means that it is checked out already. */
 export const checkOutUpstream = (order: string): Promise<Outcome> =>
   callCarrier({
     method: "POST",

@@ -16,8 +16,8 @@ export type Submitted = RunRef & {
 };
 
 /**
- * Checks out the upstream cart. That it was requested is stored before, and stays until the carrier has said what
- * became of it: a run that finds it so repeats this call before anything else, with the same key.
+ * Checks out the upstream cart. The request is recorded beforehand, until its outcome is known. A run that finds such a
+ * record repeats this call before anything else, with the same key.
  */
 export const submitCart = async (ref: RunRef, waits: number, now: Date): Promise<Submitted> => {
   const ended = (outcome: "DONE" | "FAILED") => ({ ...ref, outcome, waits, wait_seconds: 0 });
@@ -26,7 +26,7 @@ export const submitCart = async (ref: RunRef, waits: number, now: Date): Promise
   if (!before || !(await noteRun(ref, { asked: true, quiet_from: inFlightUntil }))) return ended("FAILED");
   const answer = await checkOutUpstream(ref.order_id);
   if (answer.kind === "done") return ended("DONE");
-  // The same call by another copy of this step, or by one that was killed, may still be in flight.
+  // The same call of another copy of this step, or of one that was killed, may still be in flight.
   const known = { asked: remainsInDoubt(answer, before.asked), quiet_from: before.quiet_from };
   if (answer.kind === "refused") {
     await stopRun(ref, `The carrier refused to check the cart out: ${refusalOf(answer)}`, known);
@@ -42,7 +42,7 @@ export const submitCart = async (ref: RunRef, waits: number, now: Date): Promise
   return { ...ref, outcome: "WAIT", waits: waits + 1, wait_seconds };
 };
 
-/** Refusals because of the caller or the address: the carrier has not looked at the cart. */
+/** Refusals that concern the caller or the address: the carrier has not looked at the cart. */
 const leavesCartAlone = (status: number | null) => status === null || [401, 403, 407].includes(status);
 
 const remainsInDoubt = (answer: Exclude<Outcome, { kind: "done" }>, doubtedBefore: boolean): boolean => {
@@ -52,7 +52,7 @@ const remainsInDoubt = (answer: Exclude<Outcome, { kind: "done" }>, doubtedBefor
 
 const nothingToRetry = { last_answer: null, next_try_at: null };
 
-/** Makes the order CHECKED_OUT, and with it its requests, which have no other state; repeating it is harmless. */
+/** Sets the order, and with it its requests, to CHECKED_OUT. Repeating it is harmless. */
 export const finishRun = async ({ order_id, run }: RunRef, now: Date): Promise<void> => {
   const succeeded = { status: "SUCCEEDED", asked: false, ended_at: now.toISOString(), ...nothingToRetry };
   const refused = await transact({
@@ -65,8 +65,8 @@ export const finishRun = async ({ order_id, run }: RunRef, now: Date): Promise<v
 };
 
 /**
- * Ends a run that has failed: lifts its seals, records the reason, gives up the lock. While it is unknown whether the
- * carrier has checked the cart out, the seals stand: what they say of the carrier's files may be final.
+ * Ends a run that has failed: lifts its seals, records the reason and releases the lock. The seals stay while it is
+ * unknown whether the carrier has checked the cart out, since it may have exactly the files that were sealed.
  */
 export const failRun = async (ref: RunRef, given: string, now: Date): Promise<{ readonly reason: string }> => {
   const last = await readRun(ref.order_id);

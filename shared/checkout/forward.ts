@@ -14,13 +14,13 @@ import { attachmentsOf, forwardedRequests, isUpToDate, type Plan, planOf, sentMe
 import { noteRun, stopRun } from "./run.ts";
 import { CheckoutRun, type Receipt, type RequestPage, type RunRef } from "./schema.ts";
 
-/** A page as `forward` leaves it: complete, to be continued at once or after a while, or the end of the run. */
+/** The state of a page after `forward`: complete, to be continued now or later, or the end of the run. */
 export type ForwardedPage = RequestPage & {
   readonly outcome: "FORWARDED" | "MORE" | "WAIT" | "FAILED";
   readonly wait_seconds: number;
 };
 
-/** Forwards what the carrier lacks of a page's requests and withdraws what was deleted, as far as time allows. */
+/** Forwards what the carrier lacks for a page's requests and withdraws what was deleted, until time is up. */
 export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => {
   const until = Date.now() + limits.workMs;
   const postponed: Postponed[] = [];
@@ -50,7 +50,7 @@ const callsOf = (place: Place, { forward, withdraw }: Plan): (() => Promise<Sett
   ...forward.map((planned) => () => forwardOne(place, planned)),
 ];
 
-/** How one attachment ended: done, to be repeated after a while, or the end of the run. */
+/** The outcome for one attachment: done, to be repeated later, or the end of the run. */
 type Settled =
   | { readonly kind: "done" }
   | { readonly kind: "wait"; readonly wait_seconds: number; readonly reason: string; readonly receipt: Receipt }
@@ -61,7 +61,7 @@ type Ending = Exclude<Settled, { kind: "done" }> | { readonly kind: "time" };
 
 type Postponed = { readonly request: string; readonly receipt: Receipt };
 
-/** Returns the more severe of two endings: the end of the run before any wait, the longest wait before none. */
+/** Returns the more severe of two endings: the end of the run, then the longest wait, then none. */
 const mostSevere = (one: Ending | undefined, other: Ending): Ending => {
   if (!one || one.kind === "time" || other.kind === "stop") return other;
   if (one.kind === "stop" || other.kind === "time") return one;
@@ -101,7 +101,7 @@ const replaceReceipt = (request: string, before: Receipt | undefined, { attachme
   });
 };
 
-/** Writes how a call ended, unless another step has announced one since. */
+/** Records the outcome of a call, unless another step has announced one since. */
 const endReceipt = async (
   request: string,
   before: Receipt | undefined,
@@ -120,8 +120,8 @@ const endReceipt = async (
 };
 
 /**
- * Forwards one attachment under one request. First announces the call, then looks whether the run still holds its lock
- * and the attachment is still there: a delete that this look has missed finds the announcement.
+ * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and
+ * that the attachment still exists. A delete that comes after this check finds the announcement.
  */
 const forwardOne = async (place: Place, planned: Plan["forward"][number]): Promise<Settled> => {
   const { ref, request } = place;
@@ -146,7 +146,7 @@ const isRunning = (item: unknown, { run }: RunRef) => {
 const subject = (request: string, { attachment }: Pick<Receipt, "attachment">) =>
   `The attachment ${attachment} of the request ${request}`;
 
-/** For how long an earlier call that forwards the attachment may still be in flight. */
+/** How long an earlier call that forwards the attachment may still be in flight. */
 const secondsInFlight = ({ in_flight_until }: Receipt) =>
   in_flight_until === null ? 0 : Math.ceil((Date.parse(in_flight_until) - Date.now()) / 1000);
 
@@ -159,7 +159,7 @@ const waitFor = (receipt: Receipt, what: string): Settled => ({
   receipt,
 });
 
-/** Another step is at work on the same attachment: a look at its receipt will tell what is left to do. */
+/** Another step is working on the same attachment. Its receipt will show what is left to do. */
 const overtaken = (request: string, receipt: Receipt): Settled => ({
   kind: "wait",
   wait_seconds: 0,
@@ -167,7 +167,7 @@ const overtaken = (request: string, receipt: Receipt): Settled => ({
   receipt,
 });
 
-/** A call that may have arrived is repeated as it was; after a refusal or a change, the metadata of today are sent. */
+/** A call that may have arrived is repeated as it was. After a refusal or a change, the current metadata are sent. */
 const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
   const endsBy = now.getTime() + longestCallMs(attachment.bytes) + limits.clockSkewMs;
   const earlier = Date.parse(receipt?.in_flight_until ?? "") || 0;
@@ -204,7 +204,7 @@ const put = async (
   const cannot = `The attachment ${id} cannot be forwarded under the request ${request}`;
   try {
     const outcome = await putUpstream({ order: ref.order_id, request, receipt: announced }, { contentType, open });
-    // The refusal of a call that was repeated as it was says nothing about what the metadata are now.
+    // The refusal of a repeated call says nothing about the current metadata.
     if (outcome.kind === "refused" && !isUpToDate(announced, attachment)) {
       const { status, answer } = outcome;
       await endReceipt(request, receipt, { ...announced, status, answer, state: "refused" });
@@ -218,14 +218,14 @@ const put = async (
     }
     if (!(error instanceof FileError)) throw error;
     await endReceipt(request, receipt, { ...announced, answer: error.message });
-    // The file goes after its metadata: without metadata it was deleted, with them it is lost.
+    // A delete removes the file after the metadata: without metadata it was deleted, with them it is lost.
     if (error.gone && !(await get(keys.attachment(parent, id)))) return { kind: "done" };
     await stopRun(ref, `${cannot}: ${error.message}.`);
     return { kind: "stop" };
   }
 };
 
-/** S3 refuses for a moment, or breaks off in the middle of a file. */
+/** S3 is unavailable for a moment, or breaks off in the middle of a file. */
 const isTemporary = (error: unknown) => (error instanceof ApiError && error.status === 503) || isUnavailable(error);
 
 /** Withdraws what was forwarded, or may have been, and has been deleted since. */

@@ -3,12 +3,12 @@ import * as z from "zod/mini";
 import { allAttachments } from "../attachments/attachments.ts";
 import type { Attachment } from "../attachments/schema.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
-import { get, queryAll } from "../table/read.ts";
+import { get, parseItem, queryAll } from "../table/read.ts";
 import { requestsOfOrder } from "../tenants/orders.ts";
 import { Request } from "../tenants/schema.ts";
 import { forwardedType, Receipt, type RequestPage, SentMetadata } from "./schema.ts";
 
-/** The ids of an order's requests whose attachments are forwarded, in order; all, or those of one page. */
+/** The ids of the requests whose attachments are forwarded, in ascending order: all of an order, or those of one page. */
 export const forwardedRequests = async (
   orderId: string,
   { after, through }: Partial<Pick<RequestPage, "after" | "through">> = {},
@@ -29,7 +29,7 @@ export const attachmentsOf = (parent: ParentRef): Promise<Owned[]> =>
   Array.fromAsync(allAttachments(parent), (attachment) => ({ of: parent.type, attachment }));
 
 export const receiptsOf = (requestId: string): Promise<Receipt[]> =>
-  Array.fromAsync(queryAll(collections.receipts(requestId)), (item) => z.parse(Receipt, item));
+  Array.fromAsync(queryAll(collections.receipts(requestId)), (item) => parseItem(Receipt, item));
 
 export const sentMetadataOf = (attachment: Attachment): SentMetadata => z.parse(SentMetadata, attachment);
 
@@ -37,9 +37,9 @@ export const sentMetadataOf = (attachment: Attachment): SentMetadata => z.parse(
 export const isUpToDate = ({ sent }: Receipt, attachment: Attachment): boolean =>
   isDeepStrictEqual(sent, sentMetadataOf(attachment));
 
-/** What the carrier lacks of a request, and what it may have that is no longer there. */
+/** What the carrier lacks for a request, and what it may have although it was deleted. */
 export type Plan = {
-  /** The version of the request's attachments, read before them: while it stands, they are what was read. */
+  /** The version of the request's attachments, read before them. While it is current, they are what was read. */
   readonly version: number;
   /** Attachments that are not forwarded, or were forwarded with other metadata than they have now. */
   readonly forward: readonly (Owned & { readonly receipt: Receipt | undefined })[];
@@ -47,12 +47,12 @@ export type Plan = {
 };
 
 /**
- * Compares a request's attachments and its order's with its receipts. The receipts come last: an attachment that was
- * there when its receipt was written, and is missing here, has its receipt here.
+ * Compares the attachments of a request and of its order with its receipts. The receipts are read last: an attachment that
+ * is deleted after its receipt was written is missing here, but its receipt is not.
  */
 export const planOf = async (requestId: string, ofOrder: readonly Owned[]): Promise<Plan> => {
   const item = await get(keys.request(requestId));
-  const { attachments_version: version } = z.parse(Request, item);
+  const { attachments_version: version } = parseItem(Request, item);
   const owned = [...ofOrder, ...(await attachmentsOf({ type: "request", id: requestId }))];
   const receipts = new Map((await receiptsOf(requestId)).map((receipt) => [receipt.attachment, receipt]));
   const ids = new Set(owned.map(({ attachment }) => attachment.id));

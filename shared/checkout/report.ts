@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
 import { AttachmentData } from "../attachments/schema.ts";
+import type { Item } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
-import { get } from "../table/read.ts";
+import { get, parseItem } from "../table/read.ts";
 import { requestsOfOrder } from "../tenants/orders.ts";
 import { Order, Request } from "../tenants/schema.ts";
 import { attachmentsOf, type Owned, receiptsOf } from "./plan.ts";
@@ -20,7 +21,7 @@ export type ReportedAttachment = Pick<AttachmentData, "id"> &
 
 export type RequestReport = Pick<Request, "id" | "account" | "type"> & {
   readonly seal: Seal | null;
-  /** Its own and, where they are forwarded, its order's; the withdrawn ones too. */
+  /** Its own and, if they are forwarded, those of its order; withdrawn ones too. */
   readonly attachments: readonly ReportedAttachment[];
 };
 
@@ -32,13 +33,13 @@ export type OrderReport = Pick<Order, "id" | "account" | "state"> & {
 };
 
 const WithSeal = z.object({ seal: z.optional(Seal) });
-const sealOf = (item: unknown) => z.parse(WithSeal, item).seal ?? null;
+const sealOf = (item: Item | undefined) => parseItem(WithSeal, item).seal ?? null;
 
-/** Everything that an operator wants to know of an order: what belongs to it, and what of that the carrier has. */
+/** What an operator wants to know about an order: what belongs to it, and what of that the carrier has. */
 export const orderReport = async (orderId: string): Promise<OrderReport | undefined> => {
   const item = await get(keys.order(orderId));
   if (!item) return undefined;
-  const { id, account, state } = z.parse(Order, item);
+  const { id, account, state } = parseItem(Order, item);
   const ofOrder = await attachmentsOf({ type: "order", id });
   const requests: RequestReport[] = [];
   for await (const request of requestsOfOrder(id)) requests.push(await requestReport(request.id, state, ofOrder));
@@ -46,12 +47,12 @@ export const orderReport = async (orderId: string): Promise<OrderReport | undefi
   return { id, account, state, checkout: (await readRun(id)) ?? null, seal: sealOf(item), attachments, requests };
 };
 
-/** The same of one request. */
+/** The same for one request. */
 export const requestReportById = async (requestId: string): Promise<RequestReport | undefined> => {
   const item = await get(keys.request(requestId));
-  const order = item && (await get(keys.order(z.parse(Request, item).order)));
+  const order = item && (await get(keys.order(parseItem(Request, item).order)));
   if (!order) return undefined;
-  const { id, state } = z.parse(Order, order);
+  const { id, state } = parseItem(Order, order);
   return requestReport(requestId, state, await attachmentsOf({ type: "order", id }));
 };
 
@@ -61,7 +62,7 @@ const requestReport = async (
   ofOrder: readonly Owned[],
 ): Promise<RequestReport> => {
   const item = await get(keys.request(requestId));
-  const { id, account, type } = z.parse(Request, item);
+  const { id, account, type } = parseItem(Request, item);
   const about = { id, account, type, seal: sealOf(item) };
   const own = await attachmentsOf({ type: "request", id });
   if (type !== forwardedType) return { ...about, attachments: own.map((owned) => reported(owned, null)) };

@@ -1,7 +1,6 @@
-import * as z from "zod/mini";
 import { backOff } from "../table/client.ts";
 import { keys } from "../table/keys.ts";
-import { get, getMany } from "../table/read.ts";
+import { get, getMany, parseItem } from "../table/read.ts";
 import { update } from "../table/write.ts";
 import { Order } from "../tenants/schema.ts";
 import { limits } from "./limits.ts";
@@ -10,7 +9,7 @@ import { CheckoutRun, type RunRef } from "./schema.ts";
 /** The order's latest run, if there was one. */
 export const readRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
   const item = await get(keys.checkout(orderId));
-  return item && z.parse(CheckoutRun, item);
+  return item && parseItem(CheckoutRun, item);
 };
 
 /** Where a run begins. */
@@ -21,23 +20,23 @@ export type Start =
   | { readonly next: "FAIL"; readonly reason: string };
 
 /**
- * Locks the order for a run, until the run ends; repeating it is harmless. The lock of a run that crashed is taken over,
- * after a while in which the calls that it may have left behind come to their end.
+ * Locks the order until the run ends. Repeating it is harmless. The lock of a run that crashed is taken over once the calls
+ * that it may have left in flight have ended.
  */
 export const takeRun = async (ref: RunRef, now: Date): Promise<Start> => {
   const { order_id, run } = ref;
   for (let attempt = 1; ; attempt += 1) {
     const [orderItem, runItem] = await getMany([keys.order(order_id), keys.checkout(order_id)]);
     if (!orderItem) return { next: "FAIL", reason: `There is no order ${order_id}.` };
-    const last = runItem && z.parse(CheckoutRun, runItem);
-    if (z.parse(Order, orderItem).state === "CHECKED_OUT") return { next: "END" };
+    const last = runItem && parseItem(CheckoutRun, runItem);
+    if (parseItem(Order, orderItem).state === "CHECKED_OUT") return { next: "END" };
     if (last && isHeld(last, now)) {
       if (last.run === run) return beginning(last, now);
       return { next: "FAIL", reason: `The run ${last.run} is checking this order out.` };
     }
     const locked = await lock(ref, last, now);
     if (locked) return beginning(locked, now);
-    await backOff(attempt);
+    await backOff(attempt, new Error("Another run was faster each time."));
   }
 };
 
@@ -45,13 +44,13 @@ export const takeRun = async (ref: RunRef, now: Date): Promise<Start> => {
 export const isHeld = ({ status, started_at }: CheckoutRun, now: Date): boolean =>
   (status === "RUNNING" || status === "STOPPING") && now.getTime() - Date.parse(started_at) < limits.longestRunMs;
 
-/** An upstream checkout whose outcome nobody knows comes before everything else: the carrier may have done it. */
+/** An upstream checkout with an unknown outcome comes first: the carrier may have completed it. */
 const beginning = ({ asked, quiet_from }: CheckoutRun, now: Date): Start =>
   asked
     ? { next: "SUBMIT" }
     : { next: "GATHER", wait_seconds: Math.max(0, Math.ceil((Date.parse(quiet_from) - now.getTime()) / 1000)) };
 
-/** The new lock; undefined where another run was faster. */
+/** Returns the new lock, or undefined if another run was faster. */
 const lock = async (
   { order_id, run }: RunRef,
   last: CheckoutRun | undefined,
@@ -76,19 +75,19 @@ const lock = async (
   return (await update({ update: keys.checkout(order_id), set: locked, when })) ? locked : undefined;
 };
 
-/** Changes the record of a run that holds its order; false where it does not any more. */
+/** Changes the record of a run. Returns false if the run no longer has its order's lock. */
 export const noteRun = (
   { order_id, run }: RunRef,
   set: Partial<CheckoutRun>,
   during: CheckoutRun["status"] = "RUNNING",
 ): Promise<boolean> => update({ update: keys.checkout(order_id), set, when: { equals: { run, status: during } } });
 
-/** Makes the run fail for a reason, the first one given; every other step of it then stops. */
+/** Lets the run fail with the first reason given. Its other steps then stop. */
 export const stopRun = async (ref: RunRef, reason: string, set: Partial<CheckoutRun> = {}): Promise<void> => {
   await noteRun(ref, { ...set, status: "STOPPING", reason, next_try_at: null });
 };
 
-/** For the operator who knows that a run's execution is over: lets the next run take its lock. */
+/** For operators who know that a run's execution has ended: lets the next run take its lock. */
 export const settleCrashedRun = (orderId: string, { run, status }: CheckoutRun, now: Date): Promise<boolean> =>
   noteRun(
     { order_id: orderId, run },

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { Attachment } from "../attachments/schema.ts";
-import { Timestamp, Ulid } from "../schema/fields.ts";
+import { Ulid } from "../schema/fields.ts";
 
 /**
  * The checkout of an order as the table stores it. Properties with a default are newer than some of the stored items.
@@ -15,12 +15,12 @@ const RunStatus = z.pipe(
   z.transform((status) => (status === "DONE" ? "SUCCEEDED" : status)),
 );
 
-/** What is known of a carrier that is unavailable. */
+/** What is known about an unavailable carrier. */
 const retryShape = {
-  /** The carrier's last response, or why there was none; null unless the call is going to be repeated. */
+  /** The carrier's last response, or why there was none. Null unless the call will be repeated. */
   last_answer: z._default(z.nullable(z.string()), null),
-  /** When the carrier is called again; null where nothing waits for it. */
-  next_try_at: z._default(z.nullable(Timestamp), null),
+  /** When the carrier is called again. Null if nothing waits for it. */
+  next_try_at: z._default(z.nullable(z.string()), null),
 };
 
 /** The latest run of an order's checkout. While it is RUNNING or STOPPING, no other run may touch the order. */
@@ -31,10 +31,10 @@ export const CheckoutRun = z.object({
   attempt: z.number(),
   /** STOPPING: a step has found a reason to fail. CRASHED: the execution ended without reporting a result. */
   status: RunStatus,
-  started_at: Timestamp,
-  /** From then on, no call to the carrier by an earlier run can be in flight. */
-  quiet_from: Timestamp,
-  ended_at: z.nullable(Timestamp),
+  started_at: z.string(),
+  /** After this time, no call of an earlier run can be in flight. */
+  quiet_from: z.string(),
+  ended_at: z.nullable(z.string()),
   reason: z.nullable(z.string()),
   /** The upstream checkout was requested, by this run or an earlier one, and its outcome is unknown. */
   asked: z.boolean(),
@@ -53,19 +53,19 @@ export type SentMetadata = z.infer<typeof SentMetadata>;
  * or run knows of everything that may have reached the carrier.
  */
 export const Receipt = z.object({
-  attachment: Ulid,
+  attachment: z.string(),
   of: z.enum(["order", "request"]),
   state: z.enum(["pending", "forwarded", "withdrawn", "refused"]),
-  at: Timestamp,
+  at: z.string(),
   sha256: z.string(),
   bytes: z.number(),
   sent: SentMetadata,
-  /** Of the attachment whose metadata were sent; 0 in receipts that are older than this property. */
+  /** The version of the attachment whose metadata were sent. 0 in receipts that are older than this property. */
   version: z._default(z.number(), 0),
-  /** How often it was to be forwarded. Each of them is announced by a write that holds for the last one only. */
+  /** How many forwarding calls were announced. Each announcement replaces the one before. */
   attempts: z._default(z.number(), 0),
-  /** Until then, a call that forwards it may be in flight; null once every such call has returned. */
-  in_flight_until: z._default(z.nullable(Timestamp), null),
+  /** Until this time, a call that forwards it may be in flight. Null once every such call has returned. */
+  in_flight_until: z._default(z.nullable(z.string()), null),
   /** The carrier's last decision: its status and the beginning of its body. */
   status: z.nullable(z.number()),
   answer: z.nullable(z.string()),
@@ -74,7 +74,7 @@ export const Receipt = z.object({
 export type Receipt = z.infer<typeof Receipt>;
 
 /** On an order or a request: the version of its attachments that the carrier has in full, and the run that sealed it. */
-export const Seal = z.object({ run: z.string(), version: z.number(), at: Timestamp });
+export const Seal = z.object({ run: z.string(), version: z.number(), at: z.string() });
 export type Seal = z.infer<typeof Seal>;
 
 /** What every state of the workflow begins with. */

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { keys, type ParentRef } from "../table/keys.ts";
-import { get } from "../table/read.ts";
+import { get, parseItem } from "../table/read.ts";
 import { update } from "../table/write.ts";
 import { Order } from "../tenants/schema.ts";
 import { bounded } from "./bounded.ts";
@@ -24,15 +24,15 @@ export const liftSeal = (parent: ParentRef): Promise<boolean> =>
 
 export const Round = z.object({
   ...RunRef.shape,
-  /** The order's version when the round began: everything that the round reads of the order is as new or newer. */
+  /** The order's version when the round began. Everything that the round reads of the order is at least as new. */
   version: z.number(),
   pages: z.array(RequestPage),
 });
 export type Round = z.infer<typeof Round>;
 
-/** Begins a round: notes the order's version, then divides its requests into pages. */
+/** Begins a round: records the order's version, then divides its requests into pages. */
 export const beginRound = async ({ order_id, run }: RunRef, loops: number): Promise<Round> => {
-  const { attachments_version: version } = z.parse(Order, await get(keys.order(order_id)));
+  const { attachments_version: version } = parseItem(Order, await get(keys.order(order_id)));
   const ids = await forwardedRequests(order_id);
   const size = Math.max(limits.requestsPerPage, Math.ceil(ids.length / limits.pages));
   const pages: RequestPage[] = [];
@@ -43,7 +43,7 @@ export const beginRound = async ({ order_id, run }: RunRef, loops: number): Prom
   return { order_id, run, version, pages };
 };
 
-/** Seals each request of a page, unless something is left to forward or to withdraw; whether all are sealed. */
+/** Seals each request of a page that has nothing left to forward or withdraw. Returns whether all are sealed. */
 const sealRequests = async (page: RequestPage): Promise<boolean> => {
   let sealed = true;
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
@@ -57,7 +57,7 @@ const sealRequests = async (page: RequestPage): Promise<boolean> => {
 
 export type SealedPage = RequestPage & { readonly outcome: "SEALED" | "CHANGED" | "FAILED" };
 
-/** Seals a page's requests; what has changed since it was forwarded has to be forwarded first. */
+/** Seals a page's requests. A request that has changed since it was forwarded is forwarded again first. */
 export const sealPage = async (page: RequestPage): Promise<SealedPage> => {
   if (await sealRequests(page)) return { ...page, outcome: "SEALED" };
   if (page.loops > 0) return { ...page, outcome: "CHANGED" };
@@ -65,7 +65,7 @@ export const sealPage = async (page: RequestPage): Promise<SealedPage> => {
   return { ...page, outcome: "FAILED" };
 };
 
-/** How the pages of a round ended. */
+/** The outcomes of a round's pages. */
 export const RoundResults = z.array(
   z.object({ outcome: z.enum(["SEALED", "FAILED"]), loops: z.number(), reason: z.optional(z.string()) }),
 );
@@ -78,7 +78,7 @@ export type RoundEnd = RunRef & {
   readonly reason?: string;
 };
 
-/** Ends a round: where every request is sealed, seals the order; if the order has changed, there is another round. */
+/** Ends a round: seals the order if every request is sealed. If the order has changed, another round follows. */
 export const endRound = async (
   { order_id, run, version }: Pick<Round, "order_id" | "run" | "version">,
   loopsBefore: number,

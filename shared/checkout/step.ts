@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { embeddedMetrics, log } from "../log.ts";
 import type { Step } from "./steps.ts";
 
-/** The one way in for a step: checks the slice of the state that it needs, and writes one log line. */
+/** Every step is called through this: it parses the part of the state that the step needs, and writes one log line. */
 export const step =
   <S extends z.core.$ZodType, O extends object>(
     { name }: Step,

@@ -32,7 +32,7 @@ export const gather = {
   timeoutSeconds: 60,
 } as const satisfies Step;
 
-/** Makes the carrier's files of a page's requests those of the table: forwards, withdraws. */
+/** Forwards and withdraws until the carrier has the attachments of a page's requests as the table has them. */
 export const forward = {
   name: "checkout/forward",
   access: { table: ["GetItem", "BatchGetItem", "Query", "UpdateItem"], files: ["GetObject"] },
@@ -41,7 +41,7 @@ export const forward = {
   memoryMb: 512,
 } as const satisfies Step;
 
-/** Seals a page's requests, each where nothing has changed since its attachments were forwarded. */
+/** Seals each request of a page that has not changed since its attachments were forwarded. */
 export const seal = {
   name: "checkout/seal",
   access: { table: ["GetItem", "Query", "UpdateItem"], files: [] },
@@ -49,7 +49,7 @@ export const seal = {
   timeoutSeconds: 120,
 } as const satisfies Step;
 
-/** Seals the order, where its attachments have not changed since the round began. */
+/** Seals the order if its attachments have not changed since the round began. */
 export const close = {
   name: "checkout/close",
   access: { table: ["UpdateItem"], files: [] },
@@ -65,7 +65,7 @@ export const submit = {
   timeoutSeconds: 180,
 } as const satisfies Step;
 
-/** Makes the order and all its requests CHECKED_OUT. */
+/** Sets the order and all its requests to CHECKED_OUT. */
 export const finish = {
   name: "checkout/finish",
   access: { table: ["GetItem", "UpdateItem"], files: [] },
@@ -73,7 +73,7 @@ export const finish = {
   timeoutSeconds: 30,
 } as const satisfies Step;
 
-/** The failure path: lifts the seals, records the reason, gives up the lock. */
+/** The failure path: lifts the seals, records the reason, releases the lock. */
 export const fail = {
   name: "checkout/fail",
   access: { table: ["GetItem", "Query", "UpdateItem"], files: [] },

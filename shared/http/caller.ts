@@ -1,25 +1,29 @@
-import * as z from "zod/mini";
 import { unauthorized } from "../errors.ts";
-import { keys } from "../table/keys.ts";
-import { get } from "../table/read.ts";
+import { hashOfKey, keys } from "../table/keys.ts";
+import { get, parseItem } from "../table/read.ts";
 import type { Principal } from "../tenants/access.ts";
-import { readApiKey } from "../tenants/api-keys.ts";
-import { type ApiKey, User } from "../tenants/schema.ts";
+import { ApiKey, User } from "../tenants/schema.ts";
 import { header, type Incoming } from "./request.ts";
 
 const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
 
-/** Starts reading the presented key. 401 where the header has none. */
+/** Starts reading the key in the request. 401 if there is none. */
 export const presentedKey = (event: Incoming): Promise<ApiKey | undefined> => {
   const token = bearer.exec(header(event, "Authorization") ?? "")?.[1];
   if (token === undefined) throw unauthorized();
   return readApiKey(token);
 };
 
-/** The user that a key impersonates; undefined where there is none. */
+/** The key that a caller presents; undefined where there is none. */
+const readApiKey = async (token: string): Promise<ApiKey | undefined> => {
+  const item = await get(keys.apiKey(hashOfKey(token)));
+  return item && parseItem(ApiKey, item);
+};
+
+/** Reads the user that a key impersonates, if there is one. */
 export const readUser = async (key: ApiKey | undefined): Promise<User | undefined> => {
   const item = key?.user && (await get(keys.user(key.user)));
-  return item ? z.parse(User, item) : undefined;
+  return item ? parseItem(User, item) : undefined;
 };
 
 /**

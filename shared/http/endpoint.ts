@@ -1,8 +1,9 @@
 import middy from "@middy/core";
-import type { APIGatewayProxyResult } from "aws-lambda";
+import type { APIGatewayProxyResult, Context as LambdaContext } from "aws-lambda";
 import type * as z from "zod/mini";
 import type { QueryReads, Reads, Route, SchemaOf } from "../routes.ts";
 import type { PageQuery } from "../schema/fields.ts";
+import { withDeadline } from "../table/deadline.ts";
 import type { Idempotency } from "../table/idempotency.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
 import type { AccessCheck, Lookup, PageReader } from "../tenants/access.ts";
@@ -50,6 +51,11 @@ const admit = async <R extends Route, L, S, P>(
   return { principal, idempotencyKey, scope, read: found.value };
 };
 
+/** Gives a request its deadline, by the time that its function has left. */
+const inTime =
+  (answer: (event: Incoming) => Promise<APIGatewayProxyResult>) => (event: Incoming, context: LambdaContext) =>
+    withDeadline(context.getRemainingTimeInMillis(), () => answer(event));
+
 const nothing = async () => undefined;
 
 /**
@@ -70,15 +76,17 @@ export const endpointReading =
   ) =>
     middy<Incoming, APIGatewayProxyResult>()
       .use(respond(route))
-      .handler(async (event) => {
-        const now = new Date();
-        const { principal, scope, idempotencyKey } = await admit(event, route, access, now, nothing);
-        const faults = idempotencyKey?.faults ?? [];
-        const { input, compared } = await readInput(event, route.reads, readBody, scope.current, faults);
-        const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
-        const context = { ...scope, input, now, idempotency, precondition: precondition(event) };
-        return response(event.requestContext.requestId, route.status, await handle(context));
-      });
+      .handler(
+        inTime(async (event) => {
+          const now = new Date();
+          const { principal, scope, idempotencyKey } = await admit(event, route, access, now, nothing);
+          const faults = idempotencyKey?.faults ?? [];
+          const { input, compared } = await readInput(event, route.reads, readBody, scope.current, faults);
+          const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
+          const context = { ...scope, input, now, idempotency, precondition: precondition(event) };
+          return response(event.requestContext.requestId, route.status, await handle(context));
+        }),
+      );
 
 /** An endpoint that takes JSON, a query, or nothing. */
 export const endpoint = endpointReading(readJson, ["json", "query", "nothing"]);
@@ -92,9 +100,11 @@ export const listEndpoint = <R extends Route & { readonly reads: QueryReads<type
 ) =>
   middy<Incoming, APIGatewayProxyResult>()
     .use(respond(route))
-    .handler(async (event) => {
-      const { scope, read: page } = await admit(event, route, access, new Date(), async (lookup) =>
-        readPage(lookup, parseQuery(event, route.reads), route),
-      );
-      return response(event.requestContext.requestId, route.status, handle({ ...scope, page }));
-    });
+    .handler(
+      inTime(async (event) => {
+        const { scope, read: page } = await admit(event, route, access, new Date(), async (lookup) =>
+          readPage(lookup, parseQuery(event, route.reads), route),
+        );
+        return response(event.requestContext.requestId, route.status, handle({ ...scope, page }));
+      }),
+    );

@@ -94,7 +94,7 @@ type RawPart = {
   readonly body: Buffer;
 };
 
-/** A file or a text. A plain field `data[file]` is not a file: whoever sends the text "loa.pdf" forgot curl's @. */
+/** A file or a text. A plain field `data[file]` is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
 const partOf = ({ name, filename, encoding, mediaType, content, body }: RawPart): Part => {
   if (!/^(7bit|8bit|binary)$/.test(encoding)) throw unreadable(`${name} has the Content-Transfer-Encoding ${encoding}`);
   if (name === "data[file]" && (filename !== undefined || mediaType !== "text/plain"))
@@ -106,7 +106,7 @@ const partOf = ({ name, filename, encoding, mediaType, content, body }: RawPart)
 };
 
 const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: string): UploadedFile => ({
-  // The same bytes as a plain Uint8Array: a Buffer would turn itself into JSON, number by number.
+  // The same bytes as a plain Uint8Array: JSON.stringify would write a Buffer number by number.
   content: new Uint8Array(content.buffer, content.byteOffset, content.length),
   sha256: createHash("sha256").update(content).digest("hex"),
   filename: cleanFilename(filename),
@@ -115,7 +115,7 @@ const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: 
 
 /**
  * The `filename*` of the file's part (RFC 5987), which takes precedence over its `filename` (RFC 6266): busboy reads it
- * only where it comes first. It stands in a header: nothing but header lines separates it from a boundary.
+ * only where it comes first. It is part of a header: only header lines separate it from the boundary before it.
  */
 const extendedFilename = (body: Buffer): string | undefined => {
   const at = body.indexOf("filename*=");
@@ -133,7 +133,7 @@ const extendedFilename = (body: Buffer): string | undefined => {
   }
 };
 
-/** A file that came in one piece is not copied. */
+/** A file that arrives in one chunk is not copied. */
 const collect = (stream: BusboyFileStream, done: (content: Buffer) => void) => {
   const chunks: Buffer[] = [];
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));

@@ -6,7 +6,7 @@ import type { Route } from "../routes.ts";
 import type { Item } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
-import { get } from "../table/read.ts";
+import { get, parseItem } from "../table/read.ts";
 import type { Principal } from "../tenants/access.ts";
 import type { ApiKey } from "../tenants/schema.ts";
 import { header, type Incoming, pathId } from "./request.ts";
@@ -30,7 +30,7 @@ const faultsOf = (key: string): Fault[] => {
   return [];
 };
 
-/** Reads an earlier use of the key as soon as its account is known: beside the user, without a round trip of its own. */
+/** Reads an earlier use of the key as soon as its account is known: together with the user, without another round trip. */
 export const readIdempotencyKey = async (
   event: Incoming,
   apiKey: Promise<ApiKey | undefined>,
@@ -45,7 +45,7 @@ export const readIdempotencyKey = async (
 
 const Use = z.object({ fingerprint: z.string(), id: z.string(), at: z.string(), expires_at: z.number() });
 
-/** A file's bytes are left out: its SHA-256 stands beside them. */
+/** Leaves out the bytes of a file, whose SHA-256 is compared instead. */
 const withoutBytes = (_name: string, value: unknown) => (value instanceof Uint8Array ? undefined : value);
 
 /** "The same body" is the same parsed content, sent to the same path: a new multipart boundary is no difference. */
@@ -56,7 +56,7 @@ const fingerprintOf = ({ name }: Pick<Route, "name">, event: Incoming, compared:
     .digest("base64url");
 };
 
-/** The use of the key by this very POST; undefined where it came without one. */
+/** The use of the key by this POST, if it has one. */
 export const idempotencyOf = (
   presented: PresentedIdempotencyKey | undefined,
   route: Pick<Route, "name">,
@@ -70,11 +70,11 @@ export const idempotencyOf = (
   const fingerprint = fingerprintOf(route, event, compared);
   const seconds = Math.floor(now.getTime() / 1000);
   const winner = (item: Item | undefined): Created => {
-    const use = z.parse(Use, item);
+    const use = parseItem(Use, item);
     if (use.fingerprint === fingerprint) return { id: use.id, at: use.at };
     throw invalid([idempotencyKeyReused]);
   };
-  const alive = stored && z.parse(Use, stored).expires_at > seconds;
+  const alive = stored && parseItem(Use, stored).expires_at > seconds;
   return {
     created: alive ? winner(stored) : undefined,
     winner,

@@ -5,7 +5,7 @@ import { type Incoming, listHeader } from "./request.ts";
 /** The ETag of a document: strong, by the version that counts its writes. */
 export const etag = (version: number) => `"${version}"`;
 
-/** The entity tags of a list, weak ones with their `W/`. A comma may stand within a tag. Source: RFC 9110, 8.8.3. */
+/** The entity tags of a list, weak ones with their `W/`. A tag may contain a comma. Source: RFC 9110, 8.8.3. */
 const entityTags = (list: string): string[] =>
   list.trim() === "*" ? ["*"] : (list.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\u{10ffff}]*"/gu) ?? []);
 

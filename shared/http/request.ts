@@ -5,13 +5,13 @@ import type { PathId, Principal } from "../tenants/access.ts";
 /** A request on its way through the middleware; `principal` is set once the caller is known, for the log. */
 export type Incoming = APIGatewayProxyEvent & { principal?: Principal };
 
-/** A header's value whatever the case of its name; of several, the last. */
+/** A header's value, whatever the case of its name. If there are several, the last. */
 export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name: string): string | undefined => {
   const found = Object.keys(headers ?? {}).find((key) => key.toLowerCase() === name.toLowerCase());
   return found === undefined ? undefined : headers[found];
 };
 
-/** A header that is a list: all its lines as one, as RFC 9110 (5.2) joins them. */
+/** A header that is a list: all its lines, joined as RFC 9110 (5.2) says. */
 export const listHeader = (
   event: Pick<Incoming, "headers" | "multiValueHeaders">,
   name: string,
@@ -22,7 +22,7 @@ export const listHeader = (
   return lines.length > 0 ? lines.join(", ") : header(event, name);
 };
 
-/** API Gateway hands path parameters over as they were sent; some emulators decode them. */
+/** API Gateway passes path parameters on as they were sent. Some emulators decode them. */
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text);

@@ -10,7 +10,7 @@ import type { Incoming } from "./request.ts";
 /** What an endpoint returns: a document, and the headers that go with it. */
 export type Reply = { readonly body: unknown; readonly headers?: Readonly<Record<string, string>> };
 
-/** One document, with its ETag; marked where it is the first response to an Idempotency-Key again. */
+/** One document with its ETag, marked if it repeats the first response to an Idempotency-Key. */
 export const documentReply = (body: unknown, version: number, replayed = false): Reply => ({
   body,
   headers: { ETag: etag(version), ...(replayed && { "Idempotency-Replayed": "true" }) },
@@ -21,7 +21,7 @@ export const listReply = <T>({ items, ...page }: Page<T>, total: number, documen
   body: { type: "list", data: { items: items.map(document), page_info: { ...page, total } } },
 });
 
-/** A reply as API Gateway takes it. */
+/** A reply in the form that API Gateway expects. */
 export const response = (requestId: string, status: number, { body, headers }: Reply): APIGatewayProxyResult => ({
   statusCode: status,
   headers: { "Content-Type": "application/json", "Cache-Control": "no-store", "X-Request-Id": requestId, ...headers },

@@ -52,7 +52,7 @@ const rule = (issue: Issue): Pick<Fault, "sub_code" | "detail"> => {
   }
 };
 
-/** The schema's own words for a fault, where it has any: "Invalid input" is what zod/mini says without. */
+/** The message of the schema, if it has one. "Invalid input" is the default of zod/mini. */
 const wording = ({ message }: Issue) => (message === "Invalid input" ? undefined : message);
 
 const oneOf = (values: readonly unknown[]) => (values.length > 1 ? `one of ${values.join(", ")}` : String(values[0]));
@@ -63,11 +63,11 @@ export const pointer = (path: readonly PropertyKey[]) =>
 
 export type Checked<T> = { readonly value: T; readonly faults?: never } | { readonly faults: readonly Fault[] };
 
-// An empty array in place of a text is of the wrong type; that it is too short as well says nothing more.
+// An empty array in place of a text has the wrong type. That it is too short as well is of no use.
 const isOfWrongType = (pointer: string) => (other: Fault) =>
   other.pointer === pointer && other.sub_code === "constraint.type";
 
-/** Parses `input`; all that is wrong with it comes back as faults, in the order of the schema. */
+/** Parses `input`. Returns its value or all its faults, in the order of the schema. */
 export const check = <S extends z.core.$ZodType>(
   schema: S,
   input: unknown,

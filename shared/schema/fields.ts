@@ -7,21 +7,21 @@ import { limits } from "../limits.ts";
 
 const anyCase = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i;
 
-/** A ULID in upper case, or undefined: what is not a ULID is an id that does not exist. */
+/** Returns a ULID in upper case, or undefined: an id that is not a ULID does not exist. */
 export const parseUlid = (text: string): string | undefined => (anyCase.test(text) ? text.toUpperCase() : undefined);
 
 /** Stands in for an id that does not exist, so that reading what is missing costs the same as reading what exists. */
 export const noId = "00000000000000000000000000";
 
 /**
- * A new ULID of that time (ms). The package would ask the system for each of its sixteen random characters, 25 µs in all;
- * `randomInt` takes them from a pool of random bytes, 1 µs in all.
+ * A new ULID with that time (ms). The package alone would ask the system for each of the sixteen random characters, which
+ * takes 25 µs. `randomInt` uses a pool of random bytes, which takes 1 µs.
  */
 export const newId = (time = Date.now()): string => ulid(time, () => randomInt(32) / 32);
 
 export const Ulid = z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/));
 
-/** Any UUID, of whatever version, in lower case. */
+/** A UUID of any version, in lower case. */
 export const Uuid = z
   .string()
   .check(
@@ -40,7 +40,7 @@ export const text = (max: number) => z.string().check(z.maxLength(max), wellForm
 /** Text of 1 to `max` characters after trimming. */
 export const nonBlankText = (max: number) => z.string().check(z.trim(), z.minLength(1), z.maxLength(max), wellFormed());
 
-/** Beyond these a number of any length is out of range all the same. */
+/** A number of any length becomes one that is still out of range. */
 const clampedNumber = (text: string) => Math.min(Math.max(Number(text), -1e9), 1e9);
 
 const pageSize = () =>
@@ -62,12 +62,12 @@ export type PageQuery = z.infer<typeof PageQuery>;
 
 export const isSame = (sent: unknown, current: unknown): boolean => sent === current;
 
-/** Whether two ids are one: ULIDs and UUIDs are compared without regard to case. */
+/** Whether two ids are the same. ULIDs and UUIDs are compared without regard to case. */
 export const isSameId = (sent: unknown, current: unknown): boolean =>
   sent === current ||
   (typeof sent === "string" && typeof current === "string" && sent.toLowerCase() === current.toLowerCase());
 
-/** The properties of `of` that a schema names, in its order: what is stored beyond them is left out. */
+/** The properties of `of` that a schema names, in its order. Others are left out. */
 export function pick<S extends object>(schema: { readonly shape: S }, of: { readonly [K in keyof S]: unknown }): object;
 export function pick(schema: { readonly shape: object }, of: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(Object.keys(schema.shape).map((name) => [name, of[name]]));
@@ -82,3 +82,17 @@ export function withoutDefaults<S extends Readonly<Record<string, Defaulted>>>(
 export function withoutDefaults(fields: Readonly<Record<string, Defaulted>>) {
   return Object.fromEntries(Object.entries(fields).map(([name, { def }]) => [name, def.innerType]));
 }
+
+/** The same fields, of the same types, without the rules that input must keep: rules change, and what is stored stays. */
+export function withoutRules<S extends z.core.$ZodShape>(fields: S): S;
+export function withoutRules(fields: z.core.$ZodShape) {
+  return Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, ruleless(schema)]));
+}
+
+const ruleless = (schema: z.core.$ZodType): z.core.$ZodType => {
+  const { def } = schema._zod;
+  const inner = Object.entries(def).flatMap(([name, value]) =>
+    /^(innerType|element)$/.test(name) && value instanceof z.core.$ZodType ? [[name, ruleless(value)]] : [],
+  );
+  return z.core.clone(schema, { ...def, checks: [], ...Object.fromEntries(inner) });
+};

@@ -12,7 +12,7 @@ const switches = ({ items }: Snapshot): (Owner & Key)[] =>
 
 const treeOf = ({ account, ancestors }: Owner) => [...ancestors, account];
 
-// Reckoned here anew, not by the code that is checked.
+// Computed here again, and not by the code that is checked.
 const nameKey = ({ account, name }: Owner) =>
   keys.switchName(account, createHash("sha256").update(name).digest("base64url"));
 

@@ -2,14 +2,14 @@ import * as z from "zod/mini";
 import { noId, Ulid } from "../schema/fields.ts";
 import { collections, keys } from "../table/keys.ts";
 import { fitting, type Page, type PageRequest, pageRequest, readPage } from "../table/pages.ts";
-import { get, getMany, queryAll } from "../table/read.ts";
+import { get, getMany, parseItem, parseReadable, queryAll } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
 import { Switch, switchDocument } from "./schema.ts";
 
 /** One switch; undefined where there is none. */
 export const readSwitch = async (id: string): Promise<Switch | undefined> => {
   const item = await get(keys.switch(id));
-  return item && z.parse(Switch, item);
+  return item && parseItem(Switch, item);
 };
 
 /**
@@ -29,16 +29,19 @@ const sizeOf = (one: Switch) => Buffer.byteLength(JSON.stringify(JSON.stringify(
 /** The switches of up to 100 entries; one that was deleted since its entry was read is left out. */
 const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
   const found = await getMany(ids.map((id) => keys.switch(id)));
-  return found.flatMap((item) => (item ? [z.parse(Switch, item)] : []));
+  return parseReadable(
+    Switch,
+    found.filter((item) => item !== undefined),
+  );
 };
 
 /**
  * A page of the switches of an account and of every account below it, in two round trips whatever the tree's size:
- * the entries of the account's one list, then the switches. A page that a function could not answer ends early.
+ * the entries of the account's one list, then the switches. A page that a function could not return ends early.
  */
 export const readSwitchPage = async (account: string, asked: PageRequest): Promise<Page<Switch>> => {
   const list = collections.switches(account);
-  const entries = await readPage(list, asked, (item) => z.parse(Entry, item));
+  const entries = await readPage(list, asked, Entry);
   const items = await readSwitches(entries.items.map(({ id }) => id));
   return fitting(list, asked, { ...entries, items }, sizeOf, maxPageBytes);
 };
@@ -53,7 +56,7 @@ export const switchPage: PageReader<unknown, Page<Switch>> = async ({ key }, que
 export async function* allSwitches(account: string): AsyncGenerator<Switch> {
   let ids: string[] = [];
   for await (const entry of queryAll(collections.switches(account))) {
-    ids.push(z.parse(Entry, entry).id);
+    ids.push(parseItem(Entry, entry).id);
     if (ids.length < maxBatch) continue;
     yield* await readSwitches(ids);
     ids = [];

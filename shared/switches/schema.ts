@@ -1,7 +1,17 @@
 import * as z from "zod/mini";
 import type { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isSame, isSameId, nonBlankText, pick, Timestamp, text, Ulid, withoutDefaults } from "../schema/fields.ts";
+import {
+  isSame,
+  isSameId,
+  nonBlankText,
+  pick,
+  Timestamp,
+  text,
+  Ulid,
+  withoutDefaults,
+  withoutRules,
+} from "../schema/fields.ts";
 
 export const AuthMethod = z.enum(["NONE", "BASIC", "BEARER"]);
 export const SmsProtocol = z.enum(["NONE", "HTTP", "MAILBOX", "EMAIL", "SMTP"]);
@@ -9,14 +19,14 @@ export const MmsProtocol = z.enum(["NONE", "HTTP", "MM4", "EMAIL", "SMTP"]);
 const SmsFormat = z.enum(["SERVICE_SMS_1_0", "LEGACY_SMS_2_0"]);
 const MmsFormat = z.enum(["SERVICE_SMS_1_0", "LEGACY_SMS_2_0", "SERVICE_MMS_1_0"]);
 
-/** Which of them are addresses of what, is up to the protocol. */
+/** The protocol decides what they are addresses of. */
 const Endpoints = z.array(text(limits.endpointLength)).check(z.maxLength(limits.endpoints));
 const Identity = z.nullable(text(limits.identityLength));
 const Secret = z.nullable(text(limits.secretLength));
 
 const Name = nonBlankText(limits.nameLength);
 
-/** The settings of both channels. A channel is off, and discards what comes, unless told otherwise. */
+/** The settings of both channels. By default a channel is off and discards what arrives. */
 const channelSettings = {
   sms_enabled: z._default(z.boolean(), false),
   sms_auth_method: z._default(AuthMethod, "NONE"),
@@ -34,14 +44,14 @@ const channelSettings = {
   mms_secret: z._default(Secret, null),
 };
 
-/** What a caller says of a switch when creating it. */
+/** What a caller sends to create a switch. */
 const NewSwitch = z.object({ name: Name, ...channelSettings });
 export type SwitchSettings = z.infer<typeof NewSwitch>;
 
 /** Each setting on its own, required. */
 const Settings = z.object({ name: Name, ...withoutDefaults(channelSettings) });
 
-/** What a caller sees of a switch: `data` of its document. */
+/** A switch as callers get it: `data` of its document. */
 export const SwitchData = z.object({
   id: Ulid,
   ...Settings.shape,
@@ -52,14 +62,14 @@ export const SwitchData = z.object({
 });
 export type SwitchData = z.infer<typeof SwitchData>;
 
-/** A switch as the table keeps it: with its account, the accounts above that one (root first), its ETag's version, and who wrote it last. */
+/** A switch as the table keeps it: with its account, the accounts above that one (root first), its ETag's version, and who wrote it last. A property added here has a default: items that are older lack it. */
 export const Switch = z.object({
-  id: Ulid,
-  ...NewSwitch.shape,
-  inserted_at: Timestamp,
-  updated_at: Timestamp,
-  account: Ulid,
-  ancestors: z.array(Ulid),
+  id: z.string(),
+  ...withoutRules(NewSwitch.shape),
+  inserted_at: z.string(),
+  updated_at: z.string(),
+  account: z.string(),
+  ancestors: z.array(z.string()),
   version: z.number(),
   writers: z.optional(z.array(z.string())),
 });
@@ -70,7 +80,7 @@ export const CreateSwitchBody = z.object({ type: z.literal("switch"), data: NewS
 export const UpdateSwitchBody = z.object({ type: z.literal("switch"), data: z.partial(Settings) });
 export type SwitchChanges = z.infer<typeof UpdateSwitchBody>["data"];
 
-/** The envelope of a switch, as every endpoint answers it. */
+/** The envelope of a switch, as every endpoint returns it. */
 export const switchDocument = (stored: Switch) => ({
   type: "switch",
   data: pick(SwitchData, { ...stored, sms_options: null, mms_options: null }),
@@ -79,7 +89,7 @@ export const switchDocument = (stored: Switch) => ({
 /** What a PATCH may echo but not change. */
 export const immutableSwitchProperties = { id: isSameId, inserted_at: isSame, updated_at: isSame };
 
-/** The rules that join the properties of a switch, judged on the whole of it. */
+/** The rules that concern several properties of a switch. They apply to the whole switch. */
 
 type Channel = "sms" | "mms";
 
@@ -99,7 +109,7 @@ const isUrl = (endpoint: string) => {
 
 const isHost = (endpoint: string) => hostAndPort.test(endpoint) && URL.canParse(`http://${endpoint}`);
 
-/** What the endpoints of a protocol must be; protocols that deliver to no address take any text. */
+/** What the endpoints of a protocol must be. Protocols that deliver to no address accept any text. */
 const addresses = {
   NONE: undefined,
   MAILBOX: undefined,
@@ -118,7 +128,7 @@ const required = (pointer: string): Fault => ({
   detail: "can't be blank",
 });
 
-/** What cannot stand in a header, or would end the user name of BASIC (RFC 7617). */
+/** Characters that a header cannot contain, or that would end the user name of BASIC (RFC 7617). */
 const credentialFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
   const { [`${channel}_identity` as const]: identity, [`${channel}_secret` as const]: secret } = known;
   const fault = (part: "identity" | "secret", detail: string): Fault => ({
@@ -139,7 +149,7 @@ const credentialFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
   ];
 };
 
-/** The faults of one channel; a property that is not known, because it has a fault of its own, is not judged. */
+/** The faults of one channel. A property that has a fault of its own is not known, and is not checked. */
 const channelFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
   const { [`${channel}_protocol` as const]: protocol, [`${channel}_endpoints` as const]: endpoints } = known;
   const { [`${channel}_auth_method` as const]: auth, [`${channel}_enabled` as const]: enabled } = known;
@@ -168,10 +178,10 @@ const channelFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
 
 const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
 
-/** What is sent over what is stored (or the defaults), as far as each property is right in itself. */
+/** Merges what was sent into what is stored (or the defaults), leaving out properties with a fault of their own. */
 const merged = (sent: unknown, current: Readonly<Record<string, unknown>>): SwitchChanges => {
   const data = z.safeParse(Sent, sent).data?.data ?? {};
-  const stored = z.parse(z.object(channelSettings), current);
+  const stored = z.parse(z.object(withoutRules(channelSettings)), current);
   const whole: Readonly<Record<string, unknown>> = { ...current, ...stored };
   const properties = Object.keys(Settings.shape).map((name): [string, unknown] => [
     name,

@@ -11,16 +11,16 @@ import type { Account } from "../tenants/schema.ts";
 import { readSwitch } from "./read.ts";
 import { Switch, type SwitchChanges, type SwitchSettings, switchFaults } from "./schema.ts";
 
-/** A name's place in its account. Its hash stands for it: a name of 255 characters can be longer than a key. */
+/** The key of a name in its account. It contains the name's hash, since a name of 255 characters can be longer than a key. */
 const nameKey = ({ account, name }: Pick<Switch, "account" | "name">) =>
   keys.switchName(account, createHash("sha256").update(name).digest("base64url"));
 
 const nameOf = (of: Switch) => ({ put: { ...nameKey(of), switch: of.id }, when: { exists: false } }) as const;
 
-/** The accounts whose lists hold a switch: its own and all above it. */
+/** The accounts that list a switch: its own and all above it. */
 const treeOf = ({ account, ancestors }: Switch): readonly string[] => [...ancestors, account];
 
-/** For each account of its tree, a switch's entry, there or gone after the write, and its part of the exact count. */
+/** For each account that lists a switch, the writes that add or remove its entry, and count it. */
 const inTree = (of: Switch, difference: 1 | -1): Record<string, Write> => {
   const writes = treeOf(of).flatMap((account): [string, Write][] => {
     const key = keys.switchEntry(account, of.id);
@@ -49,8 +49,8 @@ const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings
 
 /**
  * Creates a switch in an account, its name, and its entries in the lists of the account and all above it, in one
- * transaction. With an Idempotency-Key that was used before, answers again what it made then. 422 where the name is
- * taken in that account.
+ * transaction. With an Idempotency-Key that was used before, returns the switch that was created then. 422 if the name
+ * is taken in that account.
  */
 export const createSwitch = async (
   account: Account,
@@ -80,8 +80,8 @@ const reread = (id: string) => async (): Promise<Switch> => {
 };
 
 /**
- * Changes what is sent; the rules are judged on the result, again where another change came first, and changing
- * nothing moves nothing. 422 where the new name is taken or a rule is broken; 412 and 404 as the rules say.
+ * Changes the properties that were sent. The rules apply to the result, and are checked again if another change came
+ * first. A PATCH without changes writes nothing. 422 if the new name is taken or a rule is broken.
  */
 export const updateSwitch = (
   current: Switch,
@@ -105,7 +105,7 @@ export const updateSwitch = (
     return written;
   });
 
-/** Removes a switch, its name and its entries in all lists, in one transaction; answers it as it was. */
+/** Deletes a switch, its name and its entries in all lists, in one transaction. Returns it as it was. */
 export const deleteSwitch = (current: Switch, precondition: Precondition): Promise<Switch> =>
   onLatest(current, precondition, reread(current.id), async (latest) => {
     const refused = await transact<string>({

@@ -2,31 +2,36 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { serviceUnavailable } from "../errors.ts";
+import { limitAttempt, limitCall, remainingMs } from "./deadline.ts";
 
 let client: DynamoDBDocumentClient | undefined;
 
-/**
- * The client of this process, made on first use. The SDK itself reads AWS_ENDPOINT_URL_DYNAMODB. Timeouts and attempts
- * leave a request within the gateway's 29 s even where one call fails.
- */
+/** The client of this process, made on first use. The SDK itself reads AWS_ENDPOINT_URL_DYNAMODB. */
 export const dynamodb = (): DynamoDBDocumentClient => {
-  client ??= DynamoDBDocumentClient.from(
-    new DynamoDBClient({
-      maxAttempts: 3,
-      requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
-    }),
-    { marshallOptions: { removeUndefinedValues: true } },
-  );
+  client ??= create();
   return client;
 };
 
-const attempts = 12;
+const create = () => {
+  const plain = new DynamoDBClient({
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
+  });
+  plain.middlewareStack.add(limitCall, { step: "initialize", name: "limitCall" });
+  plain.middlewareStack.add(limitAttempt, { step: "finalizeRequest", name: "limitAttempt", priority: "low" });
+  return DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });
+};
+
+const mostAttempts = 13;
 
 /**
- * Waits before attempt `attempt` + 1, with full jitter up to a second; 503 when there have been too many.
+ * Waits before attempt `attempt` + 1, with full jitter up to a second. 503 after too many attempts, or where the wait
+ * would last beyond the request's deadline; `cause` is why the last attempt failed, for the log.
  * Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
  */
-export const backOff = async (attempt: number): Promise<void> => {
-  if (attempt > attempts) throw serviceUnavailable();
-  await sleep(Math.random() * Math.min(1_000, 20 * 2 ** attempt));
+export const backOff = async (attempt: number, cause: unknown): Promise<void> => {
+  const ms = Math.random() * Math.min(1_000, 20 * 2 ** attempt);
+  if (attempt >= mostAttempts || ms >= remainingMs())
+    throw serviceUnavailable(Object.assign(new Error("Gave up.", { cause }), { attempts: attempt }));
+  await sleep(ms);
 };

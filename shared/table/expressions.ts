@@ -2,7 +2,7 @@ import type { Key } from "./keys.ts";
 
 export type Item = Readonly<Record<string, unknown>>;
 
-/** What must hold of the stored item for a write to happen. */
+/** What must be true of the stored item for a write to succeed. */
 export type Condition = {
   readonly exists?: boolean;
   readonly equals?: Item;

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { decodeTime } from "ulid";
 
 /**
@@ -7,7 +8,7 @@ import { decodeTime } from "ulid";
  * | to                                         | read                                              |
  * | ------------------------------------------ | ------------------------------------------------- |
  * | identify a caller                          | Get apiKey, then Get user                         |
- * | judge a parent's visibility and features   | Get account (it carries its ancestors)            |
+ * | check a parent's visibility and features   | Get account (it carries its ancestors)            |
  * | find an order's or a request's state       | Get order                                         |
  * | show, update, delete an attachment         | Get attachment, under its parent                  |
  * | list a parent's attachments                | Query attachments; the exact total is the parent's |
@@ -15,12 +16,12 @@ import { decodeTime } from "ulid";
  * | keep a reference_id unique                 | Put reference, if it does not exist               |
  * | answer a repeated POST as the first        | Get idempotency                                   |
  * | list an order's requests                   | Query orderRequests                               |
- * | lock an order's checkout, tell its outcome | Get checkout                                      |
+ * | lock an order's checkout, show its outcome | Get checkout                                      |
  * | tell what the carrier has of a request     | Query receipts                                    |
  * | show, update, delete a switch              | Get switch (it carries its account's ancestors)   |
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
  * | list the switches of an account's tree     | Query switches, then Get each; the exact total is the account's |
- * | resume the sweep where it stopped         | Get sweep                                         |
+ * | resume the sweep where it stopped          | Get sweep                                         |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
@@ -36,8 +37,11 @@ const itself = (name: string): Key => ({ pk: name, sk: name });
 
 const parent = ({ type, id }: ParentRef): Key => itself(`${type === "order" ? "ORDER" : "REQUEST"}#${id}`);
 
+/** The hash under which an API key is stored; the key itself is stored nowhere. */
+export const hashOfKey = (secret: string): string => createHash("sha256").update(secret).digest("hex");
+
 export const keys = {
-  /** By the SHA-256 of the key, in hex. */
+  /** By its hash. */
   apiKey: (sha256: string): Key => ({ pk: `KEY#${sha256}`, sk: "KEY" }),
   /** The hash of a key that was applied with an id of its own, so that it is found again. */
   apiKeyId: (id: string): Key => itself(`KEY_ID#${id}`),
@@ -45,7 +49,7 @@ export const keys = {
   account: (id: string): Key => ({ pk: `ACCOUNT#${id}`, sk: "ACCOUNT" }),
   /**
    * One of 32 counts of the switches in an account's tree, by the last character of a switch's id: switches that are
-   * created at the same time seldom write the same item. The counts stand beside the account's own item.
+   * created at the same time seldom write the same item. The counts are stored beside the account's own item.
    */
   switchCount: (account: string, switchId: string): Key => ({
     pk: `ACCOUNT#${account}`,

@@ -7,12 +7,12 @@ export type Precondition = (version: number) => void;
 /** `version` counts an item's writes; `writers` names the last of them, the newest first. */
 type Versioned = { readonly version: number; readonly writers?: readonly string[] | undefined };
 
-/** As many writes may come between a write and the retry of it that finds itself done. */
+/** How many other writes may come between a write and the retry that recognizes it. */
 const rememberedWriters = 8;
 
 /**
- * What each change of an item sets beside what it changes. Its writer's name, made for this one write, lets a retry of
- * a write whose response was lost recognize it, even where other writes have followed. It is in no document.
+ * What every change of an item sets as well. The writer's name is unique to this write. By it, a retry recognizes a write
+ * whose response was lost, even if other writes have followed. No document contains it.
  */
 export const nextVersion = ({ version, writers = [] }: Versioned, now: Date) => ({
   updated_at: now.toISOString(),
@@ -36,7 +36,7 @@ export const onLatest = async <T extends Versioned>(
     precondition(latest.version);
     const written = await write(latest);
     if (written) return written;
-    await backOff(attempt);
+    await backOff(attempt, new Error("Another write was faster each time."));
     latest = await reread();
   }
 };

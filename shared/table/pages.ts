@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
+import type * as z from "zod/mini";
 import { type Fault, invalid } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type PageQuery, parseUlid } from "../schema/fields.ts";
-import type { Item } from "./expressions.ts";
 import type { Collection } from "./keys.ts";
-import { hasItemFrom, query } from "./read.ts";
+import { hasItemFrom, parseReadable, query } from "./read.ts";
 
-/** A cursor is the tag of its list and the id of an item: it needs neither the item nor a store of its own. */
+/** A cursor is the tag of its list and the id of an item. Neither the item nor the cursor has to be stored. */
 const tagOf = ({ pk, prefix }: Collection) =>
   createHash("sha256").update(`${pk} ${prefix}`).digest("base64url").slice(0, 12);
 
@@ -41,7 +41,7 @@ const mixed = ({ first, after, last, before }: PageQuery): Fault[] => {
   ];
 };
 
-/** The page of `list` that a query asks for. 422 where its parameters do not go together or the cursor is another list's. */
+/** The page of `list` that a query asks for. 422 if its parameters cannot be combined or the cursor is another list's. */
 export const pageRequest = (list: Collection, query: PageQuery): PageRequest => {
   const { first, after, last, before } = query;
   const backward = last !== undefined || before !== undefined;
@@ -64,34 +64,33 @@ export type Page<T> = {
 
 /**
  * Reads a page in one round trip: the items, one more to know whether others follow, and whether there are any on the
- * other side of the cursor.
+ * other side of the cursor. An item that cannot be read is left out; a walk passes it.
  */
-export const readPage = async <T>(
+export const readPage = async <S extends z.core.$ZodType>(
   list: Collection,
   { limit, backward, startAfter }: PageRequest,
-  parse: (item: Item) => T & { readonly id: string },
-): Promise<Page<T>> => {
+  schema: S,
+): Promise<Page<z.output<S>>> => {
   const [found, behind] = await Promise.all([
     query(list, { after: startAfter, limit: limit + 1, descending: backward }),
     startAfter !== undefined && hasItemFrom(list, startAfter, backward ? "up" : "down"),
   ]);
   const ahead = found.length > limit;
-  const items = found.slice(0, limit).map(parse);
-  if (backward) items.reverse();
+  const page = found.slice(0, limit);
+  if (backward) page.reverse();
   const [earlier, later] = backward ? [ahead, behind] : [behind, ahead];
-  const first = items.at(0);
-  const last = items.at(-1);
+  const cursorAt = (index: 0 | -1) => encodeCursor(list, String(page.at(index)?.sk).slice(list.prefix.length));
   return {
-    items,
-    after: later && last ? encodeCursor(list, last.id) : null,
-    before: earlier && first ? encodeCursor(list, first.id) : null,
+    items: parseReadable(schema, page),
+    after: later && page.length > 0 ? cursorAt(-1) : null,
+    before: earlier && page.length > 0 ? cursorAt(0) : null,
     limit,
   };
 };
 
 /**
- * As much of a page as its JSON may take: forward its beginning, backward its end, and at least one item. The cursor
- * then leads on from there, so that a walk still visits every item once.
+ * Shortens a page to what its JSON may take: its beginning when paging forward, its end when paging backward, and at least
+ * one item. The cursor continues from there, so paging still visits every item once.
  */
 export const fitting = <T extends { readonly id: string }>(
   list: Collection,

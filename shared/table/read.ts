@@ -1,11 +1,32 @@
 import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand } from "@aws-sdk/lib-dynamodb";
+import * as z from "zod/mini";
 import { env } from "../env.ts";
 import { unavailableAs503 } from "../errors.ts";
+import { log } from "../log.ts";
 import { backOff, dynamodb } from "./client.ts";
 import type { Item } from "./expressions.ts";
 import type { Collection, Key } from "./keys.ts";
 
-/** One item, strongly consistent; undefined where there is none. 503 where the table is away (so do all below). */
+/** An item as its schema reads it. The error for one that cannot be read names its key, and none of its values. */
+export const parseItem = <S extends z.core.$ZodType>(schema: S, item: Item | undefined): z.output<S> => {
+  const { data, error } = z.safeParse(schema, item);
+  if (!error) return data;
+  const faults = error.issues.map(({ path, code }) => `${path.join(".")} ${code}`).join(", ");
+  throw new Error(`The item ${item?.pk} ${item?.sk} cannot be read: ${faults}`);
+};
+
+/** The items that can be read. Of any other, the key goes to the log: it spoils no list. */
+export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: readonly Item[]): z.output<S>[] =>
+  items.flatMap((item) => {
+    try {
+      return [parseItem(schema, item)];
+    } catch (error) {
+      log.error("unreadable item", { error });
+      return [];
+    }
+  });
+
+/** Returns one item, strongly consistent, if it exists. 503 if DynamoDB is unavailable; so do all functions below. */
 export const get = async (key: Key): Promise<Item | undefined> => {
   const { Item } = await dynamodb()
     .send(new GetCommand({ TableName: env.tableName(), Key: key, ConsistentRead: true }))
@@ -20,7 +41,7 @@ export const getMany = async (keys: readonly Key[]): Promise<(Item | undefined)[
   const found: Item[] = [];
   let open = keys.filter((key, index) => keys.findIndex(same(key)) === index);
   for (let attempt = 0; open.length > 0; attempt += 1) {
-    if (attempt > 0) await backOff(attempt);
+    if (attempt > 0) await backOff(attempt, new Error("dynamodb BatchGetItem left keys unprocessed."));
     const table = env.tableName();
     const { Responses, UnprocessedKeys } = await dynamodb()
       .send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [...open], ConsistentRead: true } } }))
@@ -34,7 +55,7 @@ export const getMany = async (keys: readonly Key[]): Promise<(Item | undefined)[
 
 type Range = { readonly after?: string | undefined; readonly limit: number; readonly descending?: boolean };
 
-/** Up to `limit` items of a collection beyond the id `after`, whether or not that one still exists. */
+/** Up to `limit` items of a collection after the id `after`, whether or not that one still exists. */
 export const query = async (
   { pk, prefix }: Collection,
   { after, limit, descending = false }: Range,
@@ -63,7 +84,7 @@ export const query = async (
 
 const pageSize = 100;
 
-/** Every item of a collection in order, or those beyond the id `first`; read a page at a time. */
+/** Every item of a collection in order, or those after the id `first`; read a page at a time. */
 export async function* queryAll(collection: Collection, first?: string): AsyncGenerator<Item> {
   let after = first;
   do {
@@ -73,7 +94,7 @@ export async function* queryAll(collection: Collection, first?: string): AsyncGe
   } while (after !== undefined);
 }
 
-/** Whether a collection has an item whose id is `id`, or lies beyond it in the direction given. */
+/** Whether a collection has an item with the id `id`, or one further in the direction given. */
 export const hasItemFrom = async (
   { pk, prefix }: Collection,
   id: string,

@@ -1,7 +1,7 @@
 import type { Item } from "./expressions.ts";
 import type { Key } from "./keys.ts";
 
-/** A violation is never to be; a notice may be, for a while: the sweep, or a repeated call, ends it. */
+/** A violation must never occur. A notice may, for a while: the sweep or a repeated call removes it. */
 export type Finding = {
   readonly level: "violation" | "notice";
   readonly rule: string;
@@ -10,7 +10,7 @@ export type Finding = {
   readonly detail: string;
 };
 
-/** All items and files at a moment. */
+/** All items and files at one time. */
 export type Snapshot = {
   readonly items: readonly (Item & Key)[];
   readonly item: (key: Key) => Item | undefined;
@@ -42,7 +42,7 @@ export const violation = (rule: string, at: string, detail: string): Finding => 
   detail,
 });
 
-/** How many there are of each. */
+/** Counts each name. */
 export const tally = (names: Iterable<string>): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -43,16 +43,18 @@ export const transact = async <Name extends string>(
   const named = namedWrites(writes);
   const input = { TransactItems: named.map(([, write]) => transactItem(write)), ClientRequestToken: randomUUID() };
   let final = true;
+  let conflict: unknown;
   for (let attempt = 1; ; attempt += 1) {
     const failed = await dynamodb()
       .send(new TransactWriteCommand(input))
       .then(() => new Map<Name, Item | undefined>())
       .catch((error: unknown) => {
         final &&= attemptsOf(error) === 1;
+        conflict = error;
         return failedConditions(error, named);
       });
     if (failed !== "again") return Object.assign(failed, { final });
-    await backOff(attempt);
+    await backOff(attempt, conflict);
   }
 };
 
@@ -111,16 +113,20 @@ const isDone = ({ set = {}, add, remove, when }: Update, item: Item | undefined)
 /** One conditional update: whether it was done. Half the price of a transaction of one. */
 export const update = async (write: Update): Promise<boolean> => {
   const { update: UpdateExpression, ...parameters } = expressions(write);
+  let conflict: unknown;
   for (let attempt = 1; ; attempt += 1) {
     const outcome = await dynamodb()
       .send(new UpdateCommand({ TableName: env.tableName(), Key: write.update, UpdateExpression, ...parameters }))
       .then(() => true)
       .catch((error: unknown) => {
         if (error instanceof ConditionalCheckFailedException) return isDone(write, stored(error.Item));
-        if (error instanceof Error && error.name === "TransactionConflictException") return "again";
+        if (error instanceof Error && error.name === "TransactionConflictException") {
+          conflict = error;
+          return "again";
+        }
         return unavailableAs503(error);
       });
     if (outcome !== "again") return outcome;
-    await backOff(attempt);
+    await backOff(attempt, conflict);
   }
 };

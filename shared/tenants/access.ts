@@ -4,10 +4,10 @@ import type { ApiKey, User } from "./schema.ts";
 /** The caller: a valid key and the user that it impersonates. */
 export type Principal = { readonly key: ApiKey; readonly user: User };
 
-/** An id from the path: as a key (one that nothing has, if it is not a ULID), and as the caller wrote it. */
+/** An id from the path: the one to read by (if it is not a ULID, one that does not exist), and the one that was sent. */
 export type PathId = { readonly id: string; readonly requestedId: string };
 
-/** What can be read of a request before its caller is known. */
+/** What a check can use before the caller is known. */
 export type Lookup = {
   readonly pathId: (name: string) => PathId;
   /** The presented key, while it is being read; undefined where it does not exist. */
@@ -17,7 +17,7 @@ export type Lookup = {
 /**
  * Decides whether a caller may do what a route does, in two steps. `load` starts at once, beside the reading of the key;
  * `admit` runs when the caller is known, and throws (404, 403, 404) or returns what the endpoint works on. Both are
- * handed the endpoint's own route, so no permission of another route can slip in.
+ * given the endpoint's own route, so they cannot check the permission of another one.
  */
 export type AccessCheck<R, L, S> = {
   readonly load: (lookup: Lookup, route: R) => Promise<L>;

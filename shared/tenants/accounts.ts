@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { Item } from "../table/expressions.ts";
 import { collections, keys } from "../table/keys.ts";
-import { get, query, scan } from "../table/read.ts";
+import { get, parseItem, query, scan } from "../table/read.ts";
 import { Account } from "./schema.ts";
 
 const Count = z.object({ switch_count: z.number() });
@@ -9,19 +9,19 @@ const Count = z.object({ switch_count: z.number() });
 /** An account; undefined where there is none. */
 export const readAccount = async (id: string): Promise<Account | undefined> => {
   const item = await get(keys.account(id));
-  return item && z.parse(Account, item);
+  return item && parseItem(Account, item);
 };
 
 const partitionOf = ({ pk }: Item) => String(pk);
 
-/** The accounts among items of accounts and of counts, each with the sum of what its own item and its counts say. */
+/** Returns the accounts among items of accounts and counts, each with the sum of its own count and the others. */
 const counted = (items: readonly Item[]): Account[] => {
   const counts = new Map<string, number>();
   for (const item of items)
-    counts.set(partitionOf(item), (counts.get(partitionOf(item)) ?? 0) + z.parse(Count, item).switch_count);
+    counts.set(partitionOf(item), (counts.get(partitionOf(item)) ?? 0) + parseItem(Count, item).switch_count);
   return items
     .filter(({ sk }) => sk === "ACCOUNT")
-    .map((item) => ({ ...z.parse(Account, item), switch_count: counts.get(partitionOf(item)) ?? 0 }));
+    .map((item) => ({ ...parseItem(Account, item), switch_count: counts.get(partitionOf(item)) ?? 0 }));
 };
 
 /** An account with the exact count of its switches, in one round trip; undefined where there is none. */

@@ -1,9 +1,8 @@
 import * as z from "zod/mini";
 import type { Item } from "../table/expressions.ts";
-import { keys } from "../table/keys.ts";
-import { get, scan } from "../table/read.ts";
+import { hashOfKey, keys } from "../table/keys.ts";
+import { get, parseItem, scan } from "../table/read.ts";
 import { update } from "../table/write.ts";
-import { hashOfKey } from "./api-keys.ts";
 import { ApiKey, User } from "./schema.ts";
 
 /** What operators do with accounts, users and keys once they exist; `apply.ts` creates them. */
@@ -18,14 +17,14 @@ export const setAttachmentAccess = (id: string, on: boolean): Promise<boolean> =
 
 /** All users, by id; reads the whole table. */
 export const listUsers = async (): Promise<User[]> => {
-  const users = await Array.fromAsync(scan("USER"), (item) => z.parse(User, item));
+  const users = await Array.fromAsync(scan("USER"), (item) => parseItem(User, item));
   return users.sort((a, b) => (a.id < b.id ? -1 : 1));
 };
 
 /** A user; undefined where there is none. */
 export const readUser = async (id: string): Promise<User | undefined> => {
   const item = await get(keys.user(id.toUpperCase()));
-  return item && z.parse(User, item);
+  return item && parseItem(User, item);
 };
 
 /** Changes a user's permissions; false where they are no longer those that were read. */
@@ -42,7 +41,7 @@ export type StoredKey = ApiKey & { readonly sha256: string };
 const Stored = z.extend(ApiKey, { pk: z.string() });
 
 const stored = (item: Item): StoredKey => {
-  const { pk, ...key } = z.parse(Stored, item);
+  const { pk, ...key } = parseItem(Stored, item);
   return { ...key, sha256: pk.slice("KEY#".length) };
 };
 

@@ -2,9 +2,8 @@ import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { invalid } from "../errors.ts";
 import type { Item } from "../table/expressions.ts";
-import { type Key, keys } from "../table/keys.ts";
+import { hashOfKey, type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
-import { hashOfKey } from "./api-keys.ts";
 import { type Entry, readTenantsFile, type SectionName, type TenantsFile } from "./file.ts";
 import { type References, references } from "./references.ts";
 import { type Account, type ApiKey, canAccess, type Order, type Request, type User } from "./schema.ts";
@@ -22,7 +21,7 @@ export type Applied = {
 
 type Stored = Item & Key;
 
-/** What is to be done for one entry: the items to write together, none for what exists already. */
+/** The items to write together for one entry; none if it exists already. */
 type Planned = {
   readonly items: readonly Stored[];
   readonly result: { readonly id: string; readonly key?: string };
@@ -44,7 +43,7 @@ export const applyAndCount = async (document: unknown) => {
     users: plan(file, "users", (name, entry) => planUser(name, entry, found)),
     orders: plan(file, "orders", (name, entry) => planOrder(name, entry, found)),
     requests: plan(file, "requests", (name, entry) => planRequest(name, entry, found)),
-    // Keys come last: until everything is there, nobody can see any of it.
+    // Keys come last: until everything else is written, no caller has access to any of it.
     keys: plan(file, "keys", (name, entry) => planKey(name, entry, found)),
   };
   const all = [...faults, ...found.faults];
@@ -78,7 +77,7 @@ const plan = <S extends SectionName>(
 const resultsOf = (section: ReadonlyMap<string, Planned>) =>
   Object.fromEntries([...section].map(([name, { result }]) => [name, result]));
 
-/** For an entry whose id exists: nothing to write, and a fault for each property that the file says otherwise. */
+/** For an entry whose id exists: nothing to write, and a fault for each property that differs. */
 const leave = (
   place: readonly [SectionName, string],
   given: Readonly<Record<string, unknown>>,

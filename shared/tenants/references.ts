@@ -4,7 +4,7 @@ import { limits } from "../limits.ts";
 import { pointer } from "../schema/check.ts";
 import { newId, parseUlid } from "../schema/fields.ts";
 import { type Key, keys } from "../table/keys.ts";
-import { getMany } from "../table/read.ts";
+import { getMany, parseItem } from "../table/read.ts";
 import type { SectionName, TenantsFile } from "./file.ts";
 import { Account, ApiKey, Order, Request, User } from "./schema.ts";
 
@@ -130,7 +130,7 @@ const givenIds = (given: ReadonlyMap<string, unknown>): ReadonlySet<string> =>
 
 type Ids = Readonly<Record<SectionName, ReadonlyMap<string, string>>>;
 
-/** The id of each entry: its own or a new one. Two entries cannot have the same. */
+/** The id of each entry: its own or a new one. No two entries can have the same. */
 const ownIds = (file: TenantsFile, fault: (place: Place, detail: string) => void): Ids => {
   const of = (section: SectionName) => {
     const names = new Map<string, string>();
@@ -214,7 +214,7 @@ const readKeys = async (file: TenantsFile): Promise<ReadonlyMap<string, Existing
   );
 };
 
-/** The most keys of one BatchGetItem. */
+/** The maximum number of keys in one BatchGetItem. */
 const batchSize = 100;
 
 const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly string[], keyOf: (id: string) => Key) => {
@@ -223,7 +223,7 @@ const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly strin
   for (let start = 0; start < unique.length; start += batchSize) {
     const batch = unique.slice(start, start + batchSize);
     const items = await getMany(batch.map(keyOf));
-    for (const [index, id] of batch.entries()) if (items[index]) found.set(id, z.parse(schema, items[index]));
+    for (const [index, id] of batch.entries()) if (items[index]) found.set(id, parseItem(schema, items[index]));
   }
   return found;
 };

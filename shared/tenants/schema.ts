@@ -1,15 +1,17 @@
 import * as z from "zod/mini";
-import { Ulid } from "../schema/fields.ts";
 
-/** The tenants and what they order, as the table keeps them. */
+/**
+ * The tenants and what they order, as the table keeps them, without the rules of input. A property added here has a
+ * default: items that are older lack it.
+ */
 
 export const Account = z.object({
-  id: Ulid,
+  id: z.string(),
   name: z.string(),
   /** The accounts above it, root first. */
-  ancestors: z.array(Ulid),
+  ancestors: z.array(z.string()),
   features: z.object({ ordering_attachment_access: z.boolean() }),
-  /** How many switches it and all accounts below it have, once its counts are added: `readCountedAccount`. */
+  /** The part of the number of switches that this item counts. `readCountedAccount` adds the other counts. */
   switch_count: z.number(),
 });
 export type Account = z.infer<typeof Account>;
@@ -19,8 +21,8 @@ export const canAccess = (from: string, account: Pick<Account, "id" | "ancestors
   account.id === from || account.ancestors.includes(from);
 
 export const User = z.object({
-  id: Ulid,
-  account: Ulid,
+  id: z.string(),
+  account: z.string(),
   permissions: z.array(z.string()),
   disabled: z.boolean(),
 });
@@ -31,9 +33,9 @@ export const hasPermission = ({ permissions }: User, permission: string): boolea
   permissions.includes(permission) || permissions.includes(permission.replace(/:[^:]*$/, ":*"));
 
 export const ApiKey = z.object({
-  id: Ulid,
-  account: Ulid,
-  user: z.nullable(Ulid),
+  id: z.string(),
+  account: z.string(),
+  user: z.nullable(z.string()),
   expires_at: z.nullable(z.string()),
   revoked: z.boolean(),
 });
@@ -42,14 +44,20 @@ export type ApiKey = z.infer<typeof ApiKey>;
 export const OrderState = z.enum(["CART", "CHECKED_OUT"]);
 export type OrderState = z.infer<typeof OrderState>;
 
-/** What orders and requests have in common as parents of attachments: an exact count, and a version that only grows. */
+/** The properties of orders and requests as parents of attachments: an exact count, and a version that only grows. */
 const parent = { attachment_count: z.number(), attachments_version: z.number() };
 
-export const Order = z.object({ id: Ulid, account: Ulid, state: OrderState, ...parent });
+export const Order = z.object({ id: z.string(), account: z.string(), state: OrderState, ...parent });
 export type Order = z.infer<typeof Order>;
 
-/** A request has no state of its own: it is in its order's. */
-export const Request = z.object({ id: Ulid, account: Ulid, order: Ulid, type: z.string(), ...parent });
+/** A request has no state of its own: it has its order's. */
+export const Request = z.object({
+  id: z.string(),
+  account: z.string(),
+  order: z.string(),
+  type: z.string(),
+  ...parent,
+});
 export type Request = z.infer<typeof Request>;
 
 /** An order's own entry of a request. */

@@ -15,6 +15,8 @@ import { byExtent, extent } from "../support/setup/extent.ts";
 
 const rounds = byExtent({ sample: 1, most: 3, all: 3 });
 const atOnce = byExtent({ sample: 25, most: 100, all: 100 });
+/** Whether figures are asserted that depend on the speed of the embedded DynamoDB. */
+const timed = process.env.TEST_TIMING !== "off";
 
 const times = <T>(count: number, make: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, n) => make(n)));
@@ -44,6 +46,16 @@ const createPatiently = async (name: string) => {
   }
 };
 
+/** The same of a delete: after a 503, a 404 says that it was done. */
+const deletePatiently = async (id: string) => {
+  for (let attempt = 1; ; attempt += 1) {
+    const { status } = await call("DELETE", `${switchesPath}/${id}`, { key });
+    if (status === 404 && attempt > 1) return 200;
+    if (status !== 503 || attempt === 10) return status;
+    await sleep(100 * attempt * Math.random());
+  }
+};
+
 /** Creates switches two levels deep, with conflicts or without: how long that takes, and how many transactions. */
 const createAtOnce = async (conflicts: boolean) => {
   await anew();
@@ -64,7 +76,7 @@ describe("switches of one tree, many at once", () => {
     for (let round = 0; round < rounds; round += 1) {
       const without = await createAtOnce(false);
       const withConflicts = await createAtOnce(true);
-      expect(withConflicts.transactions).toBeLessThan(3 * atOnce);
+      if (timed) expect(withConflicts.transactions).toBeLessThan(3 * atOnce);
       ratios.push(withConflicts.ms / without.ms);
       await expectTotal(switchesPath, atOnce);
     }
@@ -73,14 +85,14 @@ describe("switches of one tree, many at once", () => {
       ratios.map((ratio) => ratio.toFixed(2)),
     );
     // Other tests that run at the same time make a ratio meaningless: it counts where there are none.
-    if (extent !== "sample") expect(Math.min(...ratios)).toBeLessThanOrEqual(1.6);
+    if (timed && extent !== "sample") expect(Math.min(...ratios)).toBeLessThanOrEqual(1.6);
     await consistent();
   });
 
   it("are deleted as well, and counted exactly", { timeout: 60_000 }, async () => {
     const { created } = await createAtOnce(true);
-    const deleted = await times(atOnce, (n) => call("DELETE", `${switchesPath}/${created[n]?.id}`, { key }));
-    expect(deleted.map(({ status }) => status)).toEqual(created.map(() => 200));
+    const deleted = await times(atOnce, (n) => deletePatiently(created[n]?.id ?? ""));
+    expect(deleted).toEqual(created.map(() => 200));
     await expectTotal(switchesPath, 0);
     await consistent();
   });

@@ -26,7 +26,7 @@ import { byExtent, everyNth } from "../support/setup/extent.ts";
 
 const runs = (most: number) => byExtent({ sample: Math.ceil(most / 20), most, all: most * 10 });
 const stride = byExtent({ sample: 13, most: 1, all: 1 });
-const slowMs = 2_000;
+const slowMs = 20_000;
 
 let t: Tenants;
 let logs: ReturnType<typeof captureLogs>;

@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 /** `npm run test:faults`: the exhaustive suites, of which `npm test` runs a sample. */
 const suites: Readonly<Record<string, readonly [file: string, about: string]>> = {
   faults: ["test/faults/every-fault.test.ts", "each AWS call of each endpoint, spoiled in each of nine ways"],
+  deadline: ["test/faults/deadline.test.ts", "each endpoint where every AWS call hangs"],
   late: ["test/faults/late-commit.test.ts", "writes that commit after their client has given up on them"],
   conflicts: ["test/faults/conflicts.test.ts", "many writes at once, where overlapping transactions conflict"],
   crashes: ["test/faults/crash.test.ts", "the process killed before and after each AWS call"],
@@ -11,12 +12,14 @@ const suites: Readonly<Record<string, readonly [file: string, about: string]>> =
   tenants: ["test/faults/tenants.test.ts", "each endpoint with each kind of key of each related account"],
   schedules: ["test/shared/checkout/interleaving.test.ts", "a checkout, an upload and a delete in every order"],
   kills: ["test/shared/checkout/kill.test.ts", "the checkout's process killed at each step and each call"],
+  duplicates: ["test/shared/checkout/duplicates.test.ts", "two copies of a checkout's step at once"],
+  restarts: ["test/infra/local/kills.test.ts", "the local stack killed under load and during checkouts, with --data"],
+  start: ["test/infra/local/start.test.ts", "the local stack's data, parts and limits: up to 200 uploads at once"],
   large: ["test/shared/checkout/large.test.ts", "the memory of a large checkout"],
   flat: ["test/cost/flat.test.ts", "the cost of a request beside little and beside much that is stored"],
   input: ["test/functions/attachments/any-input.test.ts", "any text and any JSON, in attachments"],
   lists: ["test/functions/attachments/list-model.test.ts", "lists of attachments against a model"],
   pages: ["test/functions/switches/page-size.test.ts", "pages of switches as large as Lambda allows"],
-  start: ["test/infra/local/start.test.ts", "the service on one machine, with many uploads at once"],
   switches: ["test/functions/switches/list.test.ts", "lists of switches against a model, and any JSON"],
 };
 

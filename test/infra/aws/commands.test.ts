@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { readArguments } from "../../../infra/aws/cdk.ts";
 
@@ -64,11 +64,12 @@ describe("the note of where a stack was deployed", () => {
 
   it("has the endpoint until the stack is deleted", async () => {
     vi.stubEnv("PATCHBAY_STATE", folder);
-    const { forgetEndpoint, noteEndpoint } = await import("../../../infra/aws/emulator.ts");
+    const { forgetEndpoint, notedEndpoint, noteEndpoint } = await import("../../../infra/aws/emulator.ts");
     const file = join(folder, "emulators/Patchbay-sandbox.json");
     noteEndpoint("Patchbay-sandbox", "http://127.0.0.1:4566");
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ endpoint: "http://127.0.0.1:4566" });
+    expect(notedEndpoint("Patchbay-sandbox")).toBe("http://127.0.0.1:4566");
+    expect([file, dirname(file)].map((path) => statSync(path).mode & 0o777)).toEqual([0o600, 0o700]);
     forgetEndpoint("Patchbay-sandbox");
-    expect(existsSync(file)).toBe(false);
+    expect([notedEndpoint("Patchbay-sandbox"), existsSync(file)]).toEqual([undefined, false]);
   });
 });

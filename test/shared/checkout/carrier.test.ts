@@ -84,7 +84,7 @@ describe("a carrier in trouble", () => {
     const run = await checkOut(order.id);
     expect(run).toMatchObject({ status: "FAILED", error: "CheckoutFailed" });
     expect(run.cause).toContain(second);
-    expect(run.cause).toContain("it answered 503");
+    expect(run.cause).toContain("it responded with 503");
     expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
     await upstream.behave();
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");

@@ -2,17 +2,20 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
 import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
-import { newOrder } from "../../support/fixtures/orders.ts";
+import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
 import { add } from "../../support/fixtures/tenants.ts";
+import { admin } from "../../support/processes/admin-cli.ts";
+import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
 import { byExtent, everyNth } from "../../support/setup/extent.ts";
 
 /** Each step of a run that succeeds, and each kind of call to the carrier. */
-const places = [...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"), "PUT", "POST"];
+const places = [...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"), "PUT", "POST", "DELETE"];
 /** `npm test` takes one in five: before some, after others. */
 const moments = everyNth(
   places.flatMap((place) => [`before ${place}`, `after ${place}`]),
@@ -22,12 +25,25 @@ const moments = everyNth(
 let upstream: Awaited<ReturnType<typeof carrier>>;
 let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
 
+/** Has an earlier run forward a file and fail on another, and deletes both: the next run withdraws what is upstream. */
+const leaveOneToWithdraw = async (order: TestOrder) => {
+  const [forwarded, refused] = [await order.attach(0, "withdrawn"), await order.attach(1, "refused")];
+  await upstream.misbehave({ method: "PUT", path: refused, action: "status", status: 422 });
+  const run = await startCheckout(order.id);
+  expect(await waitForCheckout(run, 10)).toMatchObject({ status: "FAILED" });
+  expect(await upstream.held(order.id)).toContain(`${order.requests[0]} ${forwarded}`);
+  for (const [index, id] of [forwarded, refused].entries())
+    expect((await call("DELETE", `${order.paths.request(index)}/${id}`, { key: order.key })).status).toBe(200);
+  return [forwarded, refused];
+};
+
 /** An order whose run has come to its moment when it is killed. */
 const orderKilledAt = async (moment: string) => {
   const order = await newOrder(add, add);
+  const deleted = moment.endsWith("DELETE") ? await leaveOneToWithdraw(order) : [];
   const own = [`${order.requests[0]} ${await order.attach(0)}`, `${order.requests[1]} ${await order.attach(1)}`];
   const shared = await order.attach("order");
-  return { order, moment, expected: [...own, ...order.requests.map((id) => `${id} ${shared}`)].sort() };
+  return { order, moment, deleted, expected: [...own, ...order.requests.map((id) => `${id} ${shared}`)].sort() };
 };
 type KilledOrder = Awaited<ReturnType<typeof orderKilledAt>>;
 const orders = new Map<string, KilledOrder>();
@@ -35,7 +51,11 @@ const orders = new Map<string, KilledOrder>();
 /** Runs all of them in one process, until each is at its moment; then kill -9. */
 const killAtTheirMoments = async () => {
   const script = new URL("../../support/processes/checkouts-to-kill.ts", import.meta.url).pathname;
-  const sent = [...orders.values()].map(({ order, moment }) => ({ order: order.id, moment }));
+  const sent = [...orders.values()].map(({ order, moment, deleted }) => ({
+    order: order.id,
+    moment,
+    run: `checkout-${order.id}-${deleted.length > 0 ? 2 : 1}`,
+  }));
   const child = spawn(process.execPath, [script, JSON.stringify(sent)], { stdio: ["ignore", "pipe", "inherit"] });
   const stuck = new Set<string>();
   for await (const line of createInterface(child.stdout)) {
@@ -63,7 +83,7 @@ afterAll(async () => {
 
 describe("a checkout whose process was killed", () => {
   it.each(moments)("%s is ended by the next one, with each file at the carrier exactly once", async (moment) => {
-    const { order, expected } = orders.get(moment) ?? (await orderKilledAt(moment));
+    const { order, expected, deleted } = orders.get(moment) ?? (await orderKilledAt(moment));
     const before = await stateOf(order.id);
     expect(before.state).toBe(moment === "after checkout/finish" ? "CHECKED_OUT" : "CART");
 
@@ -73,8 +93,19 @@ describe("a checkout whose process was killed", () => {
     expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 3, reason: null });
     expect(await upstream.held(order.id)).toEqual(expected);
     const { calls, checked_out, withdrawn } = await upstream.cart(order.id);
-    expect({ checked_out, withdrawn }).toEqual({ checked_out: true, withdrawn: [] });
-    const keys = new Set(calls.map(({ idempotency_key }) => idempotency_key));
+    expect(checked_out).toBe(true);
+    expect(withdrawn.map(({ attachment_id }) => attachment_id)).toEqual(deleted.slice(0, 1));
+    const withdrawals = new Set(calls.filter(({ method }) => method === "DELETE").map((one) => one.idempotency_key));
+    expect(withdrawals.size).toBe(deleted.length);
+    const others = calls.filter(({ path }) => !deleted.some((id) => path.endsWith(id)));
+    const keys = new Set(others.map(({ idempotency_key }) => idempotency_key));
     expect(keys.size).toBe(expected.length + 1);
+  });
+
+  it("leaves nothing that `admin check` finds", async () => {
+    const own = [...orders.values()].flatMap(({ order }) => [order.id, ...order.requests]);
+    const { stdout } = await admin(["check", "--json"]);
+    const found = z.parse(z.array(z.object({ at: z.string() })), JSON.parse(stdout));
+    expect(found.filter(({ at }) => own.some((id) => at.includes(id)))).toEqual([]);
   });
 });

@@ -32,7 +32,7 @@ describe("the report of a checkout that waits for the carrier", () => {
 
     expect(run.status).toBe("SUCCEEDED");
     for (const [index, attempts] of [1, 2].entries()) {
-      const waiting = { last_answer: "it answered 503", next_try_at: expect.any(String) };
+      const waiting = { last_answer: "it responded with 503", next_try_at: expect.any(String) };
       expect(receiptOf(reports[index])).toMatchObject({ state: "pending", attempts, status: null, ...waiting });
       expect(reports[index]?.checkout).toMatchObject({ status: "RUNNING", waits: attempts, ...waiting });
       expect(secondsAhead(reports[index]?.checkout?.next_try_at)).toBeGreaterThan(590);
@@ -52,7 +52,7 @@ describe("the report of a checkout that waits for the carrier", () => {
       report = await orderReport(order.id);
     };
     await checkOut(order.id, { after: { "checkout/submit": [look] } });
-    expect(report?.checkout).toMatchObject({ status: "RUNNING", waits: 1, last_answer: "it answered 429" });
+    expect(report?.checkout).toMatchObject({ status: "RUNNING", waits: 1, last_answer: "it responded with 429" });
     expect(secondsAhead(report?.checkout?.next_try_at)).toBeGreaterThan(590);
     expect((await orderReport(order.id))?.checkout).toMatchObject({
       status: "SUCCEEDED",
@@ -68,7 +68,11 @@ describe("the report of a checkout that waits for the carrier", () => {
     expect((await checkOut(order.id)).status).toBe("FAILED");
     const report = await orderReport(order.id);
     expect(report?.checkout).toMatchObject({ status: "FAILED", last_answer: null, next_try_at: null });
-    expect(receiptOf(report)).toMatchObject({ state: "pending", last_answer: "it answered 503", next_try_at: null });
+    expect(receiptOf(report)).toMatchObject({
+      state: "pending",
+      last_answer: "it responded with 503",
+      next_try_at: null,
+    });
   });
 });
 

@@ -5,7 +5,7 @@ import { checkOut } from "../servers/workflow.ts";
  * A process to be killed: runs each order's checkout up to its moment (`before checkout/seal`, `after PUT`), says
  * so with the order's id on a line, and goes no further with it.
  */
-const Orders = z.array(z.object({ order: z.string(), moment: z.string() }));
+const Orders = z.array(z.object({ order: z.string(), moment: z.string(), run: z.string() }));
 
 const stuckIn = (order: string) => () => {
   console.log(order);
@@ -27,10 +27,10 @@ globalThis.fetch = async (input, init) => {
 // Nothing else keeps the process alive once all are stuck.
 setInterval(() => {}, 60_000);
 
-for (const { order, moment } of z.parse(Orders, JSON.parse(process.argv[2] ?? "[]"))) {
+for (const { order, moment, run } of z.parse(Orders, JSON.parse(process.argv[2] ?? "[]"))) {
   const [when, what = ""] = moment.split(" ");
   if (!what.startsWith("checkout/")) momentsOfCalls.set(order, moment);
   const meanwhile = { [what]: [stuckIn(order)] };
   const options = when === "before" ? { before: meanwhile } : { after: meanwhile };
-  checkOut(order, options, `checkout-${order}-1`);
+  checkOut(order, options, run);
 }

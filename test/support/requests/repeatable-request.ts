@@ -17,9 +17,12 @@ export const resourceFor = (t: Tenants, route: Route, name: string): Promise<str
 /** An endpoint, and which of its bodies: an attachment is created from a form, or from an upload. */
 export type Writing = { readonly name: string; readonly route: Route; readonly fromUpload: boolean };
 
+/** An endpoint with its usual body. */
+export const plain = (route: Route): Writing => ({ name: route.name, route, fromUpload: false });
+
 /** Every endpoint with each kind of body that it takes. */
 export const writings: readonly Writing[] = routes.flatMap((route) => [
-  { name: route.name, route, fromUpload: false },
+  plain(route),
   ...(route.reads.from === "form" ? [{ name: `${route.name} from an upload`, route, fromUpload: true }] : []),
 ]);
 

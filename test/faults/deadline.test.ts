@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { startGateway } from "../../infra/local/gateway.ts";
+import { loadEndpoints } from "../../infra/local/handlers.ts";
+import {
+  createRequestAttachment,
+  deleteRequestAttachment,
+  listSwitches,
+  routes,
+  updateSwitch,
+} from "../../shared/routes.ts";
+import type { WireCall } from "../support/fault-proxy/proxy.ts";
+import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { plain, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { captureLogs } from "../support/servers/captured-logs.ts";
+import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { byExtent } from "../support/setup/extent.ts";
+
+/** The deadline of a request, with functions that have 7 s instead of 28: 1 s for the request, 6 s in reserve. */
+const functionTimeoutMs = 7_000;
+
+const stride = byExtent({ sample: 4, most: 1, all: 1 });
+const sample = routes.filter((_, index) => index % stride === 0);
+
+let t: Tenants;
+let patient: string | undefined;
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+let logs: ReturnType<typeof captureLogs>;
+
+const inAHurry = async <T>(send: () => Promise<T>): Promise<T> => {
+  process.env.PATCHBAY_URL = gateway.url;
+  return send().finally(() => {
+    process.env.PATCHBAY_URL = patient;
+  });
+};
+
+beforeAll(async () => {
+  await startAfresh();
+  t = await tenants();
+  patient = process.env.PATCHBAY_URL;
+  const handlers = await loadEndpoints(routes);
+  gateway = await startGateway({ routes, load: ({ name }) => handlers.get(name), port: 0, functionTimeoutMs });
+  logs = captureLogs();
+});
+afterEach(() => {
+  for (const wire of Object.values(wires)) wire.choose(() => undefined);
+});
+afterAll(async () => {
+  logs.stop();
+  await gateway.close();
+});
+
+/** The error of the last request in the log. */
+const loggedError = () => {
+  const lines = logs.written.map((line) => JSON.parse(line));
+  return lines.findLast(({ message }) => message === "request").error;
+};
+
+/** Two of three attempts of every call hang for two seconds. */
+const slow = () => {
+  let count = 0;
+  return () => (count++ % 3 < 2 ? "delay" : undefined);
+};
+
+// First, as long as the SDK's retry quota lasts: each attempt that times out takes from it.
+describe("the log of a 503", () => {
+  it.each([
+    ["table", "GetItem", "dynamodb GetItem"],
+    ["table", "TransactWriteItems", "dynamodb TransactWriteItems"],
+    ["files", "PutObject", "s3 PutObject"],
+  ] as const)("names the service, the operation and the attempts made: %s, %s", async (wire, operation, call) => {
+    const run = await repeatableRequest(t, plain(createRequestAttachment));
+    wires[wire].choose((made) => (made.operation === operation ? "status-500" : undefined));
+    expect((await run.send()).status).toBe(503);
+    expect(loggedError()).toMatchObject({ call, attempts: 3 });
+  });
+});
+
+describe("at the deadline", () => {
+  it("no attempt follows that nobody waits for", async () => {
+    const run = await repeatableRequest(t, plain(listSwitches));
+    wires.table.arm();
+    wires.table.choose(() => "delay");
+    await inAHurry(run.send);
+    const { length } = wires.table.calls;
+    await wires.table.idle();
+    // The SDK would repeat the call within 100 ms.
+    await sleep(500);
+    expect(wires.table.calls).toHaveLength(length);
+  });
+
+  it("a write that meets conflicts waits no longer", async () => {
+    const run = await repeatableRequest(t, plain(updateSwitch));
+    wires.table.arm();
+    const writes = ({ operation }: WireCall) => /UpdateItem|TransactWriteItems/.test(operation);
+    wires.table.choose((call) => (writes(call) ? "conflict" : undefined));
+    expect((await inAHurry(run.send)).status).toBe(503);
+    const attempts = wires.table.calls.filter(writes).length;
+    expect(attempts).toBeLessThan(13);
+    const { cause, ...error } = loggedError();
+    // The last wait would have ended too late, or the last attempt did not end in time.
+    if (error.name === "TimeoutError")
+      return expect(error).toMatchObject({ call: expect.stringMatching(/^dynamodb /) });
+    expect(error).toMatchObject({ message: "Gave up.", attempts });
+    expect(cause).toMatchObject({ call: "dynamodb TransactWriteItems", attempts: 1 });
+  });
+
+  it("a delete whose file is still there leaves what finishes it", async () => {
+    const run = await repeatableRequest(t, plain(deleteRequestAttachment));
+    wires.files.choose(() => "delay");
+    expect((await inAHurry(run.send)).status).toBe(503);
+    expect(loggedError()).toMatchObject({ name: "TimeoutError", call: "s3 DeleteObject" });
+    wires.files.choose(() => undefined);
+    expect((await run.send()).status).toBe(200);
+  });
+});
+
+describe("where every call to AWS hangs, a request is a 503 before its function's time is over", () => {
+  it.each(sample.map((route) => [route.name, route] as const))("%s", async (_, route) => {
+    const run = await repeatableRequest(t, plain(route));
+    for (const wire of Object.values(wires)) wire.choose(slow());
+    const startedAt = performance.now();
+    const { status, headers } = await inAHurry(run.send);
+    expect([status, headers.get("retry-after")]).toEqual([503, "2"]);
+    expect(performance.now() - startedAt).toBeLessThan(functionTimeoutMs);
+    expect(loggedError()).toMatchObject({
+      name: "TimeoutError",
+      message: "The request's deadline has passed.",
+      call: expect.stringMatching(/^dynamodb (GetItem|BatchGetItem|Query)$/),
+      attempts: 1,
+    });
+  });
+});

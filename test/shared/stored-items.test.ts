@@ -1,0 +1,217 @@
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
+import { orderReport } from "../../shared/checkout/report.ts";
+import type { Item } from "../../shared/table/expressions.ts";
+import { transact } from "../../shared/table/write.ts";
+import { listKeys, listUsers } from "../../shared/tenants/administration.ts";
+import { listOrders } from "../../shared/tenants/orders.ts";
+import { call, faultsOf } from "../support/requests/client.ts";
+import { captureLogs } from "../support/servers/captured-logs.ts";
+import { startAfresh } from "../support/servers/own-table.ts";
+
+/**
+ * Items as earlier versions have stored them: stored-items/version-1.json has those of the first version, later.json
+ * each later shape. They are frozen: a change of a shape adds items, and changes none.
+ */
+const Stored = z.array(z.looseObject({ pk: z.string(), sk: z.string() }));
+const frozen = (name: string) =>
+  z.parse(Stored, JSON.parse(readFileSync(new URL(`stored-items/${name}.json`, import.meta.url), "utf8")));
+const items = [...frozen("version-1"), ...frozen("later")];
+
+const put = (...all: typeof items) =>
+  transact(Object.fromEntries(all.map((item, index) => [String(index), { put: item }])));
+
+const key = `apik_${"A".repeat(43)}`;
+const id = (name: string) => `01J${name.padStart(23, "0")}`;
+const request = `/api/v1/requests/${id("Q1")}/attachments`;
+const order = `/api/v1/orders/${id("R1")}/attachments`;
+const get = (path: string) => call("GET", path, { key });
+
+/** What a caller gets of the stored items of a kind: all but what is kept for ourselves. */
+const own = ["pk", "sk", "version", "writers", "bytes", "sha256", "content_type", "account", "ancestors"];
+const visible = (kind: RegExp) =>
+  items
+    .filter(({ pk, sk }) => kind.test(`${pk} ${sk}`))
+    .map((item) => ({ data: Object.fromEntries(Object.entries(item).filter(([name]) => !own.includes(name))) }));
+
+beforeAll(async () => {
+  await startAfresh();
+  await put(...items);
+});
+
+describe("an item of an earlier version", () => {
+  it.each([
+    ["the attachments of a request", request, /^REQUEST#\w+ ATTACHMENT#/],
+    ["the attachments of an order", order, /^ORDER#\w+ ATTACHMENT#/],
+    ["the switches of an account", "/api/v1/switches", /^SWITCH#/],
+  ])("is listed and shown as it was stored: %s", async (_, path, kind) => {
+    const expected = visible(kind);
+    expect(expected.length).toBeGreaterThan(0);
+    expect((await get(path)).body).toMatchObject({ data: { items: expected } });
+    for (const { data } of expected) expect((await get(`${path}/${data.id}`)).body).toMatchObject({ data });
+  });
+
+  it("is counted: switches that the account counts itself, and those with counts of their own", async () => {
+    expect((await get("/api/v1/switches")).body).toMatchObject({ data: { page_info: { total: 2 } } });
+  });
+
+  it("is read by a checkout and its report: runs, receipts, seals", async () => {
+    expect(await orderReport(id("R1"))).toMatchObject({
+      checkout: { run: "run-1", status: "FAILED", reason: "The carrier refused.", waits: 0, next_try_at: null },
+      seal: { run: "run-1", version: 1 },
+      attachments: [{ id: id("T1") }],
+      requests: [
+        {
+          id: id("Q1"),
+          attachments: [
+            { id: id("T2"), receipt: { state: "forwarded", status: 201, attempts: 0, next_try_at: null } },
+            { id: id("T3"), receipt: { state: "pending", attempts: 2, last_answer: "503" } },
+            { id: id("T1"), receipt: { state: "pending", attempts: 2, last_answer: null } },
+          ],
+        },
+      ],
+    });
+    for (const name of ["R2", "R3"])
+      expect(await orderReport(id(name))).toMatchObject({ checkout: { status: "SUCCEEDED" } });
+  });
+
+  it("is read by operators: users, keys, orders", async () => {
+    expect(await listUsers()).toMatchObject([{ id: id("V1") }]);
+    expect(await listKeys()).toMatchObject([{ id: id("K1"), expires_at: null }]);
+    expect(await listOrders()).toHaveLength(3);
+  });
+
+  it("is recognized: the use of an Idempotency-Key, and a reference_id", async () => {
+    const headers = { "idempotency-key": "used-before" };
+    const json = { type: "switch", data: { name: "Another" } };
+    const reused = await call("POST", "/api/v1/switches", { key, headers, json });
+    expect(faultsOf(reused)).toEqual(["header /Idempotency-Key constraint.unique"]);
+    const body = new FormData();
+    body.set("data[name]", "Again");
+    body.set("data[reference_id]", "6f1c1c9e-30a5-4d7f-9c7e-4f6f0f1f2a3b");
+    body.set("data[file]", new Blob(["bytes"]), "loa.pdf");
+    const taken = await call("POST", request, { key, body });
+    expect(faultsOf(taken)).toEqual(["body /data/reference_id constraint.unique"]);
+  });
+
+  it("is changed and deleted", async () => {
+    for (const [path, type] of [
+      [`${request}/${id("T2")}`, "request_attachment"],
+      [`/api/v1/switches/${id("S1")}`, "switch"],
+    ] as const) {
+      const changed = await call("PATCH", path, { key, json: { type, data: { name: "Renamed" } } });
+      expect([changed.status, changed.headers.get("etag")]).toEqual([200, '"2"']);
+      expect((await call("DELETE", path, { key })).status).toBe(200);
+    }
+    expect((await call("DELETE", `${request}/${id("T4")}`, { key })).status).toBe(200);
+  });
+
+  it("lets the sweep go on where it stopped", async () => {
+    expect(await sweepOrphanFiles({ now: new Date("2026-01-03T00:00:00.000Z") })).toMatchObject({ finished: true });
+  });
+
+  it("is there for every kind of key", async () => {
+    const source = readFileSync(new URL("../../shared/table/keys.ts", import.meta.url), "utf8");
+    const kinds = [...source.matchAll(/sk: [`"]([A-Z_#]+?)#?(?:\$|[`"])|itself\([`"]([A-Z_]+)/g)];
+    const names = new Set(kinds.map(([, sk, itself]) => sk ?? itself ?? ""));
+    const stored = items.map(({ pk, sk }) => `${pk} ${sk}`).join("\n");
+    expect(names.size).toBeGreaterThan(12);
+    expect([...names].filter((name) => !stored.includes(name))).toEqual([]);
+  });
+});
+
+describe("an item that breaks a rule of input", () => {
+  it("is read all the same: rules may have become stricter since", async () => {
+    const [first] = items.filter(({ sk }) => sk === "SWITCH");
+    const odd = {
+      ...first,
+      id: id("S7"),
+      name: `${"long ".repeat(60)}`,
+      sms_endpoints: Array(11).fill("x".repeat(3_000)),
+    };
+    await put({ ...odd, pk: `SWITCH#${id("S7")}`, sk: "SWITCH" });
+    const { status, body } = await get(`/api/v1/switches/${id("S7")}`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ data: { name: odd.name, sms_endpoints: odd.sms_endpoints } });
+  });
+});
+
+describe("an item that cannot be read", () => {
+  const parent = { pk: `REQUEST#${id("Q9")}` };
+  const path = `/api/v1/requests/${id("Q9")}/attachments`;
+  const all = ["E1", "E2", "E3", "E4", "E5"].map(id);
+  const broken = [id("E1"), id("E3"), id("E5")];
+  const [readable] = items.filter(({ sk }) => sk.startsWith("ATTACHMENT#"));
+  const [requestItem] = items.filter(({ pk, sk }) => pk === sk && pk.startsWith("REQUEST#"));
+
+  const during = async (path: string) => {
+    const logs = captureLogs();
+    const response = await get(path).finally(logs.stop);
+    const lines: readonly Item[] = logs.written.map((line) => JSON.parse(line));
+    return { ...response, errors: lines.filter(({ level }) => level === "ERROR") };
+  };
+
+  const keyOf = (attachment: string) =>
+    `The item ${parent.pk} ATTACHMENT#${attachment} cannot be read: name invalid_type`;
+
+  beforeAll(async () => {
+    const attachments = all.map((one) => ({
+      ...{ ...readable, ...parent, id: one, sk: `ATTACHMENT#${one}` },
+      name: broken.includes(one) ? 5 : "LOA",
+    }));
+    await put({ ...requestItem, ...parent, sk: parent.pk, id: id("Q9"), attachment_count: 5 }, ...attachments);
+  });
+
+  it("is a 500 where it is shown, and the log names its key and none of its values", async () => {
+    const { status, errors } = await during(`${path}/${broken[0]}`);
+    expect([status, errors]).toEqual([500, [expect.objectContaining({ message: "request", status: 500 })]]);
+    expect(errors).toMatchObject([{ error: { message: keyOf(broken[0] ?? "") } }]);
+  });
+
+  it("is left out of its list, and the log names its key", async () => {
+    const { status, body, errors } = await during(path);
+    expect([status, errors.length]).toEqual([200, 3]);
+    expect(errors).toMatchObject(broken.map((one) => ({ message: "unreadable item", error: { message: keyOf(one) } })));
+    expect(body).toMatchObject({ data: { items: [{ data: { id: all[1] } }, { data: { id: all[3] } }] } });
+  });
+
+  const Page = z.object({
+    data: z.object({
+      items: z.array(z.object({ data: z.object({ id: z.string() }) })),
+      page_info: z.object({ after: z.nullable(z.string()), before: z.nullable(z.string()) }),
+    }),
+  });
+
+  it.each([
+    ["first", "after", 1],
+    ["first", "after", 2],
+    ["last", "before", 1],
+    ["last", "before", 2],
+  ] as const)("is passed by a walk with %s and %s, %i at a time", async (size, cursor, count) => {
+    const seen: string[] = [];
+    let next: string | null = "";
+    for (let pages = 0; next !== null; pages += 1) {
+      expect(pages).toBeLessThan(6);
+      const { body } = await get(`${path}?${size}=${count}${next && `&${cursor}=${next}`}`);
+      const { data } = z.parse(Page, body);
+      seen.push(...data.items.map((item) => item.data.id));
+      next = data.page_info[cursor];
+    }
+    expect(seen.toSorted()).toEqual([all[1], all[3]]);
+  });
+
+  it("spoils no list of switches", async () => {
+    const [one] = items.filter(({ sk }) => sk === "SWITCH");
+    const entry = { pk: `ACCOUNT#${id("A2")}`, sk: `SWITCH#${id("S9")}`, id: id("S9") };
+    await put({ ...one, pk: `SWITCH#${id("S9")}`, sk: "SWITCH", id: id("S9"), sms_protocol: "PIGEON" }, entry);
+    const { status, body, errors } = await during("/api/v1/switches");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ data: { items: [{ data: { id: id("S2") } }] } });
+    expect(errors).toMatchObject([
+      { error: { message: `The item SWITCH#${id("S9")} SWITCH cannot be read: sms_protocol invalid_value` } },
+    ]);
+    expect((await get(`/api/v1/switches/${id("S9")}`)).status).toBe(500);
+  });
+});
