@@ -47,6 +47,8 @@ export const env = {
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
   /** The largest file of an upload, in bytes: what a 6 MB event can carry as base64, with room for the rest of it. */
   maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", limits.fileBytes),
+  /** The largest file that is sent to storage directly, in bytes: at most 104,857,600. */
+  maxUploadBytes: () => Math.min(wholeNumber("MAX_UPLOAD_BYTES", limits.uploadBytes), limits.uploadBytes),
   /** The least level that is logged: DEBUG, INFO, WARN, ERROR or SILENT. */
   logLevel: () => levelOf(optional("LOG_LEVEL") ?? "INFO"),
   /** X-Ray's trace of the invocation; Lambda sets it. */

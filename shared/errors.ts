@@ -27,6 +27,7 @@ export const subCodes = [
   "constraint.range",
   "constraint.unique",
   "constraint.immutable",
+  "constraint.reference",
   "malformed",
 ] as const;
 
@@ -97,8 +98,22 @@ export const preconditionFailed = () => one("precondition_failed", "The resource
 export const payloadTooLarge = (limitBytes: number) =>
   one("payload_too_large", `The body or the file is larger than ${limitBytes} bytes.`, { limit_bytes: limitBytes });
 
-export const unsupportedMediaType = (expected: string, detail = `The Content-Type must be ${expected}.`) =>
-  one("unsupported_media_type", detail, { expected });
+/** 413 for a form: its file can be sent to storage directly. */
+export const fileTooLarge = (limitBytes: number) =>
+  one(
+    "payload_too_large",
+    `The body or the file is larger than ${limitBytes} bytes. A larger file needs a direct upload.`,
+    {
+      limit_bytes: limitBytes,
+      direct_upload: true,
+    },
+  );
+
+/** `expected`: one media type, or several with commas between them. */
+export const unsupportedMediaType = (
+  expected: string,
+  detail = `The Content-Type must be ${expected.replaceAll(", ", " or ")}.`,
+) => one("unsupported_media_type", detail, { expected });
 
 /** 422 with one error object for each fault, in the order given. */
 export const invalid = (faults: readonly Fault[]) =>
@@ -112,16 +127,13 @@ export const invalid = (faults: readonly Fault[]) =>
   );
 
 /** What must be unique is in use: by `resource`, where it is known. */
-export const taken = (pointer: string, resource: { readonly id: unknown; readonly type: string }) =>
-  invalid([
-    {
-      in: "body",
-      pointer,
-      sub_code: "constraint.unique",
-      detail: "has already been taken",
-      ...(resource.id !== undefined && { params: { resource } }),
-    },
-  ]);
+export const takenFault = (pointer: string, resource: { readonly id: unknown; readonly type: string }): Fault => ({
+  in: "body",
+  pointer,
+  sub_code: "constraint.unique",
+  detail: "has already been taken",
+  ...(resource.id !== undefined && { params: { resource } }),
+});
 
 export const idempotencyKeyReused: Fault = {
   in: "header",

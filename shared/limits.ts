@@ -14,6 +14,10 @@ export const limits = {
   pageSize: { default: 50, most: 100 },
   /** What a 6 MB event can carry as base64, with room for the rest of it. MAX_FILE_BYTES sets another limit. */
   fileBytes: 4_600_000,
+  /** A file that is sent to storage directly: see functions/README.md. MAX_UPLOAD_BYTES sets a lower limit. */
+  uploadBytes: 104_857_600,
+  /** How long the address of a direct upload is valid, and how long an attachment can be created from it. */
+  uploadSeconds: 60 * 60,
   /** More than any JSON document of the interface needs, however its characters are escaped. */
   jsonBytes: 1_048_576,
   /** More than every part that the interface knows, and some that it does not. */

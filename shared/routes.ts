@@ -2,7 +2,9 @@ import * as z from "zod/mini";
 import {
   attachmentListQuery,
   attachmentQuery,
+  CreateUploadBody,
   createAttachmentBody,
+  createFromUploadBody,
   formParts,
   immutableAttachmentProperties,
   updateAttachmentBody,
@@ -33,6 +35,8 @@ export type Route = {
   /** The thing in the path that must be visible to the key. */
   readonly parent: ParentOfRoute;
   readonly resource: ResourceType;
+  /** The type of the document that it takes or returns: the resource's own, but for the uploads of attachments. */
+  readonly document: DocumentType;
   readonly operation: Operation;
   readonly reads: Reads;
   readonly status: 200 | 201;
@@ -43,17 +47,19 @@ export type Route = {
 type AttachmentParent = "request" | "order";
 type ParentOfRoute = AttachmentParent | "account" | null;
 export type ResourceType = "request_attachment" | "order_attachment" | "switch";
+export type DocumentType = ResourceType | "upload";
 export type Operation = "index" | "show" | "create" | "update" | "delete";
 export type TableAction = "GetItem" | "BatchGetItem" | "Query" | "PutItem" | "UpdateItem" | "DeleteItem";
-export type FileAction = "PutObject" | "DeleteObject";
+export type FileAction = "PutObject" | "HeadObject" | "DeleteObject";
 
 type Schema = z.core.$ZodType;
 export type QueryReads<S extends Schema = Schema> = { readonly from: "query"; readonly schema: S };
-/** `parts`: the names of the form's parts; any other is skipped. */
+/** `parts`: the names of the form's parts; any other is skipped. `json`: what JSON may say in place of the form. */
 type FormReads<S extends Schema = Schema> = {
   readonly from: "form";
   readonly schema: S;
   readonly parts: readonly string[];
+  readonly json: S;
 };
 /** Properties of `data` that may be echoed but not changed, each with what counts as an echo. */
 export type Immutable = Readonly<Record<string, (sent: unknown, current: unknown) => boolean>>;
@@ -71,6 +77,11 @@ export type Reads<S extends Schema = Schema> =
   | { readonly from: "nothing"; readonly schema: S }
   | QueryReads<S>
   | BodyReads<S>;
+
+/** The schemas of all that a route reads. */
+export type SchemaOf<R extends Reads> = R extends { readonly json: infer J extends Schema }
+  ? R["schema"] | J
+  : R["schema"];
 
 /** The permission of a route's own resource. */
 export const ownPermission = ({ resource, operation }: Pick<Route, "resource" | "operation">) =>
@@ -116,6 +127,7 @@ const attachmentRoute = <P extends AttachmentParent, O extends Operation, R exte
     path,
     parent,
     resource: `${parent}_attachment`,
+    document: `${parent}_attachment`,
     status,
   } as const;
 };
@@ -125,19 +137,35 @@ const switchRoute = <P extends "account" | null, O extends Operation, R extends 
   const { method, status, file, ofOne } = byOperation[row.operation];
   const path = `/api/v1${parent ? "/accounts/{account_id}" : ""}/switches${ofOne ? "/{id}" : ""}`;
   const name = `switches/${file}${parent ? "-under-account" : ""}`;
-  return { ...row, name, method, path, parent, resource: "switch", status } as const;
+  return { ...row, name, method, path, parent, resource: "switch", document: "switch", status } as const;
 };
 
 const nothing = () => ({ from: "nothing", schema: z.undefined() }) as const;
 
 const createAttachment = <P extends AttachmentParent>(parent: P, summary: string) => {
   const schema = createAttachmentBody(`${parent}_attachment` as const);
+  const json = createFromUploadBody(`${parent}_attachment` as const);
   return attachmentRoute(parent, {
     summary,
     operation: "create",
-    reads: { from: "form", schema, parts: formParts(schema) },
-    access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"], files: ["PutObject", "DeleteObject"] },
+    reads: { from: "form", schema, parts: formParts(schema), json },
+    access: {
+      table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
+      files: ["PutObject", "HeadObject", "DeleteObject"],
+    },
   });
+};
+
+/** `/api/v1/<parent>s/{<parent>_id}/uploads`: the first call of a direct upload. PutObject is what the signed URL allows. */
+const createUpload = <P extends AttachmentParent>(parent: P, summary: string) => {
+  const route = attachmentRoute(parent, {
+    summary,
+    operation: "create",
+    reads: { from: "json", schema: CreateUploadBody, immutable: {} },
+    access: { table: ["GetItem", "BatchGetItem", "PutItem"], files: ["PutObject"] },
+  });
+  const path = `/api/v1/${parent}s/{${parent}_id}/uploads` as const;
+  return { ...route, name: `${parent}-attachments/create-upload`, path, document: "upload" } as const;
 };
 
 const listAttachments = <P extends AttachmentParent, I extends Schema>(parent: P, summary: string, include: I) =>
@@ -204,6 +232,7 @@ export const showRequestAttachment = /* @__PURE__ */ showAttachment("request", "
 ]);
 export const updateRequestAttachment = /* @__PURE__ */ updateAttachment("request", "Update a request's attachment");
 export const deleteRequestAttachment = /* @__PURE__ */ deleteAttachment("request", "Delete a request's attachment");
+export const createRequestUpload = /* @__PURE__ */ createUpload("request", "Prepare a direct upload to a request");
 
 export const createOrderAttachment = /* @__PURE__ */ createAttachment("order", "Upload a document to an order");
 export const listOrderAttachments = /* @__PURE__ */ listAttachments(
@@ -219,6 +248,7 @@ export const showOrderAttachment = /* @__PURE__ */ showAttachment("order", "Show
 ]);
 export const updateOrderAttachment = /* @__PURE__ */ updateAttachment("order", "Update an order's attachment");
 export const deleteOrderAttachment = /* @__PURE__ */ deleteAttachment("order", "Delete an order's attachment");
+export const createOrderUpload = /* @__PURE__ */ createUpload("order", "Prepare a direct upload to an order");
 
 export const createSwitch = /* @__PURE__ */ createSwitchIn(null, "Create a switch");
 export const createSwitchUnderAccount = /* @__PURE__ */ createSwitchIn("account", "Create a switch under an account");
@@ -255,11 +285,13 @@ export const routes: readonly Route[] = [
   showRequestAttachment,
   updateRequestAttachment,
   deleteRequestAttachment,
+  createRequestUpload,
   createOrderAttachment,
   listOrderAttachments,
   showOrderAttachment,
   updateOrderAttachment,
   deleteOrderAttachment,
+  createOrderUpload,
   createSwitch,
   createSwitchUnderAccount,
   listSwitches,

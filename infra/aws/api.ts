@@ -29,7 +29,10 @@ export const api = (scope: Construct, surroundings: Surroundings): RestApi => {
   const rest = restApi(scope, settings);
   addGatewayResponses(rest, settings.maxFileBytes);
   for (const route of routes) {
-    const environment = route.reads.from === "form" ? { MAX_FILE_BYTES: String(settings.maxFileBytes) } : {};
+    const environment = {
+      ...(route.reads.from === "form" && { MAX_FILE_BYTES: String(settings.maxFileBytes) }),
+      ...(route.document === "upload" && { MAX_UPLOAD_BYTES: String(settings.maxUploadBytes) }),
+    };
     const handler = functionOf(scope, surroundings, { ...route, timeout, environment });
     const integration = new LambdaIntegration(handler, { allowTestInvoke: false });
     rest.root.resourceForPath(route.path).addMethod(route.method, integration);

@@ -1,10 +1,10 @@
 import { ResponseType, type RestApi } from "aws-cdk-lib/aws-apigateway";
 import {
   type ApiError,
+  fileTooLarge,
   internalError,
   malformed,
   notFound,
-  payloadTooLarge,
   rateLimited,
   serviceUnavailable,
   unauthorized,
@@ -28,7 +28,7 @@ const gatewayErrors = (maxFileBytes: number): readonly (readonly [ResponseType, 
   [ResponseType.INVALID_API_KEY, unauthorized()],
   [ResponseType.BAD_REQUEST_BODY, malformed("can't be read")],
   [ResponseType.BAD_REQUEST_PARAMETERS, malformed("can't be read")],
-  [ResponseType.REQUEST_TOO_LARGE, payloadTooLarge(maxFileBytes)],
+  [ResponseType.REQUEST_TOO_LARGE, fileTooLarge(maxFileBytes)],
   [ResponseType.THROTTLED, rateLimited()],
   [ResponseType.QUOTA_EXCEEDED, rateLimited()],
   // The rules of a web ACL that belong before this API are rates: see infra/README.md.

@@ -12,11 +12,16 @@ export type Access = {
 
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 
-/** What each action on a file asks of the key: S3 makes a data key to write, opens it to read, needs none to delete. */
-const fileKeyActions = {
-  PutObject: "kms:GenerateDataKey",
-  GetObject: "kms:Decrypt",
-  DeleteObject: undefined,
+/**
+ * What each action on a file asks of S3 and of the key: S3 makes a data key to write, opens it to read, and needs none to
+ * delete or to say what it knows of a file. HEAD is part of the permission to read; without the key, it reads no byte.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html
+ */
+const fileActions = {
+  PutObject: { s3: "s3:PutObject", key: "kms:GenerateDataKey" },
+  GetObject: { s3: "s3:GetObject", key: "kms:Decrypt" },
+  HeadObject: { s3: "s3:GetObject", key: undefined },
+  DeleteObject: { s3: "s3:DeleteObject", key: undefined },
 } as const;
 
 /** The statements that give exactly this access, and the use of the key through the service concerned only. */
@@ -44,17 +49,17 @@ export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Ac
     );
   }
   if (access.files.length > 0) {
-    const keyActions = access.files.map((action) => fileKeyActions[action]).filter((action) => action !== undefined);
+    const keyActions = access.files.map((action) => fileActions[action].key).filter((action) => action !== undefined);
     statements.push(
       new PolicyStatement({
-        actions: access.files.map((action) => `s3:${action}`),
+        actions: access.files.map((action) => fileActions[action].s3),
         resources: [bucket.arnForObjects(`${filePrefix}*`)],
       }),
     );
     if (keyActions.length > 0) statements.push(through("s3", keyActions));
     // Without it, S3 returns 403 instead of 404 for a file that is gone. A read knows no prefix to make it conditional on.
     // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
-    if (access.files.includes("GetObject"))
+    if (access.files.includes("GetObject") || access.files.includes("HeadObject"))
       statements.push(new PolicyStatement({ actions: ["s3:ListBucket"], resources: [bucket.bucketArn] }));
   }
   return statements;

@@ -7,6 +7,18 @@ import { limits } from "../../shared/limits.ts";
 import type { SettingsRecord } from "./deployed-settings.ts";
 import { noStage, readStage, stackNameOf } from "./stages.ts";
 
+/** `https://<host>`, without a path. */
+const Origin = z.string().check(z.regex(/^https?:\/\/[\w.-]+(:\d+)?$/, { error: "must be an origin: https://<host>" }));
+
+const commaSeparated = <T extends z.core.$ZodType<unknown, string>>(each: T) =>
+  z.pipe(
+    z.string(),
+    z.pipe(
+      z.transform((text: string) => text.split(",").map((part) => part.trim())),
+      z.array(each),
+    ),
+  );
+
 /** What a stage's file sets, and `-c <name>=<value>` overrides. `null`, or `-c <name>=`, is an explicit "none". */
 const Values = z.strictObject({
   /** The carrier's base address. */
@@ -30,6 +42,10 @@ const Values = z.strictObject({
   logRetentionDays: z.coerce.number().check(z.positive()),
   /** The largest file of an upload. A function's event carries no larger one than the default. */
   maxFileBytes: z._default(z.coerce.number().check(z.positive(), z.maximum(limits.fileBytes)), limits.fileBytes),
+  /** The largest file of a direct upload, which no function carries. */
+  maxUploadBytes: z._default(z.coerce.number().check(z.positive(), z.maximum(limits.uploadBytes)), limits.uploadBytes),
+  /** The origins of web pages whose scripts may send files to the bucket directly; with `-c`, with commas between them. */
+  uploadOrigins: z._default(z.nullable(z.union([z.array(Origin), commaSeparated(Origin)])), null),
 });
 type Values = z.infer<typeof Values>;
 

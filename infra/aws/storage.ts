@@ -2,7 +2,15 @@ import { CfnResource, Duration, Stack } from "aws-cdk-lib";
 import { AttributeType, BillingMode, type ITable, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
-import { BlockPublicAccess, Bucket, BucketEncryption, type BucketProps, ObjectOwnership } from "aws-cdk-lib/aws-s3";
+import {
+  BlockPublicAccess,
+  Bucket,
+  BucketEncryption,
+  type BucketProps,
+  type CorsRule,
+  HttpMethods,
+  ObjectOwnership,
+} from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 import { accept } from "./accept.ts";
 import type { Settings } from "./settings.ts";
@@ -62,6 +70,7 @@ const bucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
     // One call to KMS for many files, in place of one for each.
     bucketKeyEnabled: true,
     autoDeleteObjects: settings.emptyBucket,
+    cors: uploadCors(settings),
     lifecycleRules: [{ id: "abort-incomplete-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) }],
   });
   if (settings.emptyBucket) keepEmptyingTidy(files, settings);
@@ -72,6 +81,19 @@ const bucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
     });
   return files;
 };
+
+/** Lets the scripts of these origins send what a signed URL asks for, and nothing else. Other clients need no CORS. */
+const uploadCors = ({ uploadOrigins }: Settings): CorsRule[] =>
+  (uploadOrigins ?? []).length === 0
+    ? []
+    : [
+        {
+          allowedMethods: [HttpMethods.PUT],
+          allowedOrigins: [...(uploadOrigins ?? [])],
+          allowedHeaders: ["content-type", "x-amz-checksum-sha256"],
+          maxAge: 3_600,
+        },
+      ];
 
 /** CDK's function that empties a bucket makes its log group by itself, and would leave it behind. */
 const keepEmptyingTidy = (bucket: Bucket, { logRetention: retention, removalPolicy }: Settings) => {

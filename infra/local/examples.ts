@@ -1,4 +1,16 @@
+import { createHash } from "node:crypto";
 import type { Demo } from "./demo.ts";
+
+/** A file that no form carries, and that anyone can make. */
+const content = Buffer.alloc(5_000_000);
+const digest = createHash("sha256").update(content).digest();
+const checksum = digest.toString("base64");
+const large = {
+  filename: "scan.bin",
+  content_type: "application/octet-stream",
+  bytes: content.length,
+  sha256: digest.toString("hex"),
+};
 
 /** The curl examples that `npm start` prints: each works when it is pasted, from any folder. */
 export const examples = (url: string, { key, request, order }: Demo): string => `
@@ -19,6 +31,16 @@ Paste these:
   # upload to the order: every request in it has it
   curl -s ${url}/api/v1/orders/${order}/attachments \\
     -H "Authorization: Bearer $KEY" -F 'data[name]=Terms' -F 'data[file]=@/tmp/loa.pdf'
+
+  # a file that is too large for a form: prepare, send it to storage, create the attachment
+  head -c ${large.bytes} /dev/zero > /tmp/scan.bin
+  UPLOAD=$(curl -s ${url}/api/v1/requests/${request}/uploads -H "Authorization: Bearer $KEY" \\
+    -H 'Content-Type: application/json' -d '${JSON.stringify({ type: "upload", data: large })}')
+  curl -s -T /tmp/scan.bin -H 'Content-Type: ${large.content_type}' -H 'x-amz-checksum-sha256: ${checksum}' \\
+    "$(node -pe 'JSON.parse(process.argv[1]).data.url' "$UPLOAD")"
+  curl -s ${url}/api/v1/requests/${request}/attachments -H "Authorization: Bearer $KEY" \\
+    -H 'Content-Type: application/json' -d '{"type": "request_attachment", "data": {"name": "Scan",
+    "upload_id": "'$(node -pe 'JSON.parse(process.argv[1]).data.id' "$UPLOAD")'"}}'
 
 In a browser: ${url}/docs
 Operators: npm run admin -- --help     Stop: Ctrl-C

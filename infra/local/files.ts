@@ -1,5 +1,6 @@
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { buildApp } from "fauxqs";
+import { limits } from "../../shared/limits.ts";
 import type { Part } from "./dynoxide.ts";
 import { repairFiles } from "./repair-files.ts";
 
@@ -24,9 +25,18 @@ const keptIn = async (folder: string): Promise<Stores> => {
   return stores;
 };
 
+/** fauxqs itself takes bodies of 11 MiB; it has no option for more. It keeps every object in memory as a whole. */
+const takeLargeFiles = (app: ReturnType<typeof buildApp>) => {
+  app.removeContentTypeParser("*");
+  app.addContentTypeParser("*", { parseAs: "buffer", bodyLimit: limits.uploadBytes }, (_request, body, done) =>
+    done(null, body),
+  );
+};
+
 /** Starts fauxqs on a free port of 127.0.0.1, in memory or in a folder. */
 const startFauxqs = async (folder: string | undefined): Promise<Part> => {
   const app = buildApp({ logger: false, ...(folder !== undefined && { stores: await keptIn(folder) }) });
+  takeLargeFiles(app);
   const endpoint = await app.listen({ host: "127.0.0.1", port: 0 });
   return { endpoint, stop: () => app.close() };
 };

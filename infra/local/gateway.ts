@@ -6,6 +6,7 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-l
 import pLimit from "p-limit";
 import { env } from "../../shared/env.ts";
 import {
+  fileTooLarge,
   internalError,
   malformed,
   notFound,
@@ -142,11 +143,14 @@ const answerer = (options: GatewayOptions) => {
     const matched = url && match(incoming.method ?? "", url.pathname);
     const body = await readBody(incoming, maxBodyBytes);
     if (!url || !matched) return refused(notFound());
-    if (!body) return refused(payloadTooLarge(maxBodyBytes));
+    if (!body) return refused(tooLarge(matched.route, maxBodyBytes));
     const call = () => invoke(options, matched, proxyEvent(incoming, matched, url, body, requestId));
     return body.length > largeBytes ? takeTurns(call) : call();
   };
 };
+
+const tooLarge = ({ reads }: Route, limitBytes: number) =>
+  reads.from === "form" ? fileTooLarge(limitBytes) : payloadTooLarge(limitBytes);
 
 const invoke = async (
   { load, functionTimeoutMs = 29_000 }: GatewayOptions,
@@ -155,7 +159,7 @@ const invoke = async (
 ): Promise<Answer> => {
   const { requestId } = event.requestContext;
   if (Buffer.byteLength(JSON.stringify(event)) > maxEventBytes)
-    return { response: errorResponse(payloadTooLarge(env.maxFileBytes()), requestId) };
+    return { response: errorResponse(tooLarge(route, env.maxFileBytes()), requestId) };
   const handler = load(route);
   if (!handler) return { response: errorResponse(notFound(), requestId) };
   const { promise: late, resolve } = Promise.withResolvers<Answer>();

@@ -1,13 +1,13 @@
 import { attachmentDescriptions } from "../../shared/attachments/descriptions.ts";
 import { attachmentDocuments } from "../../shared/attachments/documents.ts";
-import type { ResourceType } from "../../shared/routes.ts";
+import type { DocumentType, ResourceType } from "../../shared/routes.ts";
 import type { Descriptions } from "../../shared/schema/descriptions.ts";
 import { switchDescriptions } from "../../shared/switches/descriptions.ts";
 import { switchDocuments } from "../../shared/switches/documents.ts";
 
-/** The schema of the response document of each type of resource. */
+/** The schema of each type of response document. */
 export const documents = { ...attachmentDocuments, ...switchDocuments } as const satisfies Record<
-  ResourceType,
+  DocumentType,
   unknown
 >;
 

@@ -10,6 +10,7 @@ const ErrorParams = z.object({
   permission: z.optional(z.string()),
   resource: z.optional(Resource),
   limit_bytes: z.optional(z.int()),
+  direct_upload: z.optional(z.boolean()),
   expected: z.optional(z.string()),
 });
 
@@ -58,5 +59,6 @@ export const errorProperties = {
   permission: "The missing permission.",
   resource: "The resource that does not exist, or the one that already uses the value.",
   limit_bytes: "The largest accepted size, in bytes.",
-  expected: "The accepted media type.",
+  direct_upload: "`true` if the file can be uploaded directly.",
+  expected: "The accepted media types, separated by commas.",
 } as const;

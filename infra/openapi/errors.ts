@@ -3,6 +3,7 @@ import {
   attachmentsDisabled,
   type ErrorCode,
   type Fault,
+  fileTooLarge,
   idempotencyKeyReused,
   internalError,
   invalid,
@@ -48,11 +49,13 @@ const notFoundErrors = ({ parent, path, resource }: Route): ErrorExample[] => {
 
 const mediaErrors = ({ reads }: Route): ErrorExample[] => {
   if (reads.from !== "form" && reads.from !== "json") return [];
-  const [limit, type] =
-    reads.from === "form" ? [limits.fileBytes, "multipart/form-data"] : [limits.jsonBytes, "application/json"];
+  const [tooLarge, types] =
+    reads.from === "form"
+      ? [fileTooLarge(limits.fileBytes), "multipart/form-data, application/json"]
+      : [payloadTooLarge(limits.jsonBytes), "application/json"];
   return [
-    example("The body is too large", "payload_too_large", payloadTooLarge(limit)),
-    example("The media type is not supported", "unsupported_media_type", unsupportedMediaType(type)),
+    example("The body is too large", "payload_too_large", tooLarge),
+    example("The media type is not supported", "unsupported_media_type", unsupportedMediaType(types)),
   ];
 };
 

@@ -5,8 +5,8 @@ import { operationId } from "./names.ts";
 const parametersIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
 
 /** From the response of a create to the operations on what it created. */
-export const linksOf = ({ operation, resource, path }: Route): Json => {
-  if (operation !== "create") return {};
+export const linksOf = ({ operation, resource, document, path }: Route): Json => {
+  if (operation !== "create" || document !== resource) return {};
   const known = new Set(parametersIn(path));
   const targets = routes.filter((route) => route.resource === resource && route.path.endsWith("}"));
   const links = targets.map((target) => {

@@ -1,3 +1,4 @@
+import type * as z from "zod/mini";
 import type { Route } from "../../shared/routes.ts";
 import { exampleOf } from "./examples/by-route.ts";
 import { isJson, type Json } from "./json.ts";
@@ -37,22 +38,26 @@ const formSchema = (outer: Json, data: Json, example: Readonly<Record<string, un
 };
 
 /** Not `NewSwitch`, which is a constructor's name in Go, nor `CreateSwitch`, which generators take for the operation. */
-const schemaName = ({ resource, operation }: Route) => pascal(resource) + pascal(operation);
+const schemaName = ({ document, operation }: Route) => pascal(document) + pascal(operation);
 
 /** The body that an operation takes, if it takes one. */
 export const requestBodyOf = (route: Route, schemas: Schemas): Json | undefined => {
   const { reads, resource, summary } = route;
   if (reads.from !== "form" && reads.from !== "json") return undefined;
   const name = schemaName(route);
-  const { body = {} } = exampleOf(route);
+  const { body = {}, json = body } = exampleOf(route);
   const examples = { example: { value: body, summary } };
-  if (reads.from === "json") {
-    const schema = schemas.add(name, schemas.request(reads.schema, name, resource));
-    return { required: true, content: { "application/json": { schema, examples } } };
-  }
+  const jsonContent = (schemaName: string, of: z.core.$ZodType) => {
+    const schema = schemas.add(schemaName, schemas.request(of, schemaName, resource));
+    return { schema, examples: { example: { value: json, summary } } };
+  };
+  if (reads.from === "json")
+    return { required: true, content: { "application/json": jsonContent(name, reads.schema) } };
   const { outer, data } = schemas.form(reads.schema, name, resource);
   const schema = schemas.add(name, formSchema(outer, data, body));
   // Tools send this type with the file, so it must be one that exists: not a range.
   const encoding = { "data[file]": { contentType: "application/octet-stream" } };
-  return { required: true, content: { "multipart/form-data": { schema, examples, encoding } } };
+  const form = { schema, examples, encoding };
+  const fromUpload = jsonContent(`${name}FromUpload`, reads.json);
+  return { required: true, content: { "multipart/form-data": form, "application/json": fromUpload } };
 };

@@ -47,13 +47,13 @@ const outcome = {
 } as const;
 
 const successOf = (route: Route, schemas: Schemas): Json => {
-  const { resource, operation, method, summary } = route;
+  const { resource, document: type, operation, method, summary } = route;
   const isList = operation === "index";
-  const document = documents[resource];
+  const document = documents[type];
   const listName = `${pascal(resource)}List`;
   const schema = isList
     ? schemas.add(listName, schemas.response(listOf(document), listName, resource))
-    : schemas.response(document, `${pascal(resource)}Document`, resource);
+    : schemas.response(document, `${pascal(type)}Document`, resource);
   const names = ["X-Request-Id", ...(isList ? [] : ["ETag"]), ...(method === "POST" ? ["Idempotency-Replayed"] : [])];
   const { response, others = {} } = exampleOf(route);
   const more = Object.entries(others).map(([title, value]) => [title, { summary: title, value }]);

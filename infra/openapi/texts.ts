@@ -1,4 +1,5 @@
 import { errorCodes } from "../../shared/errors.ts";
+import { limits } from "../../shared/limits.ts";
 import { reasons } from "./errors.ts";
 
 const statusOf = new Map(errorCodes.map(({ code, status }) => [code, status]));
@@ -20,6 +21,10 @@ Every document is an envelope with \`type\` and \`data\`. The response with a si
 ## Lists
 
 Lists use cursor pagination. \`first\` with \`after\` pages forward, \`last\` with \`before\` pages backward. The two pairs cannot be combined. Items are in ascending order of their ids in both directions.
+
+## Large files
+
+A form carries a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, goes to storage directly, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file with the \`method\` to the \`url\` with the \`headers\` of the response; create the attachment with \`POST .../attachments\`, a JSON body and the \`upload_id\`.
 
 ## Errors
 

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
-import { notFound, taken } from "../errors.ts";
+import { invalid, notFound, takenFault } from "../errors.ts";
 import { newId, pick } from "../schema/fields.ts";
 import { cleanUp } from "../table/deadline.ts";
+import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
 import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
@@ -11,7 +12,15 @@ import { showsOwnWrite, transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
 import { fileKindOf } from "./file-kind.ts";
 import { putFile, removeFile } from "./files.ts";
-import { Attachment, type AttachmentChanges, AttachmentData, type NewAttachment } from "./schema.ts";
+import {
+  Attachment,
+  type AttachmentChanges,
+  AttachmentData,
+  type FileKind,
+  type NewAttachment,
+  type NewAttachmentFromUpload,
+} from "./schema.ts";
+import { alreadyUsed, arrivedUpload, claimUpload, readUpload } from "./uploads.ts";
 
 const missing = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
 
@@ -37,51 +46,118 @@ export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachm
   for await (const item of queryAll(collections.attachments(parent))) yield parseItem(Attachment, item);
 }
 
+/** What an attachment says of its file. */
+type FileProperties = Pick<Attachment, "filename" | "bytes" | "sha256" | "content_type">;
+/** The bytes of a direct upload do not pass through here. */
+const notInspected = { inspected: false, detected_type: null, encrypted: null } as const;
+
+type Metadata = Omit<NewAttachment, "file">;
+
 const newAttachment = (
-  { file, filename = file.filename, ...rest }: NewAttachment,
+  file: FileProperties,
+  { filename = file.filename, name, notes, file_hint, reference_id }: Metadata,
   { id, at }: Created,
+  kind: FileKind,
 ): Attachment => ({
-  ...rest,
+  name,
+  notes,
+  file_hint,
+  reference_id,
   id,
   filename,
   inserted_at: at,
   updated_at: at,
   version: 1,
-  bytes: file.content.length,
+  bytes: file.bytes,
   sha256: file.sha256,
-  content_type: file.contentType,
-  ...fileKindOf({ first: file.content, last: file.content, bytes: file.content.length }),
+  content_type: file.content_type,
+  ...kind,
 });
 
+type CreatedAttachment = { readonly attachment: Attachment; readonly replayed: boolean };
+
 /**
- * Stores the file, then the metadata, the reference_id and the parent's count in one transaction: metadata never
- * lacks its file. With an Idempotency-Key that was used before, answers again what it made then. 422 where the
- * reference_id is taken under this parent; 503 where storage or table is away.
+ * Creates an attachment from a form's file, or from one that is in storage already. With an Idempotency-Key that was used
+ * before, returns what it created then. 422 where the reference_id or the upload is in use; 503 where S3 or DynamoDB is
+ * unavailable.
  */
-export const createAttachment = async (
+export const createAttachment = (
   parent: Parent,
-  input: NewAttachment,
+  input: NewAttachment | NewAttachmentFromUpload,
   now: Date,
   idempotency: Idempotency | undefined,
-): Promise<{ readonly attachment: Attachment; readonly replayed: boolean }> => {
-  if (idempotency?.created) return { attachment: newAttachment(input, idempotency.created), replayed: true };
+): Promise<CreatedAttachment> =>
+  "file" in input ? createWithFile(parent, input, now, idempotency) : createFromUpload(parent, input, now, idempotency);
+
+/** Stores the file, then the metadata: metadata never lack their file. */
+const createWithFile = async (
+  parent: Parent,
+  { file, ...metadata }: NewAttachment,
+  now: Date,
+  idempotency: Idempotency | undefined,
+): Promise<CreatedAttachment> => {
+  const { filename, sha256, content, contentType } = file;
+  const properties = { filename, bytes: content.length, sha256, content_type: contentType };
+  const kind = fileKindOf({ first: content, last: content, bytes: content.length });
+  const attachmentOf = (created: Created) => newAttachment(properties, metadata, created, kind);
+  if (idempotency?.created) return { attachment: attachmentOf(idempotency.created), replayed: true };
   const created = { id: newId(now.getTime()), at: now.toISOString() };
-  const attachment = newAttachment(input, created);
   const storedAs = fileKey(parent, created.id);
-  await putFile(storedAs, input.file);
-  const refused = await transact({
-    idempotency: idempotency?.write(created),
-    attachment: { put: { ...keys.attachment(parent, created.id), ...attachment }, when: { exists: false } },
-    reference: attachment.reference_id === null ? undefined : referenceTo(parent, created.id, attachment.reference_id),
+  await putFile(storedAs, file);
+  const failed = await putMetadata(parent, attachmentOf(created), idempotency?.write(created));
+  if (failed.size === 0 || showsOwnWrite(failed, created.id))
+    return { attachment: attachmentOf(created), replayed: false };
+  // An attempt without a response may still commit, and would then lack its file: the sweep removes the file instead.
+  if (failed.final) await removeFile(storedAs);
+  return winnerOf(parent, failed, idempotency, attachmentOf);
+};
+
+/** Looks for the file first: the upload's id is the attachment's, so the file is where an attachment's file is. */
+const createFromUpload = async (
+  parent: Parent,
+  { upload_id, ...metadata }: NewAttachmentFromUpload,
+  now: Date,
+  idempotency: Idempotency | undefined,
+): Promise<CreatedAttachment> => {
+  const first = idempotency?.created;
+  const upload = await (first
+    ? readUpload(parent, upload_id)
+    : arrivedUpload(parent, upload_id, now, idempotency !== undefined));
+  const attachmentOf = (created: Created) => newAttachment(upload, metadata, created, notInspected);
+  if (first) return { attachment: attachmentOf(first), replayed: true };
+  const created = { id: upload.id, at: now.toISOString() };
+  // Every request that claims this upload creates the same id: a name of its own tells their writes apart.
+  const claim = newId(now.getTime());
+  const write = idempotency?.write(created);
+  const failed = await putMetadata(parent, attachmentOf(created), write, claimUpload(parent, upload, claim));
+  if (failed.size === 0 || showsOwnWrite(failed, claim)) return { attachment: attachmentOf(created), replayed: false };
+  return winnerOf(parent, failed, idempotency, attachmentOf);
+};
+
+/** The metadata, the reference_id, the parent's count and the claim of an upload, in one transaction. */
+const putMetadata = (parent: Parent, attachment: Attachment, idempotency?: Write, upload?: Write) =>
+  transact({
+    idempotency,
+    upload,
+    attachment: { put: { ...keys.attachment(parent, attachment.id), ...attachment }, when: { exists: false } },
+    reference:
+      attachment.reference_id === null ? undefined : referenceTo(parent, attachment.id, attachment.reference_id),
     parent: changeParent(parent, 1),
   });
-  if (refused.size === 0 || showsOwnWrite(refused, created.id)) return { attachment, replayed: false };
-  // An attempt without a response may still commit, and would then lack its file: the sweep removes the file instead.
-  if (refused.final) await removeFile(storedAs);
-  if (idempotency && refused.has("idempotency"))
-    return { attachment: newAttachment(input, idempotency.winner(refused.get("idempotency"))), replayed: true };
-  if (refused.has("parent")) throw notFound(parent.type, parent.id);
-  throw taken("/data/reference_id", { id: refused.get("reference")?.attachment, type: `${parent.type}_attachment` });
+
+/** What another request with the same Idempotency-Key created; throws where that is not why the transaction failed. */
+const winnerOf = (
+  parent: Parent,
+  failed: Awaited<ReturnType<typeof putMetadata>>,
+  idempotency: Idempotency | undefined,
+  attachmentOf: (created: Created) => Attachment,
+): CreatedAttachment => {
+  if (idempotency && failed.has("idempotency"))
+    return { attachment: attachmentOf(idempotency.winner(failed.get("idempotency"))), replayed: true };
+  if (failed.has("parent")) throw notFound(parent.type, parent.id);
+  const resource = { id: failed.get("reference")?.attachment, type: `${parent.type}_attachment` };
+  const reference = takenFault("/data/reference_id", resource);
+  throw invalid([...(failed.has("upload") ? [alreadyUsed] : []), ...(failed.has("reference") ? [reference] : [])]);
 };
 
 const referenceTo = (parent: Parent, id: string, uuid: string) =>

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import { Ulid } from "../schema/fields.ts";
-import { AttachmentData, FileData, ForwardingData } from "./schema.ts";
+import { Timestamp, Ulid } from "../schema/fields.ts";
+import { AttachmentData, FileData, ForwardingData, UploadFile } from "./schema.ts";
 
 /** The response documents of attachments, by type of resource: for the OpenAPI document and the tests. No function loads them. */
 
@@ -23,5 +23,19 @@ export const attachmentDocuments = {
     type: z.literal("order_attachment"),
     data: AttachmentData,
     associations: z.optional(z.object(included)),
+  }),
+  upload: z.object({
+    type: z.literal("upload"),
+    data: z.object({
+      id: Ulid,
+      filename: z.string(),
+      content_type: z.string(),
+      bytes: UploadFile.shape.bytes,
+      sha256: z.string(),
+      method: z.literal("PUT"),
+      url: z.url(),
+      headers: z.record(z.string(), z.string()),
+      expires_at: Timestamp,
+    }),
   }),
 } as const;

@@ -2,16 +2,20 @@ import { Readable } from "node:stream";
 import {
   DeleteObjectCommand,
   GetObjectCommand,
+  HeadObjectCommand,
   ListObjectsV2Command,
   NoSuchKey,
+  NotFound,
   PutObjectCommand,
   S3Client,
 } from "@aws-sdk/client-s3";
+import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { env } from "../env.ts";
 import { unavailableAs503 } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { limitAttempt, limitCall } from "../table/deadline.ts";
 import { filePrefix } from "../table/keys.ts";
-import type { UploadedFile } from "./schema.ts";
+import type { UploadedFile, UploadFile } from "./schema.ts";
 
 let client: S3Client | undefined;
 
@@ -33,6 +37,8 @@ const create = () => {
   return plain;
 };
 
+const base64 = (sha256: string) => Buffer.from(sha256, "hex").toString("base64");
+
 const hasHeaders = (request: unknown): request is { headers: Record<string, string> } =>
   typeof request === "object" && request !== null && "headers" in request;
 
@@ -44,7 +50,7 @@ export const putFile = async (key: string, { content, contentType, sha256 }: Upl
     Body: content,
     ContentLength: content.length,
     ContentType: contentType,
-    ChecksumSHA256: Buffer.from(sha256, "hex").toString("base64"),
+    ChecksumSHA256: base64(sha256),
   });
   // The signature covers the same hash: with the header there, the SDK does not make it a second time.
   command.middlewareStack.add(
@@ -55,6 +61,38 @@ export const putFile = async (key: string, { content, contentType, sha256 }: Upl
     { step: "build", name: "knownContentHash" },
   );
   await s3().send(command).catch(unavailableAs503);
+};
+
+/**
+ * A request that stores a file without passing through us. Length, media type and SHA-256 are headers that the
+ * signature covers: S3 refuses any other file. https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+ */
+export const signedPut = async (key: string, { content_type, bytes, sha256 }: UploadFile, signedAt: Date) => {
+  const checksum = "x-amz-checksum-sha256";
+  const headers = { "Content-Length": String(bytes), "Content-Type": content_type, [checksum]: base64(sha256) };
+  const command = new PutObjectCommand({
+    Bucket: env.bucketName(),
+    Key: key,
+    ContentLength: bytes,
+    ContentType: content_type,
+    ChecksumSHA256: headers[checksum],
+  });
+  const url = await getSignedUrl(s3(), command, {
+    expiresIn: limits.uploadSeconds,
+    signingDate: signedAt,
+    // Neither would be a signed header by default: the presigner leaves this one out, and moves that one to the query.
+    signableHeaders: new Set(["host", "content-length", "content-type", checksum]),
+    unhoistableHeaders: new Set([checksum]),
+  });
+  return { method: "PUT", url, headers } as const;
+};
+
+/** What S3 knows of a file without its bytes; undefined where there is none. */
+export const headFile = async (key: string) => {
+  const found = await s3()
+    .send(new HeadObjectCommand({ Bucket: env.bucketName(), Key: key }))
+    .catch((error: unknown) => (error instanceof NotFound ? undefined : unavailableAs503(error)));
+  return found && { bytes: found.ContentLength, content_type: found.ContentType };
 };
 
 /** Removes a file; one that is not there is removed already. */

@@ -1,10 +1,13 @@
 import * as z from "zod/mini";
+import { env } from "../env.ts";
 import { limits } from "../limits.ts";
 import {
   isSame,
   isSameId,
+  noId,
   nonBlankText,
   PageQuery,
+  parseUlid,
   Timestamp,
   text,
   Ulid,
@@ -27,6 +30,14 @@ const Filename = text(limits.filenameLength).check(
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   z.regex(/^[^/\\\u0000-\u001f\u007f-\u009f]*$/, { error: "must not contain /, \\ or control characters" }),
 );
+
+/** A media type without parameters, as a header can carry it. */
+export const MediaType = z
+  .string()
+  .check(
+    z.regex(/^[\w.+-]{1,60}\/[\w.+-]{1,60}$/, { error: "must be a media type without parameters" }),
+    z.toLowerCase(),
+  );
 
 /** What a caller sees of an attachment: `data` of its document. */
 export const AttachmentData = z.object({
@@ -125,20 +136,61 @@ export const UploadedFile = z
 
 export type UploadedFile = z.infer<typeof UploadedFile>;
 
+/** The metadata of a new attachment. */
+const newAttachmentFields = {
+  name: nonBlankText(limits.nameLength),
+  notes: z._default(Notes, null),
+  file_hint: z._default(FileHint, "DEFAULT"),
+  reference_id: z._default(z.nullable(Uuid), null),
+  filename: z.optional(Filename),
+};
+
 export const createAttachmentBody = <T extends string>(type: T) =>
   z.object({
     type: z.optional(z.literal(type)),
-    data: z.object({
-      file: UploadedFile,
-      name: nonBlankText(limits.nameLength),
-      notes: z._default(Notes, null),
-      file_hint: z._default(FileHint, "DEFAULT"),
-      reference_id: z._default(z.nullable(Uuid), null),
-      filename: z.optional(Filename),
-    }),
+    data: z.object({ file: UploadedFile, ...newAttachmentFields }),
   });
 type CreateBody = ReturnType<typeof createAttachmentBody>;
 export type NewAttachment = z.infer<CreateBody>["data"];
+
+/** The id of an upload; what is not a ULID names none. */
+const UploadId = z.pipe(
+  z.string().check(z.minLength(1)),
+  z.transform((id) => parseUlid(id) ?? noId),
+);
+
+/** JSON in place of the form: the file is in storage already. */
+export const createFromUploadBody = <T extends string>(type: T) =>
+  z.object({ type: z.literal(type), data: z.object({ upload_id: UploadId, ...newAttachmentFields }) });
+export type NewAttachmentFromUpload = z.infer<ReturnType<typeof createFromUploadBody>>["data"];
+
+const withinUploadLimit = z.refine<number>((bytes) => bytes > limits.uploadBytes || bytes <= env.maxUploadBytes(), {
+  error: () => `must be at most ${env.maxUploadBytes()}`,
+  params: { sub_code: "constraint.range" },
+});
+
+/** A file that is about to be sent to storage directly. */
+export const UploadFile = z.object({
+  filename: Filename,
+  content_type: z._default(MediaType, "application/octet-stream"),
+  bytes: z.int().check(z.minimum(1), z.maximum(limits.uploadBytes), withinUploadLimit),
+  sha256: z.string().check(z.regex(/^[0-9a-f]{64}$/i, { error: "must be 64 hexadecimal digits" }), z.toLowerCase()),
+});
+export type UploadFile = z.infer<typeof UploadFile>;
+
+export const CreateUploadBody = z.object({ type: z.literal("upload"), data: UploadFile });
+
+/** An upload as the table keeps it: a limit that has changed since does not matter. */
+export const Upload = z.object({
+  filename: z.string(),
+  content_type: z.string(),
+  bytes: z.number(),
+  sha256: z.string(),
+  id: z.string(),
+  inserted_at: z.string(),
+  state: z.enum(["open", "claimed"]),
+});
+export type Upload = z.infer<typeof Upload>;
 
 /** The names of a form's parts: `type`, `data[file]`, `data[name]` … */
 export const formParts = ({ shape }: CreateBody): string[] => [

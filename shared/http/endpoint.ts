@@ -1,7 +1,7 @@
 import middy from "@middy/core";
 import type { APIGatewayProxyResult, Context as LambdaContext } from "aws-lambda";
 import type * as z from "zod/mini";
-import type { QueryReads, Reads, Route } from "../routes.ts";
+import type { QueryReads, Reads, Route, SchemaOf } from "../routes.ts";
 import { withDeadline } from "../table/deadline.ts";
 import type { Idempotency } from "../table/idempotency.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
@@ -64,12 +64,12 @@ const nothing = async () => undefined;
 export const endpointReading =
   <B extends Reads["from"]>(readBody: ReadBody, _from: readonly B[]) =>
   <
-    S extends z.core.$ZodType,
-    R extends Route & { readonly reads: Reads<S> & { readonly from: B } },
+    R extends Route & { readonly reads: { readonly from: B } },
     L,
     C extends Scope,
+    S extends z.core.$ZodType = SchemaOf<R["reads"]>,
   >(
-    route: R & { readonly reads: Reads<S> },
+    route: R & { readonly reads: Reads<NoInfer<S>> },
     access: AccessCheck<NoInfer<R>, L, C>,
     handle: (context: Context<C, z.output<S>>) => Promise<Reply> | Reply,
   ) =>

@@ -1,12 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { Busboy, type BusboyFileStream } from "@fastify/busboy";
-import type { UploadedFile } from "../attachments/schema.ts";
+import * as z from "zod/mini";
+import { MediaType, type UploadedFile } from "../attachments/schema.ts";
 import { env } from "../env.ts";
-import { ApiError, type Fault, internalError, malformed, payloadTooLarge, unsupportedMediaType } from "../errors.ts";
+import { ApiError, type Fault, fileTooLarge, internalError, malformed, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { endpointReading } from "./endpoint.ts";
-import type { ReadBody } from "./input.ts";
+import { isJson, jsonOf, type ReadBody } from "./input.ts";
 import { header } from "./request.ts";
 
 type Part = string | UploadedFile;
@@ -16,11 +17,14 @@ type KnownParts = ReadonlySet<string>;
 
 /**
  * Reads a multipart/form-data body (RFC 7578) into `{type, data: {...}}`, unknown parts left out, each part given more
- * than once a fault. 415 for another media type, 413 for a file over the limit, 422 for a form that cannot be read.
+ * than once a fault; or JSON in its place. 415 for another media type, 413 for a file over the limit, 422 for a form that
+ * cannot be read.
  */
 export const readForm: ReadBody = async (event, reads) => {
+  if (reads.from === "form" && isJson(event)) return { input: jsonOf(event), faults: [], schema: reads.json };
   const contentType = header(event, "Content-Type") ?? "";
-  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) throw unsupportedMediaType("multipart/form-data");
+  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType))
+    throw unsupportedMediaType("multipart/form-data, application/json");
   if (event.body && !event.isBase64Encoded)
     throw internalError(new Error("A form arrived as text, its bytes changed: the API's binaryMediaTypes are wrong."));
   const body = Buffer.from(event.body ?? "", "base64");
@@ -36,7 +40,7 @@ export const readForm: ReadBody = async (event, reads) => {
     if (second !== undefined)
       faults.push({ in: "body", pointer, sub_code: "constraint.type", detail: "must be given only once" });
   }
-  return { input: { type, data: Object.fromEntries(data) }, faults };
+  return { input: { type, data: Object.fromEntries(data) }, faults, schema: reads.schema };
 };
 
 const unreadable = (why: string) => malformed(`can't be read as a form: ${why}`);
@@ -60,7 +64,7 @@ const readParts = (contentType: string, body: Buffer, known: KnownParts): Promis
       form.on("file", (name, stream, filename, encoding, mediaType) => {
         stream.once("error", fail);
         if (!known.has(name)) return void stream.resume();
-        stream.once("limit", () => fail(payloadTooLarge(fileSize)));
+        stream.once("limit", () => fail(fileTooLarge(fileSize)));
         collect(stream, (content) => {
           try {
             const part = partOf({ name, filename, encoding, mediaType, content, body });
@@ -156,7 +160,7 @@ const shortened = (name: string): string => {
 
 /** The media type of an uploaded file, or that of any bytes where it is not one that a header can carry. */
 const cleanMediaType = (mediaType: string): string =>
-  /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/.test(mediaType) ? mediaType.toLowerCase() : "application/octet-stream";
+  z.safeParse(MediaType, mediaType).data ?? "application/octet-stream";
 
-/** An endpoint that takes a form with a file. */
+/** An endpoint that takes a form with a file, or JSON in its place. */
 export const uploadEndpoint = endpointReading(readForm, ["form"]);

@@ -7,22 +7,26 @@ import { check } from "../schema/check.ts";
 import { header, type Incoming } from "./request.ts";
 
 /** Reads a body: what it says, and what is wrong with it beside the schema. Throws where it cannot be read at all. */
-export type ReadBody = (
-  event: Incoming,
-  reads: BodyReads,
-) => Promise<{ readonly input: unknown; readonly faults: readonly Fault[] }>;
+export type ReadBody = <S extends z.core.$ZodType>(event: Incoming, reads: BodyReads<S>) => Promise<ReadInput<S>>;
+type ReadInput<S> = { readonly input: unknown; readonly faults: readonly Fault[]; readonly schema: S };
 
 /** Reads a JSON body. 415 for another media type, 413 for one that is too large, 422 for one that cannot be read. */
-export const readJson: ReadBody = async (event) => {
-  if (!/^application\/json\s*(;|$)/i.test(header(event, "Content-Type") ?? ""))
-    throw unsupportedMediaType("application/json");
+export const readJson: ReadBody = async (event, { schema }) => ({ input: jsonOf(event), faults: [], schema });
+
+/** Whether a body is JSON, by its Content-Type. */
+export const isJson = (event: Incoming): boolean =>
+  /^application\/json\s*(;|$)/i.test(header(event, "Content-Type") ?? "");
+
+/** A JSON body as it was sent. */
+export const jsonOf = (event: Incoming): unknown => {
+  if (!isJson(event)) throw unsupportedMediaType("application/json");
   if (!/^(identity)?$/i.test(header(event, "Content-Encoding")?.trim() ?? ""))
     throw unsupportedMediaType("application/json", "The body must not have a Content-Encoding.");
   const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
   if (body.length > limits.jsonBytes) throw payloadTooLarge(limits.jsonBytes);
   if (!isUtf8(body)) throw malformed("is not valid UTF-8");
   try {
-    return { input: JSON.parse(body.toString()), faults: [] };
+    return JSON.parse(body.toString());
   } catch {
     throw malformed("is not valid JSON");
   }
@@ -51,8 +55,8 @@ export const readInput = async <S extends z.core.$ZodType>(
 ): Promise<Input<z.output<S>>> => {
   if (reads.from === "nothing") return { input: z.parse(reads.schema, undefined), compared: undefined };
   if (reads.from === "query") return { input: parseQuery(event, reads), compared: undefined };
-  const { input, faults } = await readBody(event, reads);
-  const checked = check(reads.schema, input, "body");
+  const { input, faults, schema } = await readBody(event, reads);
+  const checked = check(schema, input, "body");
   const immutable = reads.from === "json" ? immutableFaults(input, reads.immutable, current) : [];
   const rules = (reads.from === "json" && reads.rules?.(input, current)) || [];
   const all = [...faults, ...(checked.faults ?? []), ...immutable, ...rules, ...others];

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
-import { invalid, notFound, taken } from "../errors.ts";
+import { invalid, notFound, takenFault } from "../errors.ts";
 import { newId } from "../schema/fields.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
@@ -34,7 +34,7 @@ const inTree = (of: Switch, difference: 1 | -1): Record<string, Write> => {
   return Object.fromEntries(writes);
 };
 
-const nameTaken = (by: Item | undefined) => taken("/data/name", { id: by?.switch, type: "switch" });
+const nameTaken = (by: Item | undefined) => invalid([takenFault("/data/name", { id: by?.switch, type: "switch" })]);
 
 const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings, { id, at }: Created): Switch => ({
   id,

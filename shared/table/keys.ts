@@ -12,6 +12,7 @@ import { decodeTime } from "ulid";
  * | find an order's or a request's state       | Get order                                         |
  * | show, update, delete an attachment         | Get attachment, under its parent                  |
  * | list a parent's attachments                | Query attachments; the exact total is the parent's |
+ * | create an attachment from a direct upload  | Get upload, under its parent                      |
  * | keep a reference_id unique                 | Put reference, if it does not exist               |
  * | find an attachment by its reference_id     | Get reference, then Get attachment                |
  * | answer a repeated POST as the first        | Get idempotency                                   |
@@ -62,6 +63,8 @@ export const keys = {
   /** The order's own entry of a request, so that one Query lists them. */
   orderRequest: (order: string, request: string): Key => ({ pk: `ORDER#${order}`, sk: `REQUEST#${request}` }),
   attachment: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `ATTACHMENT#${id}` }),
+  /** A file that is sent to storage directly, and the attachment that is created from it, which has the same id. */
+  upload: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UPLOAD#${id}` }),
   reference: (of: ParentRef, uuid: string): Key => ({ pk: parent(of).pk, sk: `REFERENCE#${uuid}` }),
   /** Of the account of the API key that sent it; `expires_at` is the table's TTL. */
   idempotency: (account: string, key: string): Key => itself(`IDEMPOTENCY#${account}#${key}`),

@@ -25,6 +25,10 @@ describe("what one request costs: status, sequential calls, read units, write un
     ["request-attachments/show", 200, 2, 6, 0],
     ["request-attachments/update", 200, 3, 6, 4],
     ["request-attachments/delete", 200, 4, 7, 6],
+    ["request-attachments/create-upload", 201, 3, 5, 2],
+    ["order-attachments/create-upload", 201, 3, 4, 2],
+    ["request-attachments/create from an upload", 201, 4, 6, 8],
+    ["order-attachments/create from an upload", 201, 4, 5, 8],
     ["order-attachments/create", 201, 4, 4, 6],
     ["order-attachments/list", 200, 2, 5, 0],
     ["order-attachments/show", 200, 2, 5, 0],
@@ -43,14 +47,21 @@ describe("what one request costs: status, sequential calls, read units, write un
 
   it("covers every route", async () => {
     const { routes } = await import("../../shared/routes.ts");
-    expect([...costs.keys()].sort()).toEqual(routes.map(({ name }) => name).sort());
+    const names = [...costs.keys()].filter((name) => !name.endsWith(" from an upload"));
+    expect(names.sort()).toEqual(routes.map(({ name }) => name).sort());
   });
 
-  it("needs S3 for uploads and deletes of attachments only", () => {
+  it("looks for the file of a direct upload beside the record of it", () => {
+    const { calls = [] } = costs.get("request-attachments/create from an upload") ?? {};
+    expect(calls.filter((call) => call.endsWith("Object"))).toEqual(["HeadObject"]);
+  });
+
+  it("needs S3 for creates and deletes of attachments only", () => {
     const withFiles = [...costs].filter(([, { calls }]) => calls.some((call) => call.endsWith("Object")));
-    expect(withFiles.map(([name]) => name)).toEqual(
-      ["request", "order"].flatMap((kind) => [`${kind}-attachments/create`, `${kind}-attachments/delete`]),
-    );
+    expect(withFiles.map(([name]) => name)).toEqual([
+      ...["request", "order"].flatMap((kind) => [`${kind}-attachments/create`, `${kind}-attachments/delete`]),
+      ...["request", "order"].map((kind) => `${kind}-attachments/create from an upload`),
+    ]);
   });
 });
 

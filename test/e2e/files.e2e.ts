@@ -3,7 +3,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { openFile } from "../../shared/attachments/files.ts";
 import { fileKey } from "../../shared/table/keys.ts";
 import { attachmentOf, form } from "../support/fixtures/attachments.ts";
-import { call, codeOf } from "../support/requests/client.ts";
+import { newContent } from "../support/fixtures/upload-content.ts";
+import { arrivedUpload } from "../support/fixtures/uploads.ts";
+import { call, codeOf, faultsOf } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 let customer: Customer;
@@ -37,6 +39,18 @@ describe("a file", () => {
     const path = `${customer.attachments("request", "acme")}/${id}`;
     expect((await call("DELETE", path, { key: customer.key("acme") })).status).toBe(200);
     expect(await stored(id)).toBeUndefined();
+  });
+
+  it("of 20 MB goes to storage directly, and is an attachment like any other", async () => {
+    const [path, key] = [customer.attachments("request", "acme"), customer.key("acme")];
+    const content = newContent(20_000_000);
+    const { id } = await arrivedUpload(path, key, content);
+    const json = { type: "request_attachment", data: { name: "Scan", upload_id: id } };
+    const answer = await call("POST", path, { key, json });
+    expect([answer.status, attachmentOf(answer).id]).toEqual([201, id]);
+    expect(await sha256((await stored(id)) ?? [])).toBe(await sha256([content]));
+    const again = await call("POST", path, { key, json });
+    expect(faultsOf(again)).toEqual(["body /data/upload_id constraint.reference"]);
   });
 
   it("that is too large is a 413 in the service's own words", async () => {

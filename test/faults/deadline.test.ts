@@ -11,7 +11,7 @@ import {
 } from "../../shared/routes.ts";
 import type { WireCall } from "../support/fault-proxy/proxy.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import { repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { plain, repeatableRequest } from "../support/requests/repeatable-request.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 import { startAfresh, wires } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
@@ -69,7 +69,7 @@ describe("the log of a 503", () => {
     ["table", "TransactWriteItems", "dynamodb TransactWriteItems"],
     ["files", "PutObject", "s3 PutObject"],
   ] as const)("names the service, the operation and the attempts made: %s, %s", async (wire, operation, call) => {
-    const run = await repeatableRequest(t, createRequestAttachment);
+    const run = await repeatableRequest(t, plain(createRequestAttachment));
     wires[wire].choose((made) => (made.operation === operation ? "status-500" : undefined));
     expect((await run.send()).status).toBe(503);
     expect(loggedError()).toMatchObject({ call, attempts: 3 });
@@ -78,7 +78,7 @@ describe("the log of a 503", () => {
 
 describe("at the deadline", () => {
   it("no attempt follows that nobody waits for", async () => {
-    const run = await repeatableRequest(t, listSwitches);
+    const run = await repeatableRequest(t, plain(listSwitches));
     wires.table.arm();
     wires.table.choose(() => "delay");
     await inAHurry(run.send);
@@ -90,7 +90,7 @@ describe("at the deadline", () => {
   });
 
   it("a write that meets conflicts waits no longer", async () => {
-    const run = await repeatableRequest(t, updateSwitch);
+    const run = await repeatableRequest(t, plain(updateSwitch));
     wires.table.arm();
     const writes = ({ operation }: WireCall) => /UpdateItem|TransactWriteItems/.test(operation);
     wires.table.choose((call) => (writes(call) ? "conflict" : undefined));
@@ -106,7 +106,7 @@ describe("at the deadline", () => {
   });
 
   it("a delete whose file is still there leaves what finishes it", async () => {
-    const run = await repeatableRequest(t, deleteRequestAttachment);
+    const run = await repeatableRequest(t, plain(deleteRequestAttachment));
     wires.files.choose(() => "delay");
     expect((await inAHurry(run.send)).status).toBe(503);
     expect(loggedError()).toMatchObject({ name: "TimeoutError", call: "s3 DeleteObject" });
@@ -117,7 +117,7 @@ describe("at the deadline", () => {
 
 describe("where every call to AWS hangs, a request is a 503 before its function's time is over", () => {
   it.each(sample.map((route) => [route.name, route] as const))("%s", async (_, route) => {
-    const run = await repeatableRequest(t, route);
+    const run = await repeatableRequest(t, plain(route));
     for (const wire of Object.values(wires)) wire.choose(slow());
     const startedAt = performance.now();
     const { status, headers } = await inAHurry(run.send);

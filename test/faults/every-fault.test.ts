@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
-import { type Route, routes } from "../../shared/routes.ts";
+import type { Route } from "../../shared/routes.ts";
 import { type FaultKind, faultKinds } from "../support/fault-proxy/proxy.ts";
 import { configured, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import type { Answered } from "../support/requests/client.ts";
-import { repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { repeatableRequest, type Writing, writings } from "../support/requests/repeatable-request.ts";
 import { startAfresh, wires } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
@@ -29,10 +29,10 @@ const shortTimeoutMs = 300;
 const day = 86_400_000;
 
 /** The calls of a run without faults. */
-const record = async (t: Tenants, route: Route): Promise<Call[]> => {
-  const { send } = await repeatableRequest(t, route);
+const record = async (t: Tenants, writing: Writing): Promise<Call[]> => {
+  const { send } = await repeatableRequest(t, writing);
   disarm();
-  expect((await send()).status).toBe(route.status);
+  expect((await send()).status).toBe(writing.route.status);
   return wireNames.flatMap((wire) => {
     const operations = wires[wire].calls.map(({ operation }) => operation);
     return operations.map((operation, index) => {
@@ -77,8 +77,9 @@ const realMs = (elapsed: number): number =>
   }, elapsed);
 
 /** Runs an endpoint with one fault, then again without; what did not hold. */
-const failures = async (t: Tenants, route: Route, { wire, ifMatch, ...fault }: Spoiled): Promise<string[]> => {
-  const run = await repeatableRequest(t, route, ifMatch ? { "if-match": '"1"' } : {});
+const failures = async (t: Tenants, writing: Writing, { wire, ifMatch, ...fault }: Spoiled): Promise<string[]> => {
+  const { route } = writing;
+  const run = await repeatableRequest(t, writing, ifMatch ? { "if-match": '"1"' } : {});
   disarm();
   wires[wire].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
   const startedAt = performance.now();
@@ -114,38 +115,43 @@ afterAll(() => {
 });
 
 describe("under every single fault of every AWS call, an endpoint answers as documented, and a retry mends it", () => {
-  it.each(routes.map((route) => [route.name, route] as const))("%s", { timeout: 1_800_000 }, async (_, route) => {
-    await startAfresh();
-    const t = await tenants();
-    const calls = await record(t, route);
-    const faults = faultsOf(route, calls).filter(() => index++ % stride === 0);
-    const broken: string[] = [];
-    for (const fault of faults) {
-      const found = await failures(t, route, fault);
-      const { kind, operation, nth, times, ifMatch } = fault;
-      const called = `${kind} x${times} at ${operation} ${nth}${ifMatch ? " with If-Match" : ""}`;
-      if (found.length > 0) broken.push(`${called}: ${found.join("; ")}`);
-    }
-    tried.push({
-      endpoint: route.name,
-      calls: calls.length,
-      faults: faults.length,
-      held: faults.length - broken.length,
-    });
-    expect(broken).toEqual([]);
-    const now = new Date(Date.now() + 2 * day);
-    await sweepOrphanFiles({ now });
-    expect(await checkInvariants(now)).toEqual([]);
-  });
+  it.each(writings.map((writing) => [writing.name, writing] as const))(
+    "%s",
+    { timeout: 1_800_000 },
+    async (_, writing) => {
+      await startAfresh();
+      const t = await tenants();
+      const { route } = writing;
+      const calls = await record(t, writing);
+      const faults = faultsOf(route, calls).filter(() => index++ % stride === 0);
+      const broken: string[] = [];
+      for (const fault of faults) {
+        const found = await failures(t, writing, fault);
+        const { kind, operation, nth, times, ifMatch } = fault;
+        const called = `${kind} x${times} at ${operation} ${nth}${ifMatch ? " with If-Match" : ""}`;
+        if (found.length > 0) broken.push(`${called}: ${found.join("; ")}`);
+      }
+      tried.push({
+        endpoint: writing.name,
+        calls: calls.length,
+        faults: faults.length,
+        held: faults.length - broken.length,
+      });
+      expect(broken).toEqual([]);
+      const now = new Date(Date.now() + 2 * day);
+      await sweepOrphanFiles({ now });
+      expect(await checkInvariants(now)).toEqual([]);
+    },
+  );
 });
 
 describe("a PATCH with If-Match", () => {
-  const patches = routes.filter(({ method }) => method === "PATCH");
-  it.each(patches.map((route) => [route.name, route] as const))(
+  const patches = writings.filter(({ route }) => route.method === "PATCH");
+  it.each(patches.map((writing) => [writing.name, writing] as const))(
     "hears of its success where the first answer was lost: %s",
-    async (_, route) => {
+    async (_, writing) => {
       const t = await tenants();
-      const run = await repeatableRequest(t, route, { "if-match": '"1"' });
+      const run = await repeatableRequest(t, writing, { "if-match": '"1"' });
       disarm();
       wires.table.arm({ kind: "lose-answer", operation: /UpdateItem|TransactWriteItems/ });
       const { status, headers } = await run.send();

@@ -1,14 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
-import { type Route, routes } from "../../shared/routes.ts";
 import type { WireCall } from "../support/fault-proxy/proxy.ts";
 import { interceptTableCalls } from "../support/fault-proxy/table-proxy.ts";
 import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, upload } from "../support/fixtures/attachments.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { call, send } from "../support/requests/client.ts";
-import { parentId, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { dataOf, parentId, repeatableRequest, type Writing, writings } from "../support/requests/repeatable-request.ts";
 import { requestTo } from "../support/requests/request-per-endpoint.ts";
 import { startAfresh, wires } from "../support/servers/own-table.ts";
 
@@ -54,13 +53,20 @@ beforeEach(async () => {
 });
 afterEach(undisturbed);
 
-const writing = routes.filter(({ operation }) => ["create", "update", "delete"].includes(operation));
-const creating = writing.filter(({ operation }) => operation === "create");
-const named = (of: readonly Route[]) => of.map((route) => [route.name, route] as const);
+const writing = writings.filter(({ route }) => ["create", "update", "delete"].includes(route.operation));
+const creating = writing.filter(({ route }) => route.operation === "create");
+const named = (of: readonly Writing[]) => of.map((each) => [each.name, each] as const);
+
+/** A creation without an Idempotency-Key. */
+const plainCreation = async ({ route, fromUpload }: Writing) => {
+  const data = await dataOf(t, { route, fromUpload }, randomUUID());
+  return requestTo(route, { key: t.key("acme"), parent: parentId(t, route), data, fromUpload });
+};
 
 describe("a write that commits late is a success", () => {
-  it.each(named(writing))("%s", async (_, route) => {
-    const run = await repeatableRequest(t, route, route.operation === "create" ? {} : { "if-match": '"1"' });
+  it.each(named(writing))("%s", async (_, each) => {
+    const { route } = each;
+    const run = await repeatableRequest(t, each, route.operation === "create" ? {} : { "if-match": '"1"' });
     const attempts = delayFirstAttempt(undefined, true);
     const { status } = await run.send();
     expect([status, attempts.length]).toEqual([route.status, 3]);
@@ -71,8 +77,8 @@ describe("a write that commits late is a success", () => {
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 
-  it.each(named(creating))("%s, without an Idempotency-Key", async (_, route) => {
-    const request = requestTo(route, { key: t.key("acme"), parent: parentId(t, route) });
+  it.each(named(creating))("%s, without an Idempotency-Key", async (_, each) => {
+    const request = await plainCreation(each);
     delayFirstAttempt(undefined, true);
     const { status } = await send(request);
     undisturbed();
@@ -80,8 +86,8 @@ describe("a write that commits late is a success", () => {
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 
-  it.each(named(creating))("%s, where the table no longer knows the token", async (_, route) => {
-    const request = requestTo(route, { key: t.key("acme"), parent: parentId(t, route) });
+  it.each(named(creating))("%s, where the table no longer knows the token", async (_, each) => {
+    const request = await plainCreation(each);
     delayFirstAttempt(undefined, true);
     const remove = interceptTableCalls(({ rewrite }, pass) => {
       rewrite({ ClientRequestToken: randomUUID() });
@@ -128,9 +134,10 @@ describe("a PATCH whose response is lost, and that another PATCH follows before 
   );
   it.each(cases)("changes $what once, $with If-Match, $others writes in between", async (given) => {
     const { property, others, ifMatch } = given;
-    const route = writing.find(({ name }) => name === given.route);
-    if (!route) throw new Error(`there is no route ${given.route}`);
-    const { path } = await repeatableRequest(t, route);
+    const each = writing.find(({ name }) => name === given.route);
+    if (!each) throw new Error(`there is no route ${given.route}`);
+    const { route } = each;
+    const { path } = await repeatableRequest(t, each);
     const key = t.key("acme");
     const change = (value: string, headers = {}) =>
       call("PATCH", path, { key, headers, json: { type: route.resource, data: { [property]: value } } });

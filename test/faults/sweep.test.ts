@@ -10,6 +10,7 @@ import { transact } from "../../shared/table/write.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
+import { arrivedUpload } from "../support/fixtures/uploads.ts";
 import { admin, adminJson } from "../support/processes/admin-cli.ts";
 import { call } from "../support/requests/client.ts";
 import { startAfresh, wires } from "../support/servers/own-table.ts";
@@ -50,6 +51,19 @@ describe("the sweep", () => {
     expect(await sweep(2)).toEqual({ days: 1, files: 2, removed: 1, finished: true });
     expect(await stored()).toEqual([fileKey(parent, id)]);
     expect(await checkInvariants(later(2))).toEqual([]);
+  });
+
+  it("removes the file of a direct upload that was never claimed, once it is a day old", async () => {
+    const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
+    const claimed = await arrivedUpload(path, key);
+    const json = { type: "request_attachment", data: { name: "Scan", upload_id: claimed.id } };
+    expect((await call("POST", path, { key, json })).status).toBe(201);
+    const { id } = await arrivedUpload(path, key);
+    expect(await sweep(0.9, { all: true })).toMatchObject({ removed: 0 });
+    expect(await stored()).toContain(fileKey(parent, id));
+    expect(await sweep(2.1)).toMatchObject({ files: 2, removed: 1, finished: true });
+    expect(await stored()).toEqual([fileKey(parent, claimed.id)]);
+    expect(await checkInvariants(later(2.1))).toEqual([]);
   });
 
   it("leaves what was stored late under an early day until that is a day old as well", async () => {

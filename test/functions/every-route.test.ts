@@ -134,12 +134,12 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
 
   if (route.reads.from === "form" || route.reads.from === "json") {
     it("answers 415 to another media type", async () => {
-      const expected = route.reads.from === "form" ? "multipart/form-data" : "application/json";
+      const expected = route.reads.from === "form" ? "multipart/form-data, application/json" : "application/json";
       const parent = route.parent ? existing[route.parent] : "";
       const path = pathOf(route, { parent, resource: existing[route.resource] });
       const headers = { "content-type": "application/x-www-form-urlencoded" };
       const answer = await call(route.method, path, { key: t.key("acme"), body: "a=1", headers });
-      const detail = `The Content-Type must be ${expected}.`;
+      const detail = `The Content-Type must be ${expected.replace(", ", " or ")}.`;
       const title = "Unsupported Media Type";
       expectError(answer, 415, errorBody({ code: "unsupported_media_type", title, detail, params: { expected } }));
     });

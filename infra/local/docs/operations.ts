@@ -119,7 +119,7 @@ const bodyOf = (operation: Json, resolve: Resolve) => {
   return {
     body: propertiesOf((form ?? json)?.schema, resolve),
     parts: form ? partFields(resolve(form.schema), resolve) : [],
-    json: json && (examplesOf(json, resolve)[0]?.json ?? "{}"),
+    json: form ? undefined : json && (examplesOf(json, resolve)[0]?.json ?? "{}"),
     isForm: form !== undefined,
   };
 };

@@ -1,5 +1,37 @@
-import { type Example, fault, includeFault, page, pageFaults, takenFault } from "./example.ts";
+import { takenFault } from "../../../shared/errors.ts";
+import { type Example, fault, includeFault, page, pageFaults } from "./example.ts";
 import { ids } from "./ids.ts";
+
+const sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+const scan = {
+  filename: "bills-2026.tiff",
+  content_type: "image/tiff",
+  bytes: 48_302_114,
+  sha256,
+};
+
+/** As S3 signs it; the values of the query are shortened. */
+const signedUrl =
+  "https://files.example/attachments/2026/11/21/01K9Z4W8D0F2H4K6N8Q0S2V4X6?X-Amz-Expires=3600&X-Amz-Signature=3f1c";
+
+const upload = {
+  id: ids.upload,
+  ...scan,
+  method: "PUT",
+  url: signedUrl,
+  headers: {
+    "Content-Length": String(scan.bytes),
+    "Content-Type": scan.content_type,
+    "x-amz-checksum-sha256": Buffer.from(sha256, "hex").toString("base64"),
+  },
+  expires_at: "2026-11-21T10:14:03.217Z",
+};
+
+const uploadLimits = {
+  "The file is too large": [fault("/data/bytes", "constraint.range", "must be at most 104857600")],
+  "The SHA-256 is not valid": [fault("/data/sha256", "constraint.format", "must be 64 hexadecimal digits")],
+};
 
 const letter = {
   id: ids.attachment,
@@ -41,6 +73,7 @@ const uploadFaults = (type: string) => ({
   ],
   "The file_hint is unknown": [fault("/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA")],
   "The reference_id is in use": [takenFault("/data/reference_id", { id: ids.otherAttachment, type })],
+  "The file of the upload has not arrived": [fault("/data/upload_id", "constraint.reference", "has no file yet")],
 });
 
 const referenceFaults: NonNullable<Example["invalid"]> = {
@@ -94,10 +127,17 @@ export const attachmentExamples = (parent: "request" | "order"): Readonly<Record
   const changed = { ...letter, ...changes, updated_at: "2026-11-21T10:02:55.046Z" };
   return {
     [`${parent}-attachments/create`]: {
-      description: `Stores a file and its metadata. ${scope[parent]}\n\n${forwarding}`,
+      description: `Stores a file and its metadata. ${scope[parent]}\n\nA file that is too large for a form is uploaded directly: prepare a direct upload, send the file to its \`url\`, and then create the attachment with a JSON body that has the \`upload_id\` in place of the file.\n\n${forwarding}`,
       body: { type, ...parts },
+      json: { type, data: { upload_id: ids.upload, name: "Bills of 2026", file_hint: "DEFAULT" } },
       response: document(letter),
       invalid: uploadFaults(type),
+    },
+    [`${parent}-attachments/create-upload`]: {
+      description: `Prepares a direct upload of a file of up to 104,857,600 bytes. Send the file with \`method\` to \`url\` with exactly the \`headers\`, and then create the attachment with its \`upload_id\`, both before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256. An upload is valid for one attachment of this ${parent}, which gets its id. An upload that is not used is removed.`,
+      body: { type: "upload", data: scan },
+      response: { type: "upload", data: upload },
+      invalid: uploadLimits,
     },
     [`${parent}-attachments/list`]: {
       description: `Lists the ${parent}'s own attachments. The list includes every attachment whose creation has been confirmed.`,

@@ -6,6 +6,8 @@ export type Example = {
   readonly description: string;
   /** The request: a JSON body, or the parts of a form by their names on the wire. */
   readonly body?: Readonly<Record<string, unknown>>;
+  /** The JSON that the endpoint takes in place of the form. */
+  readonly json?: Readonly<Record<string, unknown>>;
   readonly response: unknown;
   /** Other examples of the response, by their titles. */
   readonly others?: Readonly<Record<string, unknown>>;
@@ -18,12 +20,6 @@ export const fault = (pointer: string, sub_code: Fault["sub_code"], detail: stri
   pointer,
   sub_code,
   detail,
-});
-
-/** The value of a property is in use by another resource. */
-export const takenFault = (pointer: string, resource: { readonly id: string; readonly type: string }): Fault => ({
-  ...fault(pointer, "constraint.unique", "has already been taken"),
-  params: { resource },
 });
 
 export const includeFault = (...names: readonly string[]): NonNullable<Example["invalid"]> => ({

@@ -1,4 +1,5 @@
-import { type Example, fault, includeFault, page, pageFaults, takenFault } from "./example.ts";
+import { takenFault } from "../../../shared/errors.ts";
+import { type Example, fault, includeFault, page, pageFaults } from "./example.ts";
 import { ids } from "./ids.ts";
 
 const sms = {

@@ -187,16 +187,17 @@ describe.each(kinds)("attachments of a %s", (kind) => {
     });
 
     it("is one of another media type", async () => {
-      const answer = await call("POST", path, { key, json: {} });
+      const headers = { "content-type": "application/pdf" };
+      const answer = await call("POST", path, { key, body: "%PDF-1.7", headers });
       expect(answer.status).toBe(415);
       expect(answer.body).toEqual({
         errors: [
           {
             code: "unsupported_media_type",
             title: "Unsupported Media Type",
-            detail: "The Content-Type must be multipart/form-data.",
+            detail: "The Content-Type must be multipart/form-data or application/json.",
             sub_code: "none",
-            params: { expected: "multipart/form-data" },
+            params: { expected: "multipart/form-data, application/json" },
           },
         ],
       });

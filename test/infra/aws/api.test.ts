@@ -100,6 +100,11 @@ describe("what the gateway answers by itself", () => {
     );
   });
 
+  it("to a request that is too large speaks of the direct upload", () => {
+    const body = gatewayResponses().get("REQUEST_TOO_LARGE")?.ResponseTemplates["application/json"];
+    expect(JSON.parse(body ?? "")).toMatchObject({ errors: [{ params: { direct_upload: true } }] });
+  });
+
   it("to an unknown address is a 404 that names no resource", () => {
     const body = gatewayResponses().get("MISSING_AUTHENTICATION_TOKEN")?.ResponseTemplates["application/json"];
     expect(JSON.parse(body ?? "")).toEqual(
@@ -217,8 +222,10 @@ describe("a function", () => {
     const names = Object.values(knowing).map(({ Properties }) => String(Properties.Description));
     expect(names.sort()).toEqual([
       "functions/checkout/forward.ts",
+      "functions/order-attachments/create-upload.ts",
       "functions/order-attachments/create.ts",
       "functions/order-attachments/delete.ts",
+      "functions/request-attachments/create-upload.ts",
       "functions/request-attachments/create.ts",
       "functions/request-attachments/delete.ts",
       "functions/sweep-orphan-files.ts",

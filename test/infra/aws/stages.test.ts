@@ -12,6 +12,45 @@ const both = [
   ["sandbox", sandbox],
 ] as const;
 
+const origins = "https://app.example,http://localhost:5173";
+const withOrigins = synthesize({ stage: "sandbox", uploadOrigins: origins, maxUploadBytes: "1000" }).template;
+
+describe("direct uploads", () => {
+  it("need no CORS, and have none unless a stage names origins", () => {
+    for (const [, { template }] of both)
+      template.allResourcesProperties("AWS::S3::Bucket", { CorsConfiguration: Match.absent() });
+  });
+
+  it("are possible from the origins that a stage names: PUT, with the headers of the signature, and nothing else", () => {
+    withOrigins.hasResourceProperties("AWS::S3::Bucket", {
+      CorsConfiguration: {
+        CorsRules: [
+          {
+            AllowedHeaders: ["content-type", "x-amz-checksum-sha256"],
+            AllowedMethods: ["PUT"],
+            AllowedOrigins: origins.split(","),
+            MaxAge: 3600,
+          },
+        ],
+      },
+    });
+  });
+
+  it("refuse what is not an origin", () => {
+    for (const uploadOrigins of ["*", "https://app.example/path", "app.example", "https://*.example"])
+      expect(() => synthesize({ stage: "sandbox", uploadOrigins }), uploadOrigins).toThrow(/uploadOrigins|origin/);
+  });
+
+  it("have the limit that a stage sets, in the functions that prepare them only", () => {
+    const limited = withOrigins.findResources("AWS::Lambda::Function", {
+      Properties: { Environment: { Variables: { MAX_UPLOAD_BYTES: "1000" } } },
+    });
+    expect(Object.values(limited).map(({ Properties }) => Properties.Description)).toEqual(
+      ["request", "order"].map((kind) => `functions/${kind}-attachments/create-upload.ts`),
+    );
+  });
+});
+
 describe.each(both)("%s", (_, { template, findings }) => {
   it("has no finding of cdk-nag's that is not accepted with a reason", () => {
     expect(findings).toEqual([]);

@@ -35,7 +35,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("the running 
     const { ids, key } = await prepared(route);
     const { status, body, headers } = await sendExample(route, ids, key);
     expect(status).toBe(route.status);
-    const document = documents[route.resource];
+    const document = documents[route.document];
     expect(z.parse(route.operation === "index" ? listOf(document) : document, body)).toEqual(body);
     expect(headers.has("x-request-id")).toBe(true);
     expect(headers.has("etag")).toBe(route.operation !== "index");

@@ -3,11 +3,16 @@ import { createServer } from "node:http";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../infra/local/listen.ts";
+import { limits } from "../../../shared/limits.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { update } from "../../../shared/table/write.ts";
 import { largeOrder } from "../../support/fixtures/large-order.ts";
-import { orderWithOne } from "../../support/fixtures/orders.ts";
+import { newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
+import { add } from "../../support/fixtures/tenants.ts";
+import { newContent, sha256Of } from "../../support/fixtures/upload-content.ts";
+import { arrivedUpload } from "../../support/fixtures/uploads.ts";
 import { checkOutMeasured } from "../../support/processes/checkout-process.ts";
+import { call } from "../../support/requests/client.ts";
 import { carrier, forwardedTo } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
 import { byExtent } from "../../support/setup/extent.ts";
@@ -69,6 +74,30 @@ describe("a file of 100 MB", () => {
     expect(await forwardedTo(upstream.url, id)).toEqual(expected);
     expect(await upstream.calls(id)).toEqual(["PUT 201", "POST 200"]);
   });
+});
+
+/** Prepares, sends and claims a file of so many bytes, and checks its order out in a process of its own. */
+const checkOutDirectUpload = async (bytes: number) => {
+  const order = await newOrder(add);
+  const [path, [request = ""]] = [order.paths.request(0), order.requests];
+  const content = newContent(bytes - newContent(0).length);
+  const { id } = await arrivedUpload(path, order.key, content);
+  const json = { type: "request_attachment", data: { name: "Scan", upload_id: id } };
+  expect((await call("POST", path, { key: order.key, json })).status).toBe(201);
+  const run = await checkOutMeasured(order.id);
+  expect(run).toMatchObject({ status: "SUCCEEDED", cause: null });
+  expect(await forwardedTo(upstream.url, order.id)).toEqual([`${request} ${id} ${bytes} ${sha256Of(content)}`]);
+  expect((await call("DELETE", `${path}/${id}`, { key: order.key })).status).toBe(200);
+  return run;
+};
+
+describe("a direct upload of 100 MB", () => {
+  it("arrives at the carrier whole, in about the memory that one of 1 MB takes", async () => {
+    const ofSmall = await checkOutDirectUpload(1_000_000);
+    const ofLarge = await checkOutDirectUpload(limits.uploadBytes);
+    console.log("1 MB:", ofSmall, "100 MB:", ofLarge);
+    expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(60);
+  }, 240_000);
 });
 
 /** The whole of it, 200 x 20, is `node test/bench/large-order.ts`. */

@@ -213,5 +213,7 @@ const forward = async (target: string, incoming: IncomingMessage, body: Buffer) 
   if (!response) throw new Error("no answer");
   const content = await buffer(response);
   const { "transfer-encoding": ___, ...answered } = response.headers;
-  return { status: response.statusCode ?? 500, headers: { ...answered, "content-length": content.length }, content };
+  // The answer to a HEAD says how long the content would be.
+  const length = incoming.method === "HEAD" ? (answered["content-length"] ?? 0) : content.length;
+  return { status: response.statusCode ?? 500, headers: { ...answered, "content-length": length }, content };
 };

@@ -1,5 +1,7 @@
 import * as z from "zod/mini";
+import { attachmentDocuments } from "../../../shared/attachments/documents.ts";
 import { type Route, routes } from "../../../shared/routes.ts";
+import { announcement, newContent, sendFile } from "../fixtures/upload-content.ts";
 
 /** Builds a request to any endpoint from its row in the route table: for every suite and every benchmark. */
 
@@ -18,6 +20,8 @@ type RequestOptions = {
   /** The properties of the body's `data`; without it, a plain creation or a plain change. */
   readonly data?: Readonly<Record<string, unknown>>;
   readonly file?: File;
+  /** JSON with an upload in place of a form. */
+  readonly fromUpload?: boolean;
 };
 
 /** A route's path with these ids in it. */
@@ -40,7 +44,8 @@ export const creatorOf = (route: Route): Route => {
 };
 
 /** What a route's body says where a test does not care: a new name for a creation, a change that needs no other item. */
-const plainData = ({ operation, reads, resource }: Route): Record<string, unknown> => {
+const plainData = ({ operation, reads, resource, document }: Route): Record<string, unknown> => {
+  if (document === "upload") return announcement(newContent());
   if (reads.from === "form") return { name: "Letter of authorization", reference_id: crypto.randomUUID() };
   if (operation === "create") return { name: `Switch ${crypto.randomUUID()}` };
   return resource === "switch" ? { sms_identity: "changed" } : { notes: "changed" };
@@ -58,14 +63,14 @@ const formOf = (data: Readonly<Record<string, unknown>>, file: File) => {
 
 /** A request to a route. */
 export const requestTo = (route: Route, options: RequestOptions): EndpointRequest => {
-  const { key, headers = {}, data = plainData(route), file = loa() } = options;
-  const { reads, resource, method } = route;
+  const { key, headers = {}, data = plainData(route), file = loa(), fromUpload = false } = options;
+  const { reads, document, method } = route;
   const own = { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers };
   const path = pathOf(route, options);
-  if (reads.from === "form") return { method, path, init: { headers: own, body: formOf(data, file) } };
-  if (reads.from !== "json") return { method, path, init: { headers: own } };
+  if (reads.from === "form" && !fromUpload) return { method, path, init: { headers: own, body: formOf(data, file) } };
+  if (reads.from !== "json" && !fromUpload) return { method, path, init: { headers: own } };
   const json = { "content-type": "application/json", ...own };
-  return { method, path, init: { headers: json, body: JSON.stringify({ type: resource, data }) } };
+  return { method, path, init: { headers: json, body: JSON.stringify({ type: document, data }) } };
 };
 
 const Created = z.object({ data: z.object({ id: z.string() }) });
@@ -87,13 +92,33 @@ export type Place = {
   readonly account: string;
 };
 
-/** One plain request for each endpoint, by the names of their routes; each call prepares a new one, on a new resource. */
+/** The data of an attachment whose file has been sent to storage directly. */
+const sentDirectly = async (send: Send, route: Route, options: RequestOptions) => {
+  const uploads = routes.find(({ document, parent }) => document === "upload" && parent === route.parent);
+  if (!uploads) throw new Error(`Nothing prepares uploads for ${route.name}.`);
+  const content = newContent();
+  const response = await send(requestTo(uploads, { ...options, data: announcement(content) }));
+  const upload = z.parse(attachmentDocuments.upload, await response.json()).data;
+  const status = await sendFile(upload, content);
+  if (status !== 200) throw new Error(`Storage returned ${status}.`);
+  return { name: "Letter of authorization", reference_id: crypto.randomUUID(), upload_id: upload.id };
+};
+
+/** One plain request for each endpoint, and one with an upload for those that take a form, by the names of their routes; each call prepares a new one, on a new resource. */
 export const requestPerEndpoint = (send: Send, place: Place): Record<string, () => Promise<EndpointRequest>> => {
   const prepare = (route: Route) => async () => {
     const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
     return requestTo(route, { ...options, resource: await createResource(send, route, options) });
   };
-  return Object.fromEntries(routes.map((route) => [route.name, prepare(route)]));
+  const fromUpload = (route: Route) => async () => {
+    const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
+    return requestTo(route, { ...options, fromUpload: true, data: await sentDirectly(send, route, options) });
+  };
+  const forms = routes.filter(({ reads }) => reads.from === "form");
+  return Object.fromEntries([
+    ...routes.map((route) => [route.name, prepare(route)] as const),
+    ...forms.map((route) => [`${route.name} from an upload`, fromUpload(route)] as const),
+  ]);
 };
 
 /** The queries of GET that cost something of their own, by the names of their routes. */

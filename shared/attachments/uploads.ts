@@ -1,0 +1,90 @@
+import { type Fault, invalid } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { newId } from "../schema/fields.ts";
+import type { Write } from "../table/expressions.ts";
+import type { Created, Idempotency } from "../table/idempotency.ts";
+import { fileKey, keys, type ParentRef } from "../table/keys.ts";
+import { get, parseItem } from "../table/read.ts";
+import { transact } from "../table/write.ts";
+import { headFile, signedPut } from "./files.ts";
+import { Upload, type UploadFile } from "./schema.ts";
+
+/** Direct uploads: a file goes to storage without passing through a function, and an attachment is then created from it. */
+
+const expiryOf = (at: string) => new Date(Date.parse(at) + limits.uploadSeconds * 1000);
+
+/** Longer than an Idempotency-Key lives: a repeated create finds the file's name here. */
+const keptSeconds = limits.uploadSeconds + limits.idempotencySeconds + 60;
+
+/** An upload with its signed URL. The same upload, signed as of the same moment, has the same URL. */
+const uploadDocument = async (parent: ParentRef, file: UploadFile, { id, at }: Created) => ({
+  type: "upload",
+  data: { id, ...file, ...(await signedPut(fileKey(parent, id), file, new Date(at))), expires_at: expiryOf(at) },
+});
+
+/** Prepares an upload: a record in the table, and a URL that takes this file and no other. Nothing else sees it. */
+export const createUpload = async (
+  parent: ParentRef,
+  file: UploadFile,
+  now: Date,
+  idempotency: Idempotency | undefined,
+): Promise<{ readonly document: unknown; readonly replayed: boolean }> => {
+  if (idempotency?.created)
+    return { document: await uploadDocument(parent, file, idempotency.created), replayed: true };
+  const created = { id: newId(now.getTime()), at: now.toISOString() };
+  const upload: Upload = { ...file, id: created.id, inserted_at: created.at, state: "open" };
+  const expires_at = Math.ceil(now.getTime() / 1000) + keptSeconds;
+  const [failed, document] = await Promise.all([
+    transact({
+      idempotency: idempotency?.write(created),
+      upload: { put: { ...keys.upload(parent, created.id), ...upload, expires_at }, when: { exists: false } },
+    }),
+    uploadDocument(parent, file, created),
+  ]);
+  if (!idempotency || !failed.has("idempotency")) return { document, replayed: false };
+  const winner = idempotency.winner(failed.get("idempotency"));
+  if (winner.id === created.id) return { document, replayed: false };
+  return { document: await uploadDocument(parent, file, winner), replayed: true };
+};
+
+const unusable = (detail: string): Fault => ({
+  in: "body",
+  pointer: "/data/upload_id",
+  sub_code: "constraint.reference",
+  detail,
+});
+
+/** An upload has one attachment: another request was faster. */
+export const alreadyUsed = unusable("has already been used");
+
+/** The upload, whatever its state. 422 where the parent has none with this id. */
+export const readUpload = async (parent: ParentRef, id: string): Promise<Upload> => {
+  const item = await get(keys.upload(parent, id));
+  if (!item) throw invalid([unusable(`is not an upload of this ${parent.type}`)]);
+  return parseItem(Upload, item);
+};
+
+/**
+ * The upload that an attachment can be created from: open, in time, its file in storage as announced. 422 with the reason
+ * otherwise. S3 has verified the SHA-256; the checkout verifies it again.
+ */
+export const arrivedUpload = async (parent: ParentRef, id: string, now: Date, repeatable: boolean): Promise<Upload> => {
+  const [upload, file] = await Promise.all([readUpload(parent, id), headFile(fileKey(parent, id))]);
+  // Perhaps by a request with the same Idempotency-Key, a moment ago: the transaction tells.
+  if (upload.state === "claimed" && repeatable) return upload;
+  if (upload.state === "claimed") throw invalid([alreadyUsed]);
+  if (expiryOf(upload.inserted_at) <= now) throw invalid([unusable("has expired")]);
+  if (!file) throw invalid([unusable("has no file yet")]);
+  if (file.bytes !== upload.bytes)
+    throw invalid([unusable(`has a file of ${file.bytes} bytes instead of ${upload.bytes}`)]);
+  if (file.content_type !== upload.content_type)
+    throw invalid([unusable(`has a file of the type ${file.content_type} instead of ${upload.content_type}`)]);
+  return upload;
+};
+
+/** Goes into the transaction that creates the attachment; `claim` names the request that claims the upload. */
+export const claimUpload = (parent: ParentRef, { id }: Upload, claim: string): Write => ({
+  update: keys.upload(parent, id),
+  set: { state: "claimed", claim },
+  when: { equals: { state: "open" } },
+});
