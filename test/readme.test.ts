@@ -94,7 +94,9 @@ describe("the READMEs", () => {
   it("name every command of npm run", () => {
     const { scripts } = JSON.parse(textOf("package.json"));
     const all = documents.map(textOf).join("\n");
-    expect(Object.keys(scripts).filter((name) => !new RegExp(`npm (run (-s )?)?${name}\\b`).test(all))).toEqual([]);
+    // npm runs `pre…` by itself.
+    const named = Object.keys(scripts).filter((name) => !name.startsWith("pre"));
+    expect(named.filter((name) => !new RegExp(`npm (run (-s )?)?${name}\\b`).test(all))).toEqual([]);
   });
 
   it("link only to files that exist", () => {

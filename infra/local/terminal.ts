@@ -1,4 +1,4 @@
-import { relative } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { styleText } from "node:util";
 import * as z from "zod/mini";
@@ -33,10 +33,15 @@ const ErrorBody = z.object({
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
+/** Every call to AWS goes through it: it says nothing of where the call comes from. */
+const wrapper = join("shared", "table", "deadline.ts");
+
 /** The first place in this project of a stack, as `shared/table/write.ts:40:3`. */
 const ownPlace = (stack = ""): string | undefined => {
   const places = [...stack.matchAll(/(?:file:\/\/)?(\/[^\s()]+|[A-Z]:\\[^\s()]+):(\d+):(\d+)/g)];
-  const own = places.find(([, file = ""]) => file.startsWith(root) && !file.includes("node_modules"));
+  const own = places.find(
+    ([, file = ""]) => file.startsWith(root) && !file.includes("node_modules") && !file.endsWith(wrapper),
+  );
   return own && `${relative(root, own[1] ?? "")}:${own[2]}:${own[3]}`;
 };
 

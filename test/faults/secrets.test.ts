@@ -6,6 +6,7 @@ import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, pdf } from "../support/fixtures/attachments.ts";
 import { newOrder } from "../support/fixtures/orders.ts";
 import { add, type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { announcement, newContent } from "../support/fixtures/upload-content.ts";
 import { admin } from "../support/processes/admin-cli.ts";
 import { type Answered, call, fetchFromService, send } from "../support/requests/client.ts";
 import { parentId } from "../support/requests/repeatable-request.ts";
@@ -39,8 +40,10 @@ const secrets = { sms_secret: planted.smsSecret, mms_secret: planted.mmsSecret }
 let sent = 0;
 
 /** What a route's body says: markers wherever a caller may write. */
-const dataOf = ({ resource }: Route, name: string) =>
-  resource === "switch" ? { name, ...secrets } : { name, notes: planted.notes };
+const dataOf = ({ resource, document }: Route, name: string) => {
+  if (document === "upload") return { ...announcement(newContent()), filename: `${planted.notes}.pdf` };
+  return resource === "switch" ? { name, ...secrets } : { name, notes: planted.notes };
+};
 
 const options = (route: Route, key = t.key("acme")) => {
   sent += 1;

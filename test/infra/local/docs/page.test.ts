@@ -180,7 +180,12 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     const found = await page
       .locator("#side li[data-search]:not([hidden]) a")
       .evaluateAll((links) => links.map((link) => link.getAttribute("href")));
-    expect(found).toEqual(["#createRequestAttachment", "#createOrderAttachment"]);
+    expect(found).toEqual([
+      "#createRequestAttachment",
+      "#listRequestAttachments",
+      "#createOrderAttachment",
+      "#listOrderAttachments",
+    ]);
     await page.getByRole("button", { name: "Theme: system" }).click();
     await page.getByRole("button", { name: "Theme: light" }).click();
     await page.reload();
