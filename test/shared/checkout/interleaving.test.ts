@@ -118,7 +118,10 @@ describe("a checkout during an upload and a delete", { timeout: 240_000 }, () =>
     "would not without the seal's condition: to the $upload, from the $delete",
     async (changes) => {
       observer.spoil(withoutSealCondition);
-      expect(await breakable(changes, "left behind", "missing")).toEqual(["left behind", "missing"]);
+      const found = await breakable(changes, "left behind", "missing");
+      // A sample of the schedules need not meet both.
+      if (extent === "all") expect(found).toEqual(["left behind", "missing"]);
+      else expect(["left behind", "missing"]).toEqual(expect.arrayContaining(found.length > 0 ? found : ["neither"]));
     },
   );
 
