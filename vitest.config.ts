@@ -21,6 +21,8 @@ const project = (name: string, { setup, ...options }: Options): TestProjectInlin
     // They end what hangs; nothing is tested by them, and machines may be busy.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // CI machines are shared: a test that fails there once is run again, and reported as such.
+    retry: process.env.CI ? 2 : 0,
     ...options,
   },
 });
@@ -39,7 +41,7 @@ export default defineConfig({
         setup: "service",
         isolate: false,
       }),
-      project("own table", { include: ownTable, setup: "own-table", isolate: false }),
+      project("own table", { include: ownTable, setup: "own-table", isolate: true }),
       project("own modules", { include: ownModules, setup: "service", isolate: true }),
     ],
   },

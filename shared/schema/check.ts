@@ -52,8 +52,8 @@ const rule = (issue: Issue): Pick<Fault, "sub_code" | "detail"> => {
   }
 };
 
-/** The message of the schema, if it has one. "Invalid input" is the default of zod/mini. */
-const wording = ({ message }: Issue) => (message === "Invalid input" ? undefined : message);
+/** The message of the schema, if it has one. "Invalid input" is the default of zod/mini, and the beginning of zod's. */
+const wording = ({ message }: Issue) => (message.startsWith("Invalid input") ? undefined : message);
 
 /** Names for an error's detail: "one of A, B", or the only one. */
 export const oneOf = (values: readonly unknown[]) =>

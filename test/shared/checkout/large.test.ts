@@ -61,7 +61,7 @@ describe("a file of 100 MB", () => {
     const ofSmall = await checkOutGenerated(1_000_000);
     const ofLarge = await checkOutGenerated(104_857_600);
     console.log("1 MB:", ofSmall, "100 MB:", ofLarge);
-    expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(60);
+    expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(100);
   }, 120_000);
 
   it("may take as long as it takes at a slow rate: the time limit of a call grows with its file", async () => {
@@ -96,7 +96,7 @@ describe("a direct upload of 100 MB", () => {
     const ofSmall = await checkOutDirectUpload(1_000_000);
     const ofLarge = await checkOutDirectUpload(limits.uploadBytes);
     console.log("1 MB:", ofSmall, "100 MB:", ofLarge);
-    expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(60);
+    expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(100);
   }, 240_000);
 });
 
