@@ -4,7 +4,8 @@ import { decode, encode, type SourceMapSegment } from "@jridgewell/sourcemap-cod
 
 /**
  * Cuts a source map down to what is ours, in place: a stack's places in packages stay those of the bundle. That leaves
- * 20 KB of 600, which the first error that is logged reads (shared/log.ts). Files are named from `root`.
+ * 48 KB of 671 for an upload. A cold start does not read it; the first error that is logged does (shared/log.ts), in 10 ms
+ * instead of 50. Files are named from `root`.
  */
 export const keepOwnSources = async (file: string, root: string): Promise<void> => {
   const { sources, mappings }: { sources: string[]; mappings: string } = JSON.parse(await readFile(file, "utf8"));
