@@ -6,12 +6,12 @@ import * as z from "zod/mini";
 import {
   type Call,
   type Cart,
+  cartDocument,
   cartStore,
   checkOut,
   drained,
   putAttachment,
   type Reply,
-  shown,
   withdrawAttachment,
 } from "./carrier-carts.ts";
 import { isFromHere } from "./from-here.ts";
@@ -62,7 +62,7 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
   const control = async (incoming: IncomingMessage, path: string): Promise<Reply | undefined> => {
     const { method } = incoming;
     const cart = /^\/carts\/([^/]+)$/.exec(path)?.[1];
-    if (method === "GET" && cart) return { status: 200, body: shown(carts.find(cart)) };
+    if (method === "GET" && cart) return { status: 200, body: cartDocument(carts.find(cart)) };
     if (path !== "/faults") return undefined;
     if (!isFromHere(incoming)) return { status: 403, body: { error: "faults are set from this machine only" } };
     if (method === "DELETE") faults = [];

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { invalid, notFound, takenFault } from "../errors.ts";
-import { newId, pick } from "../schema/fields.ts";
+import { newId } from "../schema/fields.ts";
 import { cleanUp } from "../table/deadline.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
@@ -15,7 +15,7 @@ import { putFile, removeFile } from "./files.ts";
 import {
   Attachment,
   type AttachmentChanges,
-  AttachmentData,
+  attachmentData,
   type FileKind,
   type NewAttachment,
   type NewAttachmentFromUpload,
@@ -30,7 +30,7 @@ export const attachmentDocument = (parent: Parent, attachment: Attachment, inclu
   const associations = { ...own, ...included };
   return {
     type: `${parent.type}_attachment`,
-    data: pick(AttachmentData, attachment),
+    data: attachmentData(attachment),
     ...(Object.keys(associations).length > 0 && { associations }),
   };
 };
@@ -55,14 +55,11 @@ type Metadata = Omit<NewAttachment, "file">;
 
 const newAttachment = (
   file: FileProperties,
-  { filename = file.filename, name, notes, file_hint, reference_id }: Metadata,
+  { filename = file.filename, ...metadata }: Metadata,
   { id, at }: Created,
   kind: FileKind,
 ): Attachment => ({
-  name,
-  notes,
-  file_hint,
-  reference_id,
+  ...metadata,
   id,
   filename,
   inserted_at: at,

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { type Attachment, AttachmentData, warningOf } from "../attachments/schema.ts";
+import { type Attachment, type AttachmentData, attachmentData, warningOf } from "../attachments/schema.ts";
 import type { Item } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
@@ -92,7 +92,7 @@ const reported = ({ of, attachment }: Owned, receipt: ReportedReceipt | null): R
 });
 
 const withWarning = (attachment: Attachment): AttachmentData & Warned => ({
-  ...z.parse(AttachmentData, attachment),
+  ...attachmentData(attachment),
   warning: warningOf(attachment),
 });
 
