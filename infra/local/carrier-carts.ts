@@ -22,13 +22,13 @@ const StoredFile = z.object({
   received: z.number(),
 });
 
-const Call = z.object({
+const ReceivedCall = z.object({
   method: z.string(),
   path: z.string(),
   status: z.nullable(z.number()),
   idempotency_key: z.nullable(z.string()),
 });
-export type Call = z.infer<typeof Call>;
+export type ReceivedCall = z.infer<typeof ReceivedCall>;
 
 const Reply = z.object({ status: z.number(), body: z.unknown() });
 export type Reply = z.infer<typeof Reply>;
@@ -41,7 +41,7 @@ const Cart = z.object({
   /** The idempotency keys that stored each file. */
   keys: byPlace(z.set(z.string())),
   withdrawn: byPlace(StoredFile),
-  calls: z.array(Call),
+  calls: z.array(ReceivedCall),
   answers: byPlace(Reply),
 });
 export type Cart = z.infer<typeof Cart>;
@@ -91,7 +91,7 @@ export const CartDocument = z.object({
   checked_out: z.boolean(),
   attachments: z.array(StoredFile),
   withdrawn: z.array(StoredFile),
-  calls: z.array(Call),
+  calls: z.array(ReceivedCall),
 });
 
 export const cartDocument = ({ checked_out, held, withdrawn, calls }: Cart): z.infer<typeof CartDocument> => ({

@@ -23,7 +23,7 @@ export const listUsers = async (): Promise<User[]> => {
 
 /** A user; undefined where there is none. */
 export const readUser = async (id: string): Promise<User | undefined> => {
-  const item = await get(keys.user(id.toUpperCase()));
+  const item = await get(keys.user(id));
   return item && parseItem(User, item);
 };
 
