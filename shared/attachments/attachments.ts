@@ -7,7 +7,7 @@ import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
 import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
-import { get, parseItem, queryAll } from "../table/read.ts";
+import { parseItem, queryAll, readItem } from "../table/read.ts";
 import { showsOwnWrite, transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
 import { fileKindOf } from "./file-kind.ts";
@@ -36,10 +36,8 @@ export const attachmentDocument = (parent: Parent, attachment: Attachment, inclu
 };
 
 /** One attachment; undefined where there is none. */
-export const readAttachment = async (parent: ParentRef, id: string): Promise<Attachment | undefined> => {
-  const item = await get(keys.attachment(parent, id));
-  return item && parseItem(Attachment, item);
-};
+export const readAttachment = (parent: ParentRef, id: string): Promise<Attachment | undefined> =>
+  readItem(Attachment, keys.attachment(parent, id));
 
 /** Every attachment of a parent, in the order of their ids. */
 export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachment> {
