@@ -17,7 +17,7 @@ import {
   withoutRules,
 } from "../schema/fields.ts";
 
-export const FileHint = z.enum(["DEFAULT", "LOA"]);
+const FileHint = z.enum(["DEFAULT", "LOA"]);
 
 /** An empty text becomes null. */
 const Notes = z.nullable(text(limits.notesLength)).check(z.overwrite((notes) => notes || null));

@@ -15,7 +15,7 @@ import { noteRun, stopRun } from "./run.ts";
 import { CheckoutRun, type Receipt, type RequestPage, type RunRef } from "./schema.ts";
 
 /** The state of a page after `forward`: complete, to be continued now or later, or the end of the run. */
-export type ForwardedPage = RequestPage & {
+type ForwardedPage = RequestPage & {
   readonly outcome: "FORWARDED" | "MORE" | "WAIT" | "FAILED";
   readonly wait_seconds: number;
 };

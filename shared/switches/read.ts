@@ -62,11 +62,7 @@ const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
  * A page of the switches of an account and of every account below it, in two round trips whatever the tree's size:
  * the entries of the account's one list, then the switches. A page that a function could not return ends early.
  */
-export const readSwitchPage = async (
-  account: string,
-  asked: PageRequest,
-  include?: Include,
-): Promise<Page<ListedSwitch>> => {
+const readSwitchPage = async (account: string, asked: PageRequest, include?: Include): Promise<Page<ListedSwitch>> => {
   const list = collections.switches(account);
   const entries = await readPage(list, asked, Entry);
   const switches = await readSwitches(entries.items.map(({ id }) => id));

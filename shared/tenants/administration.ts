@@ -33,7 +33,7 @@ export const setUserDisabled = (id: string, disabled: boolean): Promise<boolean>
   update({ update: keys.user(id), set: { disabled }, when: { exists: true } });
 
 /** A key as operators see it: what is stored, and the SHA-256 of the key, in hex. */
-export type StoredKey = ApiKey & { readonly sha256: string };
+type StoredKey = ApiKey & { readonly sha256: string };
 
 const Stored = z.extend(ApiKey, { pk: z.string() });
 

@@ -194,7 +194,7 @@ const readExisting = async (file: TenantsFile, found: readonly Reference[]) => {
   return { ...byKind, has: (kind: SectionName, id: string) => byKind[kind].has(id) };
 };
 
-export type ExistingKey = ApiKey & { readonly sha256: string };
+type ExistingKey = ApiKey & { readonly sha256: string };
 
 const KeyId = z.object({ sha256: z.string() });
 
