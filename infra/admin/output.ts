@@ -1,5 +1,6 @@
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
+import { printWith } from "../../shared/log.ts";
 
 /** How the CLI writes: JSON for programs, tables for people; errors go to stderr, with what to do next. */
 
@@ -15,6 +16,10 @@ export const safe = (text: string): string => text.replace(unsafe, escaped);
 
 /** The same for text of several lines. */
 export const safeLines = (text: string): string => text.split("\n").map(safe).join("\n");
+
+/** Keeps what a command prints, JSON above all, free of the log. */
+export const logToStderr = (): void =>
+  printWith((line) => process.stderr.write(safeLines(`${JSON.stringify(line)}\n`)));
 
 /** The columns of the terminal, or those that COLUMNS says; there is no limit in a file or a pipe. */
 const terminalWidth = () => process.stdout.columns || Number(process.env.COLUMNS) || Number.POSITIVE_INFINITY;

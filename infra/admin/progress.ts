@@ -1,7 +1,11 @@
 import { clearLine, cursorTo } from "node:readline";
 
-/** When the next line is due, in milliseconds since the command began. */
-let next = 3_000;
+/** When the command began, as `performance.now()` tells it, and when its next line is due, in milliseconds since. */
+const clock = { began: 0, next: 3_000 };
+
+export const startClock = (began: number): void => {
+  Object.assign(clock, { began, next: 3_000 });
+};
 
 /**
  * Does `work` and says on stderr, from the command's fourth second on, how far it is: on a terminal in one line that is
@@ -9,10 +13,9 @@ let next = 3_000;
  */
 export const withProgress = async <T>(message: () => string, work: () => Promise<T>): Promise<T> => {
   const timer = setInterval(() => {
-    // Since the command began.
-    const elapsed = performance.now();
-    if (elapsed < next) return;
-    next = elapsed + (process.stderr.isTTY ? 1_000 : 10_000);
+    const elapsed = performance.now() - clock.began;
+    if (elapsed < clock.next) return;
+    clock.next = elapsed + (process.stderr.isTTY ? 1_000 : 10_000);
     writeStatus(`${message()}, ${Math.round(elapsed / 1000)} s`);
   }, 250);
   try {

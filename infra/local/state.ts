@@ -3,7 +3,7 @@ import { join } from "node:path";
 import * as z from "zod/mini";
 
 /** Where a running local stack says how to reach it, so that `npm run admin` finds it: one small file for each port, in PATCHBAY_STATE or the project. */
-const folder = process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay");
+const folder = () => process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay");
 
 const State = z.object({
   pid: z.number(),
@@ -17,10 +17,10 @@ const State = z.object({
 });
 export type State = z.infer<typeof State>;
 
-const fileOf = (port: number) => join(folder, `${port}.json`);
+const fileOf = (port: number) => join(folder(), `${port}.json`);
 
 export const writeState = (state: State): void => {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  mkdirSync(folder(), { recursive: true, mode: 0o700 });
   rmSync(fileOf(state.port), { force: true });
   writeFileSync(fileOf(state.port), JSON.stringify(state), { mode: 0o600 });
 };
@@ -37,7 +37,7 @@ const alive = ({ pid }: State): boolean => {
 
 const readState = (file: string): State[] => {
   try {
-    const state = z.parse(State, JSON.parse(readFileSync(join(folder, file), "utf8")));
+    const state = z.parse(State, JSON.parse(readFileSync(join(folder(), file), "utf8")));
     return alive(state) ? [state] : [];
   } catch {
     return [];
@@ -46,7 +46,7 @@ const readState = (file: string): State[] => {
 
 const listed = (): string[] => {
   try {
-    return readdirSync(folder).filter((file) => /^\d+\.json$/.test(file));
+    return readdirSync(folder()).filter((file) => /^\d+\.json$/.test(file));
   } catch {
     return [];
   }

@@ -15,6 +15,12 @@ const suites: Readonly<Record<string, readonly [file: string, about: string]>> =
   duplicates: ["test/shared/checkout/duplicates.test.ts", "two copies of a checkout's step at once"],
   restarts: ["test/infra/local/kills.test.ts", "the local stack killed under load and during checkouts, with --data"],
   start: ["test/infra/local/start.test.ts", "the local stack's data, parts and limits: up to 200 uploads at once"],
+  data: ["test/infra/local/data.test.ts", "what the local stack keeps with --data over a stop, a kill and torn files"],
+  reference: [
+    "test/infra/local/docs/page.test.ts",
+    "the API reference in each width and colour scheme, all of it by axe",
+  ],
+  client: ["test/infra/local/docs/typed-client.test.ts", "the README's typed client, compiled as strictly as it gets"],
   large: ["test/shared/checkout/large.test.ts", "the memory of a large checkout"],
   flat: ["test/cost/flat.test.ts", "the cost of a request beside little and beside much that is stored"],
   input: ["test/functions/attachments/any-input.test.ts", "any text and any JSON, in attachments"],

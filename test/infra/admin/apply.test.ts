@@ -11,7 +11,8 @@ import { get, scan } from "../../../shared/table/read.ts";
 import { update } from "../../../shared/table/write.ts";
 import { listKeys } from "../../../shared/tenants/administration.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
-import { admin, adminJson } from "../../support/processes/admin-cli.ts";
+import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
 const ulid = expect.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
@@ -38,7 +39,8 @@ describe("admin apply", () => {
   it("creates what the file lists and prints only JSON", async () => {
     const file = join(await mkdtemp(join(tmpdir(), "patchbay-")), "tenants.json");
     await writeFile(file, JSON.stringify(document));
-    const answer = await adminJson(["apply", file]);
+    const { stdout } = await adminProcess(["apply", file]);
+    const answer = JSON.parse(stdout);
     expect(answer).toEqual({
       accounts: { acme: made, east: made },
       users: { ops: made },
@@ -128,7 +130,7 @@ describe("admin apply", () => {
     expect(stderr).toContain("/users/ops/account: there is no account nope");
     const all: { name: string }[] = await adminJson(["account", "list", "--json"]);
     expect(all.filter((account) => account.name === name)).toEqual([]);
-    const broken = await admin(["apply", "-"], { input: "{" });
+    const broken = await adminProcess(["apply", "-"], { input: "{" });
     expect([broken.code, broken.stderr]).toEqual([1, expect.stringMatching(/^Standard input is not JSON: /m)]);
   });
 
@@ -190,7 +192,7 @@ describe("admin apply, of entries with ids of their own", () => {
 
   it("changes nothing when the file is applied again", async () => {
     const { secret, ...file } = withIds();
-    const first = await admin(["apply", "-"], { input: JSON.stringify(file) });
+    const first = await adminProcess(["apply", "-"], { input: JSON.stringify(file) });
     expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("Created 7, left 0 as they are.")]);
     const applied = JSON.parse(first.stdout);
     expect(applied).toMatchObject({

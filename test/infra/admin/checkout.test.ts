@@ -8,7 +8,8 @@ import { attachmentOf, form } from "../../support/fixtures/attachments.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { makeSwitch } from "../../support/fixtures/switches.ts";
 import { add, tenants } from "../../support/fixtures/tenants.ts";
-import { admin, adminJson } from "../../support/processes/admin-cli.ts";
+import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
 /** Runs a command, and presses Ctrl-C once it has printed that on stderr. */
@@ -100,7 +101,7 @@ describe("order checkout --wait", () => {
     const attachment = await order.attach(0);
     const away = { method: "PUT", path: attachment, action: "status", status: 503, headers: { "Retry-After": "8" } };
     await fetch(`${carrierUrl()}/faults`, { method: "POST", body: JSON.stringify(away) });
-    const waiting = admin(["order", "checkout", order.id, "--wait"]);
+    const waiting = adminProcess(["order", "checkout", order.id, "--wait"]);
     const waits = async () => (await orderReport(order.id))?.checkout?.next_try_at;
     await vi.waitFor(async () => expect(await waits()).toEqual(expect.any(String)), { timeout: 20_000 });
     const { stdout } = await admin(["order", "show", order.id]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { admin, adminJson } from "../../support/processes/admin-cli.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
 const status = async (request: string, key: string) =>

@@ -2,14 +2,16 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import stringWidth from "string-width";
-import { describe, expect, inject, it } from "vitest";
+import { afterEach, describe, expect, inject, it, vi } from "vitest";
+import { startFiles } from "../../../infra/local/files.ts";
+import { startTable } from "../../../infra/local/table.ts";
 import project from "../../../package.json" with { type: "json" };
 import { apply } from "../../../shared/tenants/apply.ts";
 import { startWire } from "../../support/fault-proxy/proxy.ts";
-import { newOrder } from "../../support/fixtures/orders.ts";
 import { makeSwitch } from "../../support/fixtures/switches.ts";
-import { add, tenants } from "../../support/fixtures/tenants.ts";
-import { admin, adminJson } from "../../support/processes/admin-cli.ts";
+import { tenants } from "../../support/fixtures/tenants.ts";
+import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
 
 /** Clears the screen, rings, begins a C1 sequence, deletes, turns the text around, and breaks the line. */
 const hostile = "a\u001b[2J\u0007\u009b31m\u007f\u202eb\u2028\u2066c";
@@ -46,6 +48,8 @@ describe("text from the table, on a terminal", () => {
   });
 });
 
+afterEach(() => vi.unstubAllEnvs());
+
 const widest = (output: string) => Math.max(...output.split("\n").map((line) => stringWidth(line)));
 
 describe("a table", () => {
@@ -63,10 +67,12 @@ describe("a table", () => {
   it("is no wider than the terminal, with whole ids, and its columns are aligned for wide characters", async () => {
     const { wide, order } = await names();
     for (const columns of [40, 80, 120]) {
-      const { stdout } = await admin(["account", "list"], { env: { COLUMNS: String(columns) } });
+      vi.stubEnv("COLUMNS", String(columns));
+      const { stdout } = await admin(["account", "list"]);
       expect(widest(stdout), `${columns} columns`).toBeLessThanOrEqual(columns);
       expect(stdout, `${columns} columns`).toContain(wide);
     }
+    vi.unstubAllEnvs();
     const { stdout } = await admin(["order", "list", "--account", wide]);
     const [heading = "", row = ""] = stdout.split("\n");
     const columnOf = (line: string, text: string) => stringWidth(line.slice(0, line.indexOf(text)));
@@ -95,9 +101,11 @@ describe("a table", () => {
 
 describe("what takes more than three seconds", () => {
   it("says how far it is", async () => {
-    await (await newOrder(add)).attach(0);
     const environment = inject("environment");
-    // Table and bucket respond late, as large ones do: the clients wait 2.5 s and 5 s for a response.
+    // Of their own and empty: how long a command reads does not depend on what other tests have stored.
+    const own = `slow-${crypto.randomUUID()}`;
+    await Promise.all([startTable(own), startFiles(own)]);
+    // They respond late, as large ones do: the clients wait 2.5 s and 5 s for a response.
     const wires = await Promise.all(
       [environment.AWS_ENDPOINT_URL_DYNAMODB, environment.AWS_ENDPOINT_URL_S3].map(async (endpoint = "") => {
         const wire = await startWire(endpoint);
@@ -109,9 +117,10 @@ describe("what takes more than three seconds", () => {
       }),
     );
     const [table, bucket] = wires.map(({ url }) => url);
-    const env = { AWS_ENDPOINT_URL_DYNAMODB: table ?? "", AWS_ENDPOINT_URL_S3: bucket ?? "" };
+    const endpoints = { AWS_ENDPOINT_URL_DYNAMODB: table ?? "", AWS_ENDPOINT_URL_S3: bucket ?? "" };
+    const env = { ...endpoints, TABLE_NAME: own, BUCKET_NAME: own };
     const [list, check, sweep] = await Promise.all(
-      [["key", "list"], ["check"], ["sweep", "--all", "--dry-run"]].map((args) => admin(args, { env })),
+      [["key", "list"], ["check"], ["sweep", "--all", "--dry-run"]].map((args) => adminProcess(args, { env })),
     );
     for (const wire of wires) await wire.close();
     expect(list?.stderr).toMatch(/\nReading the table …, \d+ s\n/);
@@ -122,11 +131,11 @@ describe("what takes more than three seconds", () => {
 
 describe("the CLI itself", () => {
   it("tells its version", async () => {
-    expect((await admin(["--version"])).stdout).toBe(`${project.version}\n`);
+    expect((await adminProcess(["--version"])).stdout).toBe(`${project.version}\n`);
   });
 
   it("completes commands and options in bash", async () => {
-    const { stdout } = await admin(["completion", "bash"]);
+    const { stdout } = await adminProcess(["completion", "bash"]);
     const completed = (line: string) =>
       spawnSync("bash", ["-c", `${stdout}\nadmin complete -- ${line}`], { encoding: "utf8" }).stdout;
     expect(completed('order ""')).toMatch(/^checkout\t/m);

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { checkNode } from "../../../infra/admin/doctor.ts";
 import { listen } from "../../../infra/local/listen.ts";
-import { admin } from "../../support/processes/admin-cli.ts";
+import { writeState } from "../../../infra/local/state.ts";
+import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
+import { admin } from "../../support/requests/admin.ts";
 
 /** A folder that says which local stacks run: all of them are the stack of these tests, on ports of their own. */
 const localStacks = async (...ports: readonly number[]) => {
@@ -36,7 +38,7 @@ describe("the target of a command", () => {
     const { code, stdout, stderr } = await admin(["env"], { env });
     expect([code, stdout]).toEqual([0, expect.stringContaining("export URL=http://127.0.0.1:49001\n")]);
     expect(stderr).toBe("Target: local stack at http://127.0.0.1:49001\n");
-    const listed = await admin(["account", "list", "--json"], { env });
+    const listed = await adminProcess(["account", "list", "--json"], { env });
     expect([listed.code, withoutProgress(listed.stderr)]).toEqual([
       0,
       "Target: local stack at http://127.0.0.1:49001\n",
@@ -75,8 +77,6 @@ describe("the notes of running stacks", () => {
   it("can be read by their owner only: they have the demo's key", async () => {
     const folder = join(await mkdtemp(join(tmpdir(), "patchbay-")), "state");
     vi.stubEnv("PATCHBAY_STATE", folder);
-    vi.resetModules();
-    const { writeState } = await import("../../../infra/local/state.ts");
     const state = { pid: 1, url: "", port: 49001, environment: {}, demo: {}, startedAt: "" };
     writeState(state);
     vi.unstubAllEnvs();
@@ -137,7 +137,7 @@ describe("a stack on an emulator", () => {
   };
 
   it("is found by --stack where deploy:local has deployed it", async () => {
-    const { code, stderr } = await admin(["--stack", "Patchbay-here", "account", "list", "--json"], {
+    const { code, stderr } = await adminProcess(["--stack", "Patchbay-here", "account", "list", "--json"], {
       env: await noted(),
     });
     expect([code, withoutProgress(stderr)]).toEqual([0, `Target: stack Patchbay-here at ${url}\n`]);
@@ -216,9 +216,9 @@ describe("doctor", () => {
 describe("an error of AWS", () => {
   it("says what to do", async () => {
     const env = { ...nowhere, AWS_REGION: "", AWS_DEFAULT_REGION: "", AWS_ENDPOINT_URL_DYNAMODB: "" };
-    const { code, stderr } = await admin(["account", "list"], { env });
+    const { code, stderr } = await adminProcess(["account", "list"], { env });
     expect([code, stderr]).toEqual([1, expect.stringContaining("set AWS_REGION")]);
-    const away = await admin(["account", "list"], { env: { AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:9" } });
+    const away = await adminProcess(["account", "list"], { env: { AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:9" } });
     expect([away.code, away.stderr]).toEqual([1, expect.stringContaining("The service could not be reached")]);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ownPermission, routes } from "../../../shared/routes.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { permissions } from "../../../shared/tenants/file.ts";
-import { admin, adminJson } from "../../support/processes/admin-cli.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
 const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";

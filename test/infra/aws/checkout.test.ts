@@ -6,7 +6,7 @@ import { synthesize } from "../../support/models/template.ts";
 
 let template: Template;
 beforeAll(() => {
-  template = synthesize({ stage: "sandbox", carrierUrl: "https://carrier.example" }).template;
+  template = synthesize().template;
 });
 
 const Machine = z.object({
@@ -73,7 +73,7 @@ describe("the log group of the state machine", () => {
         "Fn::Join": [
           "",
           [
-            "/aws/vendedlogs/states/Patchbay-sandbox-",
+            "/aws/vendedlogs/states/Patchbay-production-",
             { "Fn::Select": [2, { "Fn::Split": ["/", { Ref: "AWS::StackId" }] }] },
           ],
         ],

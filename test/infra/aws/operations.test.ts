@@ -1,14 +1,10 @@
 import { Match, type Template } from "aws-cdk-lib/assertions";
 import { beforeAll, describe, expect, it } from "vitest";
-import { synthesize } from "../../support/models/template.ts";
+import { emulated, synthesize } from "../../support/models/template.ts";
 
 let template: Template;
 beforeAll(() => {
-  template = synthesize({
-    stage: "production",
-    carrierUrl: "https://carrier.example",
-    alarmEmail: "operators@example.com",
-  }).template;
+  template = synthesize().template;
 });
 
 /** CloudWatch, for the alarms of this account only. */
@@ -89,7 +85,7 @@ describe("the dashboard", () => {
   });
 
   it("is left out for an emulator", () => {
-    const emulated = synthesize({ stage: "sandbox", emulator: "http://127.0.0.1:4566" }).template;
-    emulated.resourceCountIs("AWS::CloudWatch::Dashboard", 0);
+    const { template: onEmulator } = synthesize(emulated);
+    onEmulator.resourceCountIs("AWS::CloudWatch::Dashboard", 0);
   });
 });

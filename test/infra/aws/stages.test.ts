@@ -1,19 +1,33 @@
+import { App } from "aws-cdk-lib";
 import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";
 import { droppedSettings, explainDropped, fromTemplate } from "../../../infra/aws/deployed-settings.ts";
-import { synthesize } from "../../support/models/template.ts";
+import { readSettings } from "../../../infra/aws/settings.ts";
+import { emulated, synthesize } from "../../support/models/template.ts";
 
 const production = synthesize();
-const sandbox = synthesize({ stage: "sandbox" });
-const emulated = synthesize({ stage: "sandbox", emulator: "http://127.0.0.1:4566", architecture: "x86_64" });
+const sandbox = synthesize({ stage: "sandbox" }, { nag: true });
+const onEmulator = synthesize(emulated);
 const https = { stage: "production", carrierUrl: "https://carrier.example" };
+const given = { ...https, alarmEmail: "a@example.com", webAclArn: "arn:aws:wafv2:acl" };
+/** As a first deployment creates it. */
+const creating = synthesize({ ...given, protectTable: "false" });
 const both = [
   ["production", production],
   ["sandbox", sandbox],
 ] as const;
 
 const origins = "https://app.example,http://localhost:5173";
-const withOrigins = synthesize({ stage: "sandbox", uploadOrigins: origins, maxUploadBytes: "1000" }).template;
+/** A sandbox with settings of its own. */
+const anna = synthesize({
+  stage: "sandbox",
+  name: "anna",
+  uploadOrigins: origins,
+  maxUploadBytes: "1000",
+  throttleRate: "7",
+  logRetentionDays: "30",
+  apiLogsRole: "own",
+});
 
 describe("direct uploads", () => {
   it("need no CORS, and have none unless a stage names origins", () => {
@@ -22,7 +36,7 @@ describe("direct uploads", () => {
   });
 
   it("are possible from the origins that a stage names: PUT, with the headers of the signature, and nothing else", () => {
-    withOrigins.hasResourceProperties("AWS::S3::Bucket", {
+    anna.template.hasResourceProperties("AWS::S3::Bucket", {
       CorsConfiguration: {
         CorsRules: [
           {
@@ -42,7 +56,7 @@ describe("direct uploads", () => {
   });
 
   it("have the limit that a stage sets, in the functions that prepare them only", () => {
-    const limited = withOrigins.findResources("AWS::Lambda::Function", {
+    const limited = anna.template.findResources("AWS::Lambda::Function", {
       Properties: { Environment: { Variables: { MAX_UPLOAD_BYTES: "1000" } } },
     });
     expect(Object.values(limited).map(({ Properties }) => Properties.Description)).toEqual(
@@ -134,12 +148,11 @@ describe("production", () => {
     const resources: Record<string, { DeletionPolicy?: string }> = production.template.toJSON().Resources;
     const policies = new Set(Object.values(resources).map(({ DeletionPolicy }) => DeletionPolicy));
     expect(policies).toEqual(new Set([undefined, "RetainExceptOnCreate", "Delete"]));
-    const creating = synthesize({ ...https, protectTable: "false" }).template;
-    creating.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
+    creating.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
   });
 
   it("can use a table that was restored from a backup, with the same metrics and permissions", () => {
-    const restored = synthesize({ ...https, restoredTable: "restored" });
+    const restored = synthesize({ ...https, restoredTable: "restored" }, { nag: true });
     restored.template.resourceCountIs("AWS::DynamoDB::Table", 0);
     expect(restored.findings).toEqual([]);
     restored.template.hasOutput("TableName", { Value: "restored" });
@@ -168,7 +181,7 @@ describe("production", () => {
 
 describe("a sandbox", () => {
   it("leaves nothing behind, its files included", () => {
-    expect([sandbox.terminationProtection, kept(sandbox), kept(emulated)]).toEqual([false, [], []]);
+    expect([sandbox.terminationProtection, kept(sandbox), kept(onEmulator)]).toEqual([false, [], []]);
     sandbox.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
     sandbox.template.resourceCountIs("Custom::S3AutoDeleteObjects", 1);
     sandbox.template.hasResourceProperties("AWS::Lambda::Function", {
@@ -184,11 +197,11 @@ describe("a sandbox", () => {
   });
 
   it("on an emulator has no function that empties the bucket, and the emulator's address", () => {
-    emulated.template.resourceCountIs("Custom::S3AutoDeleteObjects", 0);
-    emulated.template.hasOutput("BaseUrl", {
+    onEmulator.template.resourceCountIs("Custom::S3AutoDeleteObjects", 0);
+    onEmulator.template.hasOutput("BaseUrl", {
       Value: { "Fn::Join": ["", Match.arrayWith(["http://127.0.0.1:4566/restapis/"])] },
     });
-    emulated.template.allResourcesProperties("AWS::Lambda::Function", { Architectures: ["x86_64"] });
+    onEmulator.template.allResourcesProperties("AWS::Lambda::Function", { Architectures: ["x86_64"] });
   });
 });
 
@@ -203,8 +216,7 @@ describe("the region's role for API Gateway's logs", () => {
 
   it("is not a sandbox's, unless it is the first in its region: then it stays too", () => {
     sandbox.template.resourceCountIs("AWS::ApiGateway::Account", 0);
-    const first = synthesize({ stage: "sandbox", apiLogsRole: "own" });
-    expect(kept(first)).toEqual(["AWS::ApiGateway::Account", "AWS::IAM::Role"]);
+    expect(kept(anna)).toEqual(["AWS::ApiGateway::Account", "AWS::IAM::Role"]);
   });
 });
 
@@ -221,7 +233,6 @@ describe("the stage", () => {
   });
 
   it("names the stack, together with a name of its own where there is one", () => {
-    const anna = synthesize({ stage: "sandbox", name: "anna" });
     expect([production, sandbox, anna].map(({ stackName }) => stackName)).toEqual([
       "Patchbay-production",
       "Patchbay-sandbox",
@@ -256,21 +267,21 @@ describe("a setting", () => {
   });
 
   it("of the context overrides the stage's file", () => {
-    synthesize({ stage: "sandbox", throttleRate: "7", logRetentionDays: "30" }).template.hasResourceProperties(
-      "AWS::ApiGateway::Stage",
-      { MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 7, ThrottlingBurstLimit: 200 })] },
-    );
+    anna.template.hasResourceProperties("AWS::ApiGateway::Stage", {
+      MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 7, ThrottlingBurstLimit: 200 })],
+    });
+    anna.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 30 });
   });
 });
 
 describe("a deployment", () => {
-  const recordOf = ({ template }: typeof sandbox) => {
-    const record = fromTemplate(template.toJSON());
-    if (!record) throw new Error("the template records no settings");
-    return record;
-  };
-  const deployed = recordOf(synthesize({ ...https, alarmEmail: "a@example.com", webAclArn: "arn:aws:wafv2:acl" }));
-  const dropped = (context: Record<string, string>) => droppedSettings(deployed, recordOf(synthesize(context)));
+  const recordOf = (context: Record<string, string>) => readSettings(new App({ context }).node).record;
+  const deployed = recordOf(given);
+  const dropped = (context: Record<string, string>) => droppedSettings(deployed, recordOf(context));
+
+  it("records its settings in its template", () => {
+    expect(fromTemplate(creating.template.toJSON())).toEqual(deployed);
+  });
 
   it("that would drop what an earlier one was given by -c is refused, by name", () => {
     const other = { stage: "production", carrierUrl: "https://other.example" };

@@ -40,9 +40,21 @@ const cartOf = async ({ environment }: LocalService, order: string): Promise<unk
 
 const patiently = { timeout: 20_000 };
 
+const damages: [string, RegExp][] = [
+  ["demo.json", /^\S+demo\.json is damaged: delete it, and the next start makes a new demo customer/],
+  [
+    "table.db",
+    /^The embedded DynamoDB does not start: Database file is encrypted or not a valid SQLite database[^\n]+\nIf \S+table\.db is damaged, put a copy of the folder back, or name another one with --data\.\n$/,
+  ],
+];
+
+/** Each of these starts the service once or twice: a sample of each kind in `npm test`. */
+const exhaustive = byExtent({ sample: false, most: true, all: true });
+
 describe("the folder of npm start -- --data", () => {
   it("is taken by exactly one of several that start at once", async () => {
-    const started = [1, 2, 3].map(() => services.spawnService());
+    const attempts = byExtent({ sample: 2, most: 3, all: 3 });
+    const started = Array.from({ length: attempts }, () => services.spawnService());
     const ready = await Promise.all(started.map((each) => each.ready));
     expect(ready.filter(Boolean)).toEqual([true]);
     for (const [index, { output }] of started.entries())
@@ -54,11 +66,15 @@ describe("the folder of npm start -- --data", () => {
       ]);
   }, 60_000);
 
-  it("is free whatever process id an earlier run has left, be it of a process that runs", async () => {
-    await (await services.start()).kill();
-    writeFileSync(join(services.data, "pid"), String(process.pid));
-    expect(await list(await services.start())).toBe(200);
-  }, 60_000);
+  it.runIf(exhaustive)(
+    "is free whatever process id an earlier run has left, be it of a process that runs",
+    async () => {
+      await (await services.start()).kill();
+      writeFileSync(join(services.data, "pid"), String(process.pid));
+      expect(await list(await services.start())).toBe(200);
+    },
+    60_000,
+  );
 
   it("and all in it are readable for their owner alone", async () => {
     const service = await services.start();
@@ -71,13 +87,7 @@ describe("the folder of npm start -- --data", () => {
     expect([...readable(services.data), ...readable(services.state)]).toEqual([]);
   }, 60_000);
 
-  it.each([
-    ["demo.json", /^\S+demo\.json is damaged: delete it, and the next start makes a new demo customer/],
-    [
-      "table.db",
-      /^The embedded DynamoDB does not start: Database file is encrypted or not a valid SQLite database[^\n]+\nIf \S+table\.db is damaged, put a copy of the folder back, or name another one with --data\.\n$/,
-    ],
-  ])(
+  it.each(exhaustive ? damages : damages.slice(1))(
     "says what to do where its %s is damaged",
     async (name, message) => {
       await (await services.start()).stop();
@@ -90,28 +100,32 @@ describe("the folder of npm start -- --data", () => {
     60_000,
   );
 
-  it("keeps the carts of the stand-in carrier, with their idempotency keys", async () => {
-    const first = await services.start();
-    const path = "/carts/one/requests/R/attachments/A";
-    const body = new FormData();
-    body.append("metadata", JSON.stringify({ name: "LOA", notes: null, file_hint: "LOA", filename: "loa.pdf" }));
-    body.append("file", new Blob(["signed"]), "loa.pdf");
-    const put = async (service: LocalService) =>
-      (
-        await fetch(service.environment.CARRIER_URL + path, {
-          method: "PUT",
-          headers: { "idempotency-key": "k" },
-          body,
-        })
-      ).status;
-    expect(await put(first)).toBe(201);
-    const cart = await cartOf(first, "one");
-    await first.kill();
-    const second = await services.start();
-    expect(await cartOf(second, "one")).toEqual(cart);
-    expect(await put(second)).toBe(201);
-    expect(await cartOf(second, "one")).toMatchObject({ attachments: [{ received: 1 }] });
-  }, 60_000);
+  it.runIf(exhaustive)(
+    "keeps the carts of the stand-in carrier, with their idempotency keys",
+    async () => {
+      const first = await services.start();
+      const path = "/carts/one/requests/R/attachments/A";
+      const body = new FormData();
+      body.append("metadata", JSON.stringify({ name: "LOA", notes: null, file_hint: "LOA", filename: "loa.pdf" }));
+      body.append("file", new Blob(["signed"]), "loa.pdf");
+      const put = async (service: LocalService) =>
+        (
+          await fetch(service.environment.CARRIER_URL + path, {
+            method: "PUT",
+            headers: { "idempotency-key": "k" },
+            body,
+          })
+        ).status;
+      expect(await put(first)).toBe(201);
+      const cart = await cartOf(first, "one");
+      await first.kill();
+      const second = await services.start();
+      expect(await cartOf(second, "one")).toEqual(cart);
+      expect(await put(second)).toBe(201);
+      expect(await cartOf(second, "one")).toMatchObject({ attachments: [{ received: 1 }] });
+    },
+    60_000,
+  );
 });
 
 describe("the embedded DynamoDB", () => {
@@ -122,11 +136,15 @@ describe("the embedded DynamoDB", () => {
     await vi.waitUntil(async () => (await dynoxides(service)).length === 0, patiently);
   }, 60_000);
 
-  it("ends with its service when the whole process group is killed", async () => {
-    const service = await services.start([]);
-    await service.kill();
-    await vi.waitUntil(async () => (await dynoxides(service)).length === 0, patiently);
-  }, 60_000);
+  it.runIf(exhaustive)(
+    "ends with its service when the whole process group is killed",
+    async () => {
+      const service = await services.start([]);
+      await service.kill();
+      await vi.waitUntil(async () => (await dynoxides(service)).length === 0, patiently);
+    },
+    60_000,
+  );
 
   it("is started again when it ends under a service that keeps its data", async () => {
     const service = await services.start();
@@ -136,16 +154,20 @@ describe("the embedded DynamoDB", () => {
     expect(service.output.stderr).toContain("The embedded DynamoDB has ended (by SIGKILL): it is started again.\n");
   }, 60_000);
 
-  it("stops a service whose data were in its memory, with one line", async () => {
-    const service = await services.start([]);
-    await killDynoxide(service);
-    if (service.child.exitCode === null) await once(service.child, "exit");
-    expect([service.child.exitCode, service.output.stderr]).toEqual([
-      1,
-      "The embedded DynamoDB has ended (by SIGKILL), and the data in its memory with it: start again.\n",
-    ]);
-    expect(readdirSync(services.state)).toEqual([]);
-  }, 60_000);
+  it.runIf(exhaustive)(
+    "stops a service whose data were in its memory, with one line",
+    async () => {
+      const service = await services.start([]);
+      await killDynoxide(service);
+      if (service.child.exitCode === null) await once(service.child, "exit");
+      expect([service.child.exitCode, service.output.stderr]).toEqual([
+        1,
+        "The embedded DynamoDB has ended (by SIGKILL), and the data in its memory with it: start again.\n",
+      ]);
+      expect(readdirSync(services.state)).toEqual([]);
+    },
+    60_000,
+  );
 });
 
 describe("npm start", () => {
@@ -158,7 +180,7 @@ describe("npm start", () => {
     expect([await service.terminate(), readdirSync(services.state)]).toEqual([0, []]);
   }, 60_000);
 
-  it.runIf(process.platform === "linux")(
+  it.runIf(exhaustive && process.platform === "linux")(
     "outlives a time without file descriptors",
     async () => {
       const service = await services.start([]);
@@ -177,7 +199,7 @@ describe("npm start", () => {
     60_000,
   );
 
-  const count = byExtent({ sample: 20, most: 60, all: 200 });
+  const count = byExtent({ sample: 12, most: 60, all: 200 });
   it(`takes ${count} uploads of 4 MB at once`, async () => {
     const service = await services.start([]);
     const path = `${service.url}/api/v1/requests/${service.demo.REQUEST}/attachments`;

@@ -109,10 +109,16 @@ const writeUntilGone = async (service: LocalService, ledger: Ledger, writer: num
   }
 };
 
-/** Kills a service some time after so many clients have begun to write to it, and returns once all have noticed. */
+/**
+ * Kills a service some time after so many clients have begun to write to it, but not before it has confirmed a few writes,
+ * and returns once all have noticed.
+ */
 export const killUnderLoad = async (service: LocalService, ledger: Ledger, afterMs: number, writers = 6) => {
   const writing = Array.from({ length: writers }, (_, writer) => writeUntilGone(service, ledger, writer));
+  const before = ledger.confirmed;
   await sleep(afterMs);
+  // On a busy machine the first response may take longer than that.
+  for (let waits = 0; ledger.confirmed - before <= 10 && waits < 1_000; waits += 1) await sleep(20);
   await service.kill();
   await Promise.all(writing);
 };

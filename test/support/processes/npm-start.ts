@@ -5,12 +5,12 @@ import { createInterface } from "node:readline";
 
 const root = join(import.meta.dirname, "../../..");
 
-/** What `npm start` starts, as a process of its own on a free port, with none of the tests' environment. */
+/** What `npm start` starts, as a process of its own on a free port, with none of the tests' environment but the compile cache. */
 export const startDemo = async () => {
-  const { PATH = "" } = process.env;
+  const { PATH = "", NODE_COMPILE_CACHE = "" } = process.env;
   const demo = spawn(process.execPath, ["infra/local/run.ts", "--port", "0", "--quiet"], {
     cwd: root,
-    env: { PATH },
+    env: { PATH, NODE_COMPILE_CACHE },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const stop = async () => {

@@ -13,10 +13,11 @@ const limit = 100;
 
 /** npm start with few file descriptors. */
 const startWithFewFiles = async () => {
+  const { PATH = "", NODE_COMPILE_CACHE = "" } = process.env;
   const command = `ulimit -n ${limit}; exec "$0" infra/local/run.ts --port 0 --quiet`;
   const service = spawn("bash", ["-c", command, process.execPath], {
     cwd: root,
-    env: { PATH: process.env.PATH ?? "" },
+    env: { PATH, NODE_COMPILE_CACHE },
     stdio: ["ignore", "pipe", "inherit"],
   });
   for await (const line of createInterface({ input: service.stdout })) {
