@@ -16,7 +16,7 @@ beforeAll(async () => {
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
   costs = await service.measureAll(requestPerEndpoint(service.send, place), expectedRounds);
   queries = await service.measureAll(requestPerQuery(service.send, place), expectedRounds);
-}, 60_000);
+});
 afterAll(() => service.close());
 
 describe("what one request costs: status, sequential calls, read units, write units", () => {

@@ -92,7 +92,7 @@ describe("switches of one tree, many at once", () => {
     await consistent();
   });
 
-  it("are deleted as well, and counted exactly", { timeout: 60_000 }, async () => {
+  it("are deleted as well, and counted exactly", async () => {
     const { created } = await createAtOnce(true);
     const deleted = await times(atOnce, (n) => deletePatiently(created[n]?.id ?? ""));
     expect(deleted).toEqual(created.map(() => 200));

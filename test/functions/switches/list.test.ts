@@ -87,7 +87,7 @@ describe("GET /switches", () => {
     const backward = await walk("last", "before");
     expect([forward.flat(), backward.toReversed().flat()]).toEqual([made.toSorted(), made.toSorted()]);
     expect([forward.length, backward.length]).toEqual([2, 2]);
-  }, 60_000);
+  });
 
   it("is the model's, page by page, under any creates, deletes and walks", async () => {
     const operation = fc.oneof(
@@ -123,7 +123,7 @@ describe("GET /switches", () => {
       }),
       { numRuns: byExtent({ sample: 3, most: 15, all: 150 }) },
     );
-  }, 60_000);
+  });
 });
 
 describe("any JSON as a switch", () => {
@@ -158,5 +158,5 @@ describe("any JSON as a switch", () => {
       ),
       { numRuns: byExtent({ sample: 20, most: 300, all: 3_000 }) },
     );
-  }, 60_000);
+  });
 });

@@ -76,7 +76,6 @@ describe("a list of switches that one response of Lambda cannot carry", () => {
     async (_, text, pages) => {
       expect(await walkBothWays(text)).toBe(pages);
     },
-    60_000,
   );
 
   it.runIf(extent !== "sample")(

@@ -89,7 +89,7 @@ describe("Step Functions' limits", () => {
     expect((await upstream.cart(order.id)).checked_out).toBe(false);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
     expect((await upstream.held(order.id)).length).toBe(limits.loops);
-  }, 60_000);
+  });
 
   it.runIf(extent !== "sample")(
     "are kept by an order whose own attachments never come to rest",
@@ -126,5 +126,5 @@ describe(`an order of ${requests} requests`, () => {
     expect(worstState).toBeLessThan(mostState);
     expect(mostWrites).toBeGreaterThan(0);
     expect(mostWrites).toBeLessThanOrEqual(4);
-  }, 60_000);
+  });
 });
