@@ -6,9 +6,11 @@ import { type Grown, growths } from "./growths.ts";
 /** What a request costs does not grow with what is stored: `npm run bench` tries the same with 100,000 of each. */
 
 const many = byExtent({ sample: 400, most: 1_500, all: 10_000 });
+/** More than a page of 50 shows. */
+const subAccounts = byExtent({ sample: 60, most: 100, all: 100 });
 let grown: Grown;
 beforeAll(async () => {
-  grown = await growths({ many, subAccounts: 100 });
+  grown = await growths({ many, subAccounts });
 }, 120_000);
 afterAll(() => grown.close());
 

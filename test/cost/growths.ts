@@ -2,6 +2,7 @@ import type { customer } from "../support/fixtures/tenants.ts";
 import { type Place, requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
 import type { Cost, MeasuredService } from "../support/servers/measured.ts";
 import { measuredService } from "../support/servers/measured.ts";
+import { expectedRounds } from "./expected.ts";
 
 /** Measures each endpoint with little and with much stored around it. */
 
@@ -35,7 +36,7 @@ const measureAll = async (service: MeasuredService, owner: Customer, which: RegE
     ...requestPerEndpoint(service.send, place),
     ...requestPerQuery(service.send, place),
   });
-  return service.measureAll(Object.fromEntries(requests.filter(([name]) => which.test(name))));
+  return service.measureAll(Object.fromEntries(requests.filter(([name]) => which.test(name))), expectedRounds);
 };
 
 export const growths = async ({ many, subAccounts }: { readonly many: number; readonly subAccounts: number }) => {

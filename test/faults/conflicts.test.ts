@@ -71,25 +71,28 @@ describe("switches of one tree, many at once", () => {
   it("are created with less than two retries each, in at most 1.6 times the time without conflicts, and counted exactly", {
     timeout: 180_000,
   }, async () => {
-    await createAtOnce(false);
+    // Other tests that run at the same time make a ratio meaningless: it is measured where there are none.
+    const measured = timed && extent !== "sample";
+    if (measured) await createAtOnce(false);
     const ratios: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const without = await createAtOnce(false);
+      const without = measured ? await createAtOnce(false) : undefined;
       const withConflicts = await createAtOnce(true);
       if (timed) expect(withConflicts.transactions).toBeLessThan(3 * atOnce);
-      ratios.push(withConflicts.ms / without.ms);
+      if (without) ratios.push(withConflicts.ms / without.ms);
       await expectTotal(switchesPath, atOnce);
     }
-    console.info(
-      "creates take this many times as long with conflicts:",
-      ratios.map((ratio) => ratio.toFixed(2)),
-    );
-    // Other tests that run at the same time make a ratio meaningless: it counts where there are none.
-    if (timed && extent !== "sample") expect(Math.min(...ratios)).toBeLessThanOrEqual(1.6);
+    if (measured) {
+      console.info(
+        "creates take this many times as long with conflicts:",
+        ratios.map((ratio) => ratio.toFixed(2)),
+      );
+      expect(Math.min(...ratios)).toBeLessThanOrEqual(1.6);
+    }
     await consistent();
   });
 
-  it("are deleted as well, and counted exactly", { timeout: 60_000 }, async () => {
+  it("are deleted as well, and counted exactly", async () => {
     const { created } = await createAtOnce(true);
     const deleted = await times(atOnce, (n) => deletePatiently(created[n]?.id ?? ""));
     expect(deleted).toEqual(created.map(() => 200));

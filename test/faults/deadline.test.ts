@@ -19,7 +19,7 @@ import { byExtent } from "../support/setup/extent.ts";
 /** The deadline of a request, with functions that have 7 s instead of 28: 1 s for the request, 6 s in reserve. */
 const functionTimeoutMs = 7_000;
 
-const stride = byExtent({ sample: 4, most: 1, all: 1 });
+const stride = byExtent({ sample: 7, most: 1, all: 1 });
 const sample = routes.filter((_, index) => index % stride === 0);
 
 let t: Tenants;
@@ -62,7 +62,6 @@ const slow = () => {
   return () => (count++ % 3 < 2 ? "delay" : undefined);
 };
 
-// First, as long as the SDK's retry quota lasts: each attempt that times out takes from it.
 describe("the log of a 503", () => {
   it.each([
     ["table", "GetItem", "dynamodb GetItem"],

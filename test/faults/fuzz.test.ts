@@ -24,8 +24,8 @@ import { byExtent, everyNth } from "../support/setup/extent.ts";
  * reading steps of their routes, of which a tenth, and all the rest, through whole endpoints with their table.
  */
 
-const runs = (most: number) => byExtent({ sample: Math.ceil(most / 20), most, all: most * 10 });
-const stride = byExtent({ sample: 13, most: 1, all: 1 });
+const runs = (most: number) => byExtent({ sample: Math.ceil(most / 40), most, all: most * 10 });
+const stride = byExtent({ sample: 29, most: 1, all: 1 });
 const slowMs = 20_000;
 
 let t: Tenants;
@@ -225,7 +225,7 @@ describe("memory", long, () => {
   it("does not grow with the number of hostile bodies", async () => {
     const [route] = taking("form");
     if (!route) throw new Error("no route takes a form");
-    const samples = fc.sample(forms, 300);
+    const samples = fc.sample(forms, byExtent({ sample: 100, most: 300, all: 300 }));
     const pass = async () => {
       for (const { contentType, body } of samples)
         await read(route, { headers: { "content-type": contentType }, body });

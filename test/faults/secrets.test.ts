@@ -15,6 +15,7 @@ import { captureLogs } from "../support/servers/captured-logs.ts";
 import { carrier } from "../support/servers/carrier.ts";
 import { wires } from "../support/servers/own-table.ts";
 import { checkOut } from "../support/servers/workflow.ts";
+import { byExtent } from "../support/setup/extent.ts";
 
 /** Planted markers are found in no log line, error, metric or workflow state. */
 
@@ -26,8 +27,9 @@ const planted = {
 };
 
 let t: Tenants;
+let timeoutMs = 5_000;
 beforeAll(async () => {
-  shortenTimeouts(300);
+  shortenTimeouts(() => timeoutMs);
   t = await tenants();
 });
 afterEach(() => [wires.table.arm(), wires.files.arm()]);
@@ -64,17 +66,22 @@ const sendTo = (route: Route, resource: string, key?: string): Promise<Answered>
 
 const spoilt: readonly FaultKind[] = ["status-500", "lose-answer", "cut", "delay"];
 
-it.each(routes.map((route) => [route.name, route] as const))(
+/** `npm test` takes one kind of fault for each route, in turns. */
+const stride = byExtent({ sample: spoilt.length, most: 1, all: 1 });
+
+it.each(routes.map((route, index) => [route.name, route, index] as const))(
   "%s tells nothing, whatever goes wrong",
   { timeout: 120_000 },
-  async (_, route) => {
+  async (_, route, index) => {
+    const kinds = spoilt.filter((_, nth) => (nth + index) % stride === 0);
+    let requests = 0;
     const resource = await plant(route);
     const target = () => (route.method === "DELETE" ? plant(route) : resource);
     const logs = captureLogs();
     const errors: string[] = [];
     let last = 0;
     try {
-      for (const kind of spoilt)
+      for (const kind of kinds)
         for (const [wire, operation] of [
           [wires.table, /GetItem/],
           [wires.table, /Query|TransactWriteItems|UpdateItem/],
@@ -82,20 +89,25 @@ it.each(routes.map((route) => [route.name, route] as const))(
         ] as const) {
           const on = await target();
           wire.arm({ kind, operation, times: 99 });
+          // Whatever else is late on a busy machine may time out as well.
+          if (kind === "delay") timeoutMs = 50;
           const { status, text } = await sendTo(route, on);
+          timeoutMs = 5_000;
+          requests += 1;
           if (status >= 400) errors.push(text);
           wire.arm();
         }
       for (const key of [t.key("other"), "apik_planted"]) {
         const { status, text } = await sendTo(route, resource, key);
+        requests += 1;
         if (status >= 400) errors.push(text);
       }
       last = (await sendTo(route, await target())).status;
     } finally {
       logs.stop();
     }
-    expect(logs.written.length).toBeGreaterThan(12);
-    expect(errors.length).toBeGreaterThan(4);
+    expect(logs.written.length).toBeGreaterThan(requests);
+    expect(errors.length).toBeGreaterThanOrEqual(2 + kinds.length);
     expect(last).toBe(route.status);
     expect([found(logs.written), found(errors)]).toEqual([[], []]);
   },

@@ -14,6 +14,7 @@ import { arrivedUpload } from "../support/fixtures/uploads.ts";
 import { admin, adminJson } from "../support/processes/admin-cli.ts";
 import { call } from "../support/requests/client.ts";
 import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { byExtent } from "../support/setup/extent.ts";
 
 const dayMs = 86_400_000;
 const later = (days: number) => new Date(Date.now() + days * dayMs);
@@ -38,6 +39,9 @@ const orphan = async (number: number, day?: string) => {
   await putFile(key, file);
   return { id, key };
 };
+
+/** How many uploads and deletes run beside a sweep. */
+const uploads = byExtent({ sample: 20, most: 60, all: 60 });
 
 const stored = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
 const sweep = (days: number, more = {}) => sweepOrphanFiles({ now: later(days), ...more });
@@ -146,14 +150,14 @@ describe("the sweep", () => {
     const sweeping = (async () => {
       for (; !done; sweeps += 1) await sweepOrphanFiles({ now: new Date(), all: true });
     })();
-    for (let n = 0; n < 60; n += 1) {
+    for (let n = 0; n < uploads; n += 1) {
       const { attachment } = await createAttachment(under, data, later(-3), undefined);
       if (n % 2 === 0) made.push(attachment.id);
       else await deleteAttachment(under, { ...attachment, unfinished: false }, () => {});
     }
     done = true;
     await sweeping;
-    expect(sweeps).toBeGreaterThan(10);
+    expect(sweeps).toBeGreaterThan(uploads / 6);
     for (const id of made) expect(await openFile(fileKey(parent, id)), id).toBeDefined();
     expect(await checkInvariants(new Date())).toEqual([]);
   });

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { ownPermission, parentPermissions, type Route, routes } from "../../shared/routes.ts";
 import { apply } from "../../shared/tenants/apply.ts";
@@ -106,8 +106,8 @@ const comparable = ({ status, headers, text }: Answered, ...ids: readonly string
   return [status, Object.fromEntries(kept), ids.filter(Boolean).reduce((all, id) => all.replaceAll(id, missing), text)];
 };
 
-/** `npm test` takes one cell in seven of each list: prime to the numbers of relations and of kinds. */
-const stride = byExtent({ sample: 7, most: 1, all: 1 });
+/** `npm test` takes one cell in 13 of each list: prime to the numbers of relations and of kinds. */
+const stride = byExtent({ sample: 13, most: 1, all: 1 });
 let lists = 0;
 let cells = 0;
 afterAll(() => console.table([{ matrix: "cells of the tenant matrix", count: cells }]));
@@ -138,11 +138,15 @@ const bounded = async (all: readonly Cell[], run: (cell: Cell) => Promise<string
 };
 
 describe.each([true, false])("with the feature: %s", (feature) => {
+  let w: World;
+  beforeAll(async () => {
+    w = await world(feature);
+  });
+
   it.each(routes.map((route) => [route.name, route] as const))(
     "%s answers each tenant as the model says",
     { timeout: 120_000 },
     async (_, route) => {
-      const w = await world(feature);
       const ofAttachments = route.parent === "request" || route.parent === "order";
       for (const state of ofAttachments ? states : states.slice(0, 1)) {
         const of = { route, state, feature };

@@ -5,7 +5,7 @@ import { kinds, tenants } from "../../support/fixtures/tenants.ts";
 import { type Answered, call, faultsOf } from "../../support/requests/client.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
-const runs = byExtent({ sample: 30, most: 150, all: 1_000 });
+const runs = byExtent({ sample: 10, most: 150, all: 1_000 });
 
 const t = await tenants();
 const key = t.key("acme");

@@ -72,7 +72,7 @@ describe.each(kinds)("the list of the attachments of a %s", (kind) => {
           else await walk(next);
         }
       }),
-      { numRuns: byExtent({ sample: 5, most: 15, all: 150 }) },
+      { numRuns: byExtent({ sample: 2, most: 15, all: 150 }) },
     );
   });
 });

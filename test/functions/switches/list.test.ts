@@ -85,9 +85,9 @@ describe("GET /switches", () => {
     };
     const forward = await walk("first", "after");
     const backward = await walk("last", "before");
-    expect([forward.flat(), backward.toReversed().flat()]).toEqual([made, made]);
+    expect([forward.flat(), backward.toReversed().flat()]).toEqual([made.toSorted(), made.toSorted()]);
     expect([forward.length, backward.length]).toEqual([2, 2]);
-  }, 60_000);
+  });
 
   it("is the model's, page by page, under any creates, deletes and walks", async () => {
     const operation = fc.oneof(
@@ -121,9 +121,9 @@ describe("GET /switches", () => {
           }
         }
       }),
-      { numRuns: byExtent({ sample: 5, most: 15, all: 150 }) },
+      { numRuns: byExtent({ sample: 3, most: 15, all: 150 }) },
     );
-  }, 60_000);
+  });
 });
 
 describe("any JSON as a switch", () => {
@@ -156,7 +156,7 @@ describe("any JSON as a switch", () => {
           }
         },
       ),
-      { numRuns: byExtent({ sample: 60, most: 300, all: 3_000 }) },
+      { numRuns: byExtent({ sample: 20, most: 300, all: 3_000 }) },
     );
-  }, 60_000);
+  });
 });

@@ -106,7 +106,7 @@ describe("a checkout during an upload and a delete", { timeout: 240_000 }, () =>
       broken.push(...found);
       return "more" as const;
     };
-    const some = byExtent({ sample: 6, most: 40, all: 0 });
+    const some = byExtent({ sample: 2, most: 40, all: 0 });
     const schedules = await explore(() => prepare(changes, note), some);
     console.log(`upload to the ${changes.upload}, delete from the ${changes.delete}: ${schedules} schedules`);
     total += schedules;
@@ -114,7 +114,7 @@ describe("a checkout during an upload and a delete", { timeout: 240_000 }, () =>
     expect(schedules).toBeGreaterThanOrEqual(extent === "all" ? 50 : some);
   });
 
-  it.each(byExtent({ sample: everyChange.slice(0, 1), most: everyChange, all: everyChange }))(
+  it.each(byExtent({ sample: [], most: everyChange, all: everyChange }))(
     "would not without the seal's condition: to the $upload, from the $delete",
     async (changes) => {
       observer.spoil(withoutSealCondition);
@@ -125,7 +125,7 @@ describe("a checkout during an upload and a delete", { timeout: 240_000 }, () =>
     },
   );
 
-  it("would send files twice without receipts", async () => {
+  it.runIf(extent !== "sample")("would send files twice without receipts", async () => {
     observer.spoil(withoutReceipts);
     const changes = { upload: "order", delete: "first request" } as const;
     expect(await breakable(changes, "sent twice")).toContain("sent twice");
@@ -154,7 +154,7 @@ describe("a checkout during a PATCH and the creation of a request", { timeout: 2
       results.push(result);
       return "more" as const;
     };
-    const schedules = await explore(() => run(place, note), byExtent({ sample: 8, most: 40, all: 0 }));
+    const schedules = await explore(() => run(place, note), byExtent({ sample: 4, most: 40, all: 0 }));
     console.log(`PATCH of the ${place} and a new request: ${schedules} schedules`);
     for (const { expected, held } of results) expect(held, `SEED=${seed}`).toEqual(expected);
   });

@@ -76,7 +76,7 @@ beforeAll(async () => {
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
   for (const moment of moments) orders.set(moment, await orderKilledAt(moment));
   await killAtTheirMoments();
-}, 60_000);
+});
 afterAll(async () => {
   await stepFunctions.stop();
   await upstream.close();

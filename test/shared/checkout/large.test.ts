@@ -15,7 +15,7 @@ import { checkOutMeasured } from "../../support/processes/checkout-process.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier, forwardedTo } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
-import { byExtent } from "../../support/setup/extent.ts";
+import { byExtent, extent } from "../../support/setup/extent.ts";
 
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
@@ -56,17 +56,22 @@ const checkOutGenerated = async (bytes: number) => {
   return run;
 };
 
-describe("a file of 100 MB", () => {
+/** `npm test` sees that files arrive which are larger than a request may be; `npm run test:faults` sees what they take. */
+const comparesMemory = extent !== "sample";
+const largeBytes = byExtent({ sample: 16_000_000, most: limits.uploadBytes, all: limits.uploadBytes });
+
+describe("a file of up to 100 MB", () => {
   it("arrives at the carrier whole, in about the memory that a file of 1 MB takes", async () => {
+    const ofLarge = await checkOutGenerated(largeBytes);
+    if (!comparesMemory) return;
     const ofSmall = await checkOutGenerated(1_000_000);
-    const ofLarge = await checkOutGenerated(104_857_600);
-    console.log("1 MB:", ofSmall, "100 MB:", ofLarge);
+    console.log("1 MB:", ofSmall, `${largeBytes} bytes:`, ofLarge);
     expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(100);
   }, 120_000);
 
   it("may take as long as it takes at a slow rate: the time limit of a call grows with its file", async () => {
     const { id, expected } = await largeOrder({ requests: 1, attachments: 1, fileBytes: 3_000_000 });
-    process.env.CARRIER_TIMEOUT_MS = "200";
+    process.env.CARRIER_TIMEOUT_MS = "1000";
     await upstream.misbehave({ method: "PUT", action: "delay", delay_ms: 1_500 });
     const run = await checkOut(id);
     process.env.CARRIER_TIMEOUT_MS = "20000";
@@ -91,11 +96,12 @@ const checkOutDirectUpload = async (bytes: number) => {
   return run;
 };
 
-describe("a direct upload of 100 MB", () => {
+describe("a direct upload of up to 100 MB", () => {
   it("arrives at the carrier whole, in about the memory that one of 1 MB takes", async () => {
+    const ofLarge = await checkOutDirectUpload(largeBytes);
+    if (!comparesMemory) return;
     const ofSmall = await checkOutDirectUpload(1_000_000);
-    const ofLarge = await checkOutDirectUpload(limits.uploadBytes);
-    console.log("1 MB:", ofSmall, "100 MB:", ofLarge);
+    console.log("1 MB:", ofSmall, `${largeBytes} bytes:`, ofLarge);
     expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(100);
   }, 240_000);
 });
@@ -104,19 +110,20 @@ describe("a direct upload of 100 MB", () => {
 describe("a large order", () => {
   it("arrives at the carrier whole, in memory and history that do not grow with its files", async () => {
     const fileBytes = 500_000;
-    const small = await largeOrder({ requests: 2, attachments: 2, fileBytes });
-    const requests = byExtent({ sample: 16, most: 40, all: 80 });
+    const requests = byExtent({ sample: 8, most: 40, all: 80 });
     const large = await largeOrder({ requests, attachments: 5, fileBytes });
-    const ofSmall = await checkOutMeasured(small.id);
     const ofLarge = await checkOutMeasured(large.id);
-    console.log("2 x 2:", ofSmall, `${requests} x 5:`, ofLarge);
-
     expect(ofLarge).toMatchObject({ status: "SUCCEEDED", cause: null });
     expect(large.expected.length).toBe(5 * requests);
     expect(await forwardedTo(upstream.url, large.id)).toEqual(large.expected);
-    expect(await forwardedTo(upstream.url, small.id)).toEqual(small.expected);
     expect(ofLarge.events).toBeLessThan(200);
-    // All its files are 40 MB at least; up to 32 of them, 16 MB, are on their way at a time.
+    if (!comparesMemory) return;
+
+    const small = await largeOrder({ requests: 2, attachments: 2, fileBytes });
+    const ofSmall = await checkOutMeasured(small.id);
+    console.log("2 x 2:", ofSmall, `${requests} x 5:`, ofLarge);
+    expect(await forwardedTo(upstream.url, small.id)).toEqual(small.expected);
+    // All its files are 100 MB at least; up to 32 of them, 16 MB, are on their way at a time.
     expect(ofLarge.peak.inUse - ofSmall.peak.inUse).toBeLessThan(32);
   }, 120_000);
 });

@@ -110,7 +110,8 @@ export const startWire = async (target: string, options: Options = {}) => {
     const made = fault && madeUp(fault, call.operation, isDynamo(incoming));
     if (made) return outgoing.writeHead(made.status, { "content-type": made.type }).end(made.body);
     if (fault === "delay") {
-      await sleep(delayMs, undefined, { ref: false });
+      // A client that has given up closes its connection: nothing is waited for any more.
+      await Promise.race([sleep(delayMs, undefined, { ref: false }), once(incoming.socket, "close")]);
       return incoming.socket.destroy();
     }
     if (fault === "late") await sleep(lateMs);

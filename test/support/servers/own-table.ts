@@ -4,6 +4,7 @@ import { loadEndpoints } from "../../../infra/local/handlers.ts";
 import { startTable } from "../../../infra/local/table.ts";
 import { routes } from "../../../shared/routes.ts";
 import { startWire } from "../fault-proxy/proxy.ts";
+import { liftRetryQuota } from "../fault-proxy/retry-quota.ts";
 
 /**
  * The service in this process, with a proxy before the table and one before the bucket, for the files that spoil their
@@ -34,14 +35,16 @@ export const startAfresh = async () => {
   Object.assign(process.env, { TABLE_NAME: name, BUCKET_NAME: name });
 };
 
-/** Directs the tests to this service, with nothing left of the file before. */
+/** Directs the tests to this service, with nothing left of the file before: no fault, and no call under way. */
 export const serveOwnTable = async () => {
   for (const wire of Object.values(wires)) {
-    wire.arm();
     wire.watch(async () => {});
     wire.choose(() => undefined);
     wire.lock(true);
+    await wire.idle();
+    wire.arm();
   }
+  await liftRetryQuota();
   process.env.PATCHBAY_URL = gateway.url;
   await startAfresh();
 };

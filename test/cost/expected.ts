@@ -1,0 +1,53 @@
+/** What one request of each endpoint costs: status, round trips that wait for one another, read units, write units. */
+export const endpointCosts: readonly (readonly [
+  name: string,
+  status: number,
+  rounds: number,
+  readUnits: number,
+  writeUnits: number,
+])[] = [
+  ["request-attachments/create", 201, 4, 5, 6],
+  ["request-attachments/list", 200, 2, 6, 0],
+  ["request-attachments/show", 200, 2, 6, 0],
+  ["request-attachments/update", 200, 3, 6, 4],
+  ["request-attachments/delete", 200, 4, 7, 6],
+  ["request-attachments/create-upload", 201, 3, 5, 2],
+  ["order-attachments/create-upload", 201, 3, 4, 2],
+  ["request-attachments/create from an upload", 201, 4, 6, 8],
+  ["order-attachments/create from an upload", 201, 4, 5, 8],
+  ["order-attachments/create", 201, 4, 4, 6],
+  ["order-attachments/list", 200, 2, 5, 0],
+  ["order-attachments/show", 200, 2, 5, 0],
+  ["order-attachments/update", 200, 3, 5, 4],
+  ["order-attachments/delete", 200, 4, 6, 6],
+  ["switches/create", 201, 3, 3, 8],
+  ["switches/create-under-account", 201, 3, 3, 12],
+  ["switches/list", 200, 3, 6, 0],
+  ["switches/list-under-account", 200, 3, 5, 0],
+  ["switches/show", 200, 2, 3, 0],
+  ["switches/update", 200, 3, 3, 1],
+  ["switches/delete", 200, 3, 3, 8],
+];
+
+/** How many round trips a query adds to those of its endpoint. */
+export const queryRounds: readonly (readonly [name: string, more: number])[] = [
+  ["request-attachments/list?include=file", 0],
+  ["request-attachments/list?include=file,forwarding", 1],
+  ["request-attachments/list?reference_id=", 0],
+  ["request-attachments/show?include=file", 0],
+  ["request-attachments/show?include=file,forwarding", 1],
+  ["order-attachments/list?include=file", 0],
+  ["order-attachments/list?reference_id=", 0],
+  ["order-attachments/show?include=file,forwarding", 2],
+  ["switches/list?include=account", 1],
+  ["switches/list-under-account?include=account", 1],
+  ["switches/show?include=account", 1],
+];
+
+const ofEndpoint = new Map(endpointCosts.map(([name, , rounds]) => [name, rounds]));
+
+/** The round trips of each endpoint and of each query. */
+export const expectedRounds: ReadonlyMap<string, number> = new Map([
+  ...ofEndpoint,
+  ...queryRounds.map(([name, more]) => [name, (ofEndpoint.get(name.replace(/\?.*/, "")) ?? 0) + more] as const),
+]);
