@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -71,6 +71,14 @@ describe("the folder of npm start -- --data", () => {
     expect([...readable(services.data), ...readable(services.state)]).toEqual([]);
   }, 60_000);
 
+  it("is closed to others where an earlier version has left it open", async () => {
+    await (await services.start()).stop();
+    const paths = [services.data, ...readdirSync(services.data).map((name) => join(services.data, name))];
+    for (const path of paths) chmodSync(path, statSync(path).isDirectory() ? 0o755 : 0o644);
+    await services.start();
+    expect(paths.filter((path) => (statSync(path).mode & 0o077) !== 0)).toEqual([]);
+  }, 60_000);
+
   it.each([
     ["demo.json", /^\S+demo\.json is damaged: delete it, and the next start makes a new demo customer/],
     [
@@ -134,6 +142,22 @@ describe("the embedded DynamoDB", () => {
     await vi.waitUntil(async () => (await dynoxides(service)).length === 1, patiently);
     await vi.waitUntil(async () => (await list(service)) === 200, patiently);
     expect(service.output.stderr).toContain("The embedded DynamoDB has ended (by SIGKILL): it is started again.\n");
+  }, 60_000);
+
+  it("stops its service with one line where it ends again and again", async () => {
+    const service = await services.start();
+    const { child, output } = service;
+    for (let [times, last] = [1, 0]; times <= 4; times += 1) {
+      await vi.waitUntil(async () => (await dynoxides(service)).some((pid) => pid !== last), patiently);
+      [last = 0] = await dynoxides(service);
+      await killDynoxide(service);
+    }
+    if (child.exitCode === null) await once(child, "exit");
+    const again = "The embedded DynamoDB has ended (by SIGKILL): it is started again.\n";
+    expect([child.exitCode, output.stderr]).toEqual([
+      1,
+      `${again.repeat(3)}The embedded DynamoDB ends again and again (by SIGKILL).\n`,
+    ]);
   }, 60_000);
 
   it("stops a service whose data were in its memory, with one line", async () => {
