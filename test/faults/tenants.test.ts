@@ -140,7 +140,7 @@ const bounded = async (all: readonly Cell[], run: (cell: Cell) => Promise<string
 describe.each([true, false])("with the feature: %s", (feature) => {
   it.each(routes.map((route) => [route.name, route] as const))(
     "%s answers each tenant as the model says",
-    { timeout: 120_000 },
+    { timeout: 900_000 },
     async (_, route) => {
       const w = await world(feature);
       const ofAttachments = route.parent === "request" || route.parent === "order";
