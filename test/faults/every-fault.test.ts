@@ -7,7 +7,7 @@ import { configured, shortenTimeouts } from "../support/fault-proxy/timeouts.ts"
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import type { Answered } from "../support/requests/client.ts";
 import { repeatableRequest, type Writing, writings } from "../support/requests/repeatable-request.ts";
-import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { shortTimeoutMs, startAfresh, wires } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
 /**
@@ -96,7 +96,7 @@ const tried: { endpoint: string; calls: number; faults: number; held: number }[]
 let index = 0;
 
 // That a request ends in time with the timeouts that are configured is the subject of deadline.test.ts.
-beforeAll(() => shortenTimeouts(300));
+beforeAll(() => shortenTimeouts(shortTimeoutMs));
 
 afterAll(() => {
   const sum = (of: "calls" | "faults" | "held") => tried.reduce((all, row) => all + row[of], 0);
