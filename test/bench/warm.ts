@@ -52,13 +52,7 @@ const recorder = () => {
 
 /** The round of each call, in the order of the calls. */
 const roundsOf = (calls: readonly Recorded[]) =>
-  calls.map((call) =>
-    sequentialRounds(
-      calls
-        .filter(({ startedAt }) => startedAt <= call.startedAt)
-        .map((each) => ({ ...each, units: 0, sent: "", endedAt: each.endedAt })),
-    ),
-  );
+  calls.map((call) => sequentialRounds(calls.filter(({ startedAt }) => startedAt <= call.startedAt)));
 
 /** The same input about another thing: its id, and what else must be new, in every string. */
 const about = (value: unknown, ids: readonly [string, string], fresh: string): unknown => {

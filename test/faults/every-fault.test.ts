@@ -7,7 +7,7 @@ import { configured, shortenTimeouts } from "../support/fault-proxy/timeouts.ts"
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import type { Answered } from "../support/requests/client.ts";
 import { repeatableRequest, type Writing, writings } from "../support/requests/repeatable-request.ts";
-import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { shortTimeoutMs, startAfresh, wires } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
 /**
@@ -77,7 +77,7 @@ const failures = async (t: Tenants, writing: Writing, { wire, ifMatch, ...fault 
   const run = await repeatableRequest(t, writing, ifMatch ? { "if-match": '"1"' } : {});
   disarm();
   wires[wire].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
-  timeoutMs = /^(delay|late)$/.test(fault.kind) ? 300 : patientMs;
+  timeoutMs = /^(delay|late)$/.test(fault.kind) ? shortTimeoutMs : patientMs;
   const first = await run.send();
   timeoutMs = patientMs;
   const fallen = wires[wire].calls.some((call) => call.fault === fault.kind);

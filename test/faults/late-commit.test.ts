@@ -3,7 +3,6 @@ import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import type { WireCall } from "../support/fault-proxy/proxy.ts";
 import { interceptTableCalls } from "../support/fault-proxy/table-proxy.ts";
-import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, upload } from "../support/fixtures/attachments.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { call, send } from "../support/requests/client.ts";
@@ -16,19 +15,13 @@ import { startAfresh, wires } from "../support/servers/own-table.ts";
  * first one commits, and the next attempt finds what the first one wrote.
  */
 
-const isWrite = ({ operation }: Pick<WireCall, "operation">) => /^(TransactWriteItems|UpdateItem)$/.test(operation);
+const isWrite = ({ operation }: WireCall) => /^(TransactWriteItems|UpdateItem)$/.test(operation);
 
-/** Whether the next write times out soon: the one that is held back. On a busy machine others may take their time. */
-let impatient = false;
-const timeoutMs = (operation: string): number => {
-  if (!impatient || !isWrite({ operation })) return 5_000;
-  impatient = false;
-  return 150;
-};
-
-/** Holds the first attempt of a write back until `until`, and each attempt from the third on until the first has ended. */
+/**
+ * Holds the first attempt of a write back until `until`, though its client gives up on it at once, and each attempt from
+ * the third on until the first has ended. Waits for no timeout, which on a slow table would end other calls too.
+ */
 const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: boolean) => {
-  impatient = true;
   const attempts: WireCall[] = [];
   const second = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
@@ -40,7 +33,10 @@ const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: bo
     return refuseSecond ? "conflict" : undefined;
   });
   wires.table.watch(async (sent, moment) => {
-    if (sent === attempts[0] && moment === "before") await (until ?? second.promise);
+    if (sent === attempts[0] && moment === "before") {
+      sent.abandon();
+      await (until ?? second.promise);
+    }
     if (sent === attempts[0] && moment === "after") ended.resolve();
     if (attempts.indexOf(sent) >= 2 && moment === "before") await ended.promise;
   });
@@ -48,7 +44,6 @@ const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: bo
 };
 
 const undisturbed = () => {
-  impatient = false;
   wires.table.choose(() => undefined);
   wires.table.watch(async () => {});
 };
@@ -56,7 +51,6 @@ const undisturbed = () => {
 const violations = async () => (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
 
 let t: Tenants;
-beforeAll(() => shortenTimeouts(timeoutMs));
 afterEach(undisturbed);
 
 /** A table and tenants of their own for the tests of one `describe`. */

@@ -145,7 +145,7 @@ describe.each([true, false])("with the feature: %s", (feature) => {
 
   it.each(routes.map((route) => [route.name, route] as const))(
     "%s answers each tenant as the model says",
-    { timeout: 120_000 },
+    { timeout: 900_000 },
     async (_, route) => {
       const ofAttachments = route.parent === "request" || route.parent === "order";
       for (const state of ofAttachments ? states : states.slice(0, 1)) {

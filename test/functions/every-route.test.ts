@@ -20,7 +20,8 @@ beforeAll(async () => {
   existing.switch = (await makeSwitch(t.key("acme"), { name: "existing" })).id;
 });
 
-const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+/** Spells AWS and S3, as a ULID may: that gives nothing away. */
+const unknownId = "01AWS3NDEKTSV4RRFFQ69G5FAV";
 
 type Target = { readonly key?: string | undefined; readonly parent?: string; readonly resource?: string };
 

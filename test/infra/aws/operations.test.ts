@@ -29,7 +29,18 @@ describe("an alarm", () => {
     ["FunctionThrottles", { Namespace: "AWS/Lambda", MetricName: "Throttles", Threshold: 1 }],
     ["ReadThrottles", { Namespace: "AWS/DynamoDB", MetricName: "ReadThrottleEvents", Threshold: 1 }],
     ["WriteThrottles", { Namespace: "AWS/DynamoDB", MetricName: "WriteThrottleEvents", Threshold: 1 }],
-    ["Conflicts", { Namespace: "AWS/DynamoDB", MetricName: "TransactionConflict", Threshold: 100 }],
+    [
+      "Conflicts",
+      {
+        Namespace: "AWS/DynamoDB",
+        MetricName: "TransactionConflict",
+        Statistic: "Sum",
+        Period: 300,
+        EvaluationPeriods: 3,
+        Threshold: 100,
+        ComparisonOperator: "GreaterThanOrEqualToThreshold",
+      },
+    ],
     ["FailedCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsFailed", Threshold: 1 }],
     ["EndlessCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsTimedOut", Threshold: 1 }],
   ])("watches, and tells of its end too: %s", (name, properties) => {

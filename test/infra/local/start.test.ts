@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -87,6 +87,18 @@ describe("the folder of npm start -- --data", () => {
     expect([...readable(services.data), ...readable(services.state)]).toEqual([]);
   }, 60_000);
 
+  it.runIf(exhaustive)(
+    "is closed to others where an earlier version has left it open",
+    async () => {
+      await (await services.start()).stop();
+      const paths = [services.data, ...readdirSync(services.data).map((name) => join(services.data, name))];
+      for (const path of paths) chmodSync(path, statSync(path).isDirectory() ? 0o755 : 0o644);
+      await services.start();
+      expect(paths.filter((path) => (statSync(path).mode & 0o077) !== 0)).toEqual([]);
+    },
+    60_000,
+  );
+
   it.each(exhaustive ? damages : damages.slice(1))(
     "says what to do where its %s is damaged",
     async (name, message) => {
@@ -153,6 +165,26 @@ describe("the embedded DynamoDB", () => {
     await vi.waitUntil(async () => (await list(service)) === 200, patiently);
     expect(service.output.stderr).toContain("The embedded DynamoDB has ended (by SIGKILL): it is started again.\n");
   }, 60_000);
+
+  it.runIf(exhaustive)(
+    "stops its service with one line where it ends again and again",
+    async () => {
+      const service = await services.start();
+      const { child, output } = service;
+      for (let [times, last] = [1, 0]; times <= 4; times += 1) {
+        await vi.waitUntil(async () => (await dynoxides(service)).some((pid) => pid !== last), patiently);
+        [last = 0] = await dynoxides(service);
+        await killDynoxide(service);
+      }
+      if (child.exitCode === null) await once(child, "exit");
+      const again = "The embedded DynamoDB has ended (by SIGKILL): it is started again.\n";
+      expect([child.exitCode, output.stderr]).toEqual([
+        1,
+        `${again.repeat(3)}The embedded DynamoDB ends again and again (by SIGKILL).\n`,
+      ]);
+    },
+    60_000,
+  );
 
   it.runIf(exhaustive)(
     "stops a service whose data were in its memory, with one line",

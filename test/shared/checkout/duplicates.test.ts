@@ -34,9 +34,12 @@ const atForward = async (order: TestOrder) => {
   return page;
 };
 
-/** The step while its PUT is on the way: the carrier takes it up a second later. */
+/** How late the carrier takes a call up: after what a test does meanwhile, on a slow table too. */
+const delay_ms = process.env.TEST_TIMING === "off" ? 4_000 : 1_000;
+
+/** The step while its PUT is on the way: the carrier takes it up later. */
 const startSlowly = async (order: TestOrder, page: Awaited<ReturnType<typeof atForward>>) => {
-  await upstream.misbehave({ method: "PUT", action: "delay", delay_ms: 1_000 });
+  await upstream.misbehave({ method: "PUT", action: "delay", delay_ms });
   const ended = forwardPage(page);
   while ((await upstream.calls(order.id)).length === 0) await sleep(10);
   return { ended };

@@ -96,7 +96,7 @@ const everyChange: readonly Changes[] = places.flatMap((to) => [
   { upload: to, delete: "order" },
 ]);
 
-describe("a checkout during an upload and a delete", { timeout: 240_000 }, () => {
+describe("a checkout during an upload and a delete", { timeout: 900_000 }, () => {
   let total = 0;
   afterAll(() => console.log(`${total} schedules tried`));
 
@@ -132,7 +132,7 @@ describe("a checkout during an upload and a delete", { timeout: 240_000 }, () =>
   });
 });
 
-describe("a checkout during a PATCH and the creation of a request", { timeout: 240_000 }, () => {
+describe("a checkout during a PATCH and the creation of a request", { timeout: 900_000 }, () => {
   const renamed: readonly Place[] = ["first request", "order"];
   type Result = ReturnType<typeof afterRenameAndRequest>;
 

@@ -41,6 +41,8 @@ export type WireCall = {
   units: number;
   /** The key or body text, for finding planted secrets. */
   readonly sent: string;
+  /** Breaks the client's connection: it gives the call up, which goes on without it. */
+  readonly abandon: () => void;
   fault?: FaultKind;
 };
 
@@ -82,7 +84,8 @@ export const startWire = async (target: string, options: Options = {}) => {
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const body = await buffer(incoming);
     const operation = operationOf(incoming);
-    const call: WireCall = { operation, startedAt: performance.now(), endedAt: 0, units: 0, sent: incoming.url ?? "" };
+    const [startedAt, abandon] = [performance.now(), () => incoming.socket.destroy()];
+    const call: WireCall = { operation, startedAt, endedAt: 0, units: 0, sent: incoming.url ?? "", abandon };
     calls.push(call);
     const fault = faultFor(operation) ?? choose(call);
     if (fault) call.fault = fault;
@@ -165,8 +168,8 @@ export const startWire = async (target: string, options: Options = {}) => {
 };
 
 /** How many of the calls had to wait for another: the longest chain in which each began after the one before had ended. */
-export const sequentialRounds = (calls: readonly WireCall[]): number => {
-  const depths = new Map<WireCall, number>();
+export const sequentialRounds = (calls: readonly Pick<WireCall, "startedAt" | "endedAt">[]): number => {
+  const depths = new Map<(typeof calls)[number], number>();
   for (const call of calls.toSorted((a, b) => a.startedAt - b.startedAt)) {
     const before = [...depths].filter(([other]) => other.endedAt <= call.startedAt).map(([, depth]) => depth);
     depths.set(call, 1 + Math.max(0, ...before));
