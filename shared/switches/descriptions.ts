@@ -40,7 +40,7 @@ export const switchDescriptions = {
     ),
   },
   query: {
-    include: "What to return with each document under `associations`.",
+    include: "What to return with each document under `associations`, separated by commas.",
     "include.account": "the account of the switch.",
   },
   schemaNames: { SmsAuthMethod: "AuthMethod", MmsAuthMethod: "AuthMethod" },
