@@ -1,6 +1,11 @@
+import java.net.URI;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
@@ -42,27 +47,80 @@ public class Driver {
     throw new AssertionError("The call succeeded.");
   }
 
-  static String upload(Path file, String name) throws Exception {
+  static RequestAttachmentDocument byForm(Path file, String name) throws Exception {
     UUID reference = UUID.randomUUID();
     RequestAttachmentDocument created =
         attachments.createRequestAttachment(
             request, file.toFile(), name, null, null, null, FileHint.LOA, reference, null);
     AttachmentData data = created.getData();
-    equal(data.getName(), name);
     equal(data.getFileHint(), FileHint.LOA);
     equal(data.getReferenceId(), reference);
     equal(data.getFilename(), file.getFileName().toString());
-    equal(created.getAssociations().getRequest().getData().getId(), request);
-    return data.getId();
+    return created;
   }
 
-  static List<String> walk() throws Exception {
-    List<String> seen = new ArrayList<>();
+  static HttpResponse<String> send(HttpRequest.Builder call) throws Exception {
+    return client.getHttpClient().send(call.build(), HttpResponse.BodyHandlers.ofString());
+  }
+
+  /**
+   * The generator writes one method for each operation, with the first of its media types: the form. The body that names an
+   * upload has a class, and is sent without a method of its own.
+   */
+  static HttpResponse<String> claim(String upload, String name) throws Exception {
+    RequestAttachmentCreateFromUpload body =
+        new RequestAttachmentCreateFromUpload()
+            .type(RequestAttachmentCreateFromUpload.TypeEnum.REQUEST_ATTACHMENT)
+            .data(new RequestAttachmentCreateFromUploadData().uploadId(upload).name(name));
+    HttpRequest.Builder call =
+        HttpRequest.newBuilder(URI.create(client.getBaseUri() + "/api/v1/requests/" + request + "/attachments"))
+            .header("Content-Type", "application/json")
+            .POST(HttpRequest.BodyPublishers.ofByteArray(client.getObjectMapper().writeValueAsBytes(body)));
+    client.getRequestInterceptor().accept(call);
+    return send(call);
+  }
+
+  static String sha256(Path file) throws Exception {
+    return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(file)));
+  }
+
+  static RequestAttachmentDocument directly(Path file, String name) throws Exception {
+    UploadCreateData announced =
+        new UploadCreateData()
+            .filename("loa.pdf")
+            .contentType("application/pdf")
+            .bytes((int) Files.size(file))
+            .sha256(sha256(file));
+    UploadCreate prepare = new UploadCreate().type(UploadCreate.TypeEnum.UPLOAD).data(announced);
+    UploadData upload = attachments.createRequestAttachmentUpload(request, prepare, null).getData();
+    HttpRequest.Builder put =
+        HttpRequest.newBuilder(upload.getUrl())
+            .method(upload.getMethod().getValue(), HttpRequest.BodyPublishers.ofFile(file));
+    // HttpClient sets the length of the body by itself, and refuses to be told.
+    upload.getHeaders().forEach((header, value) -> {
+      if (!header.equalsIgnoreCase("Content-Length")) put.header(header, value);
+    });
+    equal(send(put).statusCode(), 200);
+    HttpResponse<String> response = claim(upload.getId(), name);
+    equal(response.statusCode(), 201);
+    RequestAttachmentDocument created =
+        client.getObjectMapper().readValue(response.body(), RequestAttachmentDocument.class);
+    equal(created.getData().getId(), upload.getId());
+    equal(created.getData().getFileHint(), FileHint.DEFAULT);
+    ErrorDocument again = client.getObjectMapper().readValue(claim(upload.getId(), name).body(), ErrorDocument.class);
+    equal(again.getErrors().get(0).getSubCode(), ErrorSubCode.CONSTRAINT_REFERENCE);
+    equal(again.getErrors().get(0).getSource().getPointer(), "/data/upload_id");
+    return created;
+  }
+
+  static List<RequestAttachmentDocument> walk() throws Exception {
+    List<RequestAttachmentDocument> seen = new ArrayList<>();
     PageInfo info = null;
     do {
       String after = info == null ? null : info.getAfter();
-      RequestAttachmentListData page = attachments.listRequestAttachments(request, 2, after, null, null).getData();
-      for (RequestAttachmentDocument item : page.getItems()) seen.add(item.getData().getId());
+      RequestAttachmentListData page =
+          attachments.listRequestAttachments(request, 2, after, null, null, null, "file").getData();
+      seen.addAll(page.getItems());
       info = page.getPageInfo();
     } while (info.getAfter() != null);
     equal(info.getTotal(), seen.size());
@@ -71,12 +129,18 @@ public class Driver {
 
   public static void main(String[] args) throws Exception {
     Path file = Files.createTempFile("loa", ".pdf");
-    Files.write(file, new byte[] {0x25, 0x50, 0x44, 0x46, (byte) 0xff, 0});
+    Files.write(file, new byte[] {0x25, 0x50, 0x44, 0x46, 0x2d, (byte) 0xff, 0});
     file.toFile().deleteOnExit();
-    List<String> ids = List.of(upload(file, "One"), upload(file, "Two"), upload(file, "Three"));
-    List<String> seen = walk();
-    seen.retainAll(ids);
-    equal(seen, ids);
+    List<RequestAttachmentDocument> created = List.of(byForm(file, "One"), byForm(file, "Two"), directly(file, "Three"));
+    List<String> ids = created.stream().map(document -> document.getData().getId()).toList();
+    equal(created.stream().map(document -> document.getData().getName()).toList(), List.of("One", "Two", "Three"));
+    for (RequestAttachmentDocument document : created)
+      equal(document.getAssociations().getRequest().getData().getId(), request);
+    List<RequestAttachmentDocument> listed =
+        walk().stream().filter(document -> ids.contains(document.getData().getId())).toList();
+    equal(listed.stream().map(document -> document.getData().getId()).toList(), ids);
+    for (RequestAttachmentDocument document : listed)
+      equal(document.getAssociations().getFile().getData().getSha256(), sha256(file));
 
     AttachmentUpdateData changes = new AttachmentUpdateData().name("Countersigned").notes(null);
     RequestAttachmentUpdate update =
@@ -85,24 +149,30 @@ public class Driver {
     equal(patched.getName(), "Countersigned");
     equal(patched.getNotes(), null);
 
+    RequestAttachmentAssociations shown =
+        attachments.showRequestAttachment(request, ids.get(0), "file,forwarding", null).getAssociations();
+    equal(shown.getFile().getData().getBytes(), (int) Files.size(file));
+    equal(shown.getForwarding().getData().getState(), ForwardingState.PENDING);
+
     for (String id : ids) equal(attachments.deleteRequestAttachment(request, id, null).getData().getId(), id);
-    ErrorObject missing = errorsOf(() -> attachments.showRequestAttachment(request, ids.get(0))).get(0);
+    ErrorObject missing = errorsOf(() -> attachments.showRequestAttachment(request, ids.get(0), null, null)).get(0);
     equal(missing.getCode(), ErrorCode.NOT_FOUND);
     equal(missing.getParams().getResource().getId(), ids.get(0));
 
     SwitchCreateData settings =
         new SwitchCreateData().name("Java " + UUID.randomUUID()).smsAuthMethod(AuthMethod.BASIC).smsProtocol(SmsProtocol.HTTP);
     SwitchCreate body = new SwitchCreate().type(SwitchCreate.TypeEnum.SWITCH).data(settings);
-    SwitchDocument created = switches.createSwitch(body, null);
-    equal(created.getData().getSmsAuthMethod(), AuthMethod.BASIC);
-    equal(created.getData().getSmsOptions(), null);
-    String id = created.getData().getId();
+    SwitchDocument made = switches.createSwitch(body, null);
+    equal(made.getData().getSmsAuthMethod(), AuthMethod.BASIC);
+    equal(made.getData().getSmsOptions(), null);
+    String id = made.getData().getId();
 
     SwitchUpdateData enabled = new SwitchUpdateData().smsEnabled(true).smsEndpoints(List.of("https://a.example/"));
     SwitchUpdate invalid = new SwitchUpdate().type(SwitchUpdate.TypeEnum.SWITCH).data(enabled);
     List<ErrorObject> errors = errorsOf(() -> switches.updateSwitch(id, invalid, null));
     equal(errors.stream().map(error -> error.getSource().getPointer()).toList(), List.of("/data/sms_identity", "/data/sms_secret"));
     for (ErrorObject error : errors) equal(error.getSubCode(), ErrorSubCode.CONSTRAINT_REQUIRED);
-    equal(switches.deleteSwitch(id, null), created);
+    equal(switches.showSwitch(id, "account", null).getAssociations().getAccount().getType().getValue(), "account");
+    equal(switches.deleteSwitch(id, null), made);
   }
 }

@@ -1,18 +1,21 @@
 """Uses the client that openapi-python-client generates, against a running service."""
 
+from hashlib import sha256
 from io import BytesIO
 from os import environ
 from uuid import uuid4
 
+import httpx
 from client import AuthenticatedClient
 from client.api.request_attachments import (
     create_request_attachment,
+    create_request_attachment_upload,
     delete_request_attachment,
     list_request_attachments,
     show_request_attachment,
     update_request_attachment,
 )
-from client.api.switches import create_switch, delete_switch, update_switch
+from client.api.switches import create_switch, delete_switch, show_switch, update_switch
 from client.models import (
     AttachmentUpdateData,
     AuthMethod,
@@ -20,7 +23,10 @@ from client.models import (
     ErrorDocument,
     ErrorSubCode,
     FileHint,
+    ForwardingState,
     RequestAttachmentCreate,
+    RequestAttachmentCreateFromUpload,
+    RequestAttachmentCreateFromUploadData,
     RequestAttachmentDocument,
     RequestAttachmentList,
     RequestAttachmentUpdate,
@@ -30,11 +36,16 @@ from client.models import (
     SwitchDocument,
     SwitchUpdate,
     SwitchUpdateData,
+    UploadCreate,
+    UploadCreateData,
+    UploadDocument,
 )
 from client.types import UNSET, File
 
 request = environ["REQUEST"]
 api = AuthenticatedClient(base_url=environ["URL"], token=environ["KEY"])
+content = b"%PDF-1.7 \xff\x00"
+digest = sha256(content).hexdigest()
 
 
 def equal(actual, expected):
@@ -42,38 +53,67 @@ def equal(actual, expected):
         raise AssertionError(f"{actual!r} is not {expected!r}")
 
 
-def upload(name):
+def by_form(name):
     reference = uuid4()
     body = RequestAttachmentCreate(
-        datafile=File(BytesIO(b"%PDF-1.7 \xff\x00"), file_name="loa.pdf", mime_type="application/pdf"),
+        datafile=File(BytesIO(content), file_name="loa.pdf", mime_type="application/pdf"),
         dataname=name,
         datafile_hint=FileHint.LOA,
         datareference_id=reference,
     )
     created = create_request_attachment.sync(request, client=api, body=body)
     assert isinstance(created, RequestAttachmentDocument), created
-    equal(created.data.name, name)
-    equal(created.data.file_hint, FileHint.LOA)
-    equal(created.data.reference_id, reference)
-    equal(created.data.filename, "loa.pdf")
-    equal(created.associations.request.data.id, request)
-    return created.data.id
+    equal((created.data.file_hint, created.data.reference_id), (FileHint.LOA, reference))
+    return created
+
+
+def directly(name):
+    announced = UploadCreateData(
+        filename="loa.pdf", content_type="application/pdf", bytes_=len(content), sha256=digest
+    )
+    prepared = create_request_attachment_upload.sync(
+        request, client=api, body=UploadCreate(type_="upload", data=announced)
+    )
+    assert isinstance(prepared, UploadDocument), prepared
+    target = prepared.data
+    httpx.request(target.method, target.url, headers=target.headers.to_dict(), content=content).raise_for_status()
+    claim = RequestAttachmentCreateFromUpload(
+        type_="request_attachment", data=RequestAttachmentCreateFromUploadData(upload_id=target.id, name=name)
+    )
+    created = create_request_attachment.sync(request, client=api, body=claim)
+    assert isinstance(created, RequestAttachmentDocument), created
+    equal((created.data.id, created.data.file_hint), (target.id, FileHint.DEFAULT))
+    again = create_request_attachment.sync(request, client=api, body=claim)
+    assert isinstance(again, ErrorDocument), again
+    equal(
+        [(error.sub_code, error.source.pointer) for error in again.errors],
+        [(ErrorSubCode.CONSTRAINT_REFERENCE, "/data/upload_id")],
+    )
+    return created
 
 
 def walk():
     seen, after = [], UNSET
     while after is not None:
-        page = list_request_attachments.sync(request, client=api, first=2, after=after)
+        page = list_request_attachments.sync(request, client=api, first=2, after=after, include="file")
         assert isinstance(page, RequestAttachmentList), page
         equal(page.data.page_info.limit, 2)
-        seen += [item.data.id for item in page.data.items]
+        seen += page.data.items
         after = page.data.page_info.after
     equal(page.data.page_info.total, len(seen))
     return seen
 
 
-ids = [upload(f"Letter {number}") for number in range(3)]
-equal([id for id in walk() if id in ids], ids)
+created = [by_form("One"), by_form("Two"), directly("Three")]
+ids = [document.data.id for document in created]
+equal(
+    [(document.data.name, document.data.filename, document.associations.request.data.id) for document in created],
+    [(name, "loa.pdf", request) for name in ["One", "Two", "Three"]],
+)
+equal(
+    [(item.data.id, item.associations.file.data.sha256) for item in walk() if item.data.id in ids],
+    [(id, digest) for id in ids],
+)
 
 changes = AttachmentUpdateData(name="Countersigned", notes=None)
 patched = update_request_attachment.sync(
@@ -81,6 +121,11 @@ patched = update_request_attachment.sync(
 )
 assert isinstance(patched, RequestAttachmentDocument), patched
 equal((patched.data.name, patched.data.notes, patched.data.file_hint), ("Countersigned", None, FileHint.LOA))
+
+shown = show_request_attachment.sync(request, ids[0], client=api, include="file,forwarding")
+assert isinstance(shown, RequestAttachmentDocument), shown
+file, forwarding = shown.associations.file.data, shown.associations.forwarding.data
+equal((file.bytes_, forwarding.state), (len(content), ForwardingState.PENDING))
 
 for id in ids:
     deleted = delete_request_attachment.sync(request, id, client=api)
@@ -102,4 +147,7 @@ invalid = update_switch.sync(switch.data.id, client=api, body=enabled)
 assert isinstance(invalid, ErrorDocument), invalid
 equal([error.source.pointer for error in invalid.errors], ["/data/sms_identity", "/data/sms_secret"])
 equal({error.sub_code for error in invalid.errors}, {ErrorSubCode.CONSTRAINT_REQUIRED})
+whose = show_switch.sync(switch.data.id, client=api, include="account")
+assert isinstance(whose, SwitchDocument), whose
+equal(whose.associations.account.type_, "account")
 equal(delete_switch.sync(switch.data.id, client=api), switch)

@@ -1,92 +1,118 @@
-/** Uses the client that @hey-api/openapi-ts generates, against a running service. */
+/** Uses the types that openapi-typescript generates, with openapi-fetch, against a running service. */
 import { deepStrictEqual as equal } from "node:assert";
-import { randomUUID } from "node:crypto";
-import {
-  createRequestAttachment,
-  createSwitch,
-  deleteRequestAttachment,
-  deleteSwitch,
-  type ErrorDocument,
-  listRequestAttachments,
-  type RequestAttachmentDocument,
-  showRequestAttachment,
-  updateRequestAttachment,
-  updateSwitch,
-} from "./client";
-import { client } from "./client/client.gen";
+import { createHash, randomUUID } from "node:crypto";
+import createClient from "openapi-fetch";
+import type { components, paths } from "./api";
+
+type Attachment = components["schemas"]["RequestAttachmentDocument"];
 
 const { URL: baseUrl = "", KEY = "", REQUEST: request_id = "" } = process.env;
-client.setConfig({ baseUrl, auth: () => KEY });
+const api = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${KEY}` } });
+const attachments = "/api/v1/requests/{request_id}/attachments";
+const attachment = "/api/v1/requests/{request_id}/attachments/{attachment_id}";
+const content = new Uint8Array([0x25, 0x50, 0x44, 0x46, 0x2d, 0xff, 0]);
+
+const sha256 = createHash("sha256").update(content).digest("hex");
 
 const required = <T>(value: T | undefined, error?: unknown): T => {
   if (value === undefined) throw new Error(JSON.stringify(error));
   return value;
 };
 
-const upload = async (name: string): Promise<RequestAttachmentDocument> => {
+const asForm = (body: object): FormData => {
+  const form = new FormData();
+  for (const [name, part] of Object.entries(body)) form.append(name, part);
+  return form;
+};
+
+const byForm = async (name: string): Promise<Attachment> => {
   const reference = randomUUID();
-  const file = new File([new Uint8Array([0x25, 0x50, 0x44, 0x46, 0xff, 0])], "loa.pdf", { type: "application/pdf" });
-  const { data, error } = await createRequestAttachment({
-    path: { request_id },
+  const file = new File([content], "loa.pdf", { type: "application/pdf" });
+  const { data, error } = await api.POST(attachments, {
+    params: { path: { request_id } },
     body: { "data[file]": file, "data[name]": name, "data[file_hint]": "LOA", "data[reference_id]": reference },
+    bodySerializer: asForm,
   });
   const created = required(data, error);
-  const { name: actual, file_hint, reference_id, filename } = created.data;
-  equal(
-    { actual, file_hint, reference_id, filename },
-    {
-      actual: name,
-      file_hint: "LOA",
-      reference_id: reference,
-      filename: "loa.pdf",
-    },
-  );
-  equal(created.associations.request.data.id, request_id);
+  equal([created.data.file_hint, created.data.reference_id], ["LOA", reference]);
   return created;
 };
 
-const walk = async (): Promise<string[]> => {
-  const seen: string[] = [];
+const directly = async (name: string): Promise<Attachment> => {
+  const announced = { filename: "loa.pdf", content_type: "application/pdf", bytes: content.length, sha256 };
+  const prepared = await api.POST("/api/v1/requests/{request_id}/uploads", {
+    params: { path: { request_id } },
+    body: { type: "upload", data: announced },
+  });
+  const { id: upload_id, method, url, headers } = required(prepared.data, prepared.error).data;
+  equal((await fetch(url, { method, headers, body: content })).status, 200);
+  const claim = {
+    params: { path: { request_id } },
+    body: { type: "request_attachment", data: { upload_id, name } },
+  } as const;
+  const { data, error } = await api.POST(attachments, claim);
+  const created = required(data, error);
+  equal([created.data.id, created.data.file_hint], [upload_id, "DEFAULT"]);
+  const again = await api.POST(attachments, claim);
+  equal(
+    required(again.error).errors.map(({ sub_code, source }) => [sub_code, source?.pointer]),
+    [["constraint.reference", "/data/upload_id"]],
+  );
+  return created;
+};
+
+const walk = async (): Promise<Attachment[]> => {
+  const seen: Attachment[] = [];
   for (let after: string | null | undefined; after !== null; ) {
-    const query = after === undefined ? { first: 2 } : { first: 2, after };
-    const { data, error } = await listRequestAttachments({ path: { request_id }, query });
+    const query = { first: 2, include: "file", ...(after && { after }) };
+    const { data, error } = await api.GET(attachments, { params: { path: { request_id }, query } });
     const { items, page_info } = required(data, error).data;
-    seen.push(...items.map((item) => item.data.id));
+    seen.push(...items);
     after = page_info.after;
     if (after === null) equal(page_info.total, seen.length);
   }
   return seen;
 };
 
-const ids: string[] = [];
-for (const name of ["One", "Two", "Three"]) ids.push((await upload(name)).data.id);
+const created = [await byForm("One"), await byForm("Two"), await directly("Three")];
+const ids = created.map(({ data }) => data.id);
 equal(
-  (await walk()).filter((id) => ids.includes(id)),
-  ids,
+  created.map(({ data, associations }) => [data.name, data.filename, associations.request.data.id]),
+  ["One", "Two", "Three"].map((name) => [name, "loa.pdf", request_id]),
+);
+const listed = (await walk()).filter(({ data }) => ids.includes(data.id));
+equal(
+  listed.map(({ data, associations }) => [data.id, associations.file?.data.sha256]),
+  ids.map((id) => [id, sha256]),
 );
 
-const attachment_id = required(ids[0]);
-const patched = await updateRequestAttachment({
-  path: { request_id, attachment_id },
+const params = { path: { request_id, attachment_id: required(ids[0]) } };
+const patched = await api.PATCH(attachment, {
+  params,
   body: { type: "request_attachment", data: { name: "Countersigned", notes: null } },
 });
 equal(required(patched.data, patched.error).data.name, "Countersigned");
 
+const shown = await api.GET(attachment, { params: { ...params, query: { include: "file,forwarding" } } });
+const { file, forwarding } = required(shown.data, shown.error).associations;
+equal([file?.data.bytes, forwarding?.data.state], [content.length, "pending"]);
+
 for (const id of ids) {
-  const { data, error } = await deleteRequestAttachment({ path: { request_id, attachment_id: id } });
+  const { data, error } = await api.DELETE(attachment, { params: { path: { request_id, attachment_id: id } } });
   equal(required(data, error).data.id, id);
 }
-
-const missing = await showRequestAttachment({ path: { request_id, attachment_id } });
-const { errors }: ErrorDocument = required(missing.error);
-equal([errors[0]?.code, errors[0]?.params?.resource?.id], ["not_found", attachment_id]);
+const missing = await api.GET(attachment, { params });
+equal(
+  required(missing.error).errors.map(({ code, params }) => [code, params?.resource?.id]),
+  [["not_found", ids[0]]],
+);
 
 const settings = { name: `TypeScript ${randomUUID()}`, sms_auth_method: "BASIC", sms_protocol: "HTTP" } as const;
-const created = await createSwitch({ body: { type: "switch", data: settings } });
-const { id, sms_options } = required(created.data, created.error).data;
-equal(sms_options, null);
-const invalid = await updateSwitch({
-  path: { id },
+const made = await api.POST("/api/v1/switches", { body: { type: "switch", data: settings } });
+const { id, sms_auth_method, sms_options } = required(made.data, made.error).data;
+equal([sms_auth_method, sms_options], ["BASIC", null]);
+const invalid = await api.PATCH("/api/v1/switches/{id}", {
+  params: { path: { id } },
   body: { type: "switch", data: { sms_enabled: true, sms_endpoints: ["https://a.example/"] } },
 });
 equal(
@@ -96,4 +122,6 @@ equal(
     ["constraint.required", "/data/sms_secret"],
   ],
 );
-equal(required((await deleteSwitch({ path: { id } })).data), created.data);
+const whose = await api.GET("/api/v1/switches/{id}", { params: { path: { id }, query: { include: "account" } } });
+equal(required(whose.data, whose.error).associations?.account?.type, "account");
+equal((await api.DELETE("/api/v1/switches/{id}", { params: { path: { id } } })).data, made.data);

@@ -26,6 +26,15 @@ const pageParameter = (name: string, schema: Json, description: string): Json =>
   return { name, in: "query", description, schema: schema.type === "number" ? size : { ...schema, minLength: 1 } };
 };
 
+/**
+ * Names separated by commas, as a text. As an array, several generators would send one parameter for each name, whatever
+ * `explode` says, and the service would read the last one only.
+ */
+const commaSeparated = (names: readonly string[]): Json => {
+  const one = names.join("|");
+  return { type: "string", pattern: `^(${one})(,(${one}))*$`, examples: [names.join(",")] };
+};
+
 /** The names that a list of names may have; none for any other schema. */
 const namesOf = ({ items }: Json): string[] =>
   isJson(items) && Array.isArray(items.enum) ? items.enum.filter((name) => typeof name === "string") : [];
@@ -41,8 +50,7 @@ const queryParameters = ({ reads, resource }: Route, share: Share): Json[] => {
     if (listed.length === 0) return share(pascal(name), { name, in: "query", description, schema });
     const each = listed.map((one) => `\`${one}\`: ${descriptions[`${name}.${one}`] ?? ""}`);
     const whole = [description, ...each].join(" ");
-    // Names separated by commas, not one parameter for each.
-    const parameter = { name, in: "query", description: whole, style: "form", explode: false, schema };
+    const parameter = { name, in: "query", description: whole, schema: commaSeparated(listed) };
     return share(pascal([name, ...listed].join("-")), parameter);
   });
 };

@@ -4,6 +4,7 @@ import type { ResourceType } from "../../shared/routes.ts";
 import { envelopeProperties } from "../../shared/schema/descriptions.ts";
 import { Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
 import { listProperties, PageInfo } from "../../shared/schema/page-document.ts";
+import { credential, Identity, Secret } from "../../shared/switches/schema.ts";
 import { componentsOf } from "./components.ts";
 import { descriptionsOf, documents } from "./domains.ts";
 import { ErrorDocument, errorProperties, errorSchemas } from "./error-document.ts";
@@ -19,8 +20,11 @@ registry.add(PageInfo, { id: "PageInfo", description: "The position of a page in
 for (const [name, document] of Object.entries(documents)) registry.add(document, { id: `${pascal(name)}Document` });
 for (const [id, [schema, description]] of Object.entries(errorSchemas)) registry.add(schema, { id, description });
 
-/** OpenAPI 3.1 describes a file by its media type alone; many generators know the `format` of 3.0 only. */
-const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream", minLength: 1 };
+/**
+ * OpenAPI 3.1 describes a file by its media type alone; many generators know the `format` of 3.0 only. That it is not empty
+ * is left to the description: openapi-generator's Go client measures a `minLength` as that of a text, and does not compile.
+ */
+const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
 
 const rejectsBlank = (schema: z.core.$ZodType) =>
   !z.safeParse(schema, " ").success && z.safeParse(schema, "name").success;
@@ -35,6 +39,8 @@ const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.type === "string" && jsonSchema.minLength === 1 && !jsonSchema.pattern && rejectsBlank(zodSchema))
     jsonSchema.pattern = "\\S";
+  // A rule about the whole switch checks it, since the switch that a PATCH changes must keep it too.
+  if (zodSchema === Identity || zodSchema === Secret) jsonSchema.pattern = credential.source;
   if (zodSchema === UploadedFile) {
     for (const keyword of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, keyword);
     Object.assign(jsonSchema, binary);

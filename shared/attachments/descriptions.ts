@@ -42,7 +42,7 @@ export const attachmentDescriptions = {
   },
   query: {
     reference_id: "Returns only the attachment with this `reference_id`. Cannot be combined with cursors.",
-    include: "What to return with each document under `associations`.",
+    include: "What to return with each document under `associations`, separated by commas.",
     "include.file": "the size, the type and the hash of the file.",
     "include.forwarding": "what the carrier has of it.",
   },

@@ -213,7 +213,7 @@ export const UploadFile = z.object({
   filename: Filename,
   content_type: z._default(MediaType, "application/octet-stream"),
   bytes: z.int().check(z.minimum(1), z.maximum(limits.uploadBytes), withinUploadLimit),
-  sha256: z.string().check(z.regex(/^[0-9a-f]{64}$/i, { error: "must be 64 hexadecimal digits" }), z.toLowerCase()),
+  sha256: z.string().check(z.regex(/^[0-9a-fA-F]{64}$/, { error: "must be 64 hexadecimal digits" }), z.toLowerCase()),
 });
 export type UploadFile = z.infer<typeof UploadFile>;
 

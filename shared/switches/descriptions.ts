@@ -15,7 +15,7 @@ export const switchDescriptions = {
     "AccountData.name": "The name of the account.",
   },
   query: {
-    include: "What to return with each document under `associations`.",
+    include: "What to return with each document under `associations`, separated by commas.",
     "include.account": "the account of the switch.",
   },
   schemaNames: { SmsAuthMethod: "AuthMethod", MmsAuthMethod: "AuthMethod" },

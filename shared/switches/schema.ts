@@ -25,8 +25,12 @@ type Channel = "sms" | "mms";
 
 /** The protocol decides what they are addresses of. */
 const Endpoints = z.array(text(limits.endpointLength)).check(z.maxLength(limits.endpoints));
-const Identity = z.nullable(text(limits.identityLength));
-const Secret = z.nullable(text(limits.secretLength));
+export const Identity = z.nullable(text(limits.identityLength));
+export const Secret = z.nullable(text(limits.secretLength));
+
+/** What a header can carry: no line breaks and no NUL. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+export const credential = /^[^\r\n\u0000]*$/;
 
 /**
  * What callers say about a switch. By default a channel is off and discards what arrives. A new setting is added in this
@@ -195,12 +199,10 @@ const credentialFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
     sub_code: "constraint.format",
     detail,
   });
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  const breaksHeader = /[\r\n\u0000]/;
   const broken = "must not contain line breaks or NUL";
   return [
-    ...(breaksHeader.test(identity ?? "") ? [fault("identity", broken)] : []),
-    ...(breaksHeader.test(secret ?? "") ? [fault("secret", broken)] : []),
+    ...(!credential.test(identity ?? "") ? [fault("identity", broken)] : []),
+    ...(!credential.test(secret ?? "") ? [fault("secret", broken)] : []),
     ...(known[`${channel}_auth_method`] === "BASIC" && identity?.includes(":")
       ? [fault("identity", "must not contain a colon with BASIC")]
       : []),

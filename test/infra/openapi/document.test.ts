@@ -8,12 +8,14 @@ import { ErrorDocument } from "../../../infra/openapi/error-document.ts";
 import { errorsOf } from "../../../infra/openapi/errors.ts";
 import { exampleOf } from "../../../infra/openapi/examples/by-route.ts";
 import { operationId } from "../../../infra/openapi/names.ts";
+import { CreateUploadBody } from "../../../shared/attachments/schema.ts";
 import { env } from "../../../shared/env.ts";
 import { errorCodes } from "../../../shared/errors.ts";
 import { limits as serviceLimits } from "../../../shared/limits.ts";
 import { routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
 import { listOf } from "../../../shared/schema/page-document.ts";
+import { switchFaults } from "../../../shared/switches/schema.ts";
 
 const Media = z.looseObject({ examples: z.optional(z.record(z.string(), z.object({ value: z.unknown() }))) });
 const Link = z.object({ operationId: z.string(), parameters: z.record(z.string(), z.string()) });
@@ -163,11 +165,12 @@ describe("what generators make of openapi.json", () => {
       });
     }
     for (const name of ["RequestAttachmentCreate", "OrderAttachmentCreate"])
-      expect(schemaNamed(name).properties["data[file]"]).toMatchObject({
+      expect(schemaNamed(name).properties["data[file]"]).toEqual({
         type: "string",
         format: "binary",
         contentMediaType: "application/octet-stream",
-        minLength: 1,
+        description: "The file. Required, and not empty.",
+        examples: ["%PDF-1.7 ..."],
       });
   });
 
@@ -182,6 +185,37 @@ describe("what generators make of openapi.json", () => {
     for (const name of ["After", "Before"]) expect(parameters[name], name).toMatchObject({ schema: { minLength: 1 } });
     for (const name of ["after", "before"])
       expect(schemaNamed("PageInfo").properties[name], name).toMatchObject({ type: ["string", "null"], minLength: 1 });
+  });
+
+  it("has `include` as one text that the service accepts, and no other", () => {
+    const texts = ["file", "forwarding", "account", "file,forwarding", "forwarding,file", "account,account"];
+    for (const route of routes) {
+      if (route.reads.from !== "query") continue;
+      const { schema } = route.reads;
+      const [reference] = operationOf(route).parameters.filter(({ $ref }) => $ref.includes("/Include"));
+      const Text = z.object({ schema: z.object({ type: z.literal("string"), pattern: z.string() }) });
+      const { pattern } = z.parse(Text, parameters[reference?.$ref.split("/").at(-1) ?? ""]).schema;
+      for (const text of [...texts, "", ",", "file,", ",file", "file forwarding", "files", "File"])
+        expect(new RegExp(pattern).test(text), `${route.name}: ${text}`).toBe(
+          check(schema, { include: text }, "query").faults === undefined,
+        );
+    }
+  });
+
+  it("says which characters the service accepts", () => {
+    const Text = z.object({ pattern: z.string() });
+    const matches = (schema: string, property: string, text: string) =>
+      new RegExp(z.parse(Text, schemaNamed(schema).properties[property]).pattern).test(text);
+    const upload = { filename: "loa.pdf", bytes: 1, sha256: "" };
+    for (const sha256 of ["0f".repeat(32), "0F".repeat(32), "0g".repeat(32), "0f".repeat(31)])
+      expect(matches("UploadCreateData", "sha256", sha256), sha256).toBe(
+        check(CreateUploadBody, { type: "upload", data: { ...upload, sha256 } }, "body").faults === undefined,
+      );
+    for (const property of ["sms_identity", "sms_secret", "mms_identity", "mms_secret"])
+      for (const text of ["patchbay", "", "ä:\t", "a\nb", "a\r", "\u0000"])
+        expect(matches("SwitchCreateData", property, text), `${property}: ${JSON.stringify(text)}`).toBe(
+          switchFaults({ data: { name: "Main", [property]: text } }).length === 0,
+        );
   });
 
   it("names a contact", () => {
