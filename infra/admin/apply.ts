@@ -24,6 +24,7 @@ export const addApplyCommand = (program: Command): void => {
     .command("apply")
     .description("create the accounts, users, keys, orders and requests that a JSON file lists, all or none")
     .argument("<file>", "the file, or - for standard input")
+    .option("--json", "print JSON; it always does")
     .addHelpText("after", help)
     .action(async (file: string) => {
       const document = parseJson(file, await readInput(file));
@@ -37,6 +38,7 @@ export const addApplyCommand = (program: Command): void => {
   program
     .command("schema")
     .description("print the JSON Schema of the file that `apply` takes")
+    .option("--json", "print JSON; it always does")
     .action(() => printJson(tenantsJsonSchema()));
 };
 
