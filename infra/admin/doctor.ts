@@ -133,8 +133,9 @@ const examine = async (options: TargetOptions): Promise<Finding[]> => {
 };
 
 const print = ({ check, ok, found, remedy }: Finding) => {
-  printIndented(`${ok.padEnd(7)}  ${check}: `, found);
-  if (remedy) printIndented("         ", remedy);
+  const [first = "", ...others] = found.split("\n");
+  printIndented(`${ok.padEnd(7)}  ${check}: `, first);
+  for (const line of [...others, ...(remedy ? [remedy] : [])]) printIndented("         ", line);
 };
 
 /** `doctor`: exits with 1 where anything is at fault. */

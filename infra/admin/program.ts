@@ -21,8 +21,8 @@ import { addUserCommands } from "./users.ts";
 /** These choose their targets themselves, or have none. */
 const withoutTarget = ["env", "doctor", "schema", "completion", "complete"];
 
-/** They print JSON in any case. */
-const withoutJson = ["apply", "schema"];
+/** They print JSON in any case, and take --json as all others do. */
+const alwaysJson = ["apply", "schema"];
 
 const createProgram = (): Command => {
   const program = new Command("admin")
@@ -58,7 +58,7 @@ const createProgram = (): Command => {
   addCheckCommand(program);
   addSweepCommand(program);
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one])))
-    if (!withoutJson.includes(command.name())) command.option("--json", "print JSON");
+    command.option("--json", alwaysJson.includes(command.name()) ? "print JSON; it always does" : "print JSON");
   addCompletion(program);
   return program;
 };

@@ -3,6 +3,7 @@ import { buildApp } from "fauxqs";
 import { limits } from "../../shared/limits.ts";
 import type { Part } from "./dynoxide.ts";
 import { repairFiles } from "./repair-files.ts";
+import { refusalOf } from "./signed-urls.ts";
 
 type Stores = NonNullable<NonNullable<Parameters<typeof buildApp>[0]>["stores"]>;
 type Persistence = NonNullable<Stores["s3Store"]["persistence"]>;
@@ -33,10 +34,29 @@ const takeLargeFiles = (app: ReturnType<typeof buildApp>) => {
   );
 };
 
+/** As S3 does, so that a signed URL takes the announced file and no other. A preflight carries no signature. */
+const refuseUnsigned = (app: ReturnType<typeof buildApp>) => {
+  app.addHook("preHandler", async ({ method, originalUrl: url, headers, body }, reply) => {
+    if (method === "OPTIONS") return;
+    const credentials = {
+      accessKeyId: process.env.AWS_ACCESS_KEY_ID,
+      secret: process.env.AWS_SECRET_ACCESS_KEY ?? "",
+    };
+    const refusal = refusalOf({ method, url, headers, body }, credentials, new Date());
+    if (!refusal) return;
+    const { status, code, message } = refusal;
+    return reply
+      .code(status)
+      .type("application/xml")
+      .send(`<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>${message}</Message></Error>`);
+  });
+};
+
 /** Starts fauxqs on a free port of 127.0.0.1, in memory or in a folder. */
 const startFauxqs = async (folder: string | undefined): Promise<Part> => {
   const app = buildApp({ logger: false, ...(folder !== undefined && { stores: await keptIn(folder) }) });
   takeLargeFiles(app);
+  refuseUnsigned(app);
   const endpoint = await app.listen({ host: "127.0.0.1", port: 0 });
   return { endpoint, stop: () => app.close() };
 };

@@ -4,6 +4,7 @@ import { type Data, openData } from "./data.ts";
 import { type Demo, makeDemo, prefillOf, variablesOf } from "./demo.ts";
 import type { Prefill } from "./docs.ts";
 import { examples } from "./examples.ts";
+import { onParentEnd } from "./parent.ts";
 import { startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
 import { terminal } from "./terminal.ts";
@@ -66,6 +67,7 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 const start = async () => {
   const { port, throttle, quiet, verbose, data: folder, help: asksForHelp } = options();
   if (asksForHelp) return console.log(help);
+  onParentEnd(() => process.kill(process.pid, "SIGTERM"));
   // No other user of this machine may read what this process and the embedded parts write.
   process.umask(0o077);
   // The place in this project that an error comes from is often behind ten frames of the SDK.

@@ -20,8 +20,13 @@ export const fileKindOf = (file: FileEnds): FileKind => {
   // PDF readers accept a header anywhere in the first 1,024 bytes: some programs write something before it.
   const detected_type = known ?? (start.includes("%PDF-") ? "application/pdf" : null);
   if (detected_type !== "application/pdf") return { inspected: true, detected_type, encrypted: null };
-  return { inspected: true, detected_type, encrypted: isEncrypted(file, Math.max(0, start.indexOf("%PDF-"))) };
+  const encrypted = isEncrypted(file, Math.max(0, start.indexOf("%PDF-"))) ?? withoutTrailer(file);
+  return { inspected: true, detected_type, encrypted };
 };
+
+/** Only a trailer can ask for a password; but of a large file it may be where nobody has looked. */
+const withoutTrailer = ({ first, bytes }: FileEnds): false | null =>
+  first.length === bytes && !Buffer.from(first.buffer, first.byteOffset, bytes).includes("/Encrypt") ? false : null;
 
 /** Bytes as text, one character each; undefined where they are not at hand. */
 const textAt = ({ first, last, bytes }: FileEnds, offset: number, length: number): string | undefined => {

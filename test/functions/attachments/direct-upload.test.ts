@@ -2,7 +2,7 @@ import { createHash, createHmac, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { createAttachment } from "../../../shared/attachments/attachments.ts";
-import { openFile } from "../../../shared/attachments/files.ts";
+import { openFile, putFile, signedPut } from "../../../shared/attachments/files.ts";
 import { limits } from "../../../shared/limits.ts";
 import { createRequestAttachment, createRequestUpload } from "../../../shared/routes.ts";
 import type { Idempotency } from "../../../shared/table/idempotency.ts";
@@ -194,13 +194,17 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
     expect((await claim({ upload_id: upload.id })).status).toBe(201);
   });
 
-  it("is refused with a file of another length or type", async () => {
+  it("is refused with a file of another length or type, should storage ever have taken one", async () => {
     const content = newContent();
-    const short = await prepareUpload(path, key, content);
-    await sendFile(short, content.subarray(1));
+    const store = async (file: Uint8Array, contentType: string) => {
+      const prepared = await prepareUpload(path, key, content);
+      const stored = { content: file, filename: "scan.pdf", contentType, sha256: sha256Of(file) };
+      await putFile(fileKey(parent(), prepared.id), stored);
+      return prepared;
+    };
+    const short = await store(content.subarray(1), "application/pdf");
     await expectRefusal(short.id, `has a file of ${content.length - 1} bytes instead of ${content.length}`);
-    const other = await prepareUpload(path, key, content);
-    await sendFile({ ...other, headers: { ...other.headers, "Content-Type": "text/html" } }, content);
+    const other = await store(content, "text/html");
     await expectRefusal(other.id, "has a file of the type text/html instead of application/pdf");
     expect(await sendFile(other, content)).toBe(200);
     expect((await claim({ upload_id: other.id })).status).toBe(201);
@@ -430,5 +434,67 @@ describe("the URL of a direct upload", () => {
       ["x-amz-checksum-sha256", Buffer.alloc(32).toString("base64")],
     ] as const)
       expect(signatureOf({ ...upload, headers: { ...upload.headers, [name]: value } }), name).not.toBe(signature);
+  });
+
+  /** What storage returns to another request than the one that was signed: its status, and the code in its body. */
+  const answerTo = async (url: string, init: RequestInit) => {
+    const response = await fetch(url, init);
+    return `${response.status} ${/<Code>(\w+)<\/Code>/.exec(await response.text())?.[1] ?? ""}`;
+  };
+
+  it("takes the file that was announced, and no other", async () => {
+    const content = newContent();
+    const t = await tenants();
+    const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
+    const upload = await prepareUpload(path, key, content);
+    const { "Content-Length": _, ...headers } = upload.headers;
+    const put = (body: Uint8Array, other: Readonly<Record<string, string>> = {}) =>
+      answerTo(upload.url, { method: "PUT", headers: { ...headers, ...other }, body: new Uint8Array(body) });
+    const checksum = (body: Uint8Array) => Buffer.from(sha256Of(body), "hex").toString("base64");
+    const changed = content.map((byte) => byte ^ 1);
+    expect({
+      "another file of the same length": await put(changed),
+      "its SHA-256 too": await put(changed, { "x-amz-checksum-sha256": checksum(changed) }),
+      "a shorter file": await put(content.subarray(1)),
+      "another type": await put(content, { "Content-Type": "text/html" }),
+      "another file's place": await answerTo(upload.url.replace(upload.id, unknownId), {
+        method: "PUT",
+        headers,
+        body: new Uint8Array(content),
+      }),
+    }).toEqual({
+      "another file of the same length": "400 BadDigest",
+      "its SHA-256 too": "403 SignatureDoesNotMatch",
+      "a shorter file": "403 SignatureDoesNotMatch",
+      "another type": "403 SignatureDoesNotMatch",
+      "another file's place": "403 SignatureDoesNotMatch",
+    });
+    const early = await call("POST", path, {
+      key,
+      json: { type: "request_attachment", data: { name: "Scan", upload_id: upload.id } },
+    });
+    expect(faultsOf(early)).toEqual(["body /data/upload_id constraint.reference"]);
+    expect(await put(content)).toBe("200 ");
+  });
+
+  it("neither reads nor removes the file, nor does anybody without a signature", async () => {
+    const content = newContent();
+    const t = await tenants();
+    const upload = await prepareUpload(t.attachments("request", "acme"), t.key("acme"), content);
+    expect(await sendFile(upload, content)).toBe(200);
+    const unsigned = upload.url.replace(/\?.*/, "");
+    for (const method of ["GET", "DELETE"]) {
+      expect(await answerTo(upload.url, { method }), method).toBe("403 SignatureDoesNotMatch");
+      expect(await answerTo(unsigned, { method }), `${method} without a signature`).toBe("403 AccessDenied");
+    }
+    expect(await sendFile(upload, content)).toBe(200);
+  });
+
+  it("is valid for an hour", async () => {
+    const content = newContent();
+    const file = announcement(content);
+    const sendSigned = async (msAgo: number) =>
+      sendFile(await signedPut(`expiry/${randomUUID()}`, file, new Date(Date.now() - msAgo)), content);
+    expect([await sendSigned(hour - 60_000), await sendSigned(hour + 1_000)]).toEqual([200, 403]);
   });
 });

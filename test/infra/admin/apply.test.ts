@@ -266,6 +266,11 @@ describe("the JSON Schema of the file", () => {
     expect(await adminJson(["schema"])).toEqual(JSON.parse(await readFile(path, "utf8")));
   });
 
+  it("and the result of apply are JSON with --json too, as it is for every command", async () => {
+    expect(await adminJson(["schema", "--json"])).toEqual(await adminJson(["schema"]));
+    expect(await adminJson(["apply", "--json", "-"], "{}")).toEqual(await adminJson(["apply", "-"], "{}"));
+  });
+
   it("accepts what apply accepts, and refuses what it refuses", async () => {
     const schema = z.fromJSONSchema(JSON.parse(await readFile(path, "utf8")));
     const { secret: _, ...file } = withIds();

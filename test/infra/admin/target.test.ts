@@ -207,6 +207,13 @@ describe("doctor", () => {
     expect([code, stateOf("target"), stateOf("table"), stateOf("bucket")]).toEqual([1, "ok", "FAULT", "ok"]);
   });
 
+  it("lists the local stacks that run line by line, where the one that was named does not", async () => {
+    const { stdout } = await admin(["--port", "49999", "doctor"], { env: await localStacks(49001, 49002) });
+    expect(stdout).toMatch(
+      /FAULT {4}target: There is no local stack running on port 49999\. Running are:\n +--port 49001 .+\n +--port 49002 .+\n/,
+    );
+  });
+
   it("does not call Node 22 a fault, but what cannot run the CLI", () => {
     expect(checkNode("22.18.0")).toBe("Node 22.18.0 (the functions run on 24)");
     expect(() => checkNode("20.20.2")).toThrow("Node 20.20.2");

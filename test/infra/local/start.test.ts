@@ -212,6 +212,20 @@ describe("npm start", () => {
     expect([await service.terminate(), readdirSync(services.state)]).toEqual([0, []]);
   }, 60_000);
 
+  it.each(byExtent({ sample: ["SIGTERM"], most: ["SIGTERM", "SIGKILL"], all: ["SIGTERM", "SIGKILL"] } as const))(
+    "leaves nothing behind when npm alone is sent %s",
+    async (signal) => {
+      const { child, ready, output } = services.spawnService([], {}, ["npm", "start", "--"]);
+      expect(await ready, output.stderr).toBe(true);
+      const url = /^ready (\S+)$/m.exec(output.stdout)?.[1] ?? "";
+      expect((await fetch(url)).status).toBe(404);
+      child.kill(signal);
+      await vi.waitUntil(() => readdirSync(services.state).length === 0, patiently);
+      await expect(fetch(url)).rejects.toThrow("fetch failed");
+    },
+    60_000,
+  );
+
   it.runIf(exhaustive && process.platform === "linux")(
     "outlives a time without file descriptors",
     async () => {

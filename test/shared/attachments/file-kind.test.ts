@@ -74,12 +74,14 @@ describe("whether a file is encrypted", () => {
     expect(encryptedOf("<< /ID [(\\( >>) <3e3e>] /Encrypt 5 0 R >>")).toBe(true);
   });
 
-  it("is not known of a PDF without a trailer, nor of what is no PDF", () => {
-    expect(whole(bytes("%PDF-1.7 signed"))).toEqual({
-      inspected: true,
-      detected_type: "application/pdf",
-      encrypted: null,
-    });
+  it("is not so for a whole PDF without a trailer, as nothing in it asks for a password", () => {
+    const content = bytes("%PDF-1.7 signed");
+    expect(whole(content)).toEqual({ inspected: true, detected_type: "application/pdf", encrypted: false });
+    expect(ends(content, 8).encrypted, "of which only the ends are at hand").toBeNull();
+    expect(whole(bytes("%PDF-1.7 /Encrypt 5 0 R")).encrypted, "which may be damaged").toBeNull();
+  });
+
+  it("is not known of what is no PDF", () => {
     expect(whole(bytes("II*\0", padding, "trailer << /Encrypt 5 0 R >>")).encrypted).toBeNull();
   });
 

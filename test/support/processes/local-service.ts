@@ -25,15 +25,27 @@ const exited = async (child: ChildProcess) => {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
 };
 
+const killGroup = (pid: number) => {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+};
+
 /** A folder for the data and the state of local services; every service started in it stops with `remove`. */
 export const localServices = () => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-local-"));
   const [data, state] = [join(folder, "data"), join(folder, "state")];
   const started: ChildProcess[] = [];
 
-  /** Starts what `npm start` starts, in a process group of its own; `output` gathers what it prints. */
-  const spawnService = (args: readonly string[] = ["--data", data], env: Readonly<Record<string, string>> = {}) => {
-    const child = spawn(process.execPath, ["infra/local/run.ts", "--port", "0", ...args], {
+  /** Starts what `npm start` starts, in a process group of its own; `output` gathers what it prints. The last parameter may be npm itself. */
+  const spawnService = (
+    args: readonly string[] = ["--data", data],
+    env: Readonly<Record<string, string>> = {},
+    [program, ...words]: readonly [string, ...string[]] = [process.execPath, "infra/local/run.ts"],
+  ) => {
+    const child = spawn(program, [...words, "--port", "0", ...args], {
       cwd: root,
       env: { ...userEnvironment, PATCHBAY_STATE: state, ...env },
       detached: true,
@@ -84,6 +96,8 @@ export const localServices = () => {
 
   const remove = async () => {
     for (const child of started) {
+      // Also what a child that has ended left in its group.
+      if (child.pid !== undefined) killGroup(child.pid);
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
       await exited(child);
     }

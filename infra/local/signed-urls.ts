@@ -1,0 +1,81 @@
+import { createHash, createHmac } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+
+/**
+ * What S3 verifies of a request and fauxqs does not: that somebody has signed it, and of a signed URL, that it is used in
+ * time, for this method, with exactly the headers that were signed, and with the file whose SHA-256 is among them.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+ */
+
+export type StorageRequest = {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: unknown;
+};
+
+type Refusal = { readonly status: 400 | 403; readonly code: string; readonly message: string };
+
+type Credentials = { readonly accessKeyId: string | undefined; readonly secret: string };
+
+const forbidden = (code: string, message: string): Refusal => ({ status: 403, code, message });
+
+/** Why S3 would refuse a request; undefined where it would not. */
+export const refusalOf = (request: StorageRequest, credentials: Credentials, now: Date): Refusal | undefined => {
+  const { pathname, searchParams } = new URL(request.url, "http://storage");
+  if (!searchParams.has("X-Amz-Signature"))
+    return request.headers.authorization === undefined ? forbidden("AccessDenied", "Access Denied") : undefined;
+  const signedAt = dateOf(searchParams.get("X-Amz-Date") ?? "");
+  // Also where either is missing or no number.
+  if (!(now.getTime() < signedAt + Number(searchParams.get("X-Amz-Expires")) * 1000))
+    return forbidden("AccessDenied", "Request has expired");
+  // Only the secret of the key that has signed can verify the signature: a profile's may be in use instead.
+  const isOurs = searchParams.get("X-Amz-Credential")?.split("/")[0] === credentials.accessKeyId;
+  if (
+    isOurs &&
+    signatureOf(request, pathname, searchParams, credentials.secret) !== searchParams.get("X-Amz-Signature")
+  )
+    return forbidden(
+      "SignatureDoesNotMatch",
+      "The request signature we calculated does not match the signature you provided. Check your key and signing method.",
+    );
+  const announced = request.headers["x-amz-checksum-sha256"];
+  const content = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  if (announced !== undefined && announced !== createHash("sha256").update(content).digest("base64"))
+    return {
+      status: 400,
+      code: "BadDigest",
+      message: "The SHA256 you specified did not match the calculated checksum.",
+    };
+  return undefined;
+};
+
+/** The milliseconds of `20261121T120000Z`. */
+const dateOf = (text: string): number =>
+  Date.parse(text.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, "$1-$2-$3:$4:$5"));
+
+const encode = (text: string) =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+
+const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
+
+const signatureOf = (
+  { method, headers }: StorageRequest,
+  pathname: string,
+  searchParams: URLSearchParams,
+  secret: string,
+): string => {
+  const query = [...searchParams]
+    .filter(([name]) => name !== "X-Amz-Signature")
+    .map(([name, value]) => `${encode(name)}=${encode(value)}`)
+    .sort()
+    .join("&");
+  const names = searchParams.get("X-Amz-SignedHeaders") ?? "";
+  const signed = names.split(";").map((name) => `${name}:${[headers[name] ?? ""].flat().join(",").trim()}`);
+  const canonical = [method, pathname, query, ...signed, "", names, "UNSIGNED-PAYLOAD"].join("\n");
+  const hash = createHash("sha256").update(canonical).digest("hex");
+  const [, ...scope] = (searchParams.get("X-Amz-Credential") ?? "").split("/");
+  const key = scope.reduce<string | Buffer>(hmac, `AWS4${secret}`);
+  const text = ["AWS4-HMAC-SHA256", searchParams.get("X-Amz-Date"), scope.join("/"), hash].join("\n");
+  return hmac(key, text).toString("hex");
+};
