@@ -1,5 +1,4 @@
 import { createCipheriv, hash } from "node:crypto";
-import { filetypeinfo } from "magic-bytes.js";
 import type { FileKind } from "./schema.ts";
 
 /** What is at hand of a file: all of it twice, or its first and its last kilobytes; and its length. */
@@ -7,6 +6,53 @@ export type FileEnds = { readonly first: Uint8Array; readonly last: Uint8Array; 
 
 /** As much as the signatures of all known types need. */
 const signatureBytes = 1_024;
+
+/**
+ * How files begin, one character a byte, `?` for any: letters and pictures, and what is sent in their place by mistake. A
+ * library of all types takes 21 KB of the bundle, and takes each text that begins with G for a video.
+ */
+const signatures: readonly (readonly [start: string, type: string])[] = [
+  ["%PDF-", "application/pdf"],
+  ["II*\0", "image/tiff"],
+  ["MM\0*", "image/tiff"],
+  ["II+\0", "image/tiff"],
+  ["MM\0+", "image/tiff"],
+  ["\x89PNG\r\n\x1a\n", "image/png"],
+  ["\xff\xd8\xff", "image/jpeg"],
+  ["GIF87a", "image/gif"],
+  ["GIF89a", "image/gif"],
+  ["RIFF????WEBP", "image/webp"],
+  ["????ftypheic", "image/heic"],
+  ["????ftypheix", "image/heic"],
+  ["????ftypmif1", "image/heif"],
+  ["????ftypavif", "image/avif"],
+  ["BM????\0\0\0\0", "image/bmp"],
+  ["8BPS", "image/vnd.adobe.photoshop"],
+  ["\0\0\0\x0cjP  \r\n\x87\n", "image/jp2"],
+  ["%!PS-Adobe-", "application/postscript"],
+  ["{\\rtf", "application/rtf"],
+  ["<?xml", "application/xml"],
+  // Word, Excel and PowerPoint up to 2003 begin alike, and those since then as any ZIP.
+  ["\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"],
+  ["PK\x03\x04", "application/zip"],
+  ["PK\x05\x06", "application/zip"],
+  ["Rar!\x1a\x07", "application/vnd.rar"],
+  ["7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"],
+  ["\x1f\x8b\x08", "application/gzip"],
+  ["BZh", "application/x-bzip2"],
+  [`${"?".repeat(257)}ustar`, "application/x-tar"],
+  ["????ftypqt  ", "video/quicktime"],
+  ["????ftyp", "video/mp4"],
+  ["\x1aE\xdf\xa3", "video/x-matroska"],
+  ["RIFF????AVI ", "video/x-msvideo"],
+  ["RIFF????WAVE", "audio/x-wav"],
+  ["ID3", "audio/mpeg"],
+  ["fLaC", "audio/flac"],
+  ["OggS", "application/ogg"],
+];
+
+const beginsWith = (start: string, signature: string) =>
+  start.length >= signature.length && Array.from(signature).every((byte, at) => byte === "?" || byte === start[at]);
 
 /** Where the end of a PDF, with the offset of its cross-reference, is looked for. */
 const tailBytes = 65_536;
@@ -20,7 +66,7 @@ const dictionaryWithin = 65_536;
 /** What a file's bytes say: its media type, and whether a PDF asks for a password. Of a large file, both ends are enough. */
 export const fileKindOf = (file: FileEnds): FileKind => {
   const start = textAt(file, 0, signatureBytes) ?? "";
-  const known = filetypeinfo(file.first.subarray(0, signatureBytes)).find(({ mime }) => mime !== undefined)?.mime;
+  const known = signatures.find(([signature]) => beginsWith(start, signature))?.[1];
   // PDF readers accept a header anywhere in the first 1,024 bytes: some programs write something before it.
   const detected_type = known ?? (start.includes("%PDF-") ? "application/pdf" : null);
   if (detected_type !== "application/pdf") return { inspected: true, detected_type, encrypted: null };
