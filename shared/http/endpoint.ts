@@ -7,7 +7,7 @@ import { withDeadline } from "../table/deadline.ts";
 import type { Idempotency } from "../table/idempotency.ts";
 import { hashOfKey, keys } from "../table/keys.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
-import { get, parseItem } from "../table/read.ts";
+import { readItem } from "../table/read.ts";
 import type { AccessCheck, Lookup, PageReader, Principal } from "../tenants/access.ts";
 import { ApiKey, User } from "../tenants/schema.ts";
 import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
@@ -32,19 +32,12 @@ const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
 const presentedKey = (event: Incoming): Promise<ApiKey | undefined> => {
   const token = bearer.exec(header(event, "Authorization") ?? "")?.[1];
   if (token === undefined) throw unauthorized();
-  return readApiKey(token);
-};
-
-/** The key that a caller presents; undefined where there is none. */
-const readApiKey = async (token: string): Promise<ApiKey | undefined> => {
-  const item = await get(keys.apiKey(hashOfKey(token)));
-  return item && parseItem(ApiKey, item);
+  return readItem(ApiKey, keys.apiKey(hashOfKey(token)));
 };
 
 /** Reads the user that a key impersonates, if there is one. */
 const readUser = async (key: ApiKey | undefined): Promise<User | undefined> => {
-  const item = key?.user && (await get(keys.user(key.user)));
-  return item ? parseItem(User, item) : undefined;
+  return key?.user ? readItem(User, keys.user(key.user)) : undefined;
 };
 
 /**

@@ -91,7 +91,7 @@ const tryIt = (operation: Operation) => html`<details class="try" hidden>
 </details>`;
 
 /** The call that the samples show before anything is filled in. */
-export const exampleCall = ({ method, path, fields, json, isForm }: Operation, server: string): Call => {
+const exampleCall = ({ method, path, fields, json, isForm }: Operation, server: string): Call => {
   const values = new Map(fields.filter(({ place }) => place === "path").map(({ name, example }) => [name, example]));
   const parts = fields
     .filter(({ place, kind, value }) => place === "part" && (kind === "file" || value !== ""))
