@@ -50,7 +50,7 @@ export type ResourceType = "request_attachment" | "order_attachment" | "switch";
 export type DocumentType = ResourceType | "upload";
 export type Operation = "index" | "show" | "create" | "update" | "delete";
 export type TableAction = "GetItem" | "BatchGetItem" | "Query" | "PutItem" | "UpdateItem" | "DeleteItem";
-export type FileAction = "PutObject" | "HeadObject" | "DeleteObject";
+export type FileAction = "PutObject" | "GetObject" | "DeleteObject";
 
 type Schema = z.core.$ZodType;
 export type QueryReads<S extends Schema = Schema> = { readonly from: "query"; readonly schema: S };
@@ -151,7 +151,7 @@ const createAttachment = <P extends AttachmentParent>(parent: P, summary: string
     reads: { from: "form", schema, parts: formParts(schema), json },
     access: {
       table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
-      files: ["PutObject", "HeadObject", "DeleteObject"],
+      files: ["PutObject", "GetObject", "DeleteObject"],
     },
   });
 };

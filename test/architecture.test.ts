@@ -110,8 +110,8 @@ describe("a function", () => {
 
   it.each([
     // A form and a direct upload: what they share is one transaction.
-    ["request-attachments/create", 31],
-    ["switches/list", 26],
+    ["request-attachments/create", 30],
+    ["switches/list", 25],
   ])("%s reaches at most %i files of ours", async (name, most) => {
     const { metafile } = await build({
       absWorkingDir: root,

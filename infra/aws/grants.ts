@@ -7,20 +7,15 @@ import type { Storage } from "./storage.ts";
 /** What the row of a route or a step allows its function to do. */
 export type Access = {
   readonly table: readonly TableAction[];
-  readonly files: readonly (FileAction | "GetObject")[];
+  readonly files: readonly FileAction[];
 };
 
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 
-/**
- * What each action on a file asks of S3 and of the key: S3 makes a data key to write, opens it to read, and needs none to
- * delete or to say what it knows of a file. HEAD is part of the permission to read; without the key, it reads no byte.
- * https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html
- */
+/** What each action on a file asks of S3 and of the key: S3 makes a data key to write, opens it to read, and needs none to delete. */
 const fileActions = {
   PutObject: { s3: "s3:PutObject", key: "kms:GenerateDataKey" },
   GetObject: { s3: "s3:GetObject", key: "kms:Decrypt" },
-  HeadObject: { s3: "s3:GetObject", key: undefined },
   DeleteObject: { s3: "s3:DeleteObject", key: undefined },
 } as const;
 
@@ -59,7 +54,7 @@ export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Ac
     if (keyActions.length > 0) statements.push(through("s3", keyActions));
     // Without it, S3 returns 403 instead of 404 for a file that is gone. A read knows no prefix to make it conditional on.
     // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
-    if (access.files.includes("GetObject") || access.files.includes("HeadObject"))
+    if (access.files.includes("GetObject"))
       statements.push(new PolicyStatement({ actions: ["s3:ListBucket"], resources: [bucket.bucketArn] }));
   }
   return statements;

@@ -16,7 +16,7 @@ import {
   Attachment,
   type AttachmentChanges,
   attachmentData,
-  type FileKind,
+  FileKind,
   type NewAttachment,
   type NewAttachmentFromUpload,
 } from "./schema.ts";
@@ -46,9 +46,6 @@ export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachm
 
 /** What an attachment says of its file. */
 type FileProperties = Pick<Attachment, "filename" | "bytes" | "sha256" | "content_type">;
-/** The bytes of a direct upload do not pass through here. */
-const notInspected = { inspected: false, detected_type: null, encrypted: null } as const;
-
 type Metadata = Omit<NewAttachment, "file">;
 
 const newAttachment = (
@@ -107,7 +104,7 @@ const createWithFile = async (
   return winnerOf(parent, failed, idempotency, attachmentOf);
 };
 
-/** Looks for the file first: the upload's id is the attachment's, so the file is where an attachment's file is. */
+/** Looks at the file first: the upload's id is the attachment's, so the file is where an attachment's file is. */
 const createFromUpload = async (
   parent: Parent,
   { upload_id, ...metadata }: NewAttachmentFromUpload,
@@ -115,10 +112,11 @@ const createFromUpload = async (
   idempotency: Idempotency | undefined,
 ): Promise<CreatedAttachment> => {
   const first = idempotency?.created;
-  const upload = await (first
-    ? readUpload(parent, upload_id)
-    : arrivedUpload(parent, upload_id, now, idempotency !== undefined));
-  const attachmentOf = (created: Created) => newAttachment(upload, metadata, created, notInspected);
+  const { upload, file } = first
+    ? { upload: await readUpload(parent, upload_id) }
+    : await arrivedUpload(parent, upload_id, now, idempotency !== undefined);
+  const kind = z.parse(FileKind, file ? fileKindOf(file) : {});
+  const attachmentOf = (created: Created) => newAttachment(upload, metadata, created, kind);
   if (first) return { attachment: attachmentOf(first), replayed: true };
   const created = { id: upload.id, at: now.toISOString() };
   // Every request that claims this upload creates the same id: a name of its own tells their writes apart.

@@ -31,7 +31,8 @@ export const attachmentDescriptions = {
     "OrderAttachmentAssociations.file": "The stored file. Present if `include` asks for it.",
     "FileData.content_type": "The media type that the upload gave.",
     detected_type: "The media type that the first bytes of the file show, or null if they show none.",
-    encrypted: "Whether a PDF is encrypted with a password. Null for any other file, and where it is not known.",
+    encrypted:
+      "Whether a PDF asks for a password to be opened. False also where a password only restricts printing or editing. Null for any other file.",
     state:
       "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
     "ForwardingData.state": "The state as a whole: the least advanced of the requests' states.",

@@ -86,7 +86,7 @@ export const FileKind = z.object({
   inspected: z._default(z.boolean(), false),
   /** The media type that its first bytes say; null where they say none. */
   detected_type: z._default(z.nullable(z.string()), null),
-  /** Whether a PDF is encrypted; null for anything else. */
+  /** Whether a PDF asks for a password to be opened; null for anything else. */
   encrypted: z._default(z.nullable(z.boolean()), null),
 });
 export type FileKind = z.infer<typeof FileKind>;

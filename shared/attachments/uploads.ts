@@ -6,7 +6,7 @@ import type { Created, Idempotency } from "../table/idempotency.ts";
 import { fileKey, keys, type ParentRef } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
-import { headFile, signedPut } from "./files.ts";
+import { readFileEnds, signedPut } from "./files.ts";
 import { Upload, type UploadFile } from "./schema.ts";
 
 /** Direct uploads: a file goes to storage without passing through a function, and an attachment is then created from it. */
@@ -65,13 +65,13 @@ export const readUpload = async (parent: ParentRef, id: string): Promise<Upload>
 };
 
 /**
- * The upload that an attachment can be created from: open, in time, its file in storage as announced. 422 with the reason
- * otherwise. S3 has verified the SHA-256; the checkout verifies it again.
+ * The upload that an attachment can be created from, and both ends of its file: open, in time, its file in storage as
+ * announced. 422 with the reason otherwise. S3 has verified the SHA-256; the checkout verifies it again.
  */
-export const arrivedUpload = async (parent: ParentRef, id: string, now: Date, repeatable: boolean): Promise<Upload> => {
-  const [upload, file] = await Promise.all([readUpload(parent, id), headFile(fileKey(parent, id))]);
+export const arrivedUpload = async (parent: ParentRef, id: string, now: Date, repeatable: boolean) => {
+  const [upload, file] = await Promise.all([readUpload(parent, id), readFileEnds(fileKey(parent, id))]);
   // Perhaps by a request with the same Idempotency-Key, a moment ago: the transaction tells.
-  if (upload.state === "claimed" && repeatable) return upload;
+  if (upload.state === "claimed" && repeatable) return { upload, file };
   if (upload.state === "claimed") throw invalid([alreadyUsed]);
   if (expiryOf(upload.inserted_at) <= now) throw invalid([unusable("has expired")]);
   if (!file) throw invalid([unusable("has no file yet")]);
@@ -79,7 +79,7 @@ export const arrivedUpload = async (parent: ParentRef, id: string, now: Date, re
     throw invalid([unusable(`has a file of ${file.bytes} bytes instead of ${upload.bytes}`)]);
   if (file.content_type !== upload.content_type)
     throw invalid([unusable(`has a file of the type ${file.content_type} instead of ${upload.content_type}`)]);
-  return upload;
+  return { upload, file };
 };
 
 /** Goes into the transaction that creates the attachment; `claim` names the request that claims the upload. */

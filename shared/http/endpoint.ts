@@ -1,15 +1,18 @@
 import middy from "@middy/core";
 import type { APIGatewayProxyResult, Context as LambdaContext } from "aws-lambda";
 import type * as z from "zod/mini";
+import { unauthorized } from "../errors.ts";
 import type { QueryReads, Reads, Route, SchemaOf } from "../routes.ts";
 import { withDeadline } from "../table/deadline.ts";
 import type { Idempotency } from "../table/idempotency.ts";
+import { hashOfKey, keys } from "../table/keys.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
-import type { AccessCheck, Lookup, PageReader } from "../tenants/access.ts";
-import { identify, presentedKey, readUser } from "./caller.ts";
+import { readItem } from "../table/read.ts";
+import type { AccessCheck, Lookup, PageReader, Principal } from "../tenants/access.ts";
+import { ApiKey, User } from "../tenants/schema.ts";
 import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
 import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
-import { type Incoming, pathId } from "./request.ts";
+import { header, type Incoming, pathId } from "./request.ts";
 import { precondition, type Reply, respond, response, responseUnlessKnown } from "./responses.ts";
 
 /** What an access check leaves for its endpoint; `current` is the document that the request shows or changes. */
@@ -21,6 +24,30 @@ type Context<S, I> = S & {
   readonly now: Date;
   readonly idempotency: Idempotency | undefined;
   readonly precondition: Precondition;
+};
+
+const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
+
+/** Starts reading the key in the request. 401 if there is none. */
+const presentedKey = (event: Incoming): Promise<ApiKey | undefined> => {
+  const token = bearer.exec(header(event, "Authorization") ?? "")?.[1];
+  if (token === undefined) throw unauthorized();
+  return readItem(ApiKey, keys.apiKey(hashOfKey(token)));
+};
+
+/** Reads the user that a key impersonates, if there is one. */
+const readUser = async (key: ApiKey | undefined): Promise<User | undefined> => {
+  return key?.user ? readItem(User, keys.user(key.user)) : undefined;
+};
+
+/**
+ * The caller. 401 for a key that is unknown, revoked or expired, and for a user that is missing or disabled. Nothing is
+ * kept for the next request: a revoked key is refused at once.
+ */
+const identify = (key: ApiKey | undefined, user: User | undefined, now: Date): Principal => {
+  if (!key || key.revoked || !user || user.disabled) throw unauthorized();
+  if (key.expires_at !== null && new Date(key.expires_at) <= now) throw unauthorized();
+  return { key, user };
 };
 
 /**

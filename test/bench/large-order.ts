@@ -17,7 +17,7 @@ const stack = await startStack({ port: 0 });
 const { CARRIER_URL } = stack.environment;
 // Only now does the environment say where the table is.
 const { largeOrder } = await import("../support/fixtures/large-order.ts");
-const { checkOutMeasured } = await import("../support/processes/checkout-process.ts");
+const { checkOutMeasured } = await import("../support/processes/measured-process.ts");
 const { forwardedTo } = await import("../support/servers/carrier.ts");
 
 const measure = async (requests: number, attachments: number) => {

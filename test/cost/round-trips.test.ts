@@ -30,9 +30,9 @@ describe("what one request costs: status, sequential calls, read units, write un
     expect(names.sort()).toEqual(routes.map(({ name }) => name).sort());
   });
 
-  it("looks for the file of a direct upload beside the record of it", () => {
+  it("looks at both ends of the file of a direct upload beside the record of it", () => {
     const { calls = [] } = costs.get("request-attachments/create from an upload") ?? {};
-    expect(calls.filter((call) => call.endsWith("Object"))).toEqual(["HeadObject"]);
+    expect(calls.filter((call) => call.endsWith("Object"))).toEqual(["GetObject", "GetObject"]);
   });
 
   it("needs S3 for creates and deletes of attachments only", () => {

@@ -32,7 +32,7 @@ describe.each(kinds)("include=file on attachments of a %s", (kind) => {
 
   it("returns what the upload found out, in show and list; the request stays the first association", async () => {
     const path = t.attachments(kind, "acme");
-    const content = readFileSync(join(import.meta.dirname, "../support/fixtures/pdfs/encrypted.pdf"));
+    const content = readFileSync(join(import.meta.dirname, "../support/fixtures/pdfs/user-aes-256.pdf"));
     const body = form({}, new File([content], "loa.pdf", { type: "text/plain; charset=utf-8" }));
     const { id } = attachmentOf(await call("POST", path, { key: t.key("acme"), body }));
     const plain = await get(`${path}/${id}`);

@@ -1,4 +1,6 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { createAttachment } from "../../../shared/attachments/attachments.ts";
@@ -103,6 +105,29 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
     expect(await openFile(fileKey(parent(), upload.id))).toBeUndefined();
   });
 
+  it("says what the file is, from its first and its last bytes, however long it is", async () => {
+    const pdf = (name: string) => readFileSync(join(import.meta.dirname, `../../support/fixtures/pdfs/${name}.pdf`));
+    const long = (start: Buffer) => Buffer.concat([start, Buffer.alloc(3_000_000, " "), pdf("user-rc4-128")]);
+    for (const [what, content, detected_type, encrypted] of [
+      ["a PDF that asks for a password", pdf("user-aes-256"), "application/pdf", true],
+      ["a PDF with an owner's password", pdf("owner-aes-256"), "application/pdf", false],
+      ["a PDF without any", pdf("plain"), "application/pdf", false],
+      ["a long PDF that asks for a password", long(Buffer.from("%PDF-1.7\n")), "application/pdf", true],
+      ["a PDF without a trailer", newContent(), "application/pdf", false],
+      ["a PNG", Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), "image/png", null],
+      ["a long text", long(Buffer.from("Dear carrier")), null, null],
+      ["one byte", Buffer.from("x"), null, null],
+    ] as const) {
+      const { id } = await arrivedUpload(path, key, content);
+      expect((await claim({ upload_id: id }, { "idempotency-key": randomUUID() })).status, what).toBe(201);
+      const { body } = await call("GET", `${path}/${id}?include=file`, { key });
+      const sha256 = sha256Of(content);
+      const data = { bytes: content.length, content_type: "application/pdf", sha256, detected_type, encrypted };
+      expect(body, what).toMatchObject({ associations: { file: { type: "file", data } } });
+      expect(await get(keys.attachment(parent(), id)), what).toMatchObject({ inspected: true });
+    }
+  }, 20_000);
+
   it("takes another file name with the attachment", async () => {
     const { id } = await arrivedUpload(path, key);
     expect(attachmentOf(await claim({ upload_id: id, filename: "other.pdf" })).filename).toBe("other.pdf");
@@ -204,6 +229,8 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
     };
     const short = await store(content.subarray(1), "application/pdf");
     await expectRefusal(short.id, `has a file of ${content.length - 1} bytes instead of ${content.length}`);
+    const empty = await store(new Uint8Array(), "application/pdf");
+    await expectRefusal(empty.id, `has a file of 0 bytes instead of ${content.length}`);
     const other = await store(content, "text/html");
     await expectRefusal(other.id, "has a file of the type text/html instead of application/pdf");
     expect(await sendFile(other, content)).toBe(200);

@@ -163,7 +163,7 @@ describe("a letter of authorization that a carrier may refuse", () => {
   it("is warned of by order show and request show, each for its reason", async () => {
     const order = await newOrder(add);
     const [request = ""] = order.requests;
-    const encrypted = readFileSync(join(import.meta.dirname, "../../support/fixtures/pdfs/encrypted.pdf"));
+    const encrypted = readFileSync(join(import.meta.dirname, "../../support/fixtures/pdfs/user-aes-256.pdf"));
     const send = async (path: string, hint: string, content: Uint8Array | string) => {
       const body = form({ "data[file_hint]": hint }, new File([content], "loa.pdf", { type: "application/pdf" }));
       return attachmentOf(await call("POST", path, { key: order.key, body })).id;

@@ -22,8 +22,8 @@ const contents = (name: string): string[] => {
 };
 
 const text = (name: string) => readFileSync(join(folder, name, "index.mjs"), "utf8");
-/** Tells a file's type: for the uploads alone. */
-const fileTypes = "magic-bytes.js";
+/** Tells what a file is: for those that create attachments alone. */
+const fileKind = "shared/attachments/file-kind.ts";
 const s3 = "@aws-sdk/client-s3";
 const all = [...routes, ...steps];
 
@@ -31,7 +31,7 @@ describe("a function's bundle", () => {
   it.each(all.map((row) => [row.name, row] as const))("holds what it uses only: %s", (name, { access }) => {
     const inside = contents(name);
     expect(inside.includes(s3)).toBe(access.files.length > 0);
-    expect(inside.includes(fileTypes)).toBe(/attachments\/create$/.test(name));
+    expect(inside.includes(fileKind)).toBe(/attachments\/create$/.test(name));
     expect(inside.includes("@aws-sdk/client-secrets-manager")).toBe(
       steps.some((row) => row.name === name && row.carrier),
     );
@@ -41,7 +41,6 @@ describe("a function's bundle", () => {
     expect(inside.filter((each) => others.includes(each) || each.startsWith("infra/local"))).toEqual([]);
   });
 
-  // Of the uploads, 21 KiB are the signatures of file types.
   it("is small: 250 KiB, and 410 KiB with the S3 client", () => {
     for (const { name, access } of all)
       expect(text(name).length, name).toBeLessThan((access.files.length > 0 ? 410 : 250) * 1024);

@@ -15,9 +15,9 @@ const attachments = {
   create: [
     ...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
     ...writeKey,
-    // GetObject for HEAD: without the key's Decrypt, it reads no byte of a file.
+    // It reads both ends of a direct upload.
     ...files("DeleteObject", "GetObject", "PutObject"),
-    ...key("s3", "GenerateDataKey"),
+    ...key("s3", "Decrypt", "GenerateDataKey"),
     "s3:ListBucket on Files",
   ],
   createUpload: [

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fileKindOf } from "../../../shared/attachments/file-kind.ts";
 
-/** The PDFs in support/fixtures/pdfs are qpdf's, of one page: plain or encrypted, in each form that a PDF can have. */
+/** The PDFs in support/fixtures/pdfs are of qpdf and pypdf, one for each form and encryption; make.py there says how they were made. */
 
 const folder = join(import.meta.dirname, "../../support/fixtures/pdfs");
 const pdfs = globSync("*.pdf", { cwd: folder }).sort();
@@ -29,6 +29,20 @@ describe("the type of a file", () => {
     ["JPEG without JFIF", bytes([0xff, 0xd8, 0xff, 0xdb], padding), "image/jpeg"],
     ["ZIP", bytes("PK\x03\x04", padding), "application/zip"],
     ["Word 97", bytes([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1], padding), "application/msword"],
+    ["BigTIFF", bytes("II+\0", padding), "image/tiff"],
+    ["GIF", bytes("GIF89a", padding), "image/gif"],
+    ["WebP", bytes("RIFF\x24\0\0\0WEBPVP8 ", padding), "image/webp"],
+    ["HEIC", bytes("\0\0\0\x18ftypheic", padding), "image/heic"],
+    ["BMP", bytes("BM\x36\x10\0\0\0\0\0\0", padding), "image/bmp"],
+    ["MP4", bytes("\0\0\0\x20ftypisom", padding), "video/mp4"],
+    ["QuickTime", bytes("\0\0\0\x14ftypqt  ", padding), "video/quicktime"],
+    ["GZIP", bytes([0x1f, 0x8b, 8], padding), "application/gzip"],
+    ["TAR", bytes("letter.pdf", Array(247).fill(0), "ustar", padding), "application/x-tar"],
+    ["PostScript", bytes("%!PS-Adobe-3.0"), "application/postscript"],
+    ["RTF", bytes("{\\rtf1\\ansi"), "application/rtf"],
+    ["text that begins with G", bytes("Good morning"), null],
+    ["text that begins with BM", bytes("BMW, please port my number."), null],
+    ["the first half of a signature", bytes([0x89], "PNG"), null],
     ["text", bytes("Dear carrier, please port my number."), null],
     ["text that speaks of PDFs later on", bytes("x".repeat(2_000), "%PDF-1.7"), null],
     ["one byte", bytes([0]), null],
@@ -37,26 +51,87 @@ describe("the type of a file", () => {
   });
 });
 
-describe("whether a file is encrypted", () => {
-  it("has PDFs of both kinds to look at", () => {
-    expect(pdfs.filter((name) => name.startsWith("plain"))).toHaveLength(3);
-    expect(pdfs.filter((name) => name.startsWith("encrypted"))).toHaveLength(4);
+/** A text as its bytes are written between parentheses, in each of the forms that the standard has. */
+const literal = (hex: string) => {
+  const written = (byte: number, index: number) => {
+    const character = String.fromCharCode(byte);
+    if (index === 5) return `\\\r\n\\${byte.toString(8).padStart(3, "0")}`;
+    if (character === "\r") return "\\r";
+    if (character === "\n") return index % 2 === 0 ? "\r\n" : "\r";
+    return "()\\".includes(character) ? `\\${character}` : character;
+  };
+  return `(${Array.from(Buffer.from(hex, "hex"), written).join("")})`;
+};
+
+describe("whether a PDF asks for a password", () => {
+  const asks = (name: string) => name.startsWith("user");
+  const expected = (name: string) => ({ detected_type: "application/pdf", encrypted: asks(name) });
+  const shifted = (name: string) => bytes("\x1b%-12345X@PJL\r\n", [...read(name)]);
+  const changed = (name: string, from: RegExp, to: string | ((part: string, hex: string) => string)) => {
+    const text = Buffer.from(read(name)).toString("latin1");
+    const after = typeof to === "string" ? text.replaceAll(from, to) : text.replaceAll(from, to);
+    expect(after, name).not.toBe(text);
+    return bytes(after);
+  };
+
+  it("has PDFs of each kind to look at", () => {
+    const named = (kind: string) => pdfs.filter((name) => name.startsWith(kind));
+    expect(["plain", "user", "owner", "empty-owner"].map((kind) => named(kind).length)).toEqual([3, 10, 10, 1]);
   });
 
   it.each(pdfs)("is known of a whole PDF, and from both its ends: %s", (name) => {
-    const content = read(name);
-    const expected = { detected_type: "application/pdf", encrypted: !name.startsWith("plain") };
-    expect(whole(content)).toMatchObject(expected);
-    expect(ends(content, 1_024)).toMatchObject(expected);
+    expect(whole(read(name))).toMatchObject(expected(name));
+    expect(ends(read(name), 1_280)).toMatchObject(expected(name));
   });
 
-  it.each(pdfs)("is known with something before the header, and where the offset is wrong: %s", (name) => {
-    const content = read(name);
-    const expected = { detected_type: "application/pdf", encrypted: !name.startsWith("plain") };
-    expect(whole(bytes("\x1b%-12345X@PJL\r\n", [...content]))).toMatchObject(expected);
-    const text = Buffer.from(content).toString("latin1");
-    if (!name.includes("linearized"))
-      expect(whole(bytes(text.replace(/startxref\s+\d+/, "startxref\n7")))).toMatchObject(expected);
+  it.each(pdfs)("is known with something before the header: %s", (name) => {
+    expect(whole(shifted(name))).toMatchObject(expected(name));
+  });
+
+  it.each(pdfs.filter((name) => !name.includes("linearized")))("is known where the offset is wrong: %s", (name) => {
+    expect(whole(changed(name, /startxref\s+\d+/g, "startxref\n7"))).toMatchObject(expected(name));
+  });
+
+  it.each(pdfs.filter((name) => !/plain(-linear|-object|\.)|object-streams/.test(name)))(
+    "is known where texts are written in parentheses: %s",
+    (name) => {
+      const content = changed(name, /(?<!<)<([\da-f]{16,})>/g, (_, hex) => literal(hex));
+      expect(whole(content)).toMatchObject(expected(name));
+    },
+  );
+
+  it("is taken to be so where the encryption cannot be judged", () => {
+    const name = "owner-aes-256.pdf";
+    for (const [why, from, to] of [
+      ["another security handler", /\/Filter \/Standard/g, "/Filter /Adobe.PubSec"],
+      ["a later revision", /\/R 6/g, "/R 7"],
+      ["a dictionary that is elsewhere", /\b5 0 obj/g, "9 0 obj"],
+      ["a dictionary without a hash", /\/U </g, "/X <"],
+      ["a hash that is too short", /\/U <\w+>/g, "/U <00>"],
+      ["a hash that does not match", /\/U <\w\w/g, "/U <00"],
+    ] as const)
+      expect(whole(changed(name, from, to)).encrypted, why).toBe(true);
+    for (const [why, from, to] of [
+      ["a key without bytes", /\/Length 128/g, "/Length 0"],
+      ["a key that is too long", /\/Length 128/g, "/Length 256"],
+      ["another identity of the file", /\/ID \[<\w\w/g, "/ID [<00"],
+      ["other permissions", /\/P -1028/g, "/P -4"],
+    ] as const)
+      expect(whole(changed("owner-rc4-128.pdf", from, to)).encrypted, why).toBe(true);
+  });
+
+  it("is known where permissions are written without a sign", () => {
+    expect(whole(changed("owner-rc4-128.pdf", /\/P -1028/g, "/P 4294966268")).encrypted).toBe(false);
+  });
+
+  it("is known of a large PDF whose dictionary is at one of its ends", () => {
+    const content = bytes("%PDF-1.7\n", Array(3_000).fill(32), [...read("owner-aes-256.pdf")]);
+    expect(ends(content, 1_280).encrypted).toBe(false);
+    const at = Buffer.from(content).indexOf("5 0 obj");
+    const inTheMiddle = bytes([...content.subarray(0, at + 600)], Array(3_000).fill(32), [
+      ...content.subarray(at + 600),
+    ]);
+    expect(ends(inTheMiddle, 1_280).encrypted).toBe(true);
   });
 
   it("does not follow the word where it is no entry of the trailer", () => {
@@ -74,11 +149,11 @@ describe("whether a file is encrypted", () => {
     expect(encryptedOf("<< /ID [(\\( >>) <3e3e>] /Encrypt 5 0 R >>")).toBe(true);
   });
 
-  it("is not so for a whole PDF without a trailer, as nothing in it asks for a password", () => {
+  it("is told by the word alone where no trailer is at hand", () => {
     const content = bytes("%PDF-1.7 signed");
     expect(whole(content)).toEqual({ inspected: true, detected_type: "application/pdf", encrypted: false });
-    expect(ends(content, 8).encrypted, "of which only the ends are at hand").toBeNull();
-    expect(whole(bytes("%PDF-1.7 /Encrypt 5 0 R")).encrypted, "which may be damaged").toBeNull();
+    expect(ends(content, 8).encrypted, "both ends").toBe(false);
+    expect(whole(bytes("%PDF-1.7 /Encrypt 5 0 R")).encrypted, "with the word").toBe(true);
   });
 
   it("is not known of what is no PDF", () => {
@@ -86,9 +161,11 @@ describe("whether a file is encrypted", () => {
   });
 
   it("takes no longer for a hostile file", () => {
-    for (const part of ["startxref", "trailer<<", "<<(", "1 0 obj<<", "<a", "/Encrypt", "0 ".repeat(9)]) {
-      const content = bytes("%PDF-1.4\n", "xref\ntrailer<<", part.repeat(500_000), "\nstartxref\n9\n");
-      expect(whole(content).detected_type, part).toBe("application/pdf");
-    }
+    const parts = ["startxref", "trailer<<", "<<(", "1 0 obj<<", "<a", "/Encrypt", "0 ".repeat(9), "(", "(\\", "1  "];
+    for (const start of ["xref\ntrailer<<", "xref\ntrailer<</Encrypt 1 0 R>>", "xref\ntrailer<</Encrypt<</O "])
+      for (const part of parts) {
+        const content = bytes("%PDF-1.4\n", start, part.repeat(500_000), "\nstartxref\n9\n");
+        expect(whole(content).detected_type, `${start} ${part}`).toBe("application/pdf");
+      }
   });
 });

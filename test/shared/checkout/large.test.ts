@@ -9,9 +9,9 @@ import { update } from "../../../shared/table/write.ts";
 import { largeOrder } from "../../support/fixtures/large-order.ts";
 import { newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
 import { add } from "../../support/fixtures/tenants.ts";
-import { newContent, sha256Of } from "../../support/fixtures/upload-content.ts";
+import { announcement, newContent, sha256Of } from "../../support/fixtures/upload-content.ts";
 import { arrivedUpload } from "../../support/fixtures/uploads.ts";
-import { checkOutMeasured } from "../../support/processes/checkout-process.ts";
+import { checkOutMeasured, claimMeasured } from "../../support/processes/measured-process.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier, forwardedTo } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
@@ -58,16 +58,30 @@ const checkOutGenerated = async (bytes: number) => {
 
 /** `npm test` sees that files arrive which are larger than a request may be; `npm run test:faults` sees what they take. */
 const comparesMemory = extent !== "sample";
-const largeBytes = byExtent({ sample: 16_000_000, most: limits.uploadBytes, all: limits.uploadBytes });
+const sampleBytes = 16_000_000;
+
+/** A file of 100 MB may take so much more of the machine's memory than one of 1 MB. Held as a whole, it takes 100 and more. */
+const mostMegabytes = 60;
+
+/**
+ * What the larger file takes beside the smaller one, in megabytes. How much of freed memory a process gives back depends
+ * on when garbage is collected: the lowest of up to three runs counts, as a process that holds a file does so each time.
+ */
+const growthOf = async (run: (bytes: number) => Promise<number>) => {
+  const small = Math.min(await run(1_000_000), await run(1_000_000));
+  const growths: number[] = [];
+  while (growths.length < 3 && !growths.some((growth) => growth < mostMegabytes))
+    growths.push((await run(limits.uploadBytes)) - small);
+  console.log(`1 MB: ${small} MB of memory; 100 MB: ${growths.join(", ")} MB more`);
+  return Math.min(...growths);
+};
 
 describe("a file of up to 100 MB", () => {
   it("arrives at the carrier whole, in about the memory that a file of 1 MB takes", async () => {
-    const ofLarge = await checkOutGenerated(largeBytes);
-    if (!comparesMemory) return;
-    const ofSmall = await checkOutGenerated(1_000_000);
-    console.log("1 MB:", ofSmall, `${largeBytes} bytes:`, ofLarge);
-    expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(100);
-  }, 120_000);
+    const peakOf = async (bytes: number) => (await checkOutGenerated(bytes)).peak.rss;
+    if (comparesMemory) expect(await growthOf(peakOf)).toBeLessThan(mostMegabytes);
+    else await peakOf(sampleBytes);
+  }, 240_000);
 
   it("may take as long as it takes at a slow rate: the time limit of a call grows with its file", async () => {
     const { id, expected } = await largeOrder({ requests: 1, attachments: 1, fileBytes: 3_000_000 });
@@ -81,29 +95,35 @@ describe("a file of up to 100 MB", () => {
   });
 });
 
-/** Prepares, sends and claims a file of so many bytes, and checks its order out in a process of its own. */
-const checkOutDirectUpload = async (bytes: number) => {
+/** Prepares and sends a file of so many bytes, and claims it and checks its order out in processes of their own. */
+const directUploadMeasured = async (bytes: number) => {
   const order = await newOrder(add);
   const [path, [request = ""]] = [order.paths.request(0), order.requests];
   const content = newContent(bytes - newContent(0).length);
   const { id } = await arrivedUpload(path, order.key, content);
-  const json = { type: "request_attachment", data: { name: "Scan", upload_id: id } };
-  expect((await call("POST", path, { key: order.key, json })).status).toBe(201);
-  const run = await checkOutMeasured(order.id);
-  expect(run).toMatchObject({ status: "SUCCEEDED", cause: null });
+  const claimed = await claimMeasured(order.key, request, id, announcement(content));
+  expect(claimed).toMatchObject({ statuses: [201, 201, 200, 200] });
+  const checkout = await checkOutMeasured(order.id);
+  expect(checkout).toMatchObject({ status: "SUCCEEDED", cause: null });
   expect(await forwardedTo(upstream.url, order.id)).toEqual([`${request} ${id} ${bytes} ${sha256Of(content)}`]);
   expect((await call("DELETE", `${path}/${id}`, { key: order.key })).status).toBe(200);
-  return run;
+  return { claim: claimed.peak.rss, checkout: checkout.peak.rss };
 };
 
 describe("a direct upload of up to 100 MB", () => {
-  it("arrives at the carrier whole, in about the memory that one of 1 MB takes", async () => {
-    const ofLarge = await checkOutDirectUpload(largeBytes);
-    if (!comparesMemory) return;
-    const ofSmall = await checkOutDirectUpload(1_000_000);
-    console.log("1 MB:", ofSmall, `${largeBytes} bytes:`, ofLarge);
-    expect(ofLarge.peak.rss - ofSmall.peak.rss).toBeLessThan(100);
-  }, 240_000);
+  it("arrives at the carrier whole, in about the memory that one of 1 MB takes, in each function", async () => {
+    if (!comparesMemory) return void (await directUploadMeasured(sampleBytes));
+    const claims: number[] = [];
+    const growth = await growthOf(async (bytes) => {
+      const { claim, checkout } = await directUploadMeasured(bytes);
+      claims.push(claim);
+      return checkout;
+    });
+    expect(growth).toBeLessThan(mostMegabytes);
+    const [ofSmall = 0, again = 0, ...ofLarge] = claims;
+    console.log("its other functions, 1 MB and 100 MB:", ...claims);
+    expect(Math.min(...ofLarge) - Math.min(ofSmall, again)).toBeLessThan(mostMegabytes);
+  }, 480_000);
 });
 
 /** The whole of it, 200 x 20, is `node test/bench/large-order.ts`. */
