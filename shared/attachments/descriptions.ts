@@ -18,6 +18,8 @@ export const attachmentDescriptions = {
     file_hint: "The kind of document: `DEFAULT` for a general document, `LOA` for a letter of authorization.",
     reference_id: "An identifier chosen by the caller, unique within the request or the order.",
     filename: "The name of the file. Defaults to the name of the uploaded file.",
+    "UploadCreateData.filename": "The name of the file.",
+    "UploadData.filename": "The name of the file.",
     upload_id: "The id of a direct upload that was prepared for this request or order, and whose file has been sent.",
     content_type: "The media type of the file, without parameters.",
     bytes: "The length of the file.",
