@@ -54,6 +54,23 @@ const stopOnSignal = (stop: () => Promise<void>) => {
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
 };
 
+/** npm's shell, where npm runs this. */
+const parent = process.ppid;
+
+/** How often a service that npm runs looks whether npm is still there. In milliseconds. */
+const orphanCheckMs = 1_000;
+
+/** npm passes a signal on to its shell, which may end without passing it on to us. */
+const stopWithoutNpm = (stop: () => Promise<void>) => {
+  if (process.env.npm_lifecycle_event !== "start") return;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    stop().then(() => process.exit(0), fail);
+  }, orphanCheckMs);
+  timer.unref();
+};
+
 /** The demo that is kept with the data, else a new one. */
 const demoOf = async (data: Data | undefined): Promise<Demo> => {
   const kept = data?.readDemo();
@@ -93,6 +110,7 @@ const start = async () => {
   });
   process.once("exit", () => removeState(stack.port));
   stopOnSignal(stack.stop);
+  stopWithoutNpm(stack.stop);
   const demo = await demoOf(data);
   prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");

@@ -1,9 +1,10 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { form } from "../../support/fixtures/attachments.ts";
@@ -156,6 +157,18 @@ describe("npm start", () => {
     await once(socket, "connect");
     socket.write("POST /api/v1/switches HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
     expect([await service.terminate(), readdirSync(services.state)]).toEqual([0, []]);
+  }, 60_000);
+
+  it("stops when npm's shell is gone, which need not pass a signal on", async () => {
+    const shell = spawn("bash", ["-c", '"$0" infra/local/run.ts --port 0 --quiet; true', process.execPath], {
+      cwd: join(import.meta.dirname, "../../.."),
+      env: { PATH: process.env.PATH, PATCHBAY_STATE: services.state, npm_lifecycle_event: "start" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    for await (const line of createInterface({ input: shell.stdout })) if (line.startsWith("Operators:")) break;
+    expect(readdirSync(services.state)).toHaveLength(1);
+    shell.kill("SIGTERM");
+    await vi.waitUntil(() => readdirSync(services.state).length === 0, patiently);
   }, 60_000);
 
   it.runIf(process.platform === "linux")(
