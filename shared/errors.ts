@@ -31,7 +31,7 @@ export const subCodes = [
   "malformed",
 ] as const;
 
-export type SubCode = (typeof subCodes)[number];
+type SubCode = (typeof subCodes)[number];
 
 /** One thing wrong with a request: where (a JSON pointer, `""` for the whole), which rule, and in words. */
 export type Fault = {

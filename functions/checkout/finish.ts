@@ -1,9 +1,9 @@
 import { finishRun } from "../../shared/checkout/end.ts";
 import { RunRef } from "../../shared/checkout/schema.ts";
-import { step } from "../../shared/checkout/step.ts";
+import { stepHandler } from "../../shared/checkout/step-handler.ts";
 import { finish } from "../../shared/checkout/steps.ts";
 
-export const handler = step(finish, RunRef, async (ref) => {
+export const handler = stepHandler(finish, RunRef, async (ref) => {
   await finishRun(ref, new Date());
   return ref;
 });

@@ -1,6 +1,6 @@
 import { forwardPage } from "../../shared/checkout/forward.ts";
 import { RequestPage } from "../../shared/checkout/schema.ts";
-import { step } from "../../shared/checkout/step.ts";
+import { stepHandler } from "../../shared/checkout/step-handler.ts";
 import { forward } from "../../shared/checkout/steps.ts";
 
-export const handler = step(forward, RequestPage, forwardPage);
+export const handler = stepHandler(forward, RequestPage, forwardPage);

@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
 import { submitCart } from "../../shared/checkout/end.ts";
 import { RunRef } from "../../shared/checkout/schema.ts";
-import { step } from "../../shared/checkout/step.ts";
+import { stepHandler } from "../../shared/checkout/step-handler.ts";
 import { submit } from "../../shared/checkout/steps.ts";
 
 const State = z.object({ ...RunRef.shape, waits: z._default(z.number(), 0) });
 
-export const handler = step(submit, State, ({ waits, ...ref }) => submitCart(ref, waits, new Date()));
+export const handler = stepHandler(submit, State, ({ waits, ...ref }) => submitCart(ref, waits, new Date()));

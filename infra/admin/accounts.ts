@@ -5,8 +5,9 @@ import { listAccounts } from "../../shared/tenants/accounts.ts";
 import { renameAccount, setAttachmentAccess } from "../../shared/tenants/administration.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./command-error.ts";
-import { create, type Output } from "./create.ts";
+import { create } from "./create.ts";
 import { findAccount } from "./find.ts";
+import { type Output, parseId } from "./options.ts";
 import { printRows, printThing } from "./output.ts";
 import { readingTable } from "./progress.ts";
 
@@ -38,9 +39,8 @@ export const addAccountCommands = (account: Command): void => {
     .command("create")
     .description("create an account, at the top or below another")
     .requiredOption("--name <name>", "display name")
-    .option("--parent <id>", "the account above it")
+    .option("--parent <id>", "the account above it", parseId)
     .option("--attachments", "enable Ordering Attachment Access for it", false)
-    .option("--json", "print JSON")
     .addHelpText("after", "\nExample: npm run admin -- account create --name East --parent 01J… --attachments")
     .action(
       async ({ name, parent, attachments, json }: Output & { name: string; parent?: string; attachments: boolean }) => {
@@ -51,7 +51,6 @@ export const addAccountCommands = (account: Command): void => {
   account
     .command("list")
     .description("list all accounts (reads the whole table)")
-    .option("--json", "print JSON")
     .action(async ({ json }: Output) => {
       const accounts = await readingTable(listAccounts);
       printRows(json ? accounts.map(detail) : rows(accounts), { json });
@@ -59,15 +58,13 @@ export const addAccountCommands = (account: Command): void => {
   account
     .command("show")
     .description("show an account")
-    .argument("<id>")
-    .option("--json", "print JSON")
+    .argument("<id>", "its id", parseId)
     .action(async (id: string, { json }: Output) => printThing(detail(await findAccount(id)), { json }));
   account
     .command("rename")
     .description("give an account another name")
-    .argument("<id>")
+    .argument("<id>", "its id", parseId)
     .argument("<name>")
-    .option("--json", "print JSON")
     .addHelpText("after", "\nExample: npm run admin -- account rename 01J… 'Acme East'")
     .action(async (id: string, name: string, { json }: Output) => {
       const checked = check(nonBlankText(255), name, "body");
@@ -79,9 +76,8 @@ export const addAccountCommands = (account: Command): void => {
   account
     .command("feature")
     .description("turn Ordering Attachment Access on or off; takes effect at once")
-    .argument("<id>")
+    .argument("<id>", "its id", parseId)
     .argument("<on|off>")
-    .option("--json", "print JSON")
     .action(async (id: string, state: string, { json }: Output) => {
       if (state !== "on" && state !== "off") throw new CommandError(`The feature is turned on or off, not ${state}.`);
       const found = await findAccount(id);

@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { allAttachments, readAttachment } from "../../shared/attachments/attachments.ts";
 import type { ParentRef } from "../../shared/table/keys.ts";
 import { CommandError } from "./command-error.ts";
-import type { Output } from "./create.ts";
 import { findOrder, findRequest } from "./find.ts";
+import { type Output, parseId } from "./options.ts";
 import { printRows, printThing } from "./output.ts";
 import { readingTable } from "./progress.ts";
 
@@ -21,9 +21,8 @@ export const addAttachmentCommands = (attachment: Command): void => {
   attachment
     .command("list")
     .description("list the attachments of a request or an order")
-    .option("--request <id>", "the request")
-    .option("--order <id>", "the order")
-    .option("--json", "print JSON")
+    .option("--request <id>", "the request", parseId)
+    .option("--order <id>", "the order", parseId)
     .action(async ({ json, ...options }: Output & Parent) => {
       const parent = await findParent(options);
       const rows = await readingTable(() =>
@@ -41,12 +40,11 @@ export const addAttachmentCommands = (attachment: Command): void => {
   attachment
     .command("show")
     .description("show an attachment")
-    .argument("<id>")
-    .option("--request <id>", "its request")
-    .option("--order <id>", "its order")
-    .option("--json", "print JSON")
+    .argument("<id>", "its id", parseId)
+    .option("--request <id>", "its request", parseId)
+    .option("--order <id>", "its order", parseId)
     .action(async (id: string, { json, ...options }: Output & Parent) => {
-      const found = await readAttachment(await findParent(options), id.toUpperCase());
+      const found = await readAttachment(await findParent(options), id);
       if (!found)
         throw new CommandError(`There is no attachment ${id} there: \`attachment list\` shows those that exist.`);
       const { writers: _, ...attachment } = found;

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { Output } from "./create.ts";
 import { checkInvariants } from "./invariants.ts";
+import type { Output } from "./options.ts";
 import { printRows } from "./output.ts";
 import { count, withProgress } from "./progress.ts";
 
@@ -11,7 +11,6 @@ export const addCheckCommand = (program: Command): void => {
     .description(
       "verify everything that must hold between items and files; reads the whole table and bucket, changes nothing",
     )
-    .option("--json", "print JSON")
     .action(async ({ json }: Output) => {
       const read = { items: 0, files: 0 };
       const found = await withProgress(

@@ -1,6 +1,6 @@
 import { type OrderReport, orderReport } from "../../shared/checkout/report.ts";
-import type { Output } from "./create.ts";
 import { findOrder } from "./find.ts";
+import type { Output } from "./options.ts";
 import { printThing, safe } from "./output.ts";
 import { type CheckoutEnd, startCheckout, waitForCheckout } from "./start-checkout.ts";
 

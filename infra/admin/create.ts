@@ -19,9 +19,3 @@ const optionFault = ({ source, detail }: ApiError["body"]["errors"][number]): st
   const property = source?.pointer.split("/")[3] ?? "";
   return `--${property.replace("permissions", "permission").replaceAll("_", "-")}: ${detail}`;
 };
-
-/** For options that may be given more than once. */
-export const collect = (value: string, all: readonly string[] = []) => [...all, value];
-
-/** The options that every command has. */
-export type Output = { readonly json?: boolean };

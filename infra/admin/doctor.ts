@@ -4,8 +4,8 @@ import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
 import { env } from "../../shared/env.ts";
 import { CommandError } from "./command-error.ts";
-import type { Output } from "./create.ts";
 import { adviceOn, messageOf } from "./explain.ts";
+import type { Output } from "./options.ts";
 import { printIndented, printJson } from "./output.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
 
@@ -144,7 +144,6 @@ export const addDoctorCommand = (program: Command): void => {
     .description(
       "check target, region, credentials, endpoints, table, bucket and workflow; each fault comes with its remedy",
     )
-    .option("--json", "print JSON")
     .action(async (_: Output, command: Command) => {
       const { json, ...options } = command.optsWithGlobals<TargetOptions & Output>();
       const findings = await examine(options);

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CommandError } from "./command-error.ts";
-import type { Output } from "./create.ts";
+import type { Output } from "./options.ts";
 import { printThing, safe } from "./output.ts";
 import { chooseLocalStack, type TargetOptions } from "./target.ts";
 
@@ -9,7 +9,6 @@ export const addEnvCommand = (program: Command): void => {
   program
     .command("env")
     .description("print the local stack's addresses, and its demo's key and ids, for a shell to eval")
-    .option("--json", "print JSON")
     .addHelpText("after", '\nExample: eval "$(npm run -s admin -- env)" && curl -s $URL/openapi.json')
     .action((_: Output, command: Command) => {
       const { stack, port, json } = command.optsWithGlobals<TargetOptions & Output>();

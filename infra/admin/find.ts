@@ -5,21 +5,21 @@ import { CommandError } from "./command-error.ts";
 
 /** The account of that id; the command ends where there is none. */
 export const findAccount = async (id: string): Promise<Account> => {
-  const account = await readCountedAccount(id.toUpperCase());
+  const account = await readCountedAccount(id);
   if (!account) throw new CommandError(`There is no account ${id}: \`account list\` shows those that exist.`);
   return account;
 };
 
 /** The order of that id; the command ends where there is none. */
 export const findOrder = async (id: string): Promise<Order> => {
-  const order = await readOrder(id.toUpperCase());
+  const order = await readOrder(id);
   if (!order) throw new CommandError(`There is no order ${id}: \`order list\` shows those that exist.`);
   return order;
 };
 
 /** The request of that id; the command ends where there is none. */
 export const findRequest = async (id: string): Promise<Request> => {
-  const request = await readRequest(id.toUpperCase());
+  const request = await readRequest(id);
   if (!request) throw new CommandError(`There is no request ${id}: \`request list\` shows those of an order.`);
   return request;
 };

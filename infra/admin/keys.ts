@@ -4,8 +4,9 @@ import { endKey, findKey, listKeys, readUser } from "../../shared/tenants/admini
 import type { Account } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./command-error.ts";
 import { confirmed } from "./confirm.ts";
-import { create, type Output } from "./create.ts";
+import { create } from "./create.ts";
 import { accountNames } from "./find.ts";
+import { type Output, parseId } from "./options.ts";
 import { printRows, printThing } from "./output.ts";
 import { readingTable } from "./progress.ts";
 
@@ -40,7 +41,7 @@ const rootOf = ({ id, ancestors }: Account) => ancestors[0] ?? id;
 
 /** A key for a user of another customer is a slip of the pen. What does not exist is reported when the key is created. */
 const requireSameTree = async (accountId: string, userId: string): Promise<void> => {
-  const [account, user] = await Promise.all([readAccount(accountId.toUpperCase()), readUser(userId.toUpperCase())]);
+  const [account, user] = await Promise.all([readAccount(accountId), readUser(userId)]);
   const own = user && (await readAccount(user.account));
   if (account && own && rootOf(account) !== rootOf(own))
     throw new CommandError("--user: must be a user of the same account tree as the key");
@@ -51,10 +52,9 @@ export const addKeyCommands = (key: Command): void => {
   key
     .command("issue")
     .description("issue an API key; it is shown once, here, and never again")
-    .requiredOption("--account <id>", "the account that the key belongs to")
-    .requiredOption("--user <id>", "the user that it impersonates, of the same account tree")
+    .requiredOption("--account <id>", "the account that the key belongs to", parseId)
+    .requiredOption("--user <id>", "the user that it impersonates, of the same account tree", parseId)
     .option("--expires-at <time>", "ISO 8601 date and time after which it is refused", future)
-    .option("--json", "print JSON")
     .addHelpText(
       "after",
       "\nExample: npm run admin -- key issue --account 01J… --user 01J… --expires-at 2030-01-01T00:00:00Z",
@@ -69,7 +69,6 @@ export const addKeyCommands = (key: Command): void => {
     .command("list")
     .description("list keys, by the hash under which they are stored (reads the whole table)")
     .option("--prefix <hex>", "only those whose SHA-256 begins like this", hexPrefix, "")
-    .option("--json", "print JSON")
     .action(async ({ prefix, json }: Output & { prefix: string }) => {
       const keys = await readingTable(() => listKeys(prefix));
       const rows = keys.map(({ sha256, ...rest }) => ({ ...rest, sha256: sha256.slice(0, 16) }));
@@ -85,7 +84,6 @@ export const addKeyCommands = (key: Command): void => {
     .description("revoke a key, by its id or by the key itself; takes effect at once and can't be undone")
     .argument("<id-or-key>", "the key's id, or apik_…")
     .option("-y, --yes", "don't ask")
-    .option("--json", "print JSON")
     .action(async (reference: string, { yes, json }: Output & { yes?: boolean }) => {
       const found = await find(reference);
       await confirmed(`Revoke the API key ${found.id} of account ${found.account}?`, yes);
@@ -97,7 +95,6 @@ export const addKeyCommands = (key: Command): void => {
     .description("issue a new key for the same account and user; the old one ends after an overlap")
     .argument("<id-or-key>", "the old key's id, or apik_…")
     .option("--overlap-hours <hours>", "for how long both are accepted", hours, 24)
-    .option("--json", "print JSON")
     .action(async (reference: string, { overlapHours, json }: Output & { overlapHours: number }) => {
       const old = await find(reference);
       if (old.revoked) throw new CommandError(`The API key ${old.id} is revoked: issue a new one with \`key issue\`.`);

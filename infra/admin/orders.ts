@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { listOrders } from "../../shared/tenants/orders.ts";
 import { checkOut } from "./checkout.ts";
-import { create, type Output } from "./create.ts";
+import { create } from "./create.ts";
 import { accountNames, findAccount } from "./find.ts";
+import { type Output, parseId } from "./options.ts";
 import { printRows, printThing } from "./output.ts";
 import { readingTable } from "./progress.ts";
 import { showOrder } from "./show-order.ts";
@@ -30,9 +31,8 @@ export const addOrderCommands = (order: Command): void => {
   order
     .command("create")
     .description("create an order, in CART unless --state says otherwise")
-    .requiredOption("--account <id>", "the account that owns it")
+    .requiredOption("--account <id>", "the account that owns it", parseId)
     .option("--state <state>", "CART or CHECKED_OUT", "CART")
-    .option("--json", "print JSON")
     .addHelpText("after", "\nExample: npm run admin -- order create --account 01J…")
     .action(async ({ account, state, json }: Output & { account: string; state: string }) =>
       printThing(await create("orders", { account, state }), { json }),
@@ -40,22 +40,19 @@ export const addOrderCommands = (order: Command): void => {
   order
     .command("list")
     .description("list orders (reads the whole table)")
-    .option("--account <id>", "only those of this account")
-    .option("--json", "print JSON")
+    .option("--account <id>", "only those of this account", parseId)
     .action(list);
   order
     .command("show")
     .description("show an order, its requests, their attachments, and what of them the carrier has")
-    .argument("<id>", "the order")
-    .option("--json", "print JSON")
+    .argument("<id>", "the order", parseId)
     .addHelpText("after", "\nExample: npm run admin -- order show 01J…")
     .action((id: string, { json }: Output) => showOrder(id, json));
   order
     .command("checkout")
     .description("check an order out: forward every attachment to the carrier, then check out the upstream cart")
-    .argument("<id>", "the order")
+    .argument("<id>", "the order", parseId)
     .option("--wait", "wait for the end and print each change; exits with 1 unless it SUCCEEDED")
-    .option("--json", "print JSON")
     .addHelpText(
       "after",
       `

@@ -55,6 +55,12 @@ addDoctorCommand(program);
 addEnvCommand(program);
 addCheckCommand(program);
 addSweepCommand(program);
+
+/** They print JSON in any case. */
+const withoutJson = ["apply", "schema"];
+
+for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one])))
+  if (!withoutJson.includes(command.name())) command.option("--json", "print JSON");
 addCompletion(program);
 
 try {

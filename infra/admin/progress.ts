@@ -24,13 +24,13 @@ export const withProgress = async <T>(message: () => string, work: () => Promise
 };
 
 /** A line of status: on a terminal it takes the place of the one before. */
-export const writeStatus = (text: string): void => {
+const writeStatus = (text: string): void => {
   clearStatus();
   process.stderr.write(process.stderr.isTTY ? text.slice(0, (process.stderr.columns || 80) - 1) : `${text}\n`);
 };
 
 /** Removes the line of status from a terminal. */
-export const clearStatus = (): void => {
+const clearStatus = (): void => {
   if (!process.stderr.isTTY) return;
   cursorTo(process.stderr, 0);
   clearLine(process.stderr, 0);

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
-import { create, type Output } from "./create.ts";
+import { create } from "./create.ts";
 import { accountNames, findOrder } from "./find.ts";
+import { type Output, parseId } from "./options.ts";
 import { printRows, printThing } from "./output.ts";
 import { readingTable } from "./progress.ts";
 import { showRequest } from "./show-order.ts";
@@ -11,10 +12,9 @@ export const addRequestCommands = (request: Command): void => {
   request
     .command("create")
     .description("create a request within an order")
-    .requiredOption("--order <id>", "the order that it belongs to")
+    .requiredOption("--order <id>", "the order that it belongs to", parseId)
     .requiredOption("--type <type>", "ADD_MESSAGING_NUMBERS, or any other text")
-    .option("--account <id>", "the account that owns it: the order's (the default) or one below it")
-    .option("--json", "print JSON")
+    .option("--account <id>", "the account that owns it: the order's (the default) or one below it", parseId)
     .addHelpText("after", "\nExample: npm run admin -- request create --order 01J… --type ADD_MESSAGING_NUMBERS")
     .action(async ({ order, type, account, json }: Output & { order: string; type: string; account?: string }) =>
       printThing(await create("requests", { order, type, ...(account && { account }) }), { json }),
@@ -22,8 +22,7 @@ export const addRequestCommands = (request: Command): void => {
   request
     .command("list")
     .description("list the requests of an order")
-    .requiredOption("--order <id>", "the order")
-    .option("--json", "print JSON")
+    .requiredOption("--order <id>", "the order", parseId)
     .action(async ({ order, json }: Output & { order: string }) => {
       const requests = await Array.fromAsync(requestsOfOrder((await findOrder(order)).id));
       if (json) return printRows(requests, { json });
@@ -36,7 +35,6 @@ export const addRequestCommands = (request: Command): void => {
   request
     .command("show")
     .description("show a request, its attachments, and what of them the carrier has")
-    .argument("<id>", "the request")
-    .option("--json", "print JSON")
+    .argument("<id>", "the request", parseId)
     .action((id: string, { json }: Output) => showRequest(id, json));
 };

@@ -43,7 +43,7 @@ export const showOrder = async (id: string, json?: boolean): Promise<void> => {
 
 /** `request show`. */
 export const showRequest = async (id: string, json?: boolean): Promise<void> => {
-  const report = await requestReportById(id.toUpperCase());
+  const report = await requestReportById(id);
   if (!report) throw new CommandError(`There is no request ${id}: \`request list\` shows those of an order.`);
   if (json) return printJson(report);
   printRequest(report);

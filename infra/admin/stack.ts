@@ -6,7 +6,7 @@ import {
 } from "@aws-sdk/client-cloudformation";
 
 /** A deployed stack: its region, its account and its outputs, by their names. */
-export type DeployedStack = {
+type DeployedStack = {
   readonly region: string;
   readonly account: string;
   readonly outputs: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
-import type { Output } from "./create.ts";
+import type { Output } from "./options.ts";
 import { printThing } from "./output.ts";
 import { count, withProgress } from "./progress.ts";
 
@@ -13,7 +13,6 @@ export const addSweepCommand = (program: Command): void => {
     )
     .option("--dry-run", "count them, remove nothing", false)
     .option("--all", "every day, due or not", false)
-    .option("--json", "print JSON")
     .action(async ({ json, dryRun, all }: Output & { dryRun: boolean; all: boolean }) => {
       let last = { days: 0, files: 0, removed: 0 };
       const onPage = (counts: typeof last) => {

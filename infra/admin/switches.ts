@@ -3,8 +3,8 @@ import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
 import type { SwitchData } from "../../shared/switches/schema.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { CommandError } from "./command-error.ts";
-import type { Output } from "./create.ts";
 import { accountNames, findAccount } from "./find.ts";
+import { type Output, parseId } from "./options.ts";
 import { printRows, printThing } from "./output.ts";
 import { readingTable, withProgress } from "./progress.ts";
 
@@ -41,17 +41,15 @@ export const addSwitchCommands = (group: Command): void => {
   group
     .command("list")
     .description("list the switches of an account and of every account below it")
-    .requiredOption("--account <id>", "the account")
-    .option("--json", "print JSON")
+    .requiredOption("--account <id>", "the account", parseId)
     .addHelpText("after", "\nExample: npm run admin -- switch list --account 01J…")
     .action(list);
   group
     .command("show")
     .description("show a switch; its secrets are not printed")
-    .argument("<id>", "the switch")
-    .option("--json", "print JSON")
+    .argument("<id>", "the switch", parseId)
     .action(async (id: string, { json }: Output) => {
-      const found = await readSwitch(id.toUpperCase());
+      const found = await readSwitch(id);
       if (!found) throw new CommandError(`There is no switch ${id}: \`switch list\` shows those of an account.`);
       const { writers: _, ...shown } = found;
       const owner = json ? undefined : await readAccount(shown.account);

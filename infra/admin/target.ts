@@ -16,7 +16,7 @@ export type TargetOptions = { readonly stack?: string; readonly port?: string };
  * Chooses the target: the deployed stack or the local port named by an option, then what the environment names
  * (PATCHBAY_STACK, TABLE_NAME, PORT), then the only local stack that is running. It never falls back to another one.
  */
-export const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => {
+const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => {
   if (stack && port) throw new CommandError("--stack names a deployed stack, --port a local one: choose one of them.");
   if (port) return localTarget(chooseLocalStack(port));
   const stackName = stack || process.env.PATCHBAY_STACK;

@@ -3,8 +3,9 @@ import { listUsers, readUser, setPermissions, setUserDisabled } from "../../shar
 import { permissions as knownPermissions } from "../../shared/tenants/file.ts";
 import type { User } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./command-error.ts";
-import { collect, create, type Output } from "./create.ts";
+import { create } from "./create.ts";
 import { accountNames, findAccount } from "./find.ts";
+import { collect, type Output, parseId } from "./options.ts";
 import { printRows, printThing } from "./output.ts";
 import { readingTable } from "./progress.ts";
 
@@ -20,8 +21,8 @@ const permission = (value: string, all: readonly string[] = []): string[] => {
 const noUser = (id: string) => new CommandError(`There is no user ${id}: \`user list\` shows those that exist.`);
 
 const setDisabled = async (id: string, disabled: boolean, { json }: Output) => {
-  if (!(await setUserDisabled(id.toUpperCase(), disabled))) throw noUser(id);
-  printThing({ id: id.toUpperCase(), disabled }, { json });
+  if (!(await setUserDisabled(id, disabled))) throw noUser(id);
+  printThing({ id, disabled }, { json });
 };
 
 type Change = {
@@ -65,10 +66,9 @@ export const addUserCommands = (user: Command): void => {
   user
     .command("create")
     .description("create a user with permissions")
-    .requiredOption("--account <id>", "the account that the user belongs to")
+    .requiredOption("--account <id>", "the account that the user belongs to", parseId)
     .option("--permission <permission>", "an exact permission, or <resource>:*; repeat for more", permission)
     .option("--disabled", "create it disabled", false)
-    .option("--json", "print JSON")
     .addHelpText(
       "after",
       `\nExample: npm run admin -- user create --account 01J… --permission ordering_cart_requests:show --permission 'ordering_request_attachments:*'\n${knownList}`,
@@ -85,17 +85,15 @@ export const addUserCommands = (user: Command): void => {
   user
     .command("list")
     .description("list users (reads the whole table)")
-    .option("--account <id>", "only those of this account")
-    .option("--json", "print JSON")
+    .option("--account <id>", "only those of this account", parseId)
     .action(list);
   user
     .command("permissions")
     .description("show a user's permissions, or change them: takes effect at once")
-    .argument("<id>")
+    .argument("<id>", "its id", parseId)
     .option("--add <permission>", "grant it; repeat for more", permission)
     .option("--remove <permission>", "take it away; repeat for more", collect)
     .option("--set <permission>", "grant these and no others; repeat for more", permission)
-    .option("--json", "print JSON")
     .addHelpText(
       "after",
       `\nExample: npm run admin -- user permissions 01J… --add 'messaging_switches:*'\n${knownList}`,
@@ -107,13 +105,11 @@ export const addUserCommands = (user: Command): void => {
   user
     .command("disable")
     .description("disable a user: every key that impersonates it is refused at once")
-    .argument("<id>")
-    .option("--json", "print JSON")
+    .argument("<id>", "its id", parseId)
     .action((id: string, output: Output) => setDisabled(id, true, output));
   user
     .command("enable")
     .description("enable a user again")
-    .argument("<id>")
-    .option("--json", "print JSON")
+    .argument("<id>", "its id", parseId)
     .action((id: string, output: Output) => setDisabled(id, false, output));
 };

@@ -53,7 +53,7 @@ const cdk = (args: readonly string[], environment: NodeJS.ProcessEnv) => {
 };
 
 /** The one stack of an assembly: its name, its template, and the settings that it records. */
-export type Synthesized = { readonly stackName: string; readonly record: SettingsRecord };
+type Synthesized = { readonly stackName: string; readonly record: SettingsRecord };
 
 const Manifest = z.object({ artifacts: z.record(z.string(), z.looseObject({ type: z.string() })) });
 

@@ -22,7 +22,7 @@ import type { Storage } from "./storage.ts";
 /** What all functions share. `bundles` is the directory that `bundle()` wrote. */
 export type Surroundings = { readonly settings: Settings; readonly storage: Storage; readonly bundles: string };
 
-export type FunctionOptions = {
+type FunctionOptions = {
   /** Its file below `functions/`. */
   readonly name: string;
   readonly access: Access;

@@ -6,37 +6,29 @@ import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
 import { Busboy } from "@fastify/busboy";
 import * as z from "zod/mini";
+import { SentMetadata } from "../../shared/attachments/schema.ts";
 
 /** What the carrier stores of its carts: the size and SHA-256 of each file, but not its bytes. */
 
-const Metadata = z.object({
-  name: z.string(),
-  notes: z.nullable(z.string()),
-  file_hint: z.string(),
-  filename: z.string(),
-  sha256: z.optional(z.string()),
-});
+const Metadata = z.object({ ...SentMetadata.shape, sha256: z.optional(z.string()) });
 
 const StoredFile = z.object({
   request_id: z.string(),
   attachment_id: z.string(),
-  name: z.string(),
-  notes: z.nullable(z.string()),
-  file_hint: z.string(),
-  filename: z.string(),
+  ...SentMetadata.shape,
   bytes: z.number(),
   sha256: z.string(),
   /** The number of distinct idempotency keys that it was stored with: more than one means that it was sent twice. */
   received: z.number(),
 });
 
-const Call = z.object({
+const ReceivedCall = z.object({
   method: z.string(),
   path: z.string(),
   status: z.nullable(z.number()),
   idempotency_key: z.nullable(z.string()),
 });
-export type Call = z.infer<typeof Call>;
+export type ReceivedCall = z.infer<typeof ReceivedCall>;
 
 const Reply = z.object({ status: z.number(), body: z.unknown() });
 export type Reply = z.infer<typeof Reply>;
@@ -49,7 +41,7 @@ const Cart = z.object({
   /** The idempotency keys that stored each file. */
   keys: byPlace(z.set(z.string())),
   withdrawn: byPlace(StoredFile),
-  calls: z.array(Call),
+  calls: z.array(ReceivedCall),
   answers: byPlace(Reply),
 });
 export type Cart = z.infer<typeof Cart>;
@@ -94,7 +86,15 @@ export const cartStore = (folder?: string) => {
   };
 };
 
-export const shown = ({ checked_out, held, withdrawn, calls }: Cart) => ({
+/** A cart as `GET /carts/{order}` returns it. */
+export const CartDocument = z.object({
+  checked_out: z.boolean(),
+  attachments: z.array(StoredFile),
+  withdrawn: z.array(StoredFile),
+  calls: z.array(ReceivedCall),
+});
+
+export const cartDocument = ({ checked_out, held, withdrawn, calls }: Cart): z.infer<typeof CartDocument> => ({
   checked_out,
   attachments: [...held.values()],
   withdrawn: [...withdrawn.values()],

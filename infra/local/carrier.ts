@@ -4,21 +4,21 @@ import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import {
-  type Call,
   type Cart,
+  cartDocument,
   cartStore,
   checkOut,
   drained,
   putAttachment,
+  type ReceivedCall,
   type Reply,
-  shown,
   withdrawAttachment,
 } from "./carrier-carts.ts";
 import { isFromHere } from "./from-here.ts";
 import { listen } from "./listen.ts";
 
 /** The faults that `POST /faults` injects. */
-const Fault = z.object({
+const InjectedFault = z.object({
   method: z._default(z.string(), ".*"),
   path: z._default(z.string().check(z.refine(isPattern, { error: "must be a regular expression" })), ".*"),
   times: z._default(z.int().check(z.minimum(1)), 1),
@@ -27,7 +27,7 @@ const Fault = z.object({
   headers: z._default(z.record(z.string(), z.string()), {}),
   delay_ms: z._default(z.int().check(z.minimum(0), z.maximum(600_000)), 500),
 });
-type Fault = z.infer<typeof Fault>;
+type InjectedFault = z.infer<typeof InjectedFault>;
 
 function isPattern(text: unknown): boolean {
   try {
@@ -43,15 +43,15 @@ export type CarrierOptions = {
   /** Where its carts are stored; without it, in memory. */
   readonly folder?: string | undefined;
   /** Called with each call that it has served. */
-  readonly onCall?: ((call: Call) => void) | undefined;
+  readonly onCall?: ((call: ReceivedCall) => void) | undefined;
 };
 
 /** A stand-in for the upstream carrier: an HTTP server that shows what it received. See shared/checkout/README.md. */
 export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierOptions = {}) => {
   const carts = cartStore(folder);
-  let faults: Fault[] = [];
+  let faults: InjectedFault[] = [];
 
-  const nextFault = (method: string, path: string): Fault | undefined => {
+  const nextFault = (method: string, path: string): InjectedFault | undefined => {
     const fault = faults.find(
       (one) => one.times > 0 && new RegExp(`^(?:${one.method})$`).test(method) && new RegExp(one.path).test(path),
     );
@@ -62,12 +62,12 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
   const control = async (incoming: IncomingMessage, path: string): Promise<Reply | undefined> => {
     const { method } = incoming;
     const cart = /^\/carts\/([^/]+)$/.exec(path)?.[1];
-    if (method === "GET" && cart) return { status: 200, body: shown(carts.find(cart)) };
+    if (method === "GET" && cart) return { status: 200, body: cartDocument(carts.find(cart)) };
     if (path !== "/faults") return undefined;
     if (!isFromHere(incoming)) return { status: 403, body: { error: "faults are set from this machine only" } };
     if (method === "DELETE") faults = [];
     if (method !== "POST") return { status: 200, body: { faults } };
-    const fault = z.safeParse(Fault, await json(incoming).catch(() => undefined));
+    const fault = z.safeParse(InjectedFault, await json(incoming).catch(() => undefined));
     if (!fault.success) return { status: 422, body: { error: z.prettifyError(fault.error) } };
     faults.push(fault.data);
     return { status: 201, body: fault.data };
@@ -84,7 +84,7 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
         return send(outgoing, { status: 401, body: { error: "the token is wrong" } });
       }
       if (!orderId) return send(outgoing, { status: 404, body: { error: "there is nothing here" } });
-      const served = (call: Call) => {
+      const served = (call: ReceivedCall) => {
         carts.save(orderId);
         onCall?.(call);
       };
@@ -104,15 +104,15 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
 };
 
 const serve = async (
-  { cart, served }: { readonly cart: Cart; readonly served: (call: Call) => void },
+  { cart, served }: { readonly cart: Cart; readonly served: (call: ReceivedCall) => void },
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   path: string,
-  fault: Fault | undefined,
+  fault: InjectedFault | undefined,
 ) => {
   const idempotencyKey = incoming.headers["idempotency-key"];
   const key = typeof idempotencyKey === "string" ? idempotencyKey : null;
-  const call: Call = { method: incoming.method ?? "", path, status: null, idempotency_key: key };
+  const call: ReceivedCall = { method: incoming.method ?? "", path, status: null, idempotency_key: key };
   cart.calls.push(call);
   if (fault?.action === "drop-before") {
     served(call);

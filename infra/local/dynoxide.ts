@@ -18,7 +18,7 @@ const root = join(import.meta.dirname, "../..");
 /** Dynoxide is started again as often as this within a minute. */
 const maxRestarts = 3;
 
-export const freePort = (): Promise<number> =>
+const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer().once("error", reject);
     server.listen(0, "127.0.0.1", () => {

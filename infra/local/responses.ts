@@ -38,12 +38,11 @@ export const functionResponse = (result: APIGatewayProxyResult): Response => {
   if (bytes > maxResultBytes)
     throw new Error(`The function's result has ${bytes} bytes, and Lambda takes no more than ${maxResultBytes}.`);
   if (!Number.isInteger(result.statusCode)) throw new Error("The function's result has no statusCode.");
-  const single = Object.entries(result.headers ?? {}).flatMap(([name, value]) => remapped(name, String(value)));
-  const multiple = Object.entries(result.multiValueHeaders ?? {}).flatMap(([name, values]) =>
-    remapped(name, values.map(String)),
+  const headers = Object.entries({ ...result.headers, ...result.multiValueHeaders }).flatMap(([name, value]) =>
+    remapped(name, Array.isArray(value) ? value.map(String) : String(value)),
   );
   const body = Buffer.from(result.body, result.isBase64Encoded ? "base64" : "utf8");
-  return { status: result.statusCode, headers: Object.fromEntries([...single, ...multiple]), body };
+  return { status: result.statusCode, headers: Object.fromEntries(headers), body };
 };
 
 /** Writes a response to a connection that HTTP's own parser has given up, and closes it. */

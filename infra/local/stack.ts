@@ -10,7 +10,7 @@ import { loadEndpoints, loadSteps } from "./handlers.ts";
 import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
 
-export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
+type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
   /** What the API reference fills in, once it is known. */
   readonly prefill?: () => Prefill | undefined;
   /** Where data is kept between runs, if it is. */

@@ -49,19 +49,17 @@ const summary = async (execution: Execution) => {
   return rest;
 };
 
-/** Serves the workflow on a free local port. */
-export const startStepFunctions = async (options: WorkflowOptions) => {
-  const workflow = startWorkflow(options);
-
+/** The actions of the protocol, by their names. */
+const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
   const found = (body: unknown): Execution => {
     const execution = workflow.find(nameOf(z.parse(OfExecution, body).executionArn));
     if (!execution) throw new ServiceError("ExecutionDoesNotExist", "There is no such execution.");
     return execution;
   };
-  const actions = new Map<string, (body: unknown) => Promise<object>>([
+  return new Map<string, (body: unknown) => object | Promise<object>>([
     [
       "StartExecution",
-      async (body) => {
+      (body) => {
         const { name, input } = z.parse(Start, body);
         const execution = workflow.start(name, input);
         if (!execution) throw new ServiceError("ExecutionAlreadyExists", `There was an execution ${name} already.`);
@@ -72,16 +70,21 @@ export const startStepFunctions = async (options: WorkflowOptions) => {
       "ListExecutions",
       async () => ({ executions: await Promise.all(workflow.list().toReversed().slice(0, 100).map(summary)) }),
     ],
-    ["DescribeExecution", async (body) => describe(found(body))],
+    ["DescribeExecution", (body) => describe(found(body))],
     [
       "StopExecution",
-      async (body) => {
+      (body) => {
         found(body).abort();
         return { stopDate: seconds(new Date()) };
       },
     ],
   ]);
+};
 
+/** Serves the workflow on a free local port. */
+export const startStepFunctions = async (options: WorkflowOptions) => {
+  const workflow = startWorkflow(options);
+  const actions = actionsOf(workflow);
   const answer = async (request: IncomingMessage): Promise<object> => {
     const action = actions.get(String(request.headers["x-amz-target"]).replace("AWSStepFunctions.", ""));
     if (!action)

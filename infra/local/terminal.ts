@@ -2,7 +2,7 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { styleText } from "node:util";
 import * as z from "zod/mini";
-import type { Call } from "./carrier-carts.ts";
+import type { ReceivedCall } from "./carrier-carts.ts";
 import type { Served } from "./gateway.ts";
 
 /** What `npm start` prints while it runs: a line for each request, carrier call and step of a checkout. */
@@ -102,7 +102,7 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
         console.log(`${printable(method.padEnd(8))} ${paint(statusStyle(status), String(status))} ${rest}`);
       if (status >= 500) failed([...errorLines(error, verbose), `request ${requestId}`]);
     },
-    carrierCall: ({ method, path, status, idempotency_key }: Call): void => {
+    carrierCall: ({ method, path, status, idempotency_key }: ReceivedCall): void => {
       const key = verbose && idempotency_key ? `  ${idempotency_key}` : "";
       if (!quiet) console.log(paint("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${key}`));
     },

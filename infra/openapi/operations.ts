@@ -17,7 +17,7 @@ const access = (route: Route): string => {
   return `**Permissions:** ${own}, and \`${CART}\` before checkout or \`${CHECKED_OUT}\` after checkout.\n\n**Feature:** Ordering Attachment Access, enabled for the account that owns the ${route.parent}.`;
 };
 
-export type Shared = {
+type Shared = {
   readonly schemas: Schemas;
   readonly parameters: Components;
   readonly responses: Components;

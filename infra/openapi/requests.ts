@@ -9,9 +9,9 @@ import type { Schemas } from "./schemas.ts";
 const partOf = (schema: unknown, example: unknown): Json => {
   const { default: fallback, anyOf, type, ...rest } = isJson(schema) ? schema : {};
   const choice = Array.isArray(anyOf) ? anyOf.filter(isJson).find((option) => option.type !== "null") : {};
-  const single = Array.isArray(type) ? type.find((each) => each !== "null") : type;
+  const nonNull = Array.isArray(type) ? type.find((each) => each !== "null") : type;
   return {
-    ...(single !== undefined && { type: single }),
+    ...(nonNull !== undefined && { type: nonNull }),
     ...choice,
     ...rest,
     ...(fallback !== null && fallback !== undefined && { default: fallback }),

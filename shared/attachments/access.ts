@@ -62,7 +62,7 @@ export const oneAttachment: AccessCheck<
 };
 
 /** An attachment, or one whose metadata are deleted and whose file could not be removed yet. */
-export type Deletable = Attachment & { readonly unfinished: boolean };
+type Deletable = Attachment & { readonly unfinished: boolean };
 
 /** For deleting one attachment, or finishing the delete of one whose file could not be removed. */
 export const deletableAttachment: AccessCheck<

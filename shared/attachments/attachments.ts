@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { invalid, notFound, takenFault } from "../errors.ts";
-import { newId, pick } from "../schema/fields.ts";
+import { newId } from "../schema/fields.ts";
 import { cleanUp } from "../table/deadline.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
 import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
-import { get, parseItem, queryAll } from "../table/read.ts";
+import { parseItem, queryAll, readItem } from "../table/read.ts";
 import { showsOwnWrite, transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
 import { fileKindOf } from "./file-kind.ts";
@@ -15,7 +15,7 @@ import { putFile, removeFile } from "./files.ts";
 import {
   Attachment,
   type AttachmentChanges,
-  AttachmentData,
+  attachmentData,
   type FileKind,
   type NewAttachment,
   type NewAttachmentFromUpload,
@@ -30,16 +30,14 @@ export const attachmentDocument = (parent: Parent, attachment: Attachment, inclu
   const associations = { ...own, ...included };
   return {
     type: `${parent.type}_attachment`,
-    data: pick(AttachmentData, attachment),
+    data: attachmentData(attachment),
     ...(Object.keys(associations).length > 0 && { associations }),
   };
 };
 
 /** One attachment; undefined where there is none. */
-export const readAttachment = async (parent: ParentRef, id: string): Promise<Attachment | undefined> => {
-  const item = await get(keys.attachment(parent, id));
-  return item && parseItem(Attachment, item);
-};
+export const readAttachment = (parent: ParentRef, id: string): Promise<Attachment | undefined> =>
+  readItem(Attachment, keys.attachment(parent, id));
 
 /** Every attachment of a parent, in the order of their ids. */
 export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachment> {
@@ -55,14 +53,11 @@ type Metadata = Omit<NewAttachment, "file">;
 
 const newAttachment = (
   file: FileProperties,
-  { filename = file.filename, name, notes, file_hint, reference_id }: Metadata,
+  { filename = file.filename, ...metadata }: Metadata,
   { id, at }: Created,
   kind: FileKind,
 ): Attachment => ({
-  name,
-  notes,
-  file_hint,
-  reference_id,
+  ...metadata,
   id,
   filename,
   inserted_at: at,

@@ -1,4 +1,5 @@
 import type { Descriptions } from "../schema/descriptions.ts";
+import { metadataDescriptions } from "./schema.ts";
 
 /** What the OpenAPI document says about attachments. No function loads it. */
 export const attachmentDescriptions = {
@@ -13,10 +14,7 @@ export const attachmentDescriptions = {
     },
   },
   properties: {
-    name: "The display name.",
-    notes: "Free text. An empty string is stored as null.",
-    file_hint: "The kind of document: `DEFAULT` for a general document, `LOA` for a letter of authorization.",
-    reference_id: "An identifier chosen by the caller, unique within the request or the order.",
+    ...metadataDescriptions,
     filename: "The name of the file. Defaults to the name of the uploaded file.",
     "UploadCreateData.filename": "The name of the file.",
     "UploadData.filename": "The name of the file.",

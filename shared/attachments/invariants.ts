@@ -29,14 +29,14 @@ const attachments = (of: Snapshot): Finding[] =>
     if (!of.files.has(file)) found.push(violation("metadata has its file", place(item), `there is no file ${file}`));
     if (!of.item(keys.parent(parent)))
       found.push(violation("an attachment has its parent", place(item), "it has none"));
-    if (typeof item.reference_id === "string" && !holds(of.item(keys.reference(parent, item.reference_id)), id))
+    if (typeof item.reference_id === "string" && !refersTo(of.item(keys.reference(parent, item.reference_id)), id))
       found.push(
         violation("a reference_id has its item", place(item), `${item.reference_id} is not this attachment's`),
       );
     return found;
   });
 
-const holds = (reference: Item | undefined, attachment: string) => reference?.attachment === attachment;
+const refersTo = (reference: Item | undefined, attachment: string) => reference?.attachment === attachment;
 
 const references = (of: Snapshot): Finding[] =>
   under(of, "REFERENCE#").flatMap(({ item, parent, rest: uuid }) => {

@@ -8,20 +8,52 @@ import {
   nonBlankText,
   PageQuery,
   parseUlid,
+  pick,
   Timestamp,
   text,
   Ulid,
   Uuid,
+  withoutDefaults,
   withoutRules,
 } from "../schema/fields.ts";
 
-export const FileHint = z.enum(["DEFAULT", "LOA"]);
+const FileHint = z.enum(["DEFAULT", "LOA"]);
 
-/** An empty text is none. */
-const Notes = z.pipe(
-  z.nullable(text(limits.notesLength)),
-  z.transform((notes) => notes || null),
-);
+/** An empty text becomes null. */
+const Notes = z.nullable(text(limits.notesLength)).check(z.overwrite((notes) => notes || null));
+
+/**
+ * What callers say about an attachment. A new property is added in this file alone: here, with a default that older items
+ * get; with a description and an example below; to `changeable` or `immutableAttachmentProperties`; and to
+ * `SentMetadata` if the carrier gets it.
+ */
+const metadata = {
+  name: nonBlankText(limits.nameLength),
+  notes: z._default(Notes, null),
+  file_hint: z._default(FileHint, "DEFAULT"),
+  reference_id: z._default(z.nullable(Uuid), null),
+};
+
+/** What the OpenAPI document says about them. No function loads it. */
+export const metadataDescriptions = {
+  name: "The display name.",
+  notes: "Free text. An empty string is stored as null.",
+  file_hint: "The kind of document: `DEFAULT` for a general document, `LOA` for a letter of authorization.",
+  reference_id: "An identifier chosen by the caller, unique within the request or the order.",
+} as const satisfies Record<keyof typeof metadata, string>;
+
+export const metadataExample = {
+  name: "Letter of authorization",
+  notes: "Signed by the subscriber on 3 November.",
+  file_hint: "LOA",
+  reference_id: "7b3e4c1a-5d2f-4e8a-9c61-0f2d8a4b6e13",
+} as const satisfies { readonly [K in keyof typeof metadata]: z.output<(typeof metadata)[K]> };
+
+/** The metadata of an attachment of which only the name is given. */
+export const minimalMetadata = (name: string) => z.parse(z.object(metadata), { name });
+
+/** What a PATCH may change. */
+const changeable = { name: true, notes: true, file_hint: true } as const;
 
 /** 1 to 255 characters without path separators or control characters, and not a name that means a folder. */
 const Filename = text(limits.filenameLength).check(
@@ -42,10 +74,7 @@ export const MediaType = z
 /** What a caller sees of an attachment: `data` of its document. */
 export const AttachmentData = z.object({
   id: Ulid,
-  name: z.string(),
-  notes: z.nullable(z.string()),
-  file_hint: FileHint,
-  reference_id: z.nullable(Uuid),
+  ...withoutDefaults(metadata),
   filename: z.string(),
   inserted_at: Timestamp,
   updated_at: Timestamp,
@@ -62,9 +91,18 @@ export const FileKind = z.object({
 });
 export type FileKind = z.infer<typeof FileKind>;
 
+/** What a PATCH may repeat but not change, with what counts as the same. */
+export const immutableAttachmentProperties = {
+  id: isSameId,
+  filename: isSame,
+  reference_id: isSameId,
+  inserted_at: isSame,
+  updated_at: isSame,
+} satisfies Record<Exclude<keyof AttachmentData, keyof typeof changeable>, typeof isSame>;
+
 /** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the others describe its file. A property added here has a default: items that are older lack it. */
 export const Attachment = z.object({
-  ...withoutRules(AttachmentData.shape),
+  ...withoutRules({ ...AttachmentData.shape, ...metadata }),
   version: z.number(),
   writers: z.optional(z.array(z.string())),
   bytes: z.number(),
@@ -73,6 +111,13 @@ export const Attachment = z.object({
   ...FileKind.shape,
 });
 export type Attachment = z.infer<typeof Attachment>;
+
+/** What callers get of an attachment. */
+export const attachmentData = (attachment: Attachment) => pick(AttachmentData, attachment);
+
+/** The metadata that the carrier gets with a file. */
+export const SentMetadata = z.pick(Attachment, { name: true, notes: true, file_hint: true, filename: true });
+export type SentMetadata = z.infer<typeof SentMetadata>;
 
 const letterTypes = ["application/pdf", "image/tiff", "image/png", "image/jpeg"];
 
@@ -136,14 +181,8 @@ export const UploadedFile = z
 
 export type UploadedFile = z.infer<typeof UploadedFile>;
 
-/** The metadata of a new attachment. */
-const newAttachmentFields = {
-  name: nonBlankText(limits.nameLength),
-  notes: z._default(Notes, null),
-  file_hint: z._default(FileHint, "DEFAULT"),
-  reference_id: z._default(z.nullable(Uuid), null),
-  filename: z.optional(Filename),
-};
+/** The filename is the file's own if it is left out. */
+const newAttachmentFields = { ...metadata, filename: z.optional(Filename) };
 
 export const createAttachmentBody = <T extends string>(type: T) =>
   z.object({
@@ -201,19 +240,6 @@ export const formParts = ({ shape }: CreateBody): string[] => [
 export const updateAttachmentBody = <T extends string>(type: T) =>
   z.object({
     type: z.literal(type),
-    data: z.object({
-      name: z.optional(nonBlankText(limits.nameLength)),
-      notes: z.optional(Notes),
-      file_hint: z.optional(FileHint),
-    }),
+    data: z.partial(z.pick(AttachmentData, changeable)),
   });
 export type AttachmentChanges = z.infer<ReturnType<typeof updateAttachmentBody>>["data"];
-
-/** What a PATCH may echo but not change. */
-export const immutableAttachmentProperties = {
-  id: isSameId,
-  filename: isSame,
-  reference_id: isSameId,
-  inserted_at: isSame,
-  updated_at: isSame,
-};

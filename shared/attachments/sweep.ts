@@ -36,7 +36,7 @@ const Bookmark = z.object({
 });
 type Bookmark = z.infer<typeof Bookmark>;
 
-export type SweepOptions = {
+type SweepOptions = {
   readonly now: Date;
   /** How long it may still take; it stops in time, and the next one goes on from there. */
   readonly remainingMs?: () => number;
@@ -51,7 +51,7 @@ export type SweepOptions = {
 };
 
 const nothing = { days: 0, files: 0, removed: 0 };
-export type Swept = typeof nothing & { readonly finished: boolean };
+type Swept = typeof nothing & { readonly finished: boolean };
 
 /**
  * Removes files older than a day that have no metadata: what a crash between the two steps of an upload or a delete has

@@ -24,7 +24,7 @@ export const refusalOf = ({
 }: Pick<Extract<Outcome, { kind: "refused" }>, "status" | "answer">): string =>
   [status, answer].filter(Boolean).join(" ");
 
-export type CarrierCall = {
+type CarrierCall = {
   readonly method: "PUT" | "POST" | "DELETE";
   readonly path: string;
   /** The same for every repetition of this call, in every run. */

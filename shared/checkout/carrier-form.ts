@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { SentMetadata } from "./schema.ts";
+import type { SentMetadata } from "../attachments/schema.ts";
 
 /** A body that is created while it is sent, and the error that occurred. */
 export type CallBody = {

@@ -15,7 +15,7 @@ import { noteRun, stopRun } from "./run.ts";
 import { CheckoutRun, type Receipt, type RequestPage, type RunRef } from "./schema.ts";
 
 /** The state of a page after `forward`: complete, to be continued now or later, or the end of the run. */
-export type ForwardedPage = RequestPage & {
+type ForwardedPage = RequestPage & {
   readonly outcome: "FORWARDED" | "MORE" | "WAIT" | "FAILED";
   readonly wait_seconds: number;
 };
@@ -133,7 +133,7 @@ const forwardOne = async (place: Place, planned: Plan["forward"][number]): Promi
   const parent: ParentRef = { type: of, id: of === "order" ? ref.order_id : request };
   const [runItem, current] = await getMany([keys.checkout(ref.order_id), keys.attachment(parent, attachment.id)]);
   const locked = isRunning(runItem, ref);
-  if (locked && current) return put(place, parent, planned, announced);
+  if (locked && current) return sendFile(place, parent, planned, announced);
   await endReceipt(request, receipt, announced);
   return { kind: locked ? "done" : "stop" };
 };
@@ -192,7 +192,7 @@ const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now:
 
 const callFor = (attachment: Attachment) => ({ sent: sentMetadataOf(attachment), version: attachment.version });
 
-const put = async (
+const sendFile = async (
   place: Place,
   parent: ParentRef,
   { attachment, receipt }: Plan["forward"][number],
@@ -201,7 +201,6 @@ const put = async (
   const { ref, request } = place;
   const { id, content_type: contentType } = attachment;
   const open = () => openFile(fileKey(parent, id));
-  const cannot = `The attachment ${id} cannot be forwarded under the request ${request}`;
   try {
     const outcome = await putUpstream({ order: ref.order_id, request, receipt: announced }, { contentType, open });
     // The refusal of a repeated call says nothing about the current metadata.
@@ -212,17 +211,29 @@ const put = async (
     }
     return await noteOutcome(place, receipt, announced, outcome, "forwarded");
   } catch (error) {
-    if (isTemporary(error)) {
-      const ended = await endReceipt(request, receipt, { ...announced, last_answer: "S3 is unavailable" });
-      return { kind: "wait", wait_seconds: 0, reason: `${cannot}: S3 is unavailable.`, receipt: ended };
-    }
-    if (!(error instanceof FileError)) throw error;
-    await endReceipt(request, receipt, { ...announced, answer: error.message });
-    // A delete removes the file after the metadata: without metadata it was deleted, with them it is lost.
-    if (error.gone && !(await get(keys.attachment(parent, id)))) return { kind: "done" };
-    await stopRun(ref, `${cannot}: ${error.message}.`);
-    return { kind: "stop" };
+    return noteFileError(place, parent, receipt, announced, error);
   }
+};
+
+/** Records that a file could not be read. Throws any other error. */
+const noteFileError = async (
+  { ref, request }: Place,
+  parent: ParentRef,
+  before: Receipt | undefined,
+  announced: Receipt,
+  error: unknown,
+): Promise<Settled> => {
+  const cannot = `The attachment ${announced.attachment} cannot be forwarded under the request ${request}`;
+  if (isTemporary(error)) {
+    const ended = await endReceipt(request, before, { ...announced, last_answer: "S3 is unavailable" });
+    return { kind: "wait", wait_seconds: 0, reason: `${cannot}: S3 is unavailable.`, receipt: ended };
+  }
+  if (!(error instanceof FileError)) throw error;
+  await endReceipt(request, before, { ...announced, answer: error.message });
+  // A delete removes the file after the metadata: without metadata it was deleted, with them it is lost.
+  if (error.gone && !(await get(keys.attachment(parent, announced.attachment)))) return { kind: "done" };
+  await stopRun(ref, `${cannot}: ${error.message}.`);
+  return { kind: "stop" };
 };
 
 /** S3 is unavailable for a moment, or breaks off in the middle of a file. */

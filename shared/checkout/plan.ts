@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import * as z from "zod/mini";
 import { allAttachments } from "../attachments/attachments.ts";
-import type { Attachment } from "../attachments/schema.ts";
+import { type Attachment, SentMetadata } from "../attachments/schema.ts";
+import { pick } from "../schema/fields.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { get, parseItem, queryAll } from "../table/read.ts";
 import { requestsOfOrder } from "../tenants/orders.ts";
 import { forwardedType, Request } from "../tenants/schema.ts";
-import { Receipt, type RequestPage, SentMetadata } from "./schema.ts";
+import { Receipt, type RequestPage } from "./schema.ts";
 
 /** The ids of the requests whose attachments are forwarded, in ascending order: all of an order, or those of one page. */
 export const forwardedRequests = async (
@@ -31,7 +31,7 @@ export const attachmentsOf = (parent: ParentRef): Promise<Owned[]> =>
 export const receiptsOf = (requestId: string): Promise<Receipt[]> =>
   Array.fromAsync(queryAll(collections.receipts(requestId)), (item) => parseItem(Receipt, item));
 
-export const sentMetadataOf = (attachment: Attachment): SentMetadata => z.parse(SentMetadata, attachment);
+export const sentMetadataOf = (attachment: Attachment): SentMetadata => pick(SentMetadata, attachment);
 
 /** Whether a receipt is about the metadata that the attachment has now. */
 export const isUpToDate = ({ sent }: Receipt, attachment: Attachment): boolean =>

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { type Attachment, AttachmentData, warningOf } from "../attachments/schema.ts";
+import { type Attachment, type AttachmentData, attachmentData, warningOf } from "../attachments/schema.ts";
 import type { Item } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
@@ -13,10 +13,10 @@ import { type CheckoutRun, type Receipt, Seal } from "./schema.ts";
  * What the carrier has of an attachment: `status` and `answer` are its last decision, `last_answer` why it is called
  * again at `next_try_at`. An attachment that was added after the checkout has no receipt.
  */
-export type ReportedReceipt = Pick<Receipt, "state"> &
+type ReportedReceipt = Pick<Receipt, "state"> &
   Partial<Pick<Receipt, "at" | "sha256" | "status" | "answer" | "attempts" | "last_answer" | "next_try_at">>;
 
-export type ReportedAttachment = Pick<AttachmentData, "id"> &
+type ReportedAttachment = Pick<AttachmentData, "id"> &
   Partial<AttachmentData & Warned> & { readonly of: "order" | "request"; readonly receipt: ReportedReceipt | null };
 
 export type RequestReport = Pick<Request, "id" | "account" | "type"> & {
@@ -92,7 +92,7 @@ const reported = ({ of, attachment }: Owned, receipt: ReportedReceipt | null): R
 });
 
 const withWarning = (attachment: Attachment): AttachmentData & Warned => ({
-  ...z.parse(AttachmentData, attachment),
+  ...attachmentData(attachment),
   warning: warningOf(attachment),
 });
 

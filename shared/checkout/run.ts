@@ -1,16 +1,14 @@
 import { backOff } from "../table/client.ts";
 import { keys } from "../table/keys.ts";
-import { get, getMany, parseItem } from "../table/read.ts";
+import { getMany, parseItem, readItem } from "../table/read.ts";
 import { update } from "../table/write.ts";
 import { Order } from "../tenants/schema.ts";
 import { limits } from "./limits.ts";
 import { CheckoutRun, type RunRef } from "./schema.ts";
 
 /** The order's latest run, if there was one. */
-export const readRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
-  const item = await get(keys.checkout(orderId));
-  return item && parseItem(CheckoutRun, item);
-};
+export const readRun = (orderId: string): Promise<CheckoutRun | undefined> =>
+  readItem(CheckoutRun, keys.checkout(orderId));
 
 /** Where a run begins. */
 export type Start =

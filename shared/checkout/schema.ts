@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { Attachment, CarrierReceipt } from "../attachments/schema.ts";
+import { CarrierReceipt, SentMetadata } from "../attachments/schema.ts";
 import { Ulid } from "../schema/fields.ts";
 
 /**
@@ -40,10 +40,6 @@ export const CheckoutRun = z.object({
   ...retryShape,
 });
 export type CheckoutRun = z.infer<typeof CheckoutRun>;
-
-/** The metadata that the carrier gets with a file. */
-export const SentMetadata = z.pick(Attachment, { name: true, notes: true, file_hint: true, filename: true });
-export type SentMetadata = z.infer<typeof SentMetadata>;
 
 /**
  * What the carrier has of one attachment under one request. `pending` is stored before the call, so that the next step

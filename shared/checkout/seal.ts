@@ -55,7 +55,7 @@ const sealRequests = async (page: RequestPage): Promise<boolean> => {
   return sealed;
 };
 
-export type SealedPage = RequestPage & { readonly outcome: "SEALED" | "CHANGED" | "FAILED" };
+type SealedPage = RequestPage & { readonly outcome: "SEALED" | "CHANGED" | "FAILED" };
 
 /** Seals a page's requests. A request that has changed since it was forwarded is forwarded again first. */
 export const sealPage = async (page: RequestPage): Promise<SealedPage> => {
@@ -71,7 +71,7 @@ export const RoundResults = z.array(
 );
 type RoundResults = z.infer<typeof RoundResults>;
 
-export type RoundEnd = RunRef & {
+type RoundEnd = RunRef & {
   readonly next: "SUBMIT" | "GATHER" | "FAIL";
   /** Left for the next round. */
   readonly loops: number;

@@ -1,6 +1,6 @@
 import { unauthorized } from "../errors.ts";
 import { hashOfKey, keys } from "../table/keys.ts";
-import { get, parseItem } from "../table/read.ts";
+import { readItem } from "../table/read.ts";
 import type { Principal } from "../tenants/access.ts";
 import { ApiKey, User } from "../tenants/schema.ts";
 import { header, type Incoming } from "./request.ts";
@@ -11,19 +11,12 @@ const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
 export const presentedKey = (event: Incoming): Promise<ApiKey | undefined> => {
   const token = bearer.exec(header(event, "Authorization") ?? "")?.[1];
   if (token === undefined) throw unauthorized();
-  return readApiKey(token);
-};
-
-/** The key that a caller presents; undefined where there is none. */
-const readApiKey = async (token: string): Promise<ApiKey | undefined> => {
-  const item = await get(keys.apiKey(hashOfKey(token)));
-  return item && parseItem(ApiKey, item);
+  return readItem(ApiKey, keys.apiKey(hashOfKey(token)));
 };
 
 /** Reads the user that a key impersonates, if there is one. */
 export const readUser = async (key: ApiKey | undefined): Promise<User | undefined> => {
-  const item = key?.user && (await get(keys.user(key.user)));
-  return item ? parseItem(User, item) : undefined;
+  return key?.user ? readItem(User, keys.user(key.user)) : undefined;
 };
 
 /**

@@ -12,7 +12,7 @@ import type { ApiKey } from "../tenants/schema.ts";
 import { header, type Incoming, pathId } from "./request.ts";
 
 /** The Idempotency-Key of a POST, and what is stored under it. */
-export type PresentedIdempotencyKey = {
+type PresentedIdempotencyKey = {
   readonly key: string;
   readonly stored: Item | undefined;
   readonly faults: readonly Fault[];

@@ -35,7 +35,7 @@ export const precondition = (event: Incoming): Precondition => {
 };
 
 /** If-None-Match (RFC 9110, 13.1.2): whether the caller has this representation. Weak tags are compared as strong ones. */
-export const isKnownToCaller = (event: Incoming, tag: string): boolean => {
+const isKnownToCaller = (event: Incoming, tag: string): boolean => {
   const tags = entityTags(listHeader(event, "If-None-Match") ?? "");
   return tags.some((one) => one === "*" || one.replace(/^W\//, "") === tag);
 };

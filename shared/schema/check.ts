@@ -63,7 +63,7 @@ export const oneOf = (values: readonly unknown[]) =>
 export const pointer = (path: readonly PropertyKey[]) =>
   path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-export type Checked<T> = { readonly value: T; readonly faults?: never } | { readonly faults: readonly Fault[] };
+type Checked<T> = { readonly value: T; readonly faults?: never } | { readonly faults: readonly Fault[] };
 
 // An empty array in place of a text has the wrong type. That it is too short as well is of no use.
 const isOfWrongType = (pointer: string) => (other: Fault) =>

@@ -85,19 +85,25 @@ export const isSameId = (sent: unknown, current: unknown): boolean =>
   (typeof sent === "string" && typeof current === "string" && sent.toLowerCase() === current.toLowerCase());
 
 /** The properties of `of` that a schema names, in its order. Others are left out. */
-export function pick<S extends object>(schema: { readonly shape: S }, of: { readonly [K in keyof S]: unknown }): object;
+export function pick<S extends object, T extends { readonly [K in keyof S]: unknown }>(
+  schema: { readonly shape: S },
+  of: T,
+): { [K in keyof S]: T[K] };
 export function pick(schema: { readonly shape: object }, of: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(Object.keys(schema.shape).map((name) => [name, of[name]]));
 }
 
-type Defaulted = z.ZodMiniDefault<z.ZodMiniType>;
-
-/** The same fields without their defaults. */
-export function withoutDefaults<S extends Readonly<Record<string, Defaulted>>>(
+/** The same fields, each without its default, if it has one. */
+export function withoutDefaults<S extends z.core.$ZodShape>(
   fields: S,
-): { [K in keyof S]: S[K]["def"]["innerType"] };
-export function withoutDefaults(fields: Readonly<Record<string, Defaulted>>) {
-  return Object.fromEntries(Object.entries(fields).map(([name, { def }]) => [name, def.innerType]));
+): { [K in keyof S]: S[K] extends z.ZodMiniDefault<infer T> ? T : S[K] };
+export function withoutDefaults(fields: z.core.$ZodShape) {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [
+      name,
+      field instanceof z.ZodMiniDefault ? field.def.innerType : field,
+    ]),
+  );
 }
 
 /** The same fields, of the same types, without the rules that input must keep: rules change, and what is stored stays. */

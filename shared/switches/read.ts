@@ -2,17 +2,14 @@ import * as z from "zod/mini";
 import { noId, Ulid } from "../schema/fields.ts";
 import { collections, keys } from "../table/keys.ts";
 import { fitting, type Page, type PageRequest, pageRequest, readPage } from "../table/pages.ts";
-import { get, getMany, parseItem, parseReadable, queryAll } from "../table/read.ts";
+import { getMany, parseItem, parseReadable, queryAll, readItem } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
 import { readAccount, readAccounts } from "../tenants/accounts.ts";
 import { type Account, canAccess } from "../tenants/schema.ts";
 import { Switch, type SwitchListQuery, switchDocument } from "./schema.ts";
 
 /** One switch; undefined where there is none. */
-export const readSwitch = async (id: string): Promise<Switch | undefined> => {
-  const item = await get(keys.switch(id));
-  return item && parseItem(Switch, item);
-};
+export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(Switch, keys.switch(id));
 
 /**
  * Lambda's limit of a response, less 64 KiB for the page's envelope and the headers. What counts is the response object
@@ -65,11 +62,7 @@ const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
  * A page of the switches of an account and of every account below it, in two round trips whatever the tree's size:
  * the entries of the account's one list, then the switches. A page that a function could not return ends early.
  */
-export const readSwitchPage = async (
-  account: string,
-  asked: PageRequest,
-  include?: Include,
-): Promise<Page<ListedSwitch>> => {
+const readSwitchPage = async (account: string, asked: PageRequest, include?: Include): Promise<Page<ListedSwitch>> => {
   const list = collections.switches(account);
   const entries = await readPage(list, asked, Entry);
   const switches = await readSwitches(entries.items.map(({ id }) => id));

@@ -15,21 +15,25 @@ import {
   withoutRules,
 } from "../schema/fields.ts";
 
-export const AuthMethod = z.enum(["NONE", "BASIC", "BEARER"]);
-export const SmsProtocol = z.enum(["NONE", "HTTP", "MAILBOX", "EMAIL", "SMTP"]);
-export const MmsProtocol = z.enum(["NONE", "HTTP", "MM4", "EMAIL", "SMTP"]);
+const AuthMethod = z.enum(["NONE", "BASIC", "BEARER"]);
+const SmsProtocol = z.enum(["NONE", "HTTP", "MAILBOX", "EMAIL", "SMTP"]);
+const MmsProtocol = z.enum(["NONE", "HTTP", "MM4", "EMAIL", "SMTP"]);
 const SmsFormat = z.enum(["SERVICE_SMS_1_0", "LEGACY_SMS_2_0"]);
 const MmsFormat = z.enum(["SERVICE_SMS_1_0", "LEGACY_SMS_2_0", "SERVICE_MMS_1_0"]);
+
+type Channel = "sms" | "mms";
 
 /** The protocol decides what they are addresses of. */
 const Endpoints = z.array(text(limits.endpointLength)).check(z.maxLength(limits.endpoints));
 const Identity = z.nullable(text(limits.identityLength));
 const Secret = z.nullable(text(limits.secretLength));
 
-const Name = nonBlankText(limits.nameLength);
-
-/** The settings of both channels. By default a channel is off and discards what arrives. */
-const channelSettings = {
+/**
+ * What callers say about a switch. By default a channel is off and discards what arrives. A new setting is added in this
+ * file alone: here, with a default that older items get, and with a description and an example below.
+ */
+const settings = {
+  name: nonBlankText(limits.nameLength),
   sms_enabled: z._default(z.boolean(), false),
   sms_auth_method: z._default(AuthMethod, "NONE"),
   sms_protocol: z._default(SmsProtocol, "NONE"),
@@ -46,12 +50,60 @@ const channelSettings = {
   mms_secret: z._default(Secret, null),
 };
 
+const channelDescriptions = (channel: Channel, protocols: string, formats: string): Record<string, string> => {
+  const messages = channel.toUpperCase();
+  return {
+    [`${channel}_enabled`]: `Whether the switch processes ${messages}. An enabled channel needs the endpoints, the identity and the secret that its protocol and its authentication method use.`,
+    [`${channel}_auth_method`]: `How ${messages} deliveries are authenticated: \`NONE\`, \`BASIC\` (identity and secret), or \`BEARER\` (secret only).`,
+    [`${channel}_protocol`]: `How inbound ${messages} messages are delivered: ${protocols}`,
+    [`${channel}_endpoints`]:
+      "The delivery targets: absolute http or https URLs for `HTTP`, email addresses for `EMAIL`, email addresses or `host[:port]` for `SMTP` and `MM4`.",
+    [`${channel}_identity`]: "The user name for `BASIC`.",
+    [`${channel}_secret`]: "The password for `BASIC`, or the token for `BEARER`.",
+    [`${channel}_message_format`]: `The format of the payload, mainly for \`HTTP\`: ${formats}`,
+    [`${channel}_options`]: "Reserved. Always null.",
+  };
+};
+
+/** What the OpenAPI document says about the settings. No function calls it. */
+export const settingsDescriptions = () => ({
+  name: "The display name, unique within the account.",
+  ...channelDescriptions(
+    "sms",
+    "`NONE` discards them, `HTTP` sends them to a webhook, `MAILBOX` keeps them in an internal mailbox for retrieval through the API, `EMAIL` sends them by email, `SMTP` sends each as a barebones ISO 8601 message.",
+    "`SERVICE_SMS_1_0`, or `LEGACY_SMS_2_0` for older receivers.",
+  ),
+  ...channelDescriptions(
+    "mms",
+    "`NONE` discards them, `HTTP` sends them to a webhook, `MM4` uses the industry-standard MMS transport, `EMAIL` sends them by email, `SMTP` sends them raw.",
+    "`SERVICE_SMS_1_0`, `SERVICE_MMS_1_0`, or `LEGACY_SMS_2_0` for older receivers.",
+  ),
+});
+
+export const settingsExample = {
+  name: "Harborline inbound",
+  sms_enabled: true,
+  sms_auth_method: "BASIC",
+  sms_protocol: "HTTP",
+  sms_endpoints: ["https://messages.harborline.example/inbound/sms"],
+  sms_identity: "patchbay",
+  sms_message_format: "SERVICE_SMS_1_0",
+  sms_secret: "correct-horse-battery-staple",
+  mms_enabled: true,
+  mms_auth_method: "NONE",
+  mms_protocol: "EMAIL",
+  mms_endpoints: ["mms-inbox@harborline.example"],
+  mms_identity: null,
+  mms_message_format: "SERVICE_MMS_1_0",
+  mms_secret: null,
+} satisfies SwitchSettings;
+
 /** What a caller sends to create a switch. */
-const NewSwitch = z.object({ name: Name, ...channelSettings });
+const NewSwitch = z.object(settings);
 export type SwitchSettings = z.infer<typeof NewSwitch>;
 
 /** Each setting on its own, required. */
-const Settings = z.object({ name: Name, ...withoutDefaults(channelSettings) });
+const Settings = z.object(withoutDefaults(settings));
 
 /** A switch as callers get it: `data` of its document. */
 export const SwitchData = z.object({
@@ -98,8 +150,6 @@ export type SwitchListQuery = z.infer<typeof SwitchListQuery>;
 export const immutableSwitchProperties = { id: isSameId, inserted_at: isSame, updated_at: isSame };
 
 /** The rules that concern several properties of a switch. They apply to the whole switch. */
-
-type Channel = "sms" | "mms";
 
 const hostAndPort =
   /^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*\.?|\[[\da-f:.]+\])(?::0*[1-9]\d*)?$/i;
@@ -189,8 +239,9 @@ const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
 /** Merges what was sent into what is stored (or the defaults), leaving out properties with a fault of their own. */
 const merged = (sent: unknown, current: Readonly<Record<string, unknown>>): SwitchChanges => {
   const data = z.safeParse(Sent, sent).data?.data ?? {};
-  const stored = z.parse(z.object(withoutRules(channelSettings)), current);
-  const whole: Readonly<Record<string, unknown>> = { ...current, ...stored };
+  // A new switch has the defaults, but no name.
+  const Stored = z.object({ ...withoutRules(settings), name: z.optional(z.string()) });
+  const whole: Readonly<Record<string, unknown>> = z.parse(Stored, current);
   const properties = Object.keys(Settings.shape).map((name): [string, unknown] => [
     name,
     Object.hasOwn(data, name) ? data[name] : whole[name],

@@ -34,6 +34,12 @@ export const get = async (key: Key): Promise<Item | undefined> => {
   return Item;
 };
 
+/** The same item as its schema reads it. */
+export const readItem = async <S extends z.core.$ZodType>(schema: S, key: Key): Promise<z.output<S> | undefined> => {
+  const item = await get(key);
+  return item && parseItem(schema, item);
+};
+
 const same = (a: Key) => (b: Item) => a.pk === b.pk && a.sk === b.sk;
 
 /** The items of up to 100 keys, in the keys' order, in one round trip unless DynamoDB leaves some unprocessed. */

@@ -1,16 +1,13 @@
 import * as z from "zod/mini";
 import type { Item } from "../table/expressions.ts";
 import { collections, keys } from "../table/keys.ts";
-import { get, getMany, parseItem, query, scan } from "../table/read.ts";
+import { getMany, parseItem, query, readItem, scan } from "../table/read.ts";
 import { Account } from "./schema.ts";
 
 const Count = z.object({ switch_count: z.number() });
 
 /** An account; undefined where there is none. */
-export const readAccount = async (id: string): Promise<Account | undefined> => {
-  const item = await get(keys.account(id));
-  return item && parseItem(Account, item);
-};
+export const readAccount = (id: string): Promise<Account | undefined> => readItem(Account, keys.account(id));
 
 /** The accounts with these ids that exist, in one round trip; up to 100. */
 export const readAccounts = async (ids: readonly string[]): Promise<Account[]> => {

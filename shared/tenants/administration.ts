@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { Item } from "../table/expressions.ts";
 import { hashOfKey, keys } from "../table/keys.ts";
-import { get, parseItem, scan } from "../table/read.ts";
+import { get, parseItem, readItem, scan } from "../table/read.ts";
 import { update } from "../table/write.ts";
 import { ApiKey, User } from "./schema.ts";
 
@@ -22,10 +22,7 @@ export const listUsers = async (): Promise<User[]> => {
 };
 
 /** A user; undefined where there is none. */
-export const readUser = async (id: string): Promise<User | undefined> => {
-  const item = await get(keys.user(id.toUpperCase()));
-  return item && parseItem(User, item);
-};
+export const readUser = (id: string): Promise<User | undefined> => readItem(User, keys.user(id));
 
 /** Changes a user's permissions; false where they are no longer those that were read. */
 export const setPermissions = ({ id, permissions }: User, changed: readonly string[]): Promise<boolean> =>
@@ -36,7 +33,7 @@ export const setUserDisabled = (id: string, disabled: boolean): Promise<boolean>
   update({ update: keys.user(id), set: { disabled }, when: { exists: true } });
 
 /** A key as operators see it: what is stored, and the SHA-256 of the key, in hex. */
-export type StoredKey = ApiKey & { readonly sha256: string };
+type StoredKey = ApiKey & { readonly sha256: string };
 
 const Stored = z.extend(ApiKey, { pk: z.string() });
 

@@ -119,7 +119,7 @@ const planUser = (name: string, { permissions, disabled, ...entry }: Entry<"user
 
 const planKey = (name: string, entry: Entry<"keys">, found: References): Planned => {
   const account = found.account(entry.account);
-  const user = entry.user === null ? undefined : found.user(entry.user);
+  const user = entry.user === null ? undefined : found.owned("users", entry.user);
   const generated = entry.sha256 === undefined ? `apik_${randomBytes(32).toString("base64url")}` : undefined;
   const stored = found.existing.keys.get(entry.sha256 ?? entry.id ?? "");
   const content = {
@@ -156,7 +156,7 @@ const planOrder = (name: string, { state, ...entry }: Entry<"orders">, found: Re
 
 const planRequest = (name: string, { type, ...entry }: Entry<"requests">, found: References): Planned => {
   const id = found.idOf("requests", name);
-  const within = found.order(entry.order);
+  const within = found.owned("orders", entry.order);
   const owner = entry.account === undefined ? within?.account : found.account(entry.account);
   if (owner && within?.account && !canAccess(within.account.id, owner))
     found.fault(["requests", name, "account"], "must be the account of the order or one below it");

@@ -1,6 +1,6 @@
 import { noId } from "../schema/fields.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
-import { get, getMany, parseItem, query, queryAll, scan } from "../table/read.ts";
+import { get, getMany, parseItem, query, queryAll, readItem, scan } from "../table/read.ts";
 import { Account, forwardedType, Order, OrderRequest, type OrderState, Request } from "./schema.ts";
 
 /** An order or a request as the parent of attachments. */
@@ -13,16 +13,10 @@ export type Parent = ParentRef & {
 };
 
 /** An order; undefined where there is none. */
-export const readOrder = async (id: string): Promise<Order | undefined> => {
-  const item = await get(keys.order(id));
-  return item && parseItem(Order, item);
-};
+export const readOrder = (id: string): Promise<Order | undefined> => readItem(Order, keys.order(id));
 
 /** A request; undefined where there is none. */
-export const readRequest = async (id: string): Promise<Request | undefined> => {
-  const item = await get(keys.request(id));
-  return item && parseItem(Request, item);
-};
+export const readRequest = (id: string): Promise<Request | undefined> => readItem(Request, keys.request(id));
 
 /** A parent with its account and state, in two round trips; undefined where there is none. */
 export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => {

@@ -40,39 +40,56 @@ const referencesIn = (file: TenantsFile): Reference[] =>
     }),
   );
 
+type ReportFault = (place: Place, detail: string, sub_code?: "constraint.format" | "constraint.immutable") => void;
+
 /** Resolves the references of a tenants file: by its own names first, then by the ids of what exists. */
 export type References = Awaited<ReturnType<typeof references>>;
 
 /** Reads once everything that the file refers to by id; what it cannot find is collected in `faults`. */
 export const references = async (file: TenantsFile) => {
   const faults: Fault[] = [];
-  const fault = (
-    place: Place,
-    detail: string,
-    sub_code: "constraint.format" | "constraint.immutable" = "constraint.format",
-  ) => {
+  const fault: ReportFault = (place, detail, sub_code = "constraint.format") => {
     faults.push({ in: "body", pointer: pointer(place), sub_code, detail });
   };
   const found = referencesIn(file);
   const existing = await readExisting(file, found);
   const ids = ownIds(file, fault);
   refuseSharedHashes(file, fault);
+  refuseUnknown(file, found, existing, fault);
   const names = namesById(file, ids);
-
-  const idsOf = new Map(sectionNames.map((section) => [section, givenIds(file[section].given)]));
-  for (const { place, kind, text } of found) {
-    const known = file[kind].given.has(text) || idsOf.get(kind)?.has(text.toUpperCase());
-    if (!known && !existing.has(kind, text.toUpperCase())) fault(place, `there is no ${nouns[kind]} ${text}`);
-  }
-
   const idOf = (section: SectionName, name: string) => ids[section].get(name) ?? "";
   /** The name in the file of what a reference refers to; undefined for what is only in the table. */
   const nameOf = (section: SectionName, reference: string) =>
     file[section].given.has(reference) ? reference : names[section].get(reference.toUpperCase());
 
+  const account = accountResolver({ file, existing, idOf, nameOf, fault });
+  /** The id and the account of a user or an order of the file, or of one that exists. */
+  const owned = (section: "users" | "orders", reference: string) => {
+    const name = nameOf(section, reference);
+    const entry = name === undefined ? undefined : file[section].entries.get(name);
+    if (name !== undefined) return entry && { id: idOf(section, name), account: account(entry.account) };
+    const stored = existing[section].get(reference.toUpperCase());
+    return stored && { id: stored.id, account: existing.accounts.get(stored.account) };
+  };
+
+  /** The orders that exist and are in their carts. */
+  const carts = [...existing.orders.values()].filter(({ state }) => state === "CART").map(({ id }) => id);
+
+  return { faults, fault, idOf, account, owned, existing, carts };
+};
+
+type Lookups = {
+  readonly file: TenantsFile;
+  readonly existing: Existing;
+  readonly idOf: (section: SectionName, name: string) => string;
+  readonly nameOf: (section: SectionName, reference: string) => string | undefined;
+  readonly fault: ReportFault;
+};
+
+/** Finds an account of the file, or one that exists; undefined where that is a fault. */
+const accountResolver = ({ file, existing, idOf, nameOf, fault }: Lookups) => {
   const resolved = new Map<string, Account | undefined>();
   const open = new Set<string>();
-  /** An account of the file, or one that exists; undefined where that is a fault. */
   const account = (reference: string): Account | undefined => {
     const name = nameOf("accounts", reference);
     if (name === undefined) return existing.accounts.get(reference.toUpperCase());
@@ -94,29 +111,16 @@ export const references = async (file: TenantsFile) => {
       fault(place, `makes a tree of more than ${limits.accountLevels} levels`);
     return { id: idOf("accounts", name), name: entry.name, ancestors, features: entry.features, switch_count: 0 };
   };
+  return account;
+};
 
-  /** The id of a user of the file, or of one that exists, and its account. */
-  const user = (reference: string): { id: string; account: Account | undefined } | undefined => {
-    const name = nameOf("users", reference);
-    const entry = name === undefined ? undefined : file.users.entries.get(name);
-    if (name !== undefined) return entry && { id: idOf("users", name), account: account(entry.account) };
-    const stored = existing.users.get(reference.toUpperCase());
-    return stored && { id: stored.id, account: existing.accounts.get(stored.account) };
-  };
-
-  /** The id and the account of an order of the file, or of one that exists. */
-  const order = (reference: string): { id: string; account: Account | undefined } | undefined => {
-    const name = nameOf("orders", reference);
-    const entry = name === undefined ? undefined : file.orders.entries.get(name);
-    if (name !== undefined) return entry && { id: idOf("orders", name), account: account(entry.account) };
-    const stored = existing.orders.get(reference.toUpperCase());
-    return stored && { id: stored.id, account: existing.accounts.get(stored.account) };
-  };
-
-  /** The orders that exist and are in their carts. */
-  const carts = [...existing.orders.values()].filter(({ state }) => state === "CART").map(({ id }) => id);
-
-  return { faults, fault, idOf, account, user, order, existing, carts };
+/** A fault for each reference to something that is neither in the file nor in the table. */
+const refuseUnknown = (file: TenantsFile, found: readonly Reference[], existing: Existing, fault: ReportFault) => {
+  const idsOf = new Map(sectionNames.map((section) => [section, givenIds(file[section].given)]));
+  for (const { place, kind, text } of found) {
+    const known = file[kind].given.has(text) || idsOf.get(kind)?.has(text.toUpperCase());
+    if (!known && !existing.has(kind, text.toUpperCase())) fault(place, `there is no ${nouns[kind]} ${text}`);
+  }
 };
 
 /** The ids that entries bring, well-formed or not: what refers to them is not at fault. */
@@ -130,8 +134,16 @@ const givenIds = (given: ReadonlyMap<string, unknown>): ReadonlySet<string> =>
 
 type Ids = Readonly<Record<SectionName, ReadonlyMap<string, string>>>;
 
+const bySection = (of: (section: SectionName) => ReadonlyMap<string, string>): Ids => ({
+  accounts: of("accounts"),
+  users: of("users"),
+  keys: of("keys"),
+  orders: of("orders"),
+  requests: of("requests"),
+});
+
 /** The id of each entry: its own or a new one. No two entries can have the same. */
-const ownIds = (file: TenantsFile, fault: (place: Place, detail: string) => void): Ids => {
+const ownIds = (file: TenantsFile, fault: ReportFault): Ids => {
   const of = (section: SectionName) => {
     const names = new Map<string, string>();
     return new Map(
@@ -143,16 +155,10 @@ const ownIds = (file: TenantsFile, fault: (place: Place, detail: string) => void
       }),
     );
   };
-  return {
-    accounts: of("accounts"),
-    users: of("users"),
-    keys: of("keys"),
-    orders: of("orders"),
-    requests: of("requests"),
-  };
+  return bySection(of);
 };
 
-const refuseSharedHashes = (file: TenantsFile, fault: (place: Place, detail: string) => void) => {
+const refuseSharedHashes = (file: TenantsFile, fault: ReportFault) => {
   const names = new Map<string, string>();
   for (const [name, { sha256 }] of file.keys.entries) {
     if (sha256 === undefined) continue;
@@ -162,17 +168,13 @@ const refuseSharedHashes = (file: TenantsFile, fault: (place: Place, detail: str
   }
 };
 
-const namesById = (file: TenantsFile, ids: Ids): Readonly<Record<SectionName, ReadonlyMap<string, string>>> => {
+const namesById = (file: TenantsFile, ids: Ids): Ids => {
   const of = (section: SectionName) =>
     new Map([...file[section].entries.keys()].map((name) => [ids[section].get(name) ?? "", name]));
-  return {
-    accounts: of("accounts"),
-    users: of("users"),
-    keys: of("keys"),
-    orders: of("orders"),
-    requests: of("requests"),
-  };
+  return bySection(of);
 };
+
+type Existing = Awaited<ReturnType<typeof readExisting>>;
 
 /** What the table has of all that the file refers to, and of its entries that bring an id. */
 const readExisting = async (file: TenantsFile, found: readonly Reference[]) => {
@@ -192,7 +194,7 @@ const readExisting = async (file: TenantsFile, found: readonly Reference[]) => {
   return { ...byKind, has: (kind: SectionName, id: string) => byKind[kind].has(id) };
 };
 
-export type ExistingKey = ApiKey & { readonly sha256: string };
+type ExistingKey = ApiKey & { readonly sha256: string };
 
 const KeyId = z.object({ sha256: z.string() });
 

@@ -45,6 +45,6 @@ describe("the log", () => {
     const [line, ...others] = await during(async () => loadStep("checkout/load")?.({}).catch(() => undefined));
     expect(others).toEqual([]);
     expect(line).toMatchObject({ level: "ERROR", message: "step", step: "checkout/load", _aws: metrics("step") });
-    expect(line.error.stack).toContain("step.ts");
+    expect(line.error.stack).toContain("step-handler.ts");
   });
 });

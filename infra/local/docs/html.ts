@@ -139,7 +139,7 @@ const exampleParts = ({ parts }: Body) =>
     );
 
 /** The call that the samples show before anything is filled in. */
-export const exampleCall = ({ method, path, fields }: Operation, server: string, body?: Body): Call => {
+const exampleCall = ({ method, path, fields }: Operation, server: string, body?: Body): Call => {
   const values = new Map(fields.filter(({ place }) => place === "path").map(({ name, example }) => [name, example]));
   return {
     method,

@@ -1,3 +1,4 @@
+import { metadataExample, minimalMetadata } from "../../../shared/attachments/schema.ts";
 import { takenFault } from "../../../shared/errors.ts";
 import { type Example, fault, includeFault, page, pageFaults } from "./example.ts";
 import { ids } from "./ids.ts";
@@ -35,10 +36,7 @@ const uploadLimits = {
 
 const letter = {
   id: ids.attachment,
-  name: "Letter of authorization",
-  notes: "Signed by the subscriber on 3 November.",
-  file_hint: "LOA",
-  reference_id: "7b3e4c1a-5d2f-4e8a-9c61-0f2d8a4b6e13",
+  ...metadataExample,
   filename: "loa-2125550142.pdf",
   inserted_at: "2026-11-21T09:14:03.217Z",
   updated_at: "2026-11-21T09:14:03.217Z",
@@ -46,10 +44,7 @@ const letter = {
 
 const bill = {
   id: ids.otherAttachment,
-  name: "Latest bill",
-  notes: null,
-  file_hint: "DEFAULT",
-  reference_id: null,
+  ...minimalMetadata("Latest bill"),
   filename: "bill-2026-10.pdf",
   inserted_at: "2026-11-21T09:15:41.802Z",
   updated_at: "2026-11-21T09:15:41.802Z",
@@ -57,13 +52,10 @@ const bill = {
 
 const changes = { name: "Letter of authorization, countersigned", notes: null };
 
+const dataParts = Object.entries({ ...metadataExample, filename: letter.filename });
 const parts = {
   "data[file]": "%PDF-1.7 ...",
-  "data[name]": letter.name,
-  "data[notes]": letter.notes,
-  "data[file_hint]": letter.file_hint,
-  "data[reference_id]": letter.reference_id,
-  "data[filename]": letter.filename,
+  ...Object.fromEntries(dataParts.map(([name, value]) => [`data[${name}]`, value])),
 };
 
 const uploadFaults = (type: string) => ({

@@ -1,30 +1,11 @@
 import { takenFault } from "../../../shared/errors.ts";
+import { settingsExample } from "../../../shared/switches/schema.ts";
 import { type Example, fault, includeFault, page, pageFaults } from "./example.ts";
 import { ids } from "./ids.ts";
 
-const sms = {
-  sms_enabled: true,
-  sms_auth_method: "BASIC",
-  sms_protocol: "HTTP",
-  sms_endpoints: ["https://messages.harborline.example/inbound/sms"],
-  sms_identity: "patchbay",
-  sms_message_format: "SERVICE_SMS_1_0",
-  sms_secret: "correct-horse-battery-staple",
-};
-
-const mms = {
-  mms_enabled: true,
-  mms_auth_method: "NONE",
-  mms_protocol: "EMAIL",
-  mms_endpoints: ["mms-inbox@harborline.example"],
-  mms_identity: null,
-  mms_message_format: "SERVICE_MMS_1_0",
-  mms_secret: null,
-};
-
 const moments = { inserted_at: "2026-11-21T09:30:12.508Z", updated_at: "2026-11-21T09:30:12.508Z" };
 const options = { sms_options: null, mms_options: null };
-const harborline = { id: ids.switch, name: "Harborline inbound", ...sms, ...mms, ...options, ...moments };
+const harborline = { id: ids.switch, ...settingsExample, ...options, ...moments };
 
 const document = (data: unknown) => ({ type: "switch", data });
 
@@ -49,7 +30,7 @@ const faults = {
 };
 
 const create = {
-  body: document({ name: harborline.name, ...sms, ...mms }),
+  body: document(settingsExample),
   response: document(harborline),
   invalid: faults,
 };

@@ -60,7 +60,7 @@ describe("a function's bundle", () => {
       env: { ...process.env, LOG_LEVEL: "ERROR" },
     });
     const { error } = JSON.parse(printed);
-    expect(error.stack).toMatch(/ at (?:\S+ \()?shared\/checkout\/step\.ts:\d+:\d+/);
+    expect(error.stack).toMatch(/ at (?:\S+ \()?shared\/checkout\/step-handler\.ts:\d+:\d+/);
     expect(error.stack).not.toContain("index.mjs");
   });
 });

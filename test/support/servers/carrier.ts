@@ -1,31 +1,6 @@
 import * as z from "zod/mini";
 import { startCarrier } from "../../../infra/local/carrier.ts";
-
-const Cart = z.object({
-  checked_out: z.boolean(),
-  attachments: z.array(
-    z.object({
-      request_id: z.string(),
-      attachment_id: z.string(),
-      name: z.string(),
-      notes: z.nullable(z.string()),
-      file_hint: z.string(),
-      filename: z.string(),
-      bytes: z.number(),
-      sha256: z.string(),
-      received: z.number(),
-    }),
-  ),
-  withdrawn: z.array(z.object({ request_id: z.string(), attachment_id: z.string() })),
-  calls: z.array(
-    z.object({
-      method: z.string(),
-      path: z.string(),
-      status: z.nullable(z.number()),
-      idempotency_key: z.nullable(z.string()),
-    }),
-  ),
-});
+import { CartDocument } from "../../../infra/local/carrier-carts.ts";
 
 export type Fault = {
   readonly method?: string;
@@ -38,7 +13,7 @@ export type Fault = {
 };
 
 const readCart = async (url: string, order: string) =>
-  z.parse(Cart, await (await fetch(`${url}/carts/${order}`)).json());
+  z.parse(CartDocument, await (await fetch(`${url}/carts/${order}`)).json());
 
 /** What a carrier holds of an order that is checked out there, each as "request attachment bytes sha256", sorted. */
 export const forwardedTo = async (url: string, order: string) => {

@@ -3,7 +3,7 @@ import { embeddedMetrics, log } from "../log.ts";
 import type { Step } from "./steps.ts";
 
 /** Every step is called through this: it parses the part of the state that the step needs, and writes one log line. */
-export const step =
+export const stepHandler =
   <S extends z.core.$ZodType, O extends object>(
     { name }: Step,
     input: S,
