@@ -41,7 +41,7 @@ const waitFor = async (order: string, run: string): Promise<CheckoutEnd> => {
 };
 
 /** How far a checkout is, in one line. */
-const progressOf = ({ requests, checkout, seal, state }: OrderReport): string => {
+export const progressOf = ({ requests, checkout, seal, state }: OrderReport): string => {
   const receipts = requests.flatMap(({ attachments }) => attachments.flatMap(({ receipt }) => receipt ?? []));
   const files = receipts.filter((receipt) => receipt.state !== "withdrawn");
   const forwarded = files.filter((receipt) => receipt.state === "forwarded").length;
@@ -49,5 +49,9 @@ const progressOf = ({ requests, checkout, seal, state }: OrderReport): string =>
   if (state === "CHECKED_OUT") return `${counted}, checked out`;
   if (checkout?.next_try_at)
     return `${counted}; waiting for the carrier: attempt ${checkout.waits}, ${checkout.last_answer ?? "no answer"}, next try at ${checkout.next_try_at}`;
+  // Within a step, only the receipts know: the run says so once the step has given up for now.
+  const held = files.filter((receipt) => receipt.state === "pending" && receipt.last_answer);
+  const [first] = held;
+  if (first) return `${counted}; the carrier is called again for ${held.length}: ${first.last_answer}`;
   return seal ? `${counted}, checking out the cart` : counted;
 };

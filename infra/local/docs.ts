@@ -18,13 +18,14 @@ const security = {
   "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
   "Cross-Origin-Resource-Policy": "same-origin",
-  "Content-Security-Policy": `${contentSecurityPolicy}; frame-ancestors 'none'`,
+  "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 };
 
-const reply = (incoming: IncomingMessage, file: SiteFile): Reply => {
+const reply = (incoming: IncomingMessage, file: SiteFile, storage: string): Reply => {
   const etag = `"${createHash("sha256").update(file.body).digest("base64url").slice(0, 22)}"`;
   const headers = {
     ...security,
+    "Content-Security-Policy": `${contentSecurityPolicy(storage)}; frame-ancestors 'none'`,
     "Content-Type": file.contentType,
     "Cache-Control": file.immutable ? "public, max-age=31536000, immutable" : "no-cache",
     Vary: "Accept-Encoding",
@@ -69,25 +70,32 @@ type Site = Awaited<ReturnType<typeof siteFiles>>;
 
 const isDocument = (pathname: string) => pathname === "/openapi.json" || pathname === "/docs/openapi.json";
 
+type Options = {
+  readonly prefill: () => Prefill | undefined;
+  /** The origin that direct uploads go to. */
+  readonly storage: string;
+};
+
 /** The reply to a path under /docs/. */
-const replyTo = async (built: Promise<Site>, incoming: IncomingMessage, pathname: string): Promise<Reply> => {
-  if (isDocument(pathname)) return reply(incoming, json(documentFor(`http://${incoming.headers.host ?? "127.0.0.1"}`)));
-  const site = await built;
+const replyTo = async (site: Site, storage: string, incoming: IncomingMessage, pathname: string): Promise<Reply> => {
+  const document = () => json(documentFor(`http://${incoming.headers.host ?? "127.0.0.1"}`));
+  if (isDocument(pathname)) return reply(incoming, document(), storage);
   const file = site.get(pathname === "/docs/" ? "index.html" : pathname.slice("/docs/".length));
-  return file ? reply(incoming, file) : errorReply(notFound());
+  return file ? reply(incoming, file, storage) : errorReply(notFound());
 };
 
 /** For the local gateway: serves `/docs/` and `/openapi.json` to GET, and leaves everything else to it (false). */
-export const docs = (prefill: () => Prefill | undefined) => {
+export const docs = ({ prefill, storage }: Options) => {
   // Built before the gateway listens: later there may be no file descriptor left for it.
-  const site = siteFiles();
-  site.catch(() => {});
+  const built = siteFiles({ storage });
+  built.catch(() => {});
   return (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): boolean => {
     if (incoming.method !== "GET") return false;
     if (pathname === "/docs") redirect(outgoing);
     else if (pathname === "/docs/demo.json") write(outgoing, demo(prefill()));
     else if (pathname.startsWith("/docs/") || isDocument(pathname))
-      replyTo(site, incoming, pathname)
+      built
+        .then((site) => replyTo(site, storage, incoming, pathname))
         .catch(failed)
         .then((found) => write(outgoing, found));
     else return false;

@@ -34,6 +34,14 @@ const takeLargeFiles = (app: ReturnType<typeof buildApp>) => {
   );
 };
 
+type Options = {
+  readonly folder?: string | undefined;
+  /** Origins whose pages may send files, as the stage's setting of that name. */
+  readonly uploadOrigins?: Origins;
+};
+
+type Origins = () => readonly string[];
+
 /** As S3 does, so that a signed URL takes the announced file and no other. A preflight carries no signature. */
 const refuseUnsigned = (app: ReturnType<typeof buildApp>) => {
   app.addHook("preHandler", async ({ method, originalUrl: url, headers, body }, reply) => {
@@ -52,19 +60,35 @@ const refuseUnsigned = (app: ReturnType<typeof buildApp>) => {
   });
 };
 
+/** What a bucket does on AWS for its `uploadOrigins`: their pages may send files. */
+const takeFilesFromPages = (app: ReturnType<typeof buildApp>, origins: Origins) => {
+  app.addHook("onRequest", async ({ method, headers: { origin } }, reply) => {
+    if (origin === undefined || !origins().includes(origin)) return;
+    reply.headers({ "Access-Control-Allow-Origin": origin, Vary: "Origin" });
+    if (method !== "OPTIONS") return;
+    const allowed = { "Access-Control-Allow-Methods": "PUT", "Access-Control-Max-Age": "3600" };
+    const headers = "content-type, x-amz-checksum-sha256";
+    return reply
+      .code(204)
+      .headers({ ...allowed, "Access-Control-Allow-Headers": headers })
+      .send();
+  });
+};
+
 /** Starts fauxqs on a free port of 127.0.0.1, in memory or in a folder. */
-const startFauxqs = async (folder: string | undefined): Promise<Part> => {
+const startFauxqs = async ({ folder, uploadOrigins = () => [] }: Options): Promise<Part> => {
   const app = buildApp({ logger: false, ...(folder !== undefined && { stores: await keptIn(folder) }) });
   takeLargeFiles(app);
   refuseUnsigned(app);
+  takeFilesFromPages(app, uploadOrigins);
   const endpoint = await app.listen({ host: "127.0.0.1", port: 0 });
   return { endpoint, stop: () => app.close() };
 };
 
 /** The embedded S3 with the bucket made; where AWS_ENDPOINT_URL_S3 is set, the bucket there. */
-export const startFiles = async (bucket: string, folder?: string): Promise<Part> => {
+export const startFiles = async (bucket: string, options: Options = {}): Promise<Part> => {
   const given = process.env.AWS_ENDPOINT_URL_S3;
-  const part = given ? { endpoint: given, stop: async () => {} } : await startFauxqs(folder);
+  const part = given ? { endpoint: given, stop: async () => {} } : await startFauxqs(options);
   const client = new S3Client({ endpoint: part.endpoint, forcePathStyle: true });
   await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: unknown) => {
     const name = error instanceof Error ? error.name : String(error);

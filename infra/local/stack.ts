@@ -25,17 +25,17 @@ const tableName = "patchbay";
 const bucketName = "patchbay-files";
 
 /** The API reference; the key that it fills in is for this machine's user alone. */
-const extra = (prefill: () => Prefill | undefined): GatewayOptions["extra"] => {
-  const page = docs(prefill);
+const extra = (prefill: () => Prefill | undefined, storage: string): GatewayOptions["extra"] => {
+  const page = docs({ prefill, storage });
   return (incoming, outgoing, url) =>
     (url.pathname !== "/docs/demo.json" || isFromHere(incoming)) && page(incoming, outgoing, url);
 };
 
 /** The parts that functions talk to, on free ports, and the environment that says where they are. */
-const startParts = async ({ data, onEnd, onCarrierCall }: StackOptions) => {
+const startParts = async ({ data, onEnd, onCarrierCall }: StackOptions, uploadOrigins: () => readonly string[]) => {
   const [table, files, carrier] = await Promise.all([
     startTable(tableName, { dbPath: data?.table, onEnd }),
-    startFiles(bucketName, data?.files),
+    startFiles(bucketName, { folder: data?.files, uploadOrigins }),
     startCarrier({ folder: data?.carts, onCall: onCarrierCall }),
   ]);
   const environment = {
@@ -56,18 +56,22 @@ export const startStack = async (options: StackOptions) => {
   const { port, throttle, onRequest, prefill = () => undefined } = options;
   const defaults = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
   for (const [name, value] of Object.entries(defaults)) process.env[name] ??= value;
-  const parts = await startParts(options);
+  /** The page's, once the gateway's port is known. */
+  let origins: readonly string[] = [];
+  const parts = await startParts(options, () => origins);
   Object.assign(process.env, parts.environment);
   try {
     const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
     const stepFunctions = await startStepFunctions({ load: (name: Step["name"]) => stepHandlers.get(name) });
     const load = ({ name }: { readonly name: string }) => endpoints.get(name);
-    const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra: extra(prefill) }).catch(
+    const page = extra(prefill, new URL(parts.environment.AWS_ENDPOINT_URL_S3).origin);
+    const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra: page }).catch(
       async (error: unknown) => {
         await stepFunctions.stop();
         throw error;
       },
     );
+    origins = [gateway.url, `http://localhost:${gateway.port}`];
     const stop = async () => {
       await gateway.close();
       await stepFunctions.stop();

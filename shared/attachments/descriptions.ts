@@ -16,6 +16,8 @@ export const attachmentDescriptions = {
   properties: {
     ...metadataDescriptions,
     filename: "The name of the file. Defaults to the name of the uploaded file.",
+    "UploadCreateData.filename": "The name of the file.",
+    "UploadData.filename": "The name of the file.",
     upload_id: "The id of a direct upload that was prepared for this request or order, and whose file has been sent.",
     content_type: "The media type of the file, without parameters.",
     bytes: "The length of the file.",

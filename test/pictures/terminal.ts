@@ -30,11 +30,11 @@ const round = (value: number) => Number(value.toFixed(2));
 /** Moves the text up by one row whenever a line would fall below the last row. */
 const scrolling = (times: readonly number[]) => {
   const end = (times.at(-1) ?? 0) + 1;
-  const steps = times.flatMap((time, index) => {
-    const hidden = index + 1 - rows;
-    if (hidden <= 0) return [];
-    return [`${round((time / end) * 100)}% { transform: translateY(${-hidden * rowHeight}px); }`];
-  });
+  // Rows of one folded line appear together: the last of them says how far to move.
+  const hiddenAt = new Map(times.map((time, index) => [round((time / end) * 100), index + 1 - rows] as const));
+  const steps = [...hiddenAt]
+    .filter(([, hidden]) => hidden > 0)
+    .map(([at, hidden]) => `${at}% { transform: translateY(${-hidden * rowHeight}px); }`);
   const last = Math.max(0, times.length - rows) * -rowHeight;
   return `@keyframes scroll { ${steps.join(" ")} 100% { transform: translateY(${last}px); } }
 .text { animation: scroll ${round(end)}s step-end forwards; }

@@ -20,7 +20,7 @@ export type Field = {
   readonly place: Place;
   readonly name: string;
   readonly required: boolean;
-  readonly kind: "text" | "file" | "choice";
+  readonly kind: "text" | "file" | "choice" | "several";
   readonly choices: readonly string[];
   /** What stands in it at first. */
   readonly value: string;
@@ -38,6 +38,20 @@ export type Response = {
   readonly examples: readonly Example[];
 };
 
+/** One way to write the body of a request. */
+export type Body = {
+  readonly mediaType: string;
+  readonly properties: readonly Property[];
+  /** The parts of a form. */
+  readonly parts: readonly Field[];
+  /** What a JSON body begins with; undefined where the body is a form. */
+  readonly json: string | undefined;
+  /** The type of the documents whose id is a property of the JSON: `upload` for `upload_id`. */
+  readonly idOf: string;
+  /** The longest file that the JSON can describe; undefined where it describes none. */
+  readonly longestFile: number | undefined;
+};
+
 export type Operation = {
   readonly id: string;
   readonly method: string;
@@ -45,11 +59,9 @@ export type Operation = {
   readonly summary: string;
   readonly description: string;
   readonly parameters: readonly Property[];
-  readonly body: readonly Property[];
   readonly fields: readonly Field[];
-  /** The JSON body to begin with; undefined where the body is a form, or where there is none. */
-  readonly json: string | undefined;
-  readonly isForm: boolean;
+  /** The first one is chosen at first. None where the operation takes no body. */
+  readonly bodies: readonly Body[];
   readonly success: Response;
   readonly errors: readonly Response[];
 };
@@ -91,8 +103,10 @@ const parameterField = (parameter: Json, resolve: Resolve, idOf: string): Field 
   const schema = resolve(parameter.schema);
   const name = textOf(parameter.name);
   const place = parameter.in === "path" || parameter.in === "query" ? parameter.in : "header";
-  const rest = { kind: "text", choices: [], value: "", example: exampleOf(parameter, schema) } as const;
-  return { place, name, required: parameter.required === true, ...rest, idOf };
+  const choices = choicesOf(resolve(schema.items));
+  const kind = choices.length > 0 ? "several" : "text";
+  const example = exampleOf(parameter, schema);
+  return { place, name, required: parameter.required === true, kind, choices, value: "", example, idOf };
 };
 
 /** Optional parts stay empty: an example's `reference_id` can be used only once. */
@@ -112,17 +126,44 @@ const partFields = (schema: Json, resolve: Resolve) => {
   );
 };
 
-const bodyOf = (operation: Json, resolve: Resolve) => {
-  const body = resolve(operation.requestBody);
-  const form = contentOf(body, resolve, "multipart/form-data");
-  const json = contentOf(body, resolve, "application/json");
+/** The properties of a JSON document's `data`. */
+const dataOf = (schema: unknown, resolve: Resolve): Json =>
+  resolve(resolve(resolve(resolve(schema).properties).data).properties);
+
+const idTypeOf = (data: Json) =>
+  Object.keys(data)
+    .map((name) => /^(\w+)_id$/.exec(name)?.[1] ?? "")
+    .find((type) => type !== "" && type !== "reference") ?? "";
+
+const longestFileOf = (data: Json, resolve: Resolve) => {
+  const { maximum } = resolve(data.bytes);
+  return data.sha256 !== undefined && typeof maximum === "number" ? maximum : undefined;
+};
+
+const formOf = (content: Json, resolve: Resolve) => ({
+  properties: propertiesOf(content.schema, resolve),
+  parts: partFields(resolve(content.schema), resolve),
+  json: undefined,
+  idOf: "",
+  longestFile: undefined,
+});
+
+const jsonOf = (content: Json, resolve: Resolve) => {
+  const data = dataOf(content.schema, resolve);
   return {
-    body: propertiesOf((form ?? json)?.schema, resolve),
-    parts: form ? partFields(resolve(form.schema), resolve) : [],
-    json: form ? undefined : json && (examplesOf(json, resolve)[0]?.json ?? "{}"),
-    isForm: form !== undefined,
+    properties: propertiesOf(content.schema, resolve),
+    parts: [],
+    json: examplesOf(content, resolve)[0]?.json ?? "{}",
+    idOf: idTypeOf(data),
+    longestFile: longestFileOf(data, resolve),
   };
 };
+
+const bodiesOf = (operation: Json, resolve: Resolve): readonly Body[] =>
+  Object.entries(resolve(resolve(operation.requestBody).content)).map(([mediaType, content]) => ({
+    mediaType,
+    ...(mediaType === "multipart/form-data" ? formOf : jsonOf)(resolve(content), resolve),
+  }));
 
 /** The `type` of the document that a response holds. */
 const typeOfDocument = (response: unknown, resolve: Resolve): string => {
@@ -140,7 +181,6 @@ const operationOf = (path: string, method: string, operation: Json, resolve: Res
   if (!success) throw new Error(`${method} ${path} documents no success.`);
   const own = /\{([^}]+)\}$/.exec(path)?.[1];
   const type = typeOfDocument(resolve(operation.responses)[success.status], resolve);
-  const { parts, ...body } = bodyOf(operation, resolve);
   return {
     id: textOf(operation.operationId),
     method: method.toUpperCase(),
@@ -148,8 +188,8 @@ const operationOf = (path: string, method: string, operation: Json, resolve: Res
     summary: textOf(operation.summary),
     description: textOf(operation.description),
     parameters: parameters.map((parameter) => parameterRow(parameter, resolve)),
-    ...body,
-    fields: [...parameters.map((each) => parameterField(each, resolve, each.name === own ? type : "")), ...parts],
+    fields: parameters.map((each) => parameterField(each, resolve, each.name === own ? type : "")),
+    bodies: bodiesOf(operation, resolve),
     success,
     errors: responses.filter((response) => response !== success),
   };

@@ -11,6 +11,24 @@ export type Call = {
   readonly key?: string | undefined;
   readonly json?: string | undefined;
   readonly form?: readonly Part[] | undefined;
+  /** A file that goes to storage as it is, by a signed URL: without a key. */
+  readonly file?: string | undefined;
+};
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
+
+/** What clients set by themselves, and browsers do not let anyone set. */
+const isImplied = (header: string) => header.toLowerCase() === "content-length";
+
+/** The second call of a direct upload, as the response to the first one says; undefined for any other document. */
+export const sendingCall = (prepared: unknown, file?: string): Call | undefined => {
+  const { method, url, headers, filename } = isRecord(prepared) && isRecord(prepared.data) ? prepared.data : {};
+  if (typeof method !== "string" || typeof url !== "string" || !isRecord(headers)) return undefined;
+  const sent = Object.entries(headers).flatMap(([name, value]) =>
+    isImplied(name) ? [] : [[name, String(value)] as const],
+  );
+  return { method, url, headers: sent, file: file ?? String(filename) };
 };
 
 const parsed = (text: string): { readonly value: unknown } | undefined => {
@@ -32,11 +50,21 @@ const curlPart = (part: Part) => {
   return `${option} ${inShell(`${part.name}=${part.value}`)}`;
 };
 
-const curl = ({ method, url, headers, key, json, form }: Call) => {
-  const implied = method === "GET" || (method === "POST" && (json !== undefined || form !== undefined));
+const isImpliedMethod = ({ method, json, form, file }: Call) =>
+  method === "GET" ||
+  (method === "POST" && (json !== undefined || form !== undefined)) ||
+  (method === "PUT" && file !== undefined);
+
+const curlKey = ({ key, file }: Call) => {
+  if (file !== undefined) return [`-T ${inShell(file)}`];
+  return [key === undefined ? `-H "Authorization: Bearer $KEY"` : `-H ${inShell(`Authorization: Bearer ${key}`)}`];
+};
+
+const curl = (call: Call) => {
+  const { method, url, headers, json, form } = call;
   const lines = [
-    `curl ${implied ? "" : `-X ${method} `}${inShell(url)}`,
-    key === undefined ? `-H "Authorization: Bearer $KEY"` : `-H ${inShell(`Authorization: Bearer ${key}`)}`,
+    `curl ${isImpliedMethod(call) ? "" : `-X ${method} `}${inShell(url)}`,
+    ...curlKey(call),
     ...headers.map(([name, value]) => `-H ${inShell(`${name}: ${value}`)}`),
     ...(json === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${inShell(json)}`]),
     ...(form ?? []).map(curlPart),
@@ -53,7 +81,8 @@ const typescriptForm = (form: readonly Part[]) =>
       : `form.append(${literal(part.name)}, ${literal(part.value)});`,
   );
 
-const typescriptBody = ({ json, form }: Call) => {
+const typescriptBody = ({ json, form, file }: Call) => {
+  if (file !== undefined) return [`  body: await openAsBlob(${literal(file)}),`];
   if (form) return ["  body: form,"];
   if (json === undefined) return [];
   const body = parsed(json);
@@ -61,30 +90,35 @@ const typescriptBody = ({ json, form }: Call) => {
   return [`  body: ${value},`];
 };
 
+const openAsBlob = ['import { openAsBlob } from "node:fs";', ""];
+
+const typescriptBefore = ({ form, file }: Call) => {
+  if (file !== undefined) return openAsBlob;
+  if (!form) return [];
+  const hasFile = form.some((part) => "file" in part);
+  return [...(hasFile ? openAsBlob : []), "const form = new FormData();", ...typescriptForm(form), ""];
+};
+
+const typescriptKey = ({ key, file }: Call) => {
+  if (file !== undefined) return [];
+  return [`    Authorization: ${key === undefined ? `\`Bearer \${process.env.KEY}\`` : literal(`Bearer ${key}`)},`];
+};
+
 const typescript = (call: Call) => {
-  const { method, url, headers, key, json, form } = call;
-  const bearer = key === undefined ? `\`Bearer \${process.env.KEY}\`` : literal(`Bearer ${key}`);
+  const { method, url, headers, json, file } = call;
   const media = json === undefined ? [] : [["Content-Type", "application/json"] as const];
   const named = [...headers, ...media].map(([name, value]) => `    ${literal(name)}: ${literal(value)},`);
-  const before = form
-    ? [
-        ...(form.some((part) => "file" in part) ? ['import { openAsBlob } from "node:fs";', ""] : []),
-        "const form = new FormData();",
-        ...typescriptForm(form),
-        "",
-      ]
-    : [];
   return [
-    ...before,
+    ...typescriptBefore(call),
     `const response = await fetch(${literal(url)}, {`,
     ...(method === "GET" ? [] : [`  method: ${literal(method)},`]),
     "  headers: {",
-    `    Authorization: ${bearer},`,
+    ...typescriptKey(call),
     ...named,
     "  },",
     ...typescriptBody(call),
     "});",
-    "console.log(response.status, await response.json());",
+    `console.log(response.status, await response.${file === undefined ? "json" : "text"}());`,
   ].join("\n");
 };
 
@@ -100,7 +134,8 @@ const pythonLiteral = (value: unknown, by = ""): string => {
   return lines.length === 0 ? open + close : `${open}\n${inner}${lines.join(`,\n${inner}`)},\n${by}${close}`;
 };
 
-const pythonBody = ({ json, form }: Call) => {
+const pythonBody = ({ json, form, file }: Call) => {
+  if (file !== undefined) return [`    data=open(${literal(file)}, "rb"),`];
   const body = json === undefined ? undefined : parsed(json);
   if (body) return [`    json=${pythonLiteral(body.value, "    ")},`];
   if (json !== undefined) return [`    data=${literal(json)},`];
@@ -113,20 +148,24 @@ const pythonBody = ({ json, form }: Call) => {
   return [`    data=${pairs(fields)},`, `    files=${pairs(files)},`];
 };
 
-const python = (call: Call) => {
-  const { method, url, headers, key } = call;
+const pythonHeaders = ({ headers, key, file }: Call) => {
+  const named = headers.map(([name, value]) => `${literal(name)}: ${literal(value)}`);
   const bearer = key === undefined ? `f"Bearer {os.environ['KEY']}"` : literal(`Bearer ${key}`);
-  const named = headers.map(([name, value]) => `, ${literal(name)}: ${literal(value)}`).join("");
+  return [...(file === undefined ? [`"Authorization": ${bearer}`] : []), ...named].join(", ");
+};
+
+const python = (call: Call) => {
+  const { method, url, key, file } = call;
   return [
-    ...(key === undefined ? ["import os", ""] : []),
+    ...(key === undefined && file === undefined ? ["import os", ""] : []),
     "import requests",
     "",
     `response = requests.${method.toLowerCase()}(`,
     `    ${literal(url)},`,
-    `    headers={"Authorization": ${bearer}${named}},`,
+    `    headers={${pythonHeaders(call)}},`,
     ...pythonBody(call),
     ")",
-    "print(response.status_code, response.json())",
+    `print(response.status_code, response.${file === undefined ? "json()" : "text"})`,
   ].join("\n");
 };
 

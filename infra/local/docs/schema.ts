@@ -52,6 +52,7 @@ const typeName = (given: Json, resolve: Resolve): string => {
 };
 
 const range = (least: unknown, most: unknown, unit: string): readonly string[] => {
+  if (most === undefined && least === 1) return ["Not empty."];
   if (most === undefined) return least === undefined ? [] : [`At least ${least}${unit}.`];
   return [least === undefined ? `At most ${most}${unit}.` : `${least} to ${most}${unit}.`];
 };

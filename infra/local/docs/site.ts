@@ -38,15 +38,23 @@ const hashed = (name: string, contentType: string, body: Uint8Array) => {
   return { name: name.replace(".", `.${hash}.`), file: { contentType, body, immutable: true } };
 };
 
-/** Every file of the page by its name. `server` is the address that its samples call, if not the page's own origin. */
-export const siteFiles = async (server = ""): Promise<ReadonlyMap<string, SiteFile>> => {
+export type Place = {
+  /** The address that the samples call, if not the page's own origin. */
+  readonly server?: string | undefined;
+  /** The origin that direct uploads go to, if the page may send them. */
+  readonly storage?: string | undefined;
+};
+
+/** Every file of the page by its name. */
+export const siteFiles = async ({ server = "", storage = "" }: Place): Promise<ReadonlyMap<string, SiteFile>> => {
   const script = hashed("page.js", "text/javascript; charset=utf-8", bundled("browser/page.ts"));
   const style = hashed("page.css", "text/css; charset=utf-8", bundled("page.css"));
   const icon = hashed("icon.svg", "image/svg+xml", readFileSync(join(folder, "icon.svg")));
   const document = openapi();
   const { title, version, description } = document.info;
   const assets = { script: script.name, style: style.name, icon: icon.name };
-  const page = await pageHtml({ title, version, description, groups: groupsOf(document), server, assets });
+  const groups = groupsOf(document);
+  const page = await pageHtml({ title, version, description, groups, server, storage, assets });
   const html = { contentType: "text/html; charset=utf-8", body: Buffer.from(page), immutable: false };
   return new Map<string, SiteFile>([
     ["index.html", html],

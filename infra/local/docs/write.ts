@@ -10,22 +10,29 @@ const help = `Usage: npm run docs -- [options]
 Writes the API reference as static files: index.html, what it loads, and openapi.json. The page works at any address,
 below any path, and asks no other host for anything.
 
-  --server <url>  base address of the deployment, as in the samples (default: http://127.0.0.1:3000)
-  --out <dir>     folder to write to (default: reference)
-  --help          show this
+  --server <url>   base address of the deployment, as in the samples (default: http://127.0.0.1:3000)
+  --storage <url>  origin of the bucket: lets the page send direct uploads there
+                   (https://<bucket>.s3.<region>.amazonaws.com)
+  --out <dir>      folder to write to (default: reference)
+  --help           show this
 
-Requests can be sent from the page where it is served from the origin of --server; elsewhere it shows samples only.`;
+Requests can be sent from the page where it is served from the origin of --server; elsewhere it shows samples only.
+Direct uploads also need --storage here, and that origin among the deployment's uploadOrigins.`;
 
-const addressOf = (text: string): string => {
+const addressOf = (option: string, text: string): URL => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
-    throw new Error(`--server must be an http or https address, not ${text}.`);
-  return text.replace(/\/+$/, "");
+    throw new Error(`--${option} must be an http or https address, not ${text}.`);
+  return url;
 };
 
-const write = async (server: string, folder: string) => {
+type Options = { readonly server: string; readonly storage: string | undefined; readonly out: string };
+
+const write = async ({ server: given, storage, out: folder }: Options) => {
+  const server = addressOf("server", given).href.replace(/\/+$/, "");
+  const site = await siteFiles({ server, storage: storage && addressOf("storage", storage).origin });
   mkdirSync(folder, { recursive: true });
-  for (const [name, { body }] of await siteFiles(server)) writeFileSync(join(folder, name), body);
+  for (const [name, { body }] of site) writeFileSync(join(folder, name), body);
   writeFileSync(join(folder, "openapi.json"), `${JSON.stringify(documentFor(server), null, 2)}\n`);
   console.log(`Wrote ${join(folder, "index.html")} and what it loads. Its samples call ${server}.`);
 };
@@ -34,12 +41,13 @@ const main = async () => {
   const { values } = parseArgs({
     options: {
       server: { type: "string", default: "http://127.0.0.1:3000" },
+      storage: { type: "string" },
       out: { type: "string", default: "reference" },
       help: { type: "boolean", default: false },
     },
   });
   if (values.help) return console.log(help);
-  await write(addressOf(values.server), values.out);
+  await write({ server: values.server, storage: values.storage, out: values.out });
 };
 
 main().catch((error: unknown) => {

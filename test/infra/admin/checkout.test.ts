@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, inject, it, vi } from "vitest";
+import { progressOf } from "../../../infra/admin/checkout.ts";
 import { orderReport } from "../../../shared/checkout/report.ts";
 import { attachmentOf, form } from "../../support/fixtures/attachments.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
@@ -112,6 +113,20 @@ describe("order checkout --wait", () => {
       0,
       expect.stringMatching(/0 of 1 file forwarded; waiting for the carrier: attempt 1, .*503.*, next try at 20/),
     ]);
+  });
+
+  it("says within a step too that the carrier is called again, and why", () => {
+    const receipts = [
+      { state: "forwarded", last_answer: null },
+      { state: "pending", last_answer: "it responded with 503" },
+      { state: "pending", last_answer: null },
+    ] as const;
+    const attachments = receipts.map((receipt, index) => ({ id: String(index), of: "request" as const, receipt }));
+    const request = { id: "R", account: "A", type: "ADD_MESSAGING_NUMBERS", seal: null, attachments };
+    const order = { id: "O", account: "A", state: "CART", checkout: null, seal: null, attachments: [] } as const;
+    expect(progressOf({ ...order, requests: [request] })).toBe(
+      "1 of 3 files forwarded; the carrier is called again for 1: it responded with 503",
+    );
   });
 
   it("says on Ctrl-C that the run goes on, and the run does", async () => {

@@ -1,4 +1,6 @@
+import { startFiles } from "./direct-upload.ts";
 import { callOf } from "./fields.ts";
+import { startMediaTypes } from "./media.ts";
 import { followReading, startMenu, startSearch, startTheme } from "./navigation.ts";
 import { renderSamples, startSamples } from "./samples.ts";
 import { send } from "./send.ts";
@@ -31,7 +33,7 @@ const renderAll = (demoKey: string | undefined) => {
   const key = keyInput?.value === demoKey ? demoKey : undefined;
   for (const form of forms) {
     const operation = form.closest(".operation");
-    if (operation) renderSamples(operation, callOf(form, server, key));
+    renderSamples(operation?.querySelector(".samples") ?? null, callOf(form, server, key));
   }
 };
 
@@ -80,10 +82,12 @@ const start = async () => {
   const demo = canSend ? await readDemo() : {};
   fillInIds(demo.ids ?? {});
   const changed = () => renderAll(demo.key);
+  startMediaTypes(changed);
   if (canSend) {
     for (const hidden of document.querySelectorAll<HTMLElement>(".try, #key-form")) hidden.hidden = false;
     startKey(demo, changed);
     startForms(changed);
+    startFiles(changed);
   }
   changed();
   document.documentElement.dataset.ready = "true";

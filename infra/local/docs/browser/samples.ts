@@ -10,9 +10,10 @@ const showLanguage = (language: string) => {
     sample.hidden = sample.dataset.language !== language;
 };
 
-export const renderSamples = (operation: Element, call: Call) => {
+/** `into` is an element with the class `samples`. */
+export const renderSamples = (into: Element | null, call: Call) => {
   for (const { id, render } of languages) {
-    const code = operation.querySelector(`.samples pre[data-language=${id}] code`);
+    const code = into?.querySelector(`pre[data-language=${id}] code`);
     if (code) code.innerHTML = highlight(render(call));
   }
 };

@@ -1,13 +1,8 @@
 import { highlight } from "../highlight.ts";
 import { carryOn } from "./carry.ts";
+import { sendingOf } from "./direct-upload.ts";
+import { element } from "./element.ts";
 import { clearMistakes, type Mistake, mistakesOf, requestOf } from "./fields.ts";
-
-const element = (name: string, text: string, className = "") => {
-  const made = document.createElement(name);
-  made.textContent = text;
-  made.className = className;
-  return made;
-};
 
 const parsed = (text: string): unknown => {
   try {
@@ -34,17 +29,18 @@ const headerList = (headers: Headers) => {
   return details;
 };
 
-const showAnswer = async (into: Element, response: Response, method: string, ms: number) => {
+const showAnswer = async (into: Element, form: HTMLFormElement, response: Response, ms: number) => {
   const text = await response.text();
   const body = parsed(text);
   const status = element("p", "", `outcome ${response.ok ? "ok" : "failed"}`);
   status.append(element("strong", `${response.status} ${response.statusText}`), ` in ${ms.toFixed(0)} ms`);
-  const note = response.ok ? carryOn(method, body) : "";
+  const note = response.ok ? carryOn(form, body) : "";
   into.replaceChildren(
     status,
     ...(note ? [element("p", note, "note")] : []),
     codeBlock(text, body),
     headerList(response.headers),
+    ...(response.ok ? sendingOf(form, body) : []),
   );
 };
 
@@ -66,7 +62,7 @@ export const send = async (form: HTMLFormElement, server: string, key: string) =
   const startedAt = performance.now();
   try {
     const response = await fetch(requestOf(form, server, key));
-    await showAnswer(into, response, form.dataset.method ?? "", performance.now() - startedAt);
+    await showAnswer(into, form, response, performance.now() - startedAt);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     into.replaceChildren(element("p", `No response from ${server}: ${reason}`, "outcome failed"));

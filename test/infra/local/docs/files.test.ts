@@ -32,10 +32,18 @@ describe("npm run docs", { timeout: 60_000 }, () => {
     ]);
   });
 
-  it("refuses an address that is none, in one line", async () => {
-    await expect(docs("--server", "ftp://x")).rejects.toMatchObject({
+  it("may send files to the storage that is given, and nowhere else", async () => {
+    const bucket = "https://files.s3.us-east-1.amazonaws.com";
+    await docs("--out", folder, "--server", "https://api.example.com", "--storage", `${bucket}/`);
+    const page = readFileSync(join(folder, "index.html"), "utf8");
+    expect(page).toContain(`connect-src &#39;self&#39; ${bucket};`);
+    expect(page).toContain(`data-storage="${bucket}"`);
+  });
+
+  it.each(["server", "storage"])("refuses a --%s that is no address, in one line", async (option) => {
+    await expect(docs(`--${option}`, "ftp://x")).rejects.toMatchObject({
       code: 1,
-      stderr: "--server must be an http or https address, not ftp://x.\n",
+      stderr: `--${option} must be an http or https address, not ftp://x.\n`,
     });
   });
 });

@@ -24,6 +24,12 @@ const calls: Readonly<Record<string, Call>> = {
       { name: "data[file]", file: "loa's.pdf" },
     ],
   },
+  "a file to storage": {
+    method: "PUT",
+    url,
+    headers: [["Content-Type", "application/pdf"]],
+    file: "loa's.pdf",
+  },
 };
 
 const render = (language: string, name: string) => {
@@ -50,6 +56,9 @@ describe("a sample", () => {
     expect(argumentsOf(render("curl", "a form")).slice(3)).toEqual([
       ...["--form-string", 'data[name]=@it\'s; <all> "quoted"'],
       ...["-F", "data[file]=@loa's.pdf"],
+    ]);
+    expect(argumentsOf(render("curl", "a file to storage"))).toEqual([
+      ...[url, "-T", "loa's.pdf", "-H", "Content-Type: application/pdf"],
     ]);
   });
 

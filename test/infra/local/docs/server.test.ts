@@ -54,7 +54,7 @@ describe("the local gateway", () => {
       expect([status, headers["cache-control"]]).toEqual([200, "public, max-age=31536000, immutable"]);
     for (const { headers } of [page, ...loaded])
       expect(headers["content-security-policy"]).toBe(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' ${process.env.AWS_ENDPOINT_URL_S3}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
       );
     expect([page, ...loaded].reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(1_500_000);
   });
