@@ -94,6 +94,10 @@ const responseOf = (status: string, response: Json, resolve: Resolve): Response 
 const choicesOf = ({ enum: choices, const: only }: Json): readonly string[] =>
   (Array.isArray(choices) ? choices : only === undefined ? [] : [only]).map(String);
 
+/** The names in a pattern of a list of names with commas between them, such as `^(file|forwarding)(,(file|forwarding))*$`. */
+const listedNames = ({ pattern }: Json): readonly string[] =>
+  /^\^\(([^()]+)\)\(,\(\1\)\)\*\$$/.exec(textOf(pattern))?.[1]?.split("|") ?? [];
+
 const exampleOf = (holder: Json, schema: Json): string => {
   const [first] = Array.isArray(schema.examples) ? schema.examples : [];
   return String(holder.example ?? first ?? "");
@@ -103,7 +107,7 @@ const parameterField = (parameter: Json, resolve: Resolve, idOf: string): Field 
   const schema = resolve(parameter.schema);
   const name = textOf(parameter.name);
   const place = parameter.in === "path" || parameter.in === "query" ? parameter.in : "header";
-  const choices = choicesOf(resolve(schema.items));
+  const choices = listedNames(schema);
   const kind = choices.length > 0 ? "several" : "text";
   const example = exampleOf(parameter, schema);
   return { place, name, required: parameter.required === true, kind, choices, value: "", example, idOf };

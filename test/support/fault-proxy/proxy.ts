@@ -207,16 +207,16 @@ const unitsOf = (incoming: IncomingMessage, content: Buffer): number => {
 };
 
 const forward = async (target: string, incoming: IncomingMessage, body: Buffer) => {
-  const { host: _, "content-length": __, ...headers } = incoming.headers;
+  // The header Host stays as it came: it is part of a signature.
   const outgoing = httpRequest(target + incoming.url, {
     method: incoming.method,
-    headers: { ...headers, "content-length": body.length },
+    headers: { ...incoming.headers, "content-length": body.length },
   });
   outgoing.end(body);
   const [response]: IncomingMessage[] = await once(outgoing, "response");
   if (!response) throw new Error("no answer");
   const content = await buffer(response);
-  const { "transfer-encoding": ___, ...answered } = response.headers;
+  const { "transfer-encoding": _, ...answered } = response.headers;
   // The answer to a HEAD says how long the content would be.
   const length = incoming.method === "HEAD" ? (answered["content-length"] ?? 0) : content.length;
   return { status: response.statusCode ?? 500, headers: { ...answered, "content-length": length }, content };
