@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { Fault } from "../errors.ts";
+import type { Problem } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { pointer } from "../schema/check.ts";
 import { newId, parseUlid } from "../schema/fields.ts";
@@ -10,7 +10,7 @@ import { Account, ApiKey, Order, Request, User } from "./schema.ts";
 
 type Place = readonly string[];
 
-/** The properties that refer to something, and what they refer to. */
+/** The properties that are references, and the section that each refers to. */
 const referenceProperties = {
   accounts: { parent: "accounts" },
   users: { account: "accounts" },
@@ -27,7 +27,7 @@ type Reference = { readonly place: Place; readonly kind: SectionName; readonly t
 
 const Properties = z.record(z.string(), z.unknown());
 
-/** Every reference of a file, those of entries that are not well-formed included. */
+/** Returns every reference of a file, including those of malformed entries. */
 const referencesIn = (file: TenantsFile): Reference[] =>
   sectionNames.flatMap((section) =>
     [...file[section].given].flatMap(([name, entry]) => {
@@ -40,30 +40,30 @@ const referencesIn = (file: TenantsFile): Reference[] =>
     }),
   );
 
-type ReportFault = (place: Place, detail: string, sub_code?: "constraint.format" | "constraint.immutable") => void;
+type ReportProblem = (place: Place, detail: string, sub_code?: "constraint.format" | "constraint.immutable") => void;
 
-/** Resolves the references of a tenants file: by its own names first, then by the ids of what exists. */
+/** Resolves the references of a tenants file: names in the file first, then ids of existing items. */
 export type References = Awaited<ReturnType<typeof references>>;
 
-/** Reads once everything that the file refers to by id; what it cannot find is collected in `faults`. */
+/** Reads everything that the file refers to by id once. Collects references that cannot be resolved in `problems`. */
 export const references = async (file: TenantsFile) => {
-  const faults: Fault[] = [];
-  const fault: ReportFault = (place, detail, sub_code = "constraint.format") => {
-    faults.push({ in: "body", pointer: pointer(place), sub_code, detail });
+  const problems: Problem[] = [];
+  const report: ReportProblem = (place, detail, sub_code = "constraint.format") => {
+    problems.push({ in: "body", pointer: pointer(place), sub_code, detail });
   };
   const found = referencesIn(file);
   const existing = await readExisting(file, found);
-  const ids = ownIds(file, fault);
-  refuseSharedHashes(file, fault);
-  refuseUnknown(file, found, existing, fault);
+  const ids = ownIds(file, report);
+  refuseSharedHashes(file, report);
+  refuseUnknown(file, found, existing, report);
   const names = namesById(file, ids);
   const idOf = (section: SectionName, name: string) => ids[section].get(name) ?? "";
-  /** The name in the file of what a reference refers to; undefined for what is only in the table. */
+  /** Returns the name in the file that a reference resolves to, or undefined if it can only be in the table. */
   const nameOf = (section: SectionName, reference: string) =>
     file[section].given.has(reference) ? reference : names[section].get(reference.toUpperCase());
 
-  const account = accountResolver({ file, existing, idOf, nameOf, fault });
-  /** The id and the account of a user or an order of the file, or of one that exists. */
+  const account = accountResolver({ file, existing, idOf, nameOf, report });
+  /** Returns the id and the account of a user or an order, in the file or in the table. */
   const owned = (section: "users" | "orders", reference: string) => {
     const name = nameOf(section, reference);
     const entry = name === undefined ? undefined : file[section].entries.get(name);
@@ -72,10 +72,10 @@ export const references = async (file: TenantsFile) => {
     return stored && { id: stored.id, account: existing.accounts.get(stored.account) };
   };
 
-  /** The orders that exist and are in their carts. */
+  /** The existing orders in `CART`. */
   const carts = [...existing.orders.values()].filter(({ state }) => state === "CART").map(({ id }) => id);
 
-  return { faults, fault, idOf, account, owned, existing, carts };
+  return { problems, report, idOf, account, owned, existing, carts };
 };
 
 type Lookups = {
@@ -83,11 +83,11 @@ type Lookups = {
   readonly existing: Existing;
   readonly idOf: (section: SectionName, name: string) => string;
   readonly nameOf: (section: SectionName, reference: string) => string | undefined;
-  readonly fault: ReportFault;
+  readonly report: ReportProblem;
 };
 
-/** Finds an account of the file, or one that exists; undefined where that is a fault. */
-const accountResolver = ({ file, existing, idOf, nameOf, fault }: Lookups) => {
+/** Finds an account in the file or in the table. Returns undefined if that is not possible, which is then reported. */
+const accountResolver = ({ file, existing, idOf, nameOf, report }: Lookups) => {
   const resolved = new Map<string, Account | undefined>();
   const open = new Set<string>();
   const account = (reference: string): Account | undefined => {
@@ -101,29 +101,29 @@ const accountResolver = ({ file, existing, idOf, nameOf, fault }: Lookups) => {
     if (!entry) return undefined;
     const place = ["accounts", name, "parent"];
     if (open.has(name)) {
-      fault(place, "makes the account its own ancestor");
+      report(place, "makes the account its own ancestor");
       return undefined;
     }
     open.add(name);
     const parent = entry.parent ? account(entry.parent) : undefined;
     const ancestors = parent ? [...parent.ancestors, parent.id] : [];
     if (ancestors.length >= limits.accountLevels)
-      fault(place, `makes a tree of more than ${limits.accountLevels} levels`);
+      report(place, `makes a tree of more than ${limits.accountLevels} levels`);
     return { id: idOf("accounts", name), name: entry.name, ancestors, features: entry.features, switch_count: 0 };
   };
   return account;
 };
 
-/** A fault for each reference to something that is neither in the file nor in the table. */
-const refuseUnknown = (file: TenantsFile, found: readonly Reference[], existing: Existing, fault: ReportFault) => {
+/** Reports each reference to something that is neither in the file nor in the table. */
+const refuseUnknown = (file: TenantsFile, found: readonly Reference[], existing: Existing, report: ReportProblem) => {
   const idsOf = new Map(sectionNames.map((section) => [section, givenIds(file[section].given)]));
   for (const { place, kind, text } of found) {
     const known = file[kind].given.has(text) || idsOf.get(kind)?.has(text.toUpperCase());
-    if (!known && !existing.has(kind, text.toUpperCase())) fault(place, `there is no ${nouns[kind]} ${text}`);
+    if (!known && !existing.has(kind, text.toUpperCase())) report(place, `there is no ${nouns[kind]} ${text}`);
   }
 };
 
-/** The ids that entries bring, well-formed or not: what refers to them is not at fault. */
+/** Returns the ids of entries, well-formed or not: references to malformed entries are not reported. */
 const givenIds = (given: ReadonlyMap<string, unknown>): ReadonlySet<string> =>
   new Set(
     [...given.values()].flatMap((entry) => {
@@ -142,14 +142,14 @@ const bySection = (of: (section: SectionName) => ReadonlyMap<string, string>): I
   requests: of("requests"),
 });
 
-/** The id of each entry: its own or a new one. No two entries can have the same. */
-const ownIds = (file: TenantsFile, fault: ReportFault): Ids => {
+/** Returns the id of each entry: its own or a new one. Reports ids that two entries have. */
+const ownIds = (file: TenantsFile, report: ReportProblem): Ids => {
   const of = (section: SectionName) => {
     const names = new Map<string, string>();
     return new Map(
       [...file[section].entries].map(([name, { id = newId() }]) => {
         const other = names.get(id);
-        if (other !== undefined) fault([section, name, "id"], `is the id of ${other}, too`);
+        if (other !== undefined) report([section, name, "id"], `is the id of ${other}, too`);
         names.set(id, name);
         return [name, id];
       }),
@@ -158,12 +158,12 @@ const ownIds = (file: TenantsFile, fault: ReportFault): Ids => {
   return bySection(of);
 };
 
-const refuseSharedHashes = (file: TenantsFile, fault: ReportFault) => {
+const refuseSharedHashes = (file: TenantsFile, report: ReportProblem) => {
   const names = new Map<string, string>();
   for (const [name, { sha256 }] of file.keys.entries) {
     if (sha256 === undefined) continue;
     const other = names.get(sha256);
-    if (other !== undefined) fault(["keys", name, "sha256"], `is the sha256 of ${other}, too`);
+    if (other !== undefined) report(["keys", name, "sha256"], `is the sha256 of ${other}, too`);
     names.set(sha256, name);
   }
 };
@@ -176,19 +176,19 @@ const namesById = (file: TenantsFile, ids: Ids): Ids => {
 
 type Existing = Awaited<ReturnType<typeof readExisting>>;
 
-/** What the table has of all that the file refers to, and of its entries that bring an id. */
+/** Reads everything that the file refers to, and its entries that have an id, from the table. */
 const readExisting = async (file: TenantsFile, found: readonly Reference[]) => {
-  const mentioned = (kind: SectionName) => [
+  const idsOf = (kind: SectionName) => [
     ...found.filter((one) => one.kind === kind).flatMap(({ text }) => parseUlid(text) ?? []),
     ...[...file[kind].entries.values()].flatMap(({ id }) => id ?? []),
   ];
   const [orders, users] = [
-    await readAll(Order, mentioned("orders"), keys.order),
-    await readAll(User, mentioned("users"), keys.user),
+    await readAll(Order, idsOf("orders"), keys.order),
+    await readAll(User, idsOf("users"), keys.user),
   ];
   const owners = [...orders.values(), ...users.values()].map(({ account }) => account);
-  const accounts = await readAll(Account, [...mentioned("accounts"), ...owners], keys.account);
-  const requests = await readAll(Request, mentioned("requests"), keys.request);
+  const accounts = await readAll(Account, [...idsOf("accounts"), ...owners], keys.account);
+  const requests = await readAll(Request, idsOf("requests"), keys.request);
   const apiKeys = await readKeys(file);
   const byKind = { accounts, users, keys: apiKeys, orders, requests };
   return { ...byKind, has: (kind: SectionName, id: string) => byKind[kind].has(id) };
@@ -198,7 +198,7 @@ type ExistingKey = ApiKey & { readonly sha256: string };
 
 const KeyId = z.object({ sha256: z.string() });
 
-/** The keys that the file's entries name by their id or their SHA-256, by both. */
+/** Returns the API keys whose id or SHA-256 is in the file, by both. */
 const readKeys = async (file: TenantsFile): Promise<ReadonlyMap<string, ExistingKey>> => {
   const entries = [...file.keys.entries.values()];
   const byId = await readAll(
@@ -216,7 +216,7 @@ const readKeys = async (file: TenantsFile): Promise<ReadonlyMap<string, Existing
   );
 };
 
-/** The maximum number of keys in one BatchGetItem. */
+/** DynamoDB's limit on the keys of one BatchGetItem. */
 const batchSize = 100;
 
 const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly string[], keyOf: (id: string) => Key) => {
