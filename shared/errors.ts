@@ -125,9 +125,9 @@ export const unsupportedMediaType = (
 export const invalid = (problems: readonly Problem[]) =>
   new ApiError(
     "invalid_parameter",
-    problems.map(({ in: place, pointer, params, ...rest }) => ({
+    problems.map(({ in: location, pointer, params, ...rest }) => ({
       ...rest,
-      source: { in: place, pointer },
+      source: { in: location, pointer },
       ...(params && { params }),
     })),
   );

@@ -11,7 +11,7 @@ export const limits = {
   identityLength: 255,
   secretLength: 1_024,
   /** Items per page. */
-  pageSize: { default: 50, most: 100 },
+  pageSize: { default: 50, max: 100 },
   /**
    * The largest file in a form: base64-encoded, it fits into a 6 MB event beside the other parts. MAX_FILE_BYTES
    * overrides it.

@@ -1,8 +1,8 @@
 import { keys, type ParentRef } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
-import { bounded } from "./bounded.ts";
 import { checkOutUpstream } from "./carrier.ts";
 import { describeRefusal, type Outcome } from "./carrier-client.ts";
+import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { limits, pauseSeconds } from "./limits.ts";
 import { forwardedRequests } from "./plan.ts";
 import { readRun, stopRun, updateRun } from "./run.ts";
@@ -84,7 +84,11 @@ export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Pr
 
 const liftSeals = async (order: string) => {
   const requests = (await forwardedRequests(order)).map((id): ParentRef => ({ type: "request", id }));
-  await bounded(limits.concurrency, [{ type: "order", id: order } as const, ...requests], async (parent) => {
-    await liftSeal(parent);
-  });
+  await forEachConcurrently(
+    limits.concurrency,
+    [{ type: "order", id: order } as const, ...requests],
+    async (parent) => {
+      await liftSeal(parent);
+    },
+  );
 };

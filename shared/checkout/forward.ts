@@ -5,10 +5,10 @@ import { ApiError, isUnavailable } from "../errors.ts";
 import { fileKey, keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
 import { update } from "../table/write.ts";
-import { bounded } from "./bounded.ts";
 import { putUpstream, withdrawUpstream } from "./carrier.ts";
 import { describeRefusal, type Outcome } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
+import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { limits, longestCallMs, pauseSeconds } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, isUpToDate, type Plan, planOf, sentMetadataOf } from "./plan.ts";
 import { stopRun, updateRun } from "./run.ts";
@@ -29,7 +29,7 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
   for (const request of await forwardedRequests(page.order_id, page)) {
     const calls = callsOf({ ref: page, request }, await planOf(request, ofOrder));
-    await bounded(limits.concurrency, calls, async (call) => {
+    await forEachConcurrently(limits.concurrency, calls, async (call) => {
       if (!ending && Date.now() > until) ending = { kind: "time" };
       if (ending) return;
       const result = await call();
@@ -45,9 +45,9 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
   return result;
 };
 
-const callsOf = (place: Place, { forward, withdraw }: Plan): (() => Promise<CallResult>)[] => [
-  ...withdraw.map((receipt) => () => withdrawOne(place, receipt)),
-  ...forward.map((planned) => () => forwardOne(place, planned)),
+const callsOf = (target: Target, { forward, withdraw }: Plan): (() => Promise<CallResult>)[] => [
+  ...withdraw.map((receipt) => () => withdrawOne(target, receipt)),
+  ...forward.map((planned) => () => forwardOne(target, planned)),
 ];
 
 /** The result for one attachment: done, to be repeated later, or a reason to stop the run. */
@@ -85,11 +85,11 @@ const pageResult = async (page: RequestPage, ending: Ending | undefined): Promis
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
 
 const recordNextTry = (postponed: readonly Postponed[], wait_seconds: number) =>
-  bounded(limits.concurrency, postponed, async ({ request, receipt }) => {
+  forEachConcurrently(limits.concurrency, postponed, async ({ request, receipt }) => {
     await replaceReceipt(request, receipt, { ...receipt, next_try_at: inSeconds(wait_seconds) });
   });
 
-type Place = { readonly ref: RunRef; readonly request: string };
+type Target = { readonly ref: RunRef; readonly request: string };
 
 /** Writes a receipt, unless it has changed since it was read: a step may run twice at the same time. */
 const replaceReceipt = (request: string, before: Receipt | undefined, { attachment, ...rest }: Receipt) => {
@@ -123,8 +123,8 @@ const completeReceipt = async (
  * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and
  * that the attachment still exists. After a later delete, the next plan finds the announcement and withdraws the attachment.
  */
-const forwardOne = async (place: Place, planned: Plan["forward"][number]): Promise<CallResult> => {
-  const { ref, request } = place;
+const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<CallResult> => {
+  const { ref, request } = target;
   const { of, attachment, receipt } = planned;
   const announced = announcement(planned, new Date());
   if (receipt && announced.version !== receipt.version && isInFlight(receipt))
@@ -133,7 +133,7 @@ const forwardOne = async (place: Place, planned: Plan["forward"][number]): Promi
   const parent: ParentRef = { type: of, id: of === "order" ? ref.order_id : request };
   const [runItem, current] = await getMany([keys.checkout(ref.order_id), keys.attachment(parent, attachment.id)]);
   const locked = isRunning(runItem, ref);
-  if (locked && current) return sendFile(place, parent, planned, announced);
+  if (locked && current) return sendFile(target, parent, planned, announced);
   await completeReceipt(request, receipt, announced);
   return { kind: locked ? "done" : "stop" };
 };
@@ -196,12 +196,12 @@ const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now:
 const currentMetadata = (attachment: Attachment) => ({ sent: sentMetadataOf(attachment), version: attachment.version });
 
 const sendFile = async (
-  place: Place,
+  target: Target,
   parent: ParentRef,
   { attachment, receipt }: Plan["forward"][number],
   announced: Receipt,
 ): Promise<CallResult> => {
-  const { ref, request } = place;
+  const { ref, request } = target;
   const { id, content_type: contentType } = attachment;
   const open = () => openFile(fileKey(parent, id));
   try {
@@ -212,15 +212,15 @@ const sendFile = async (
       await completeReceipt(request, receipt, { ...announced, status, answer, state: "refused" });
       return { kind: "done" };
     }
-    return await recordOutcome(place, receipt, announced, outcome, "forwarded");
+    return await recordOutcome(target, receipt, announced, outcome, "forwarded");
   } catch (error) {
-    return recordFileError(place, parent, receipt, announced, error);
+    return recordFileError(target, parent, receipt, announced, error);
   }
 };
 
 /** Records that a file could not be read. Throws any other error. */
 const recordFileError = async (
-  { ref, request }: Place,
+  { ref, request }: Target,
   parent: ParentRef,
   before: Receipt | undefined,
   announced: Receipt,
@@ -243,16 +243,16 @@ const recordFileError = async (
 const isTemporary = (error: unknown) => (error instanceof ApiError && error.status === 503) || isUnavailable(error);
 
 /** Withdraws a deleted attachment that was forwarded, or may have been. */
-const withdrawOne = async (place: Place, receipt: Receipt): Promise<CallResult> => {
-  const { ref, request } = place;
+const withdrawOne = async (target: Target, receipt: Receipt): Promise<CallResult> => {
+  const { ref, request } = target;
   if (isInFlight(receipt)) return waitFor(receipt, `${subject(request, receipt)} cannot be withdrawn yet`);
   if (!isRunning(await get(keys.checkout(ref.order_id)), ref)) return { kind: "stop" };
   const outcome = await withdrawUpstream({ order: ref.order_id, request, receipt });
-  return recordOutcome(place, receipt, receipt, outcome, "withdrawn");
+  return recordOutcome(target, receipt, receipt, outcome, "withdrawn");
 };
 
 const recordOutcome = async (
-  { ref, request }: Place,
+  { ref, request }: Target,
   before: Receipt | undefined,
   receipt: Receipt,
   outcome: Outcome,

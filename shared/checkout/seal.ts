@@ -3,7 +3,7 @@ import { keys, type ParentRef } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import { update } from "../table/write.ts";
 import { forwardedType, Order } from "../tenants/schema.ts";
-import { bounded } from "./bounded.ts";
+import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { limits } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, planOf } from "./plan.ts";
 import { stopRun } from "./run.ts";
@@ -48,7 +48,7 @@ export const beginRound = async ({ order_id, run }: RunRef, loops: number): Prom
 const sealRequests = async (page: RequestPage): Promise<boolean> => {
   let sealed = true;
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
-  await bounded(limits.concurrency, await forwardedRequests(page.order_id, page), async (id) => {
+  await forEachConcurrently(limits.concurrency, await forwardedRequests(page.order_id, page), async (id) => {
     const { version, forward, withdraw } = await planOf(id, ofOrder);
     const complete = forward.length === 0 && withdraw.length === 0;
     if (!(complete && (await sealParent(page, { type: "request", id }, version)))) sealed = false;

@@ -7,7 +7,7 @@ import { env } from "../env.ts";
 import { ApiError, fileTooLarge, internalError, malformed, type Problem, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { endpointWith } from "./endpoint.ts";
-import { isJson, jsonOf, type ReadBody } from "./input.ts";
+import { isJson, parseJson, type ReadBody } from "./input.ts";
 import { header } from "./request.ts";
 
 type Part = string | UploadedFile;
@@ -21,7 +21,7 @@ type KnownParts = ReadonlySet<string>;
  * that cannot be parsed.
  */
 export const readForm: ReadBody = async (event, reads) => {
-  if (reads.from === "form" && isJson(event)) return { input: jsonOf(event), problems: [], schema: reads.json };
+  if (reads.from === "form" && isJson(event)) return { input: parseJson(event), problems: [], schema: reads.json };
   const contentType = header(event, "Content-Type") ?? "";
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType))
     throw unsupportedMediaType("multipart/form-data, application/json");

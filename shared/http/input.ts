@@ -11,13 +11,13 @@ export type ReadBody = <S extends z.core.$ZodType>(event: RequestEvent, reads: B
 type ReadInput<S> = { readonly input: unknown; readonly problems: readonly Problem[]; readonly schema: S };
 
 /** Parses a JSON body. 415 for another media type, 413 if it is too large, 422 if it cannot be parsed. */
-export const readJson: ReadBody = async (event, { schema }) => ({ input: jsonOf(event), problems: [], schema });
+export const readJson: ReadBody = async (event, { schema }) => ({ input: parseJson(event), problems: [], schema });
 
 /** Whether the Content-Type says that a body is JSON. */
 export const isJson = (event: RequestEvent): boolean =>
   /^application\/json\s*(;|$)/i.test(header(event, "Content-Type") ?? "");
 
-export const jsonOf = (event: RequestEvent): unknown => {
+export const parseJson = (event: RequestEvent): unknown => {
   if (!isJson(event)) throw unsupportedMediaType("application/json");
   if (!/^(identity)?$/i.test(header(event, "Content-Encoding")?.trim() ?? ""))
     throw unsupportedMediaType("application/json", "The body must not have a Content-Encoding.");

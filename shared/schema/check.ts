@@ -75,12 +75,12 @@ const isOfWrongType = (pointer: string) => (other: Problem) =>
 export const check = <S extends z.core.$ZodType>(
   schema: S,
   input: unknown,
-  place: Problem["in"],
+  location: Problem["in"],
 ): Checked<z.output<S>> => {
   const parsed = z.safeParse(schema, input, { reportInput: true });
   if (parsed.success) return { value: parsed.data };
   const problems = parsed.error.issues.map(
-    (issue): Problem => ({ in: place, pointer: pointer(issue.path), ...describeIssue(issue) }),
+    (issue): Problem => ({ in: location, pointer: pointer(issue.path), ...describeIssue(issue) }),
   );
   return {
     problems: problems.filter((problem, index) => !problems.slice(0, index).some(isOfWrongType(problem.pointer))),

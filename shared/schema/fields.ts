@@ -50,7 +50,7 @@ const pageSize = () =>
   z.optional(
     z.pipe(
       z.string().check(z.regex(/^-?\d+$/, { error: "must be a whole number" })),
-      z.pipe(z.transform(clampedNumber), z.number().check(z.minimum(1), z.maximum(limits.pageSize.most))),
+      z.pipe(z.transform(clampedNumber), z.number().check(z.minimum(1), z.maximum(limits.pageSize.max))),
     ),
   );
 

@@ -5,7 +5,7 @@ import type { Item } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { type Entry, readTenantsFile, type SectionName, type TenantsFile } from "./file.ts";
-import { type References, references } from "./references.ts";
+import { type References, resolveReferences } from "./references.ts";
 import { type Account, type ApiKey, canAccess, type Order, type Request, type User } from "./schema.ts";
 
 type Identified = Readonly<Record<string, { readonly id: string }>>;
@@ -37,7 +37,7 @@ export const apply = async (document: unknown): Promise<Applied> => (await apply
 /** Does the same. Also returns how many entries were created, and how many existed. */
 export const applyAndCount = async (document: unknown) => {
   const { file, problems } = readTenantsFile(document);
-  const refs = await references(file);
+  const refs = await resolveReferences(file);
   const planned = {
     accounts: plan(file, "accounts", (name, entry) => planAccount(name, entry, refs)),
     users: plan(file, "users", (name, entry) => planUser(name, entry, refs)),
@@ -79,7 +79,7 @@ const resultsOf = (section: ReadonlyMap<string, Planned>) =>
 
 /** Plans an entry that exists: there is nothing to write. Reports each property that differs. */
 const planExisting = (
-  place: readonly [SectionName, string],
+  path: readonly [SectionName, string],
   requested: Readonly<Record<string, unknown>>,
   stored: Readonly<Record<string, unknown>> & { readonly id: string },
   { report }: References,
@@ -87,7 +87,7 @@ const planExisting = (
   for (const [property, value] of Object.entries(requested))
     if (!isDeepStrictEqual(value, stored[property]))
       report(
-        [...place, property],
+        [...path, property],
         `differs from what exists: ${JSON.stringify(stored[property])}`,
         "constraint.immutable",
       );
@@ -119,7 +119,7 @@ const planUser = (name: string, { permissions, disabled, ...entry }: Entry<"user
 
 const planKey = (name: string, entry: Entry<"keys">, refs: References): Planned => {
   const account = refs.account(entry.account);
-  const user = entry.user === null ? undefined : refs.owned("users", entry.user);
+  const user = entry.user === null ? undefined : refs.userOrOrder("users", entry.user);
   const generated = entry.sha256 === undefined ? `apik_${randomBytes(32).toString("base64url")}` : undefined;
   const stored = refs.existing.keys.get(entry.sha256 ?? entry.id ?? "");
   const content = {
@@ -156,7 +156,7 @@ const planOrder = (name: string, { state, ...entry }: Entry<"orders">, refs: Ref
 
 const planRequest = (name: string, { type, ...entry }: Entry<"requests">, refs: References): Planned => {
   const id = refs.idOf("requests", name);
-  const within = refs.owned("orders", entry.order);
+  const within = refs.userOrOrder("orders", entry.order);
   const owner = entry.account === undefined ? within?.account : refs.account(entry.account);
   if (owner && within?.account && !canAccess(within.account.id, owner))
     refs.report(["requests", name, "account"], "must be the account of the order or one below it");

@@ -88,9 +88,9 @@ export const tenantsJsonSchema = () => ({
   ...z.toJSONSchema(TenantsDocument, { io: "input" }),
 });
 
-/** One section of a file: all entries by name as they were given, and the parsed ones that are well-formed. */
+/** One section of a file: all entries by name, unparsed, and the well-formed ones, parsed. */
 export type Section<T> = {
-  readonly given: ReadonlyMap<string, unknown>;
+  readonly raw: ReadonlyMap<string, unknown>;
   readonly entries: ReadonlyMap<string, T>;
 };
 export type TenantsFile = { readonly [S in SectionName]: Section<Entry<S>> };
@@ -103,17 +103,17 @@ const Properties = z.record(z.string(), z.unknown());
  */
 export const readTenantsFile = (document: unknown): { file: TenantsFile; problems: readonly Problem[] } => {
   const problems: Problem[] = [];
-  const propertiesOf = (value: unknown, place: readonly string[]): [string, unknown][] => {
+  const propertiesOf = (value: unknown, path: readonly string[]): [string, unknown][] => {
     const { problems: wrong } = check(Properties, value, "body");
     for (const { pointer: inner, ...problem } of wrong ?? [])
-      problems.push({ ...problem, pointer: pointer(place) + inner });
+      problems.push({ ...problem, pointer: pointer(path) + inner });
     return wrong || typeof value !== "object" || value === null ? [] : Object.entries(value);
   };
   const sections = new Map(propertiesOf(document, []));
   const read = <S extends z.core.$ZodType>(name: SectionName, schema: S): Section<z.output<S>> => {
-    const given = new Map(sections.has(name) ? propertiesOf(sections.get(name), [name]) : []);
+    const raw = new Map(sections.has(name) ? propertiesOf(sections.get(name), [name]) : []);
     const entries = new Map<string, z.output<S>>();
-    for (const [key, value] of given) {
+    for (const [key, value] of raw) {
       const checked = check(schema, value, "body");
       if (checked.problems)
         problems.push(
@@ -121,7 +121,7 @@ export const readTenantsFile = (document: unknown): { file: TenantsFile; problem
         );
       else entries.set(key, checked.value);
     }
-    return { given, entries };
+    return { raw, entries };
   };
   const { accounts, users, keys, orders, requests } = entrySchemas;
   const file = {

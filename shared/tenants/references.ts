@@ -8,7 +8,7 @@ import { getMany, parseItem } from "../table/read.ts";
 import type { SectionName, TenantsFile } from "./file.ts";
 import { Account, ApiKey, Order, Request, User } from "./schema.ts";
 
-type Place = readonly string[];
+type Path = readonly string[];
 
 /** The properties that are references, and the section that each refers to. */
 const referenceProperties = {
@@ -23,48 +23,48 @@ const sectionNames = ["accounts", "users", "keys", "orders", "requests"] as cons
 
 const nouns = { accounts: "account", users: "user", keys: "key", orders: "order", requests: "request" } as const;
 
-type Reference = { readonly place: Place; readonly kind: SectionName; readonly text: string };
+type Reference = { readonly path: Path; readonly kind: SectionName; readonly text: string };
 
 const Properties = z.record(z.string(), z.unknown());
 
 /** Returns every reference of a file, including those of malformed entries. */
 const referencesIn = (file: TenantsFile): Reference[] =>
   sectionNames.flatMap((section) =>
-    [...file[section].given].flatMap(([name, entry]) => {
+    [...file[section].raw].flatMap(([name, entry]) => {
       const { data: properties = {} } = z.safeParse(Properties, entry);
       return Object.entries(referenceProperties[section]).flatMap(([property, kind]) => {
         const value = properties[property];
         const text = typeof value === "string" ? value.trim() : "";
-        return text === "" ? [] : [{ place: [section, name, property], kind, text }];
+        return text === "" ? [] : [{ path: [section, name, property], kind, text }];
       });
     }),
   );
 
-type ReportProblem = (place: Place, detail: string, sub_code?: "constraint.format" | "constraint.immutable") => void;
+type ReportProblem = (path: Path, detail: string, sub_code?: "constraint.format" | "constraint.immutable") => void;
 
 /** Resolves the references of a tenants file: names in the file first, then ids of existing items. */
-export type References = Awaited<ReturnType<typeof references>>;
+export type References = Awaited<ReturnType<typeof resolveReferences>>;
 
 /** Reads everything that the file refers to by id once. Collects references that cannot be resolved in `problems`. */
-export const references = async (file: TenantsFile) => {
+export const resolveReferences = async (file: TenantsFile) => {
   const problems: Problem[] = [];
-  const report: ReportProblem = (place, detail, sub_code = "constraint.format") => {
-    problems.push({ in: "body", pointer: pointer(place), sub_code, detail });
+  const report: ReportProblem = (path, detail, sub_code = "constraint.format") => {
+    problems.push({ in: "body", pointer: pointer(path), sub_code, detail });
   };
-  const found = referencesIn(file);
-  const existing = await readExisting(file, found);
+  const references = referencesIn(file);
+  const existing = await readExisting(file, references);
   const ids = ownIds(file, report);
   refuseSharedHashes(file, report);
-  refuseUnknown(file, found, existing, report);
+  refuseUnknown(file, references, existing, report);
   const names = namesById(file, ids);
   const idOf = (section: SectionName, name: string) => ids[section].get(name) ?? "";
   /** Returns the name in the file that a reference resolves to, or undefined if it can only be in the table. */
   const nameOf = (section: SectionName, reference: string) =>
-    file[section].given.has(reference) ? reference : names[section].get(reference.toUpperCase());
+    file[section].raw.has(reference) ? reference : names[section].get(reference.toUpperCase());
 
   const account = accountResolver({ file, existing, idOf, nameOf, report });
   /** Returns the id and the account of a user or an order, in the file or in the table. */
-  const owned = (section: "users" | "orders", reference: string) => {
+  const userOrOrder = (section: "users" | "orders", reference: string) => {
     const name = nameOf(section, reference);
     const entry = name === undefined ? undefined : file[section].entries.get(name);
     if (name !== undefined) return entry && { id: idOf(section, name), account: account(entry.account) };
@@ -75,7 +75,7 @@ export const references = async (file: TenantsFile) => {
   /** The existing orders in `CART`. */
   const carts = [...existing.orders.values()].filter(({ state }) => state === "CART").map(({ id }) => id);
 
-  return { problems, report, idOf, account, owned, existing, carts };
+  return { problems, report, idOf, account, userOrOrder, existing, carts };
 };
 
 type Lookups = {
@@ -99,34 +99,39 @@ const accountResolver = ({ file, existing, idOf, nameOf, report }: Lookups) => {
   const fileAccount = (name: string): Account | undefined => {
     const entry = file.accounts.entries.get(name);
     if (!entry) return undefined;
-    const place = ["accounts", name, "parent"];
+    const path = ["accounts", name, "parent"];
     if (open.has(name)) {
-      report(place, "makes the account its own ancestor");
+      report(path, "makes the account its own ancestor");
       return undefined;
     }
     open.add(name);
     const parent = entry.parent ? account(entry.parent) : undefined;
     const ancestors = parent ? [...parent.ancestors, parent.id] : [];
     if (ancestors.length >= limits.accountLevels)
-      report(place, `makes a tree of more than ${limits.accountLevels} levels`);
+      report(path, `makes a tree of more than ${limits.accountLevels} levels`);
     return { id: idOf("accounts", name), name: entry.name, ancestors, features: entry.features, switch_count: 0 };
   };
   return account;
 };
 
 /** Reports each reference to something that is neither in the file nor in the table. */
-const refuseUnknown = (file: TenantsFile, found: readonly Reference[], existing: Existing, report: ReportProblem) => {
-  const idsOf = new Map(sectionNames.map((section) => [section, givenIds(file[section].given)]));
-  for (const { place, kind, text } of found) {
-    const known = file[kind].given.has(text) || idsOf.get(kind)?.has(text.toUpperCase());
-    if (!known && !existing.has(kind, text.toUpperCase())) report(place, `there is no ${nouns[kind]} ${text}`);
+const refuseUnknown = (
+  file: TenantsFile,
+  references: readonly Reference[],
+  existing: Existing,
+  report: ReportProblem,
+) => {
+  const idsOf = new Map(sectionNames.map((section) => [section, rawIds(file[section].raw)]));
+  for (const { path, kind, text } of references) {
+    const known = file[kind].raw.has(text) || idsOf.get(kind)?.has(text.toUpperCase());
+    if (!known && !existing.has(kind, text.toUpperCase())) report(path, `there is no ${nouns[kind]} ${text}`);
   }
 };
 
 /** Returns the ids of entries, well-formed or not: references to malformed entries are not reported. */
-const givenIds = (given: ReadonlyMap<string, unknown>): ReadonlySet<string> =>
+const rawIds = (raw: ReadonlyMap<string, unknown>): ReadonlySet<string> =>
   new Set(
-    [...given.values()].flatMap((entry) => {
+    [...raw.values()].flatMap((entry) => {
       const { data } = z.safeParse(z.object({ id: z.string() }), entry);
       return data ? [data.id.toUpperCase()] : [];
     }),
@@ -177,9 +182,9 @@ const namesById = (file: TenantsFile, ids: Ids): Ids => {
 type Existing = Awaited<ReturnType<typeof readExisting>>;
 
 /** Reads everything that the file refers to, and its entries that have an id, from the table. */
-const readExisting = async (file: TenantsFile, found: readonly Reference[]) => {
+const readExisting = async (file: TenantsFile, references: readonly Reference[]) => {
   const idsOf = (kind: SectionName) => [
-    ...found.filter((one) => one.kind === kind).flatMap(({ text }) => parseUlid(text) ?? []),
+    ...references.filter((one) => one.kind === kind).flatMap(({ text }) => parseUlid(text) ?? []),
     ...[...file[kind].entries.values()].flatMap(({ id }) => id ?? []),
   ];
   const [orders, users] = [

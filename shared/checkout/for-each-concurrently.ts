@@ -2,7 +2,7 @@
  * Runs `work` for each item, at most `concurrency` at a time. After the first error, no more items are started. The error is
  * thrown when the running ones have finished, so nothing runs on in the background.
  */
-export const bounded = async <T>(
+export const forEachConcurrently = async <T>(
   concurrency: number,
   items: Iterable<T>,
   work: (item: T) => Promise<void>,
