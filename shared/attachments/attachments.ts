@@ -99,7 +99,7 @@ const createWithFile = async (
   const failed = await putMetadata(parent, attachmentOf(created), idempotency?.write(created));
   if (failed.size === 0 || failedOnOwnWrite(failed, created.id))
     return { attachment: attachmentOf(created), replayed: false };
-  // An attempt without a response may still commit and then needs its file. If it does not, the sweep removes the file.
+  // An attempt without a response may still commit, and then needs the file. Otherwise, the sweep removes the file.
   if (failed.final) await removeFile(storedAs);
   return winnerOrThrow(parent, failed, idempotency, attachmentOf);
 };
@@ -192,9 +192,9 @@ export const updateAttachment = (
   });
 
 /**
- * Deletes the metadata and the reference_id in one transaction, then the file. A crash between the two leaves a file that no
- * caller can reach, which the sweep removes. If S3 is unavailable, returns 503 and stores the attachment as an unfinished
- * delete, so that repeating the DELETE completes it.
+ * Deletes the metadata and the reference_id in one transaction, then removes the file. A crash between the two leaves a
+ * file that no caller can reach, and the sweep removes it. If S3 is unavailable, returns 503 and stores the attachment as
+ * an unfinished delete, so that repeating the DELETE completes it.
  */
 export const deleteAttachment = async (
   parent: Parent,

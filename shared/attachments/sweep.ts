@@ -8,8 +8,8 @@ const dayMs = 24 * 60 * 60 * 1000;
 const dayNumber = (day: string) => Date.parse(`${day}T00:00:00Z`) / dayMs;
 
 /**
- * A crashed upload leaves its file in a recent day, but a crashed delete in any day. Every day is therefore read again
- * after this many days.
+ * A crashed upload leaves a file in a recent day, but a crashed delete can leave one in any day. Every day is therefore
+ * read again after this many days.
  */
 const rereadDays = 30;
 

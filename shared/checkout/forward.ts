@@ -233,7 +233,7 @@ const recordFileError = async (
   }
   if (!(error instanceof FileError)) throw error;
   await completeReceipt(request, before, { ...announced, answer: error.message });
-  // A delete removes the file after the metadata: without metadata it was deleted, with them it is lost.
+  // A delete removes the metadata before the file. If the metadata still exist, the file is lost.
   if (error.gone && !(await get(keys.attachment(parent, announced.attachment)))) return { kind: "done" };
   await stopRun(ref, `${cannot}: ${error.message}.`);
   return { kind: "stop" };

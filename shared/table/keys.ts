@@ -8,7 +8,7 @@ import { decodeTime } from "ulid";
  * | to                                         | request                                           |
  * | ------------------------------------------ | ------------------------------------------------- |
  * | identify a caller                          | Get apiKey, then Get user                         |
- * | check a parent's visibility and features   | Get account (it contains its ancestors)           |
+ * | check access to a parent, and its features | Get account (it contains its ancestors)           |
  * | find an order's or a request's state       | Get order                                         |
  * | show, update, delete an attachment         | Get attachment, under its parent                  |
  * | list a parent's attachments                | Query attachments; the parent has the exact total |

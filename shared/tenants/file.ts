@@ -31,7 +31,7 @@ const noFeatures = { ordering_attachment_access: false };
 
 /**
  * A file may come from a system with permissions that this version does not know yet, so any text without spaces is
- * accepted. The interactive commands accept only known permissions.
+ * accepted. The other commands of the CLI accept only known permissions.
  */
 const Permission = z.string().check(z.regex(/^[!-~]{1,255}$/, { error: "must be a text without spaces" }));
 
