@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../infra/local/listen.ts";
-import { secondsOf } from "../../../shared/checkout/carrier-client.ts";
+import { retryAfterSeconds } from "../../../shared/checkout/carrier-client.ts";
 import { pauseSeconds } from "../../../shared/checkout/limits.ts";
 import { newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
 import { add } from "../../support/fixtures/tenants.ts";
@@ -200,7 +200,7 @@ describe("waiting", () => {
   it("takes Retry-After in seconds or as a date, within four hours", () => {
     const now = new Date("2026-11-21T10:00:00Z");
     const given = [null, "7", "Sat, 21 Nov 2026 10:00:30 GMT", "Sat, 21 Nov 2026 09:00:00 GMT", "99999", "soon"];
-    expect(given.map((value) => secondsOf(value, now))).toEqual([0, 7, 30, 0, 14_400, 0]);
+    expect(given.map((value) => retryAfterSeconds(value, now))).toEqual([0, 7, 30, 0, 14_400, 0]);
   });
 
   it("grows with jitter up to 15 minutes, and is never shorter than what was asked for", () => {

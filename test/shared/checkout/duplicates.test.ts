@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { failRun } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
-import { takeRun } from "../../../shared/checkout/run.ts";
+import { startRun } from "../../../shared/checkout/run.ts";
 import { beginRound } from "../../../shared/checkout/seal.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
@@ -27,7 +27,7 @@ afterAll(() => upstream.close());
 /** A run that has come to the forwarding of its only page. */
 const atForward = async (order: TestOrder) => {
   const ref = { order_id: order.id, run: `run-of-${order.id}` };
-  await takeRun(ref, new Date());
+  await startRun(ref, new Date());
   const { pages } = await beginRound(ref, 24);
   const [page] = pages;
   if (!page) throw new Error("there is nothing to forward");

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { bounded } from "../../../shared/checkout/bounded.ts";
+import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
 
-describe("bounded work", () => {
+describe("forEachConcurrently work", () => {
   it("is done for each item, never more at a time than told", async () => {
     let [atWork, most] = [0, 0];
     const done: number[] = [];
-    await bounded(3, [1, 2, 3, 4, 5, 6, 7], async (item) => {
+    await forEachConcurrently(3, [1, 2, 3, 4, 5, 6, 7], async (item) => {
       atWork += 1;
       most = Math.max(most, atWork);
       await sleep(5);
@@ -18,7 +18,7 @@ describe("bounded work", () => {
 
   it("ends with the first error, once what had begun has ended, and begins nothing more", async () => {
     const events: string[] = [];
-    const work = bounded(2, ["fails", "is slow", "is never begun"], async (item) => {
+    const work = forEachConcurrently(2, ["fails", "is slow", "is never begun"], async (item) => {
       events.push(`${item}: begun`);
       if (item === "fails") throw new Error("told to fail");
       await sleep(20);
