@@ -122,7 +122,7 @@ const serve = async (
     await drained(incoming);
     call.status = fault.status;
     served(call);
-    return send(outgoing, { status: fault.status, body: { error: "told to fail" } }, fault.headers);
+    return send(outgoing, { status: fault.status, body: { error: "injected fault" } }, fault.headers);
   }
   if (fault?.action === "delay") await sleep(fault.delay_ms, undefined, { ref: false });
   const reply = await onlyOnce(cart, key && `${call.method} ${path} ${key}`, () => work(cart, incoming, path));

@@ -64,12 +64,12 @@ describe("the note of where a stack was deployed", () => {
 
   it("has the endpoint until the stack is deleted", async () => {
     vi.stubEnv("PATCHBAY_STATE", folder);
-    const { forgetEndpoint, notedEndpoint, noteEndpoint } = await import("../../../infra/aws/emulator.ts");
+    const { forgetEndpoint, recordedEndpoint, recordEndpoint } = await import("../../../infra/aws/emulator.ts");
     const file = join(folder, "emulators/Patchbay-sandbox.json");
-    noteEndpoint("Patchbay-sandbox", "http://127.0.0.1:4566");
-    expect(notedEndpoint("Patchbay-sandbox")).toBe("http://127.0.0.1:4566");
+    recordEndpoint("Patchbay-sandbox", "http://127.0.0.1:4566");
+    expect(recordedEndpoint("Patchbay-sandbox")).toBe("http://127.0.0.1:4566");
     expect([file, dirname(file)].map((path) => statSync(path).mode & 0o777)).toEqual([0o600, 0o700]);
     forgetEndpoint("Patchbay-sandbox");
-    expect([notedEndpoint("Patchbay-sandbox"), existsSync(file)]).toEqual([undefined, false]);
+    expect([recordedEndpoint("Patchbay-sandbox"), existsSync(file)]).toEqual([undefined, false]);
   });
 });

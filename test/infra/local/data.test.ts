@@ -47,7 +47,7 @@ const storedFiles = async ({ environment }: LocalService) => {
 const expectWhole = async (service: LocalService) => {
   expect((await send(service, requestPath(service))).body).toContain('"total":1}');
   expect(await storedFiles(service)).toEqual([sha256(content), sha256(content)]);
-  expect((await service.admin("check")).stdout).toBe("Everything holds.\n");
+  expect((await service.admin("check")).stdout).toBe("No problems found.\n");
 };
 
 const checkOut = async (service: LocalService) => {
