@@ -33,11 +33,11 @@ describe("npm run deploy", () => {
   it("without a stage deploys nothing, and says which there are", () => {
     expect(run("deploy", [])).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining("Name the stage: -c stage=production or -c stage=sandbox."),
+      stderr: expect.stringContaining("Choose a stage: -c stage=production or -c stage=sandbox."),
     });
     expect(run("deploy", ["-c", "stage=staging"])).toMatchObject({
       status: 1,
-      stderr: "There is no stage staging: infra/aws/stages has production and sandbox.\n",
+      stderr: "There is no stage staging. The stages in infra/aws/stages are production and sandbox.\n",
     });
   });
 });
@@ -50,7 +50,7 @@ describe("every command", () => {
   it("for an emulator says where nothing answers", () => {
     expect(run("deploy-local", [], { AWS_ENDPOINT_URL: "http://127.0.0.1:1/" })).toMatchObject({
       status: 1,
-      stderr: "Nothing answers at http://127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n",
+      stderr: "Nothing responds at http://127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n",
     });
   });
 });

@@ -108,7 +108,7 @@ describe("npm start -- --data", () => {
     const second = services.spawnService();
     expect(await second.ready).toBe(false);
     expect(second.output.stderr).toMatch(
-      /^The data in \S+ is in use by process \d+: stop it, or name another folder\.\n$/,
+      /^The data in \S+ is in use by process \d+: stop it, or choose another folder\.\n$/,
     );
   });
 });
