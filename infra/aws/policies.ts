@@ -8,7 +8,11 @@ import { allow, type Deployment } from "./function.ts";
 import { grants } from "./grants.ts";
 import type { Storage } from "./storage.ts";
 
-/** Creates the managed policies for users outside this stack. infra/README.md says who needs which. */
+/**
+ * Creates the managed policies for users outside this stack. infra/README.md says who needs which. Do not change their
+ * descriptions: CloudFormation would replace the policies and their ARNs.
+ * https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-managedpolicy.html
+ */
 export const createPolicies = (scope: Construct, { storage }: Deployment, machine: StateMachine) => {
   const ordering = orderingPolicy(scope, machine);
   const operator = operatorPolicy(scope, storage, machine);
@@ -19,7 +23,7 @@ export const createPolicies = (scope: Construct, { storage }: Deployment, machin
 /** Permission to start an execution is permission to check out any order: the input is only the order's id. */
 const orderingPolicy = (scope: Construct, machine: StateMachine) =>
   new ManagedPolicy(scope, "OrderingPolicy", {
-    description: "Patchbay: an ordering system starts checkouts and reads their results",
+    description: "Patchbay: an ordering system starts checkouts and asks how they ended",
     statements: [
       allow(["states:StartExecution"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),
@@ -33,7 +37,7 @@ const operatorPolicy = (scope: Construct, storage: Storage, machine: StateMachin
   const stack = Stack.of(scope);
   const { table, bucket } = storage;
   return new ManagedPolicy(scope, "OperatorPolicy", {
-    description: "Patchbay: operators use its CLI",
+    description: "Patchbay: operators run its CLI",
     statements: [
       allow(["cloudformation:DescribeStacks"], stack.stackId),
       ...grants(stack, storage, { table: itemActions, files: ["DeleteObject"] }),
