@@ -73,7 +73,7 @@ const ifMatch: Json = {
 const ifNoneMatch: Json = {
   name: "If-None-Match",
   in: "header",
-  description: "The `ETag` of an earlier response. If the document has not changed since, the response is 304.",
+  description: "The `ETag` of an earlier response. If nothing has changed since, the response is 304.",
   schema: { type: "string" },
 };
 

@@ -132,7 +132,7 @@ export const attachmentExamples = (parent: "request" | "order"): Readonly<Record
       invalid: uploadLimits,
     },
     [`${parent}-attachments/list`]: {
-      description: `Lists the ${parent}'s own attachments. The list includes every attachment that was successfully created before the request.`,
+      description: `Lists the ${parent}'s own attachments. Reads are strongly consistent: the list includes every attachment whose creation has been confirmed.`,
       response: page(document(letter), document(bill)),
       others: { "With include=file": page(including(letter, { file })) },
       invalid: {
