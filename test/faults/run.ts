@@ -22,6 +22,7 @@ const suites: Readonly<Record<string, readonly [file: string, about: string]>> =
     "test/infra/local/docs/page.test.ts",
     "the API reference in each width and colour scheme, all of it by axe",
   ],
+  files: ["test/infra/local/docs/too-many-files.test.ts", "the API reference without a file descriptor to spare"],
   client: ["test/infra/local/docs/typed-client.test.ts", "the README's typed client, compiled as strictly as it gets"],
   limits: ["test/shared/checkout/limits.test.ts", "the state and the transactions of an order of 200 requests"],
   large: ["test/shared/checkout/large.test.ts", "the memory of a checkout of large files, and of many"],
