@@ -45,7 +45,7 @@ const gap = 2;
 /** The narrowest that a column can get. */
 const minWidth = 8;
 
-/** Makes the widest columns narrower until the table fits; the first column (the id) keeps its width. Undefined if it cannot fit. */
+/** Narrows the widest columns until the table fits, but never the first (the id). Undefined if it cannot fit. */
 const fitColumns = (natural: readonly number[], width: number, whole: boolean): number[] | undefined => {
   const widths = [...natural];
   const total = () => widths.reduce((sum, one) => sum + one + gap, -gap);

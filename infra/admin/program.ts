@@ -63,7 +63,7 @@ const createProgram = (): Command => {
   return program;
 };
 
-/** Runs one command and sets the exit code of the process. `began` is the time at which the command began, in the time of `performance.now()`. */
+/** Runs one command, which began at `began` (in `performance.now()` time), and sets the exit code of the process. */
 export const runCommand = async (args: readonly string[], began = performance.now()): Promise<void> => {
   startClock(began);
   try {

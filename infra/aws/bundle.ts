@@ -29,7 +29,7 @@ export const bundleOptions = {
   logLevel: "warning",
 } as const satisfies BuildOptions;
 
-/** Replacements for parts of the SDK that no function uses, but every cold start would load. Each file has its reason and its savings. */
+/** Replacements for parts of the SDK that no function uses, but every cold start would load. Each file says why. */
 const standIns = Object.fromEntries(
   Object.entries({
     "@aws-sdk/credential-provider-node": "credential-provider-node.ts",

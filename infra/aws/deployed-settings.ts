@@ -6,7 +6,7 @@ import {
 } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 
-/** The settings of a deployment, as stored in the metadata of its template: all explicit values, and the names of those from `-c`. */
+/** The settings in the metadata of a deployed template: all explicit values, and the names of those from `-c`. */
 export const SettingsRecord = z.object({
   retainData: z.boolean(),
   values: z.record(z.string(), z.unknown()),

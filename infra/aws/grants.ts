@@ -12,7 +12,7 @@ export type Access = {
 
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 
-/** The S3 and KMS actions for each action on a file. S3 generates a data key to write, decrypts it to read, and needs none to delete. */
+/** S3 generates a data key to write a file, decrypts it to read one, and needs none to delete one. */
 const fileActions = {
   PutObject: { s3: "s3:PutObject", kms: "kms:GenerateDataKey" },
   GetObject: { s3: "s3:GetObject", kms: "kms:Decrypt" },

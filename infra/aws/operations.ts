@@ -29,7 +29,10 @@ export const createOperations = (scope: Construct, { settings, storage }: Deploy
   return topic;
 };
 
-/** The topic's own policy replaces the default one, which would let alarms publish. The key's default policy does not let them either. */
+/**
+ * The topic has a policy of its own, so it lacks the default one, which lets the account's alarms publish. The default
+ * policy of the KMS key does not let them use it.
+ */
 const letAlarmsPublish = (topic: Topic, key: Key) => {
   const ofThisAccount = {
     principals: [new ServicePrincipal("cloudwatch.amazonaws.com")],

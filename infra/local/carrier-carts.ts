@@ -106,7 +106,7 @@ export const cartDocument = ({ checked_out, held, withdrawn, calls }: Cart): z.i
 const rejection = (status: number, error: string): Reply => ({ status, body: { error } });
 const checkedOut = rejection(409, "the cart is checked out");
 
-/** Streams the form: its metadata, and the length and digest of its file. Undefined without exactly one file. Rejects if the body is cut off. */
+/** Streams the form. Undefined if it does not have exactly one file. Rejects if the body is cut off. */
 const readForm = (incoming: IncomingMessage) =>
   new Promise<{ metadata: string; bytes: number; sha256: string } | undefined>((resolve, reject) => {
     const digest = createHash("sha256");

@@ -111,9 +111,9 @@ const serve = async (
   path: string,
   fault: InjectedFault | undefined,
 ) => {
-  const idempotencyKey = incoming.headers["idempotency-key"];
-  const key = typeof idempotencyKey === "string" ? idempotencyKey : null;
-  const call: ReceivedCall = { method: incoming.method ?? "", path, status: null, idempotency_key: key };
+  const header = incoming.headers["idempotency-key"];
+  const idempotencyKey = typeof header === "string" ? header : null;
+  const call: ReceivedCall = { method: incoming.method ?? "", path, status: null, idempotency_key: idempotencyKey };
   cart.calls.push(call);
   if (fault?.action === "drop-before") {
     served(call);
@@ -126,7 +126,7 @@ const serve = async (
     return send(outgoing, { status: fault.status, body: { error: "injected fault" } }, fault.headers);
   }
   if (fault?.action === "delay") await sleep(fault.delay_ms, undefined, { ref: false });
-  const reply = await idempotently(cart, key && `${call.method} ${path} ${key}`, () =>
+  const reply = await idempotently(cart, idempotencyKey && `${call.method} ${path} ${idempotencyKey}`, () =>
     handleCall(cart, incoming, path),
   );
   await discardBody(incoming);

@@ -42,7 +42,7 @@ export type Served = {
   readonly method: string;
   readonly path: string;
   readonly ms: number;
-  readonly key: string | undefined;
+  readonly apiKey: string | undefined;
   readonly requestId: string;
   readonly response: Response;
   /** The error that the gateway or the function has thrown. */
@@ -67,7 +67,7 @@ export type GatewayOptions = {
 
 type Outcome = { readonly response: Response; readonly error?: unknown };
 
-/** Serves HTTP like API Gateway's REST proxy integration: the same events, the same limits, and the same envelope for its own errors. */
+/** Serves HTTP like API Gateway's REST proxy integration, with the same events, limits and error responses. */
 export const startGateway = async (options: GatewayOptions) => {
   const handle = requestHandler(options);
 
@@ -123,8 +123,8 @@ const report = (
   { method = "", url = "", headers }: IncomingMessage,
   { startedAt, ...rest }: Pick<Served, "requestId" | "response" | "error"> & { readonly startedAt: number },
 ) => {
-  const key = headers.authorization?.replace(/^Bearer +/i, "");
-  onRequest?.({ method, path: url.split("?")[0] ?? "", ms: performance.now() - startedAt, key, ...rest });
+  const apiKey = headers.authorization?.replace(/^Bearer +/i, "");
+  onRequest?.({ method, path: url.split("?")[0] ?? "", ms: performance.now() - startedAt, apiKey, ...rest });
 };
 
 /** The gateway's own checks, then the function. */

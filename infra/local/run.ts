@@ -73,7 +73,7 @@ const start = async () => {
   // The stack of an error often has more than ten frames of the SDK before the first one of this project.
   Error.stackTraceLimit = 50;
   const names = new Map<string, string>();
-  const lines = terminal({ quiet, verbose, nameOf: (key = "") => names.get(key) });
+  const lines = terminal({ quiet, verbose, nameOf: (apiKey = "") => names.get(apiKey) });
   // If LOG_LEVEL is set, the log is lines of JSON, as on AWS.
   if (process.env.LOG_LEVEL === undefined) {
     process.env.LOG_LEVEL = "INFO";

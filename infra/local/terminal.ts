@@ -11,7 +11,7 @@ type Options = {
   readonly quiet: boolean;
   readonly verbose: boolean;
   /** The name of an API key of the demo. */
-  readonly nameOf: (key: string | undefined) => string | undefined;
+  readonly nameOf: (apiKey: string | undefined) => string | undefined;
 };
 
 const LoggedError = z.object({ name: z.string(), message: z.string(), stack: z.optional(z.string()) });
@@ -91,10 +91,10 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
   };
 
   return {
-    request: ({ method, path, ms, key, requestId, response, error = errors.get(requestId) }: Served): void => {
+    request: ({ method, path, ms, apiKey, requestId, response, error = errors.get(requestId) }: Served): void => {
       errors.delete(requestId);
       const { status, body } = response;
-      const name = nameOf(key) ?? "-";
+      const name = nameOf(apiKey) ?? "-";
       const summary = status >= 400 ? `  ${summarizeErrors(body, verbose)}` : "";
       const id = verbose ? `  ${requestId}` : "";
       const rest = printable(`${duration(ms)}  ${path}  ${name}${summary}${id}`);
@@ -103,8 +103,9 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
       if (status >= 500) printError([...errorLines(error, verbose), `request ${requestId}`]);
     },
     carrierCall: ({ method, path, status, idempotency_key }: ReceivedCall): void => {
-      const key = verbose && idempotency_key ? `  ${idempotency_key}` : "";
-      if (!quiet) console.log(paint("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${key}`));
+      const idempotencyKey = verbose && idempotency_key ? `  ${idempotency_key}` : "";
+      if (!quiet)
+        console.log(paint("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${idempotencyKey}`));
     },
     /** Called with each line that the functions log. */
     log: (fields: unknown): void => {

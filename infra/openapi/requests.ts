@@ -37,7 +37,7 @@ const formSchema = (outer: Json, data: Json, example: Readonly<Record<string, un
   };
 };
 
-/** `SwitchCreate`: not `NewSwitch`, the name of a constructor in Go, nor `CreateSwitch`, a name that generators derive from the operation. */
+/** `SwitchCreate`. `NewSwitch` would be a constructor in Go, and generators use `CreateSwitch` for the operation. */
 const schemaName = ({ document, operation }: Route) => pascal(document) + pascal(operation);
 
 /** Undefined for an operation without a body. */

@@ -1,6 +1,6 @@
 import type { FormPart, SampleRequest } from "../samples.ts";
 
-/** Reads an operation's form as a request, for the samples and for sending. Ignores the hidden fields of the media types that are not selected. */
+/** Reads an operation's form as a request, for the samples and for sending. Ignores hidden fields. */
 
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
