@@ -135,10 +135,16 @@ const runChecks = async (options: TargetOptions): Promise<Finding[]> => {
   ];
 };
 
-const print = ({ check, ok, found, remedy }: Finding) => {
-  const [first = "", ...others] = found.split("\n");
-  printIndented(`${ok.padEnd(7)}  ${check}: `, first);
-  for (const line of [...others, ...(remedy ? [remedy] : [])]) printIndented("         ", line);
+/** Several checks can have the same remedy. It is printed once. */
+const printFindings = (findings: readonly Finding[]) => {
+  const printed = new Set<string>();
+  for (const { check, ok, found, remedy } of findings) {
+    const [first = "", ...others] = found.split("\n");
+    printIndented(`${ok.padEnd(7)}  ${check}: `, first);
+    for (const line of [...others, ...(remedy && !printed.has(remedy) ? [remedy] : [])])
+      printIndented("         ", line);
+    printed.add(remedy ?? "");
+  }
 };
 
 /** `doctor`: exits with 1 if a check fails. */
@@ -150,7 +156,7 @@ export const addDoctorCommand = (program: Command): void => {
       const { json, ...options } = command.optsWithGlobals<TargetOptions & Output>();
       const findings = await runChecks(options);
       if (json) printJson(findings);
-      else findings.forEach(print);
+      else printFindings(findings);
       if (findings.some(({ ok }) => ok === "FAULT")) process.exitCode = 1;
     });
 };
