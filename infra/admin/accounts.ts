@@ -8,10 +8,10 @@ import { CommandError } from "./command-error.ts";
 import { create } from "./create.ts";
 import { findAccount } from "./find.ts";
 import { type Output, parseId } from "./options.ts";
-import { printRows, printThing } from "./output.ts";
-import { readingTable } from "./progress.ts";
+import { printRecord, printRows } from "./output.ts";
+import { withTableProgress } from "./progress.ts";
 
-const detail = ({ id, name, ancestors, features, switch_count }: Account) => ({
+const accountDetails = ({ id, name, ancestors, features, switch_count }: Account) => ({
   id,
   name,
   parent: ancestors.at(-1) ?? null,
@@ -20,7 +20,7 @@ const detail = ({ id, name, ancestors, features, switch_count }: Account) => ({
   switches_in_tree: switch_count,
 });
 
-const rows = (accounts: readonly Account[]) => {
+const tableRows = (accounts: readonly Account[]) => {
   const names = new Map(accounts.map(({ id, name }) => [id, name]));
   return accounts.map(({ id, name, ancestors, features, switch_count }) => ({
     id,
@@ -37,51 +37,52 @@ const rows = (accounts: readonly Account[]) => {
 export const addAccountCommands = (account: Command): void => {
   account
     .command("create")
-    .description("create an account, at the top or below another")
+    .description("create an account, at the top level or below another account")
     .requiredOption("--name <name>", "display name")
-    .option("--parent <id>", "the account above it", parseId)
-    .option("--attachments", "enable Ordering Attachment Access for it", false)
+    .option("--parent <id>", "the parent account", parseId)
+    .option("--attachments", "enable Ordering Attachment Access", false)
     .addHelpText("after", "\nExample: npm run admin -- account create --name East --parent 01J… --attachments")
     .action(
       async ({ name, parent, attachments, json }: Output & { name: string; parent?: string; attachments: boolean }) => {
         const features = { ordering_attachment_access: attachments };
-        printThing(await create("accounts", { name, parent: parent ?? null, features }), { json });
+        printRecord(await create("accounts", { name, parent: parent ?? null, features }), { json });
       },
     );
   account
     .command("list")
     .description("list all accounts (reads the whole table)")
     .action(async ({ json }: Output) => {
-      const accounts = await readingTable(listAccounts);
-      printRows(json ? accounts.map(detail) : rows(accounts), { json });
+      const accounts = await withTableProgress(listAccounts);
+      printRows(json ? accounts.map(accountDetails) : tableRows(accounts), { json });
     });
   account
     .command("show")
     .description("show an account")
-    .argument("<id>", "its id", parseId)
-    .action(async (id: string, { json }: Output) => printThing(detail(await findAccount(id)), { json }));
+    .argument("<id>", "the account", parseId)
+    .action(async (id: string, { json }: Output) => printRecord(accountDetails(await findAccount(id)), { json }));
   account
     .command("rename")
-    .description("give an account another name")
-    .argument("<id>", "its id", parseId)
+    .description("rename an account")
+    .argument("<id>", "the account", parseId)
     .argument("<name>")
     .addHelpText("after", "\nExample: npm run admin -- account rename 01J… 'Acme East'")
     .action(async (id: string, name: string, { json }: Output) => {
       const checked = check(nonBlankText(255), name, "body");
-      if (checked.problems) throw new CommandError(`The name ${checked.problems.map((one) => one.detail).join(", ")}.`);
+      if (checked.problems)
+        throw new CommandError(`The name ${checked.problems.map(({ detail }) => detail).join(", ")}.`);
       const found = await findAccount(id);
       await renameAccount(found.id, checked.value);
-      printThing(detail(await findAccount(id)), { json });
+      printRecord(accountDetails(await findAccount(id)), { json });
     });
   account
     .command("feature")
-    .description("turn Ordering Attachment Access on or off; takes effect at once")
-    .argument("<id>", "its id", parseId)
+    .description("turn Ordering Attachment Access on or off; takes effect immediately")
+    .argument("<id>", "the account", parseId)
     .argument("<on|off>")
     .action(async (id: string, state: string, { json }: Output) => {
-      if (state !== "on" && state !== "off") throw new CommandError(`The feature is turned on or off, not ${state}.`);
+      if (state !== "on" && state !== "off") throw new CommandError(`The feature can be on or off, not ${state}.`);
       const found = await findAccount(id);
       await setAttachmentAccess(found.id, state === "on");
-      printThing(detail(await findAccount(id)), { json });
+      printRecord(accountDetails(await findAccount(id)), { json });
     });
 };

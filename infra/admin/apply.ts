@@ -14,15 +14,16 @@ Example:
          "users": {"ops": {"account": "acme", "permissions": ["ordering_request_attachments:*"]}},
          "keys": {"ops": {"account": "acme", "user": "ops"}}}' | npm run -s admin -- apply -
 
-A reference is a name in the file or the id of something that exists. The output has the ids and, once, the keys.
-An entry may bring an id (a ULID) of its own. Then the file can be applied again: what exists with the same content is
-left as it is, what exists with other content is a fault. infra/admin/README.md describes the file as an interface.`;
+A reference is a name in the file or the id of an existing item. The output contains the ids and the new keys, which are
+not printed again. An entry may have an id (a ULID) of its own, which makes the file safe to apply again: an item that
+exists with the same content is left unchanged, and one with different content is an error. infra/admin/README.md
+documents the file.`;
 
-/** `apply`: the interface by which other systems hand over accounts, users, keys, orders and requests. */
+/** `apply`: the interface through which other systems create accounts, users, keys, orders and requests. */
 export const addApplyCommand = (program: Command): void => {
   program
     .command("apply")
-    .description("create the accounts, users, keys, orders and requests that a JSON file lists, all or none")
+    .description("create the accounts, users, keys, orders and requests in a JSON file: all of them or none")
     .argument("<file>", "the file, or - for standard input")
     .addHelpText("after", help)
     .action(async (file: string) => {
@@ -31,12 +32,12 @@ export const addApplyCommand = (program: Command): void => {
         () => "Applying …",
         () => applyAndCount(document),
       );
-      console.error(`Created ${created}, left ${existing} as they are.`);
+      console.error(`Created ${created}, left ${existing} unchanged.`);
       printJson(applied);
     });
   program
     .command("schema")
-    .description("print the JSON Schema of the file that `apply` takes")
+    .description("print the JSON Schema of the file that `apply` accepts")
     .action(() => printJson(tenantsJsonSchema()));
 };
 
@@ -46,9 +47,10 @@ const readInput = async (file: string): Promise<string> => {
     return await readFile(file, "utf8");
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT") throw new CommandError(`There is no file ${file}: name one, or - for standard input.`);
-    if (code === "EISDIR") throw new CommandError(`${file} is a directory: name a file, or - for standard input.`);
-    if (code === "EACCES") throw new CommandError(`${file} may not be read: correct its permissions.`);
+    if (code === "ENOENT")
+      throw new CommandError(`There is no file ${file}: pass an existing file, or - for standard input.`);
+    if (code === "EISDIR") throw new CommandError(`${file} is a directory: pass a file, or - for standard input.`);
+    if (code === "EACCES") throw new CommandError(`${file} cannot be read: correct its permissions.`);
     throw error;
   }
 };

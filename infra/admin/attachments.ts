@@ -4,14 +4,14 @@ import type { ParentRef } from "../../shared/table/keys.ts";
 import { CommandError } from "./command-error.ts";
 import { findOrder, findRequest } from "./find.ts";
 import { type Output, parseId } from "./options.ts";
-import { printRows, printThing } from "./output.ts";
-import { readingTable } from "./progress.ts";
+import { printRecord, printRows } from "./output.ts";
+import { withTableProgress } from "./progress.ts";
 
 type Parent = { readonly request?: string; readonly order?: string };
 
 const findParent = async ({ request, order }: Parent): Promise<ParentRef> => {
   if ((request === undefined) === (order === undefined))
-    throw new CommandError("Name the parent: either --request <id> or --order <id>.");
+    throw new CommandError("Pass the parent: either --request <id> or --order <id>.");
   if (request !== undefined) return { type: "request", id: (await findRequest(request)).id };
   return { type: "order", id: (await findOrder(order ?? "")).id };
 };
@@ -25,7 +25,7 @@ export const addAttachmentCommands = (attachment: Command): void => {
     .option("--order <id>", "the order", parseId)
     .action(async ({ json, ...options }: Output & Parent) => {
       const parent = await findParent(options);
-      const rows = await readingTable(() =>
+      const rows = await withTableProgress(() =>
         Array.fromAsync(allAttachments(parent), ({ id, name, file_hint, filename, bytes, inserted_at }) => ({
           id,
           name,
@@ -40,14 +40,17 @@ export const addAttachmentCommands = (attachment: Command): void => {
   attachment
     .command("show")
     .description("show an attachment")
-    .argument("<id>", "its id", parseId)
+    .argument("<id>", "the attachment", parseId)
     .option("--request <id>", "its request", parseId)
     .option("--order <id>", "its order", parseId)
     .action(async (id: string, { json, ...options }: Output & Parent) => {
-      const found = await readAttachment(await findParent(options), id);
+      const parent = await findParent(options);
+      const found = await readAttachment(parent, id);
       if (!found)
-        throw new CommandError(`There is no attachment ${id} there: \`attachment list\` shows those that exist.`);
+        throw new CommandError(
+          `There is no attachment ${id} in this ${parent.type}: \`attachment list\` lists the existing ones.`,
+        );
       const { writers: _, ...attachment } = found;
-      printThing(attachment, { json });
+      printRecord(attachment, { json });
     });
 };

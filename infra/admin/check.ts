@@ -2,23 +2,21 @@ import type { Command } from "commander";
 import { checkInvariants } from "./invariants.ts";
 import type { Output } from "./options.ts";
 import { printRows } from "./output.ts";
-import { count, withProgress } from "./progress.ts";
+import { formatCount, withProgress } from "./progress.ts";
 
-/** `check`: exits with 1 where anything is violated. */
+/** `check`: exits with 1 if there are violations. */
 export const addCheckCommand = (program: Command): void => {
   program
     .command("check")
-    .description(
-      "verify everything that must hold between items and files; reads the whole table and bucket, changes nothing",
-    )
+    .description("check that items and files are consistent; reads the whole table and bucket, and changes nothing")
     .action(async ({ json }: Output) => {
-      const read = { items: 0, files: 0 };
-      const found = await withProgress(
-        () => `Checking … ${count(read.items)} items and ${count(read.files)} files read`,
-        () => checkInvariants(new Date(), read),
+      const progress = { items: 0, files: 0 };
+      const findings = await withProgress(
+        () => `Checking … ${formatCount(progress.items)} items and ${formatCount(progress.files)} files read`,
+        () => checkInvariants(new Date(), progress),
       );
-      if (found.length > 0 || json) printRows(found, { json, whole: true });
-      else console.log("Everything holds.");
-      if (found.some(({ level }) => level === "violation")) process.exitCode = 1;
+      if (findings.length > 0 || json) printRows(findings, { json, whole: true });
+      else console.log("No problems found.");
+      if (findings.some(({ level }) => level === "violation")) process.exitCode = 1;
     });
 };

@@ -1,7 +1,7 @@
 import { type OrderReport, orderReport } from "../../shared/checkout/report.ts";
 import { findOrder } from "./find.ts";
 import type { Output } from "./options.ts";
-import { printThing, safe } from "./output.ts";
+import { printRecord, safe } from "./output.ts";
 import { type CheckoutEnd, startCheckout, waitForCheckout } from "./start-checkout.ts";
 
 /** `order checkout`. */
@@ -9,26 +9,26 @@ export const checkOut = async (given: string, { wait, json }: Output & { wait?: 
   const { id, state } = await findOrder(given);
   if (state === "CHECKED_OUT") {
     const run = (await orderReport(id))?.checkout?.run ?? null;
-    return printThing({ run, status: "SUCCEEDED", reason: "The order is checked out already." }, { json });
+    return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." }, { json });
   }
   const run = await startCheckout(id);
-  if (!wait) return printThing({ run, status: "RUNNING" }, { json });
+  if (!wait) return printRecord({ run, status: "RUNNING" }, { json });
   const end = await waitFor(id, run);
   if (end.status !== "SUCCEEDED") process.exitCode = 1;
-  printThing(end, { json });
+  printRecord(end, { json });
 };
 
-/** Waits for the end of a run and prints each change on stderr. Ctrl-C ends the waiting, not the run. */
+/** Waits for a run to end and prints its progress on stderr. Ctrl-C stops waiting; the run continues. */
 const waitFor = async (order: string, run: string): Promise<CheckoutEnd> => {
-  const leave = () => {
+  const stopWaiting = () => {
     console.error(
-      `\nThe run ${run} goes on. \`order show ${order}\` shows how far it is, \`order checkout ${order} --wait\` waits for it again.`,
+      `\nThe run ${run} continues. \`order show ${order}\` shows its progress; \`order checkout ${order} --wait\` waits for it again.`,
     );
     process.exit(130);
   };
-  // npm passes the signal on, so that it may come twice.
-  process.on("SIGINT", leave);
-  console.error(`The run ${run} is under way. Ctrl-C stops waiting, not the run.`);
+  // The terminal sends the signal to this process, and npm forwards it: it can arrive twice.
+  process.on("SIGINT", stopWaiting);
+  console.error(`The run ${run} is in progress. Ctrl-C stops waiting; the run continues.`);
   let last = "";
   const end = await waitForCheckout(run, 500, async () => {
     const report = await orderReport(order);
@@ -36,11 +36,11 @@ const waitFor = async (order: string, run: string): Promise<CheckoutEnd> => {
     if (progress !== last) console.error(safe(`${new Date().toISOString().slice(11, 19)}  ${progress}`));
     last = progress;
   });
-  process.off("SIGINT", leave);
+  process.off("SIGINT", stopWaiting);
   return end;
 };
 
-/** How far a checkout is, in one line. */
+/** The progress of a checkout, in one line. */
 export const progressOf = ({ requests, checkout, seal, state }: OrderReport): string => {
   const receipts = requests.flatMap(({ attachments }) => attachments.flatMap(({ receipt }) => receipt ?? []));
   const files = receipts.filter((receipt) => receipt.state !== "withdrawn");
@@ -48,10 +48,10 @@ export const progressOf = ({ requests, checkout, seal, state }: OrderReport): st
   const counted = `${forwarded} of ${files.length} ${files.length === 1 ? "file" : "files"} forwarded`;
   if (state === "CHECKED_OUT") return `${counted}, checked out`;
   if (checkout?.next_try_at)
-    return `${counted}; waiting for the carrier: attempt ${checkout.waits}, ${checkout.last_answer ?? "no answer"}, next try at ${checkout.next_try_at}`;
-  // Within a step, only the receipts know: the run says so once the step has given up for now.
-  const held = files.filter((receipt) => receipt.state === "pending" && receipt.last_answer);
-  const [first] = held;
-  if (first) return `${counted}; the carrier is called again for ${held.length}: ${first.last_answer}`;
+    return `${counted}; waiting for the carrier: attempt ${checkout.waits}, ${checkout.last_answer ?? "no answer"}, next attempt at ${checkout.next_try_at}`;
+  // While a step is retrying, only the receipts show it; the run shows it once the step has given up.
+  const retried = files.filter((receipt) => receipt.state === "pending" && receipt.last_answer);
+  const [first] = retried;
+  if (first) return `${counted}; retrying ${retried.length}: ${first.last_answer}`;
   return seal ? `${counted}, checking out the cart` : counted;
 };

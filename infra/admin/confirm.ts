@@ -2,10 +2,10 @@ import { createInterface } from "node:readline/promises";
 import { CommandError } from "./command-error.ts";
 import { safe } from "./output.ts";
 
-/** Asks before anything that cannot be undone. Without a terminal, `--yes` is required. */
-export const confirmed = async (question: string, yes = false): Promise<void> => {
+/** Asks for confirmation of a change that cannot be undone. Without a terminal, `--yes` is required. */
+export const confirm = async (question: string, yes = false): Promise<void> => {
   if (yes) return;
-  if (!process.stdin.isTTY) throw new CommandError(`${question} Say so with --yes: there is no terminal to ask on.`);
+  if (!process.stdin.isTTY) throw new CommandError(`${question} There is no terminal to ask on: confirm with --yes.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`${safe(question)} [y/N] `);
   terminal.close();

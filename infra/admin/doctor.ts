@@ -9,7 +9,7 @@ import type { Output } from "./options.ts";
 import { printIndented, printJson } from "./output.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
 
-/** One check: what was found and, for a fault, its remedy. Checks that depend on a fault are skipped. */
+/** The result of one check and, if it failed, a remedy. Checks that depend on a failed one are skipped. */
 type Finding = {
   readonly check: string;
   readonly ok: "ok" | "FAULT" | "skipped";
@@ -22,34 +22,33 @@ const describe = (error: unknown) => {
   return name + messageOf(error);
 };
 
-/** Runs one check. Its error is its finding. */
-const look = async (check: string, remedy: string, find: () => Promise<string> | string): Promise<Finding> => {
+/** Runs one check. An error is a finding, too. */
+const runCheck = async (check: string, remedy: string, find: () => Promise<string> | string): Promise<Finding> => {
   try {
     return { check, ok: "ok", found: await find(), remedy: null };
   } catch (error) {
+    // The message of a CommandError contains the remedy.
     const own = error instanceof CommandError ? "" : remedy;
-    return { check, ok: "FAULT", found: describe(error), remedy: [adviceOn(error), own].filter(Boolean).join(" ") };
+    return { check, ok: "FAULT", found: describe(error), remedy: adviceOn(error) ?? own };
   }
 };
 
-const once = {
+/** A check reports the first failure. */
+const clientConfig = {
   maxAttempts: 1,
   requestHandler: { connectionTimeout: 2_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
 };
 
-/** Runs TypeScript as it is, which Node does from 22.18 on. */
+/** Node runs TypeScript without a build from 22.18 on. */
 export const checkNode = (version = process.versions.node): string => {
   if (Number(version.split(".")[0]) < 22) throw new Error(`Node ${version}`);
   return `Node ${version} (the functions run on 24)`;
 };
 
-const checkRegion = async () => {
-  const region = await new DynamoDBClient(once).config.region();
-  return region;
-};
+const checkRegion = () => new DynamoDBClient(clientConfig).config.region();
 
 const checkCredentials = async () => {
-  const { accessKeyId } = await new DynamoDBClient(once).config.credentials();
+  const { accessKeyId } = await new DynamoDBClient(clientConfig).config.credentials();
   return `access key ${accessKeyId.slice(0, 4)}…`;
 };
 
@@ -60,96 +59,104 @@ const endpoints = () => {
 
 const checkEndpoint = async (endpoint: string) => {
   await fetch(endpoint, { signal: AbortSignal.timeout(5_000) }).catch((error: unknown) => {
-    throw new Error(`nothing answers at ${endpoint}`, { cause: error });
+    throw new Error(`nothing responds at ${endpoint}`, { cause: error });
   });
-  return `${endpoint} answers`;
+  return `${endpoint} responds`;
 };
 
 const checkTable = async () => {
-  const { Table } = await new DynamoDBClient(once).send(new DescribeTableCommand({ TableName: env.tableName() }));
+  const { Table } = await new DynamoDBClient(clientConfig).send(
+    new DescribeTableCommand({ TableName: env.tableName() }),
+  );
   const schema = (Table?.KeySchema ?? []).map(({ AttributeName, KeyType }) => `${AttributeName} ${KeyType}`).join(", ");
   if (schema !== "pk HASH, sk RANGE") throw new Error(`its key schema is ${schema}`);
-  return `${env.tableName()}, ${Table?.TableStatus?.toLowerCase() ?? "of unknown state"}`;
+  return `${env.tableName()}, ${Table?.TableStatus?.toLowerCase() ?? "status unknown"}`;
 };
 
 const checkTtl = async () => {
-  const { TimeToLiveDescription: ttl } = await new DynamoDBClient(once).send(
+  const { TimeToLiveDescription: ttl } = await new DynamoDBClient(clientConfig).send(
     new DescribeTimeToLiveCommand({ TableName: env.tableName() }),
   );
-  if (ttl?.AttributeName !== "expires_at") throw new Error("there is none on expires_at");
+  if (ttl?.AttributeName !== "expires_at") throw new Error("it is not enabled on expires_at");
   return `on expires_at, ${ttl.TimeToLiveStatus?.toLowerCase()}`;
 };
 
 const checkBucket = async () => {
-  const client = new S3Client({ ...once, forcePathStyle: env.hasS3Endpoint() });
+  const client = new S3Client({ ...clientConfig, forcePathStyle: env.hasS3Endpoint() });
   await client.send(new HeadBucketCommand({ Bucket: env.bucketName() }));
   return env.bucketName();
 };
 
 const checkWorkflow = async () => {
   const stateMachineArn = env.stateMachineArn();
-  const { executions } = await new SFNClient(once).send(new ListExecutionsCommand({ stateMachineArn, maxResults: 1 }));
+  const { executions } = await new SFNClient(clientConfig).send(
+    new ListExecutionsCommand({ stateMachineArn, maxResults: 1 }),
+  );
   const [last] = executions ?? [];
   return `${stateMachineArn.split(":").at(-1)}, ${last ? `last run ${last.name} ${last.status}` : "no runs yet"}`;
 };
 
-const parts = ["table", "table's TTL", "bucket", "workflow"];
+const targetChecks = ["table", "table's TTL", "bucket", "workflow"];
 
-/** Checks everything that a deployment needs, in order. Changes nothing. */
-const examine = async (options: TargetOptions): Promise<Finding[]> => {
-  const target = await look("target", "Correct --stack, AWS_PROFILE or AWS_REGION.", () => useTarget(options));
+/** Checks everything that a deployment needs, in order. Read-only. */
+const runChecks = async (options: TargetOptions): Promise<Finding[]> => {
+  const target = await runCheck("target", "Correct --stack, AWS_PROFILE or AWS_REGION.", () => useTarget(options));
   const found = [
-    await look("node", "Run it through npm (`npm run admin -- doctor`): the project brings its own Node.", () =>
+    await runCheck("node", "Run it through npm (`npm run admin -- doctor`): the project has its own Node.", () =>
       checkNode(),
     ),
     target,
-    await look("region", "Set AWS_REGION.", checkRegion),
-    await look("credentials", "Log in to AWS (`aws sso login`) and set AWS_PROFILE.", checkCredentials),
+    await runCheck("region", "Set AWS_REGION.", checkRegion),
+    await runCheck("credentials", "Log in to AWS (`aws sso login`) and set AWS_PROFILE.", checkCredentials),
   ];
   for (const endpoint of endpoints())
     found.push(
-      await look("endpoint", "Start what should answer there, or correct the AWS_ENDPOINT_URL variables.", () =>
+      await runCheck("endpoint", "Start the service there, or correct the AWS_ENDPOINT_URL variables.", () =>
         checkEndpoint(endpoint),
       ),
     );
   if (target.ok !== "ok")
     return [
       ...found,
-      ...parts.map((check) => ({ check, ok: "skipped" as const, found: "the target is at fault", remedy: null })),
+      ...targetChecks.map((check) => ({ check, ok: "skipped" as const, found: "there is no target", remedy: null })),
     ];
-  const correct = (variable: string, service: string) =>
+  const remedyFor = (variable: string, service: string) =>
     `Deploy the stack (\`npm run deploy\`), or correct ${variable}, AWS_REGION or AWS_ENDPOINT_URL_${service}.`;
   return [
     ...found,
-    await look("table", correct("TABLE_NAME", "DYNAMODB"), checkTable),
-    await look(
+    await runCheck("table", remedyFor("TABLE_NAME", "DYNAMODB"), checkTable),
+    await runCheck(
       "table's TTL",
-      "Deploy the stack again: without TTL, used Idempotency-Keys are kept for ever.",
+      "Deploy the stack again: without TTL, used Idempotency-Keys are kept forever.",
       checkTtl,
     ),
-    await look("bucket", correct("BUCKET_NAME", "S3"), checkBucket),
-    await look("workflow", correct("STATE_MACHINE_ARN", "SFN"), checkWorkflow),
+    await runCheck("bucket", remedyFor("BUCKET_NAME", "S3"), checkBucket),
+    await runCheck("workflow", remedyFor("STATE_MACHINE_ARN", "SFN"), checkWorkflow),
   ];
 };
 
-const print = ({ check, ok, found, remedy }: Finding) => {
-  const [first = "", ...others] = found.split("\n");
-  printIndented(`${ok.padEnd(7)}  ${check}: `, first);
-  for (const line of [...others, ...(remedy ? [remedy] : [])]) printIndented("         ", line);
+/** Several checks can have the same remedy. It is printed once. */
+const printFindings = (findings: readonly Finding[]) => {
+  const printed = new Set<string>();
+  for (const { check, ok, found, remedy } of findings) {
+    const [first = "", ...others] = found.split("\n");
+    printIndented(`${ok.padEnd(7)}  ${check}: `, first);
+    for (const line of [...others, ...(remedy && !printed.has(remedy) ? [remedy] : [])])
+      printIndented("         ", line);
+    printed.add(remedy ?? "");
+  }
 };
 
-/** `doctor`: exits with 1 where anything is at fault. */
+/** `doctor`: exits with 1 if a check fails. */
 export const addDoctorCommand = (program: Command): void => {
   program
     .command("doctor")
-    .description(
-      "check target, region, credentials, endpoints, table, bucket and workflow; each fault comes with its remedy",
-    )
+    .description("check the target, region, credentials, endpoints, table, bucket and workflow, and suggest remedies")
     .action(async (_: Output, command: Command) => {
       const { json, ...options } = command.optsWithGlobals<TargetOptions & Output>();
-      const findings = await examine(options);
+      const findings = await runChecks(options);
       if (json) printJson(findings);
-      else findings.forEach(print);
+      else printFindings(findings);
       if (findings.some(({ ok }) => ok === "FAULT")) process.exitCode = 1;
     });
 };

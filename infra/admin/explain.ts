@@ -1,11 +1,11 @@
 import { ApiError } from "../../shared/errors.ts";
 import { safe, safeLines } from "./output.ts";
 
-/** What to do about errors that come from elsewhere, by their names, codes or messages. */
+/** What to do about the errors of AWS and of the network, matched by name, code or message. */
 const advice: readonly (readonly [RegExp, string])[] = [
   [
     /Region is missing|Region not accepted/,
-    "No AWS region is set, or none that exists: set AWS_REGION, or AWS_PROFILE to a profile that has one. For the local stack, start it with `npm start`.",
+    "No valid AWS region is set: set AWS_REGION, or AWS_PROFILE to a profile that has one. For the local stack, start it with `npm start`.",
   ],
   [
     /CredentialsProviderError|Could not load credentials/,
@@ -13,39 +13,42 @@ const advice: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /ExpiredToken|UnrecognizedClient|InvalidClientTokenId|InvalidSignature|SignatureDoesNotMatch/,
-    "AWS refuses these credentials: log in again (`aws sso login`), or correct AWS_PROFILE.",
+    "AWS rejects these credentials: log in again (`aws sso login`), or correct AWS_PROFILE.",
   ],
-  [/AccessDenied|UnauthorizedException/, "These credentials may not do this: use a role for operators."],
-  [/ResourceNotFoundException/, "There is no such table or state machine: correct --stack, TABLE_NAME or AWS_REGION."],
-  [/NoSuchBucket/, "There is no such bucket: correct --stack, BUCKET_NAME or AWS_REGION."],
+  [/AccessDenied|UnauthorizedException/, "These credentials do not allow this: use a role with the operator policy."],
+  [
+    /ResourceNotFoundException/,
+    "The table or the state machine does not exist: correct --stack, TABLE_NAME, STATE_MACHINE_ARN or AWS_REGION.",
+  ],
+  [/NoSuchBucket/, "The bucket does not exist: correct --stack, BUCKET_NAME or AWS_REGION."],
   [
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|ETIMEDOUT/,
-    "The service could not be reached: see that it is running, and that AWS_REGION and the AWS_ENDPOINT_URL variables are right.",
+    "The service could not be reached: check that it is running, and that AWS_REGION and the AWS_ENDPOINT_URL variables are correct.",
   ],
 ];
 
 /** The name, the code and the message of an error and of its causes. */
-const wordsOf = (error: unknown): string => {
+const searchText = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   const code = "code" in error ? String(error.code) : "";
-  const inner = error instanceof AggregateError ? error.errors.map(wordsOf) : [];
-  const cause = error.cause === undefined ? [] : [wordsOf(error.cause)];
+  const inner = error instanceof AggregateError ? error.errors.map(searchText) : [];
+  const cause = error.cause === undefined ? [] : [searchText(error.cause)];
   return [error.name === "Error" ? "" : error.name, code, error.message, ...inner, ...cause].filter(Boolean).join(" ");
 };
 
-/** What to do about an error, where that is known. */
+/** What to do about an error, if that is known. */
 export const adviceOn = (error: unknown): string | undefined => {
-  const words = wordsOf(error);
-  return advice.find(([pattern]) => pattern.test(words))?.[1];
+  const text = searchText(error);
+  return advice.find(([pattern]) => pattern.test(text))?.[1];
 };
 
-const fault = ({ source, detail, params }: ApiError["body"]["errors"][number]) =>
+const describeError = ({ source, detail, params }: ApiError["body"]["errors"][number]) =>
   [source?.pointer, detail, params && JSON.stringify(params)].filter(Boolean).join(": ");
 
-/** An error as a person can act on it: the faults of what was given, a line each; else its message, and what to do. */
+/** An error for the operator: one line for each error in the input; otherwise the message, and what to do about it. */
 export const explain = (error: unknown): string => {
   if (error instanceof ApiError && error.status < 500)
-    return error.body.errors.map((each) => safe(fault(each))).join("\n");
+    return error.body.errors.map((each) => safe(describeError(each))).join("\n");
   const cause = error instanceof ApiError ? error.cause : error;
   return safeLines([messageOf(cause), adviceOn(cause)].filter(Boolean).join("\n"));
 };

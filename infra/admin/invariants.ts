@@ -5,48 +5,46 @@ import { scan } from "../../shared/table/read.ts";
 import type { Finding, Snapshot } from "../../shared/table/snapshot.ts";
 import { snapshot } from "../../shared/table/snapshot.ts";
 
-/** Everything that must hold between the items of the table, and between the table and the bucket. Read-only. */
+/** Checks that the items of the table are consistent with each other and with the files in the bucket. Read-only. */
 
-/** All that is wrong with a table and a bucket, by rule and place. */
-export const findings = (of: Snapshot): Finding[] =>
-  [...attachmentFindings(of), ...switchFindings(of)].sort((a, b) => (name(a) < name(b) ? -1 : 1));
+const findingsIn = (snapshot: Snapshot): Finding[] =>
+  [...attachmentFindings(snapshot), ...switchFindings(snapshot)].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 
-const name = ({ rule, at }: Finding) => `${rule} ${at}`;
+const nameOf = ({ rule, at }: Finding) => `${rule} ${at}`;
 
-/** How much has been read so far. */
-export type Read = { items: number; files: number };
+export type Progress = { items: number; files: number };
 
-async function* counted<T>(all: AsyncIterable<T>, add: () => void): AsyncGenerator<T> {
+async function* counting<T>(all: AsyncIterable<T>, add: () => void): AsyncGenerator<T> {
   for await (const one of all) {
     add();
     yield one;
   }
 }
 
-const read = async (now: Date, progress: Read): Promise<Snapshot> => {
-  const items = counted(scan("all"), () => {
+const readSnapshot = async (now: Date, progress: Progress): Promise<Snapshot> => {
+  const items = counting(scan("all"), () => {
     progress.items += 1;
   });
-  const files = counted(allFiles(), () => {
+  const files = counting(allFiles(), () => {
     progress.files += 1;
   });
-  // The items first: a file is stored before its metadata.
+  // The items first, because a file is stored before its metadata.
   const stored = await Array.fromAsync(items);
   return snapshot(stored, await Array.fromAsync(files), now);
 };
 
-/** Reads that agree before something is believed to be wrong. */
+/** A finding counts if this many reads in a row have it. */
 const reads = 3;
 
 /**
- * Reads the whole table and bucket, into memory, and returns what is wrong. Others write in the meantime, so what one
- * read finds may have been under way: only what all of three reads find is returned.
+ * Reads the whole table and bucket into memory, and returns what is wrong. Requests may write at the same time, so one
+ * read can catch a change halfway: only findings that all three reads have are returned.
  */
-export const checkInvariants = async (now: Date, progress: Read = { items: 0, files: 0 }): Promise<Finding[]> => {
-  let found = findings(await read(now, progress));
+export const checkInvariants = async (now: Date, progress: Progress = { items: 0, files: 0 }): Promise<Finding[]> => {
+  let found = findingsIn(await readSnapshot(now, progress));
   for (let again = 1; again < reads && found.length > 0; again += 1) {
-    const anew = new Set(findings(await read(now, progress)).map(name));
-    found = found.filter((finding) => anew.has(name(finding)));
+    const latest = new Set(findingsIn(await readSnapshot(now, progress)).map(nameOf));
+    found = found.filter((finding) => latest.has(nameOf(finding)));
   }
   return found;
 };

@@ -3,17 +3,18 @@ import { readAccount } from "../../shared/tenants/accounts.ts";
 import { endKey, findKey, listKeys, readUser } from "../../shared/tenants/administration.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./command-error.ts";
-import { confirmed } from "./confirm.ts";
+import { confirm } from "./confirm.ts";
 import { create } from "./create.ts";
 import { accountNames } from "./find.ts";
 import { type Output, parseId } from "./options.ts";
-import { printRows, printThing } from "./output.ts";
-import { readingTable } from "./progress.ts";
+import { printRecord, printRows } from "./output.ts";
+import { withTableProgress } from "./progress.ts";
 
-const find = async (reference: string) => {
-  const key = await readingTable(() => findKey(reference));
-  const described = reference.startsWith("apik_") ? "like that" : reference;
-  if (!key) throw new CommandError(`There is no API key ${described}: \`key list\` shows those that exist.`);
+const findByReference = async (reference: string) => {
+  const key = await withTableProgress(() => findKey(reference));
+  // The error must not contain the key.
+  const id = reference.startsWith("apik_") ? "" : ` ${reference}`;
+  if (!key) throw new CommandError(`There is no such API key${id}: \`key list\` lists the existing ones.`);
   return key;
 };
 
@@ -23,38 +24,39 @@ const hours = (text: string): number => {
   return Number(text);
 };
 
-/** A key that has ended before it begins is a slip of the pen. */
-const future = (text: string): string => {
+/** An expiry in the past is a typing error. */
+const futureTime = (text: string): string => {
   const time = Date.parse(text);
   if (!/^\d{4}-\d\d-\d\dT/.test(text) || Number.isNaN(time))
     throw new InvalidArgumentError("It must be an ISO 8601 date and time, such as 2030-01-01T00:00:00Z.");
-  if (time <= Date.now()) throw new InvalidArgumentError("It is in the past: the key would never be accepted.");
+  if (time <= Date.now()) throw new InvalidArgumentError("It is in the past: the key would never be valid.");
   return text;
 };
 
 const hexPrefix = (text: string): string => {
-  if (!/^[0-9a-f]{0,64}$/i.test(text)) throw new InvalidArgumentError("It must be the beginning of a SHA-256 in hex.");
+  if (!/^[0-9a-f]{0,64}$/i.test(text))
+    throw new InvalidArgumentError("It must be the beginning of a SHA-256 hash in hex.");
   return text;
 };
 
 const rootOf = ({ id, ancestors }: Account) => ancestors[0] ?? id;
 
-/** A key for a user of another customer is a slip of the pen. What does not exist is reported when the key is created. */
+/** A key for another customer's user is a mistake. A missing account or user is reported when the key is created. */
 const requireSameTree = async (accountId: string, userId: string): Promise<void> => {
   const [account, user] = await Promise.all([readAccount(accountId), readUser(userId)]);
   const own = user && (await readAccount(user.account));
   if (account && own && rootOf(account) !== rootOf(own))
-    throw new CommandError("--user: must be a user of the same account tree as the key");
+    throw new CommandError("--user: must be a user in the same account tree as the key");
 };
 
 /** `key issue | list | revoke | rotate`. */
 export const addKeyCommands = (key: Command): void => {
   key
     .command("issue")
-    .description("issue an API key; it is shown once, here, and never again")
+    .description("issue an API key; it is printed only once")
     .requiredOption("--account <id>", "the account that the key belongs to", parseId)
-    .requiredOption("--user <id>", "the user that it impersonates, of the same account tree", parseId)
-    .option("--expires-at <time>", "ISO 8601 date and time after which it is refused", future)
+    .requiredOption("--user <id>", "the user that the key impersonates, in the same account tree", parseId)
+    .option("--expires-at <time>", "ISO 8601 date and time at which it expires", futureTime)
     .addHelpText(
       "after",
       "\nExample: npm run admin -- key issue --account 01J… --user 01J… --expires-at 2030-01-01T00:00:00Z",
@@ -62,18 +64,18 @@ export const addKeyCommands = (key: Command): void => {
     .action(
       async ({ account, user, expiresAt, json }: Output & { account: string; user: string; expiresAt?: string }) => {
         await requireSameTree(account, user);
-        printThing(await create("keys", { account, user, expires_at: expiresAt ?? null }), { json });
+        printRecord(await create("keys", { account, user, expires_at: expiresAt ?? null }), { json });
       },
     );
   key
     .command("list")
-    .description("list keys, by the hash under which they are stored (reads the whole table)")
-    .option("--prefix <hex>", "only those whose SHA-256 begins like this", hexPrefix, "")
+    .description("list keys by the hash under which they are stored (reads the whole table)")
+    .option("--prefix <hex>", "only those whose SHA-256 hash begins with this", hexPrefix, "")
     .action(async ({ prefix, json }: Output & { prefix: string }) => {
-      const keys = await readingTable(() => listKeys(prefix));
+      const keys = await withTableProgress(() => listKeys(prefix));
       const rows = keys.map(({ sha256, ...rest }) => ({ ...rest, sha256: sha256.slice(0, 16) }));
       if (json) return printRows(rows, { json });
-      const names = await readingTable(accountNames);
+      const names = await withTableProgress(accountNames);
       printRows(
         rows.map(({ id, account, ...rest }) => ({ id, "account's name": names.get(account), account, ...rest })),
         {},
@@ -81,27 +83,27 @@ export const addKeyCommands = (key: Command): void => {
     });
   key
     .command("revoke")
-    .description("revoke a key, by its id or by the key itself; takes effect at once and can't be undone")
-    .argument("<id-or-key>", "the key's id, or apik_…")
-    .option("-y, --yes", "don't ask")
+    .description("revoke a key; takes effect immediately and can't be undone")
+    .argument("<id-or-key>", "the key's id, or the key itself (apik_…)")
+    .option("-y, --yes", "don't ask for confirmation")
     .action(async (reference: string, { yes, json }: Output & { yes?: boolean }) => {
-      const found = await find(reference);
-      await confirmed(`Revoke the API key ${found.id} of account ${found.account}?`, yes);
+      const found = await findByReference(reference);
+      await confirm(`Revoke the API key ${found.id} of account ${found.account}?`, yes);
       await endKey(found, { revoked: true });
-      printThing({ id: found.id, account: found.account, revoked: true }, { json });
+      printRecord({ id: found.id, account: found.account, revoked: true }, { json });
     });
   key
     .command("rotate")
-    .description("issue a new key for the same account and user; the old one ends after an overlap")
-    .argument("<id-or-key>", "the old key's id, or apik_…")
-    .option("--overlap-hours <hours>", "for how long both are accepted", hours, 24)
+    .description("issue a new key for the same account and user; the old key expires after an overlap")
+    .argument("<id-or-key>", "the old key's id, or the key itself (apik_…)")
+    .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
     .action(async (reference: string, { overlapHours, json }: Output & { overlapHours: number }) => {
-      const old = await find(reference);
+      const old = await findByReference(reference);
       if (old.revoked) throw new CommandError(`The API key ${old.id} is revoked: issue a new one with \`key issue\`.`);
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
       const expiresAt = old.expires_at !== null && old.expires_at < end ? old.expires_at : end;
       const created = await create("keys", { account: old.account, user: old.user });
       await endKey(old, { expires_at: expiresAt });
-      printThing({ ...created, replaces: old.id, old_key_ends_at: expiresAt }, { json });
+      printRecord({ ...created, replaces: old.id, old_key_ends_at: expiresAt }, { json });
     });
 };

@@ -1,12 +1,10 @@
 import { parseUlid } from "../../shared/schema/fields.ts";
 
-/** What the options and arguments of several commands have in common. */
-
-/** The option of every command that prints something. `program.ts` adds it. */
+/** The option of every command. `program.ts` adds it. */
 export type Output = { readonly json?: boolean };
 
-/** An id, given in upper or lower case. Any other text is left as it is: nothing has it as its id. */
+/** Converts an id to upper case. Any other text is returned unchanged: no item has it as its id. */
 export const parseId = (text: string): string => parseUlid(text) ?? text;
 
-/** For options that may be given more than once. */
+/** Collects the values of an option that may be repeated. */
 export const collect = (value: string, all: readonly string[] = []) => [...all, value];

@@ -4,14 +4,14 @@ import { checkOut } from "./checkout.ts";
 import { create } from "./create.ts";
 import { accountNames, findAccount } from "./find.ts";
 import { type Output, parseId } from "./options.ts";
-import { printRows, printThing } from "./output.ts";
-import { readingTable } from "./progress.ts";
+import { printRecord, printRows } from "./output.ts";
+import { withTableProgress } from "./progress.ts";
 import { showOrder } from "./show-order.ts";
 
 const list = async ({ account, json }: Output & { account?: string }) => {
   const owner = account === undefined ? undefined : await findAccount(account);
-  const all = await readingTable(listOrders);
-  const names = json ? undefined : await readingTable(accountNames);
+  const all = await withTableProgress(listOrders);
+  const names = json ? undefined : await withTableProgress(accountNames);
   printRows(
     all
       .filter((one) => !owner || one.account === owner.id)
@@ -30,12 +30,12 @@ const list = async ({ account, json }: Output & { account?: string }) => {
 export const addOrderCommands = (order: Command): void => {
   order
     .command("create")
-    .description("create an order, in CART unless --state says otherwise")
+    .description("create an order")
     .requiredOption("--account <id>", "the account that owns it", parseId)
     .option("--state <state>", "CART or CHECKED_OUT", "CART")
     .addHelpText("after", "\nExample: npm run admin -- order create --account 01J…")
     .action(async ({ account, state, json }: Output & { account: string; state: string }) =>
-      printThing(await create("orders", { account, state }), { json }),
+      printRecord(await create("orders", { account, state }), { json }),
     );
   order
     .command("list")
@@ -44,21 +44,22 @@ export const addOrderCommands = (order: Command): void => {
     .action(list);
   order
     .command("show")
-    .description("show an order, its requests, their attachments, and what of them the carrier has")
+    .description("show an order, its requests, their attachments, and what has been forwarded to the carrier")
     .argument("<id>", "the order", parseId)
     .addHelpText("after", "\nExample: npm run admin -- order show 01J…")
     .action((id: string, { json }: Output) => showOrder(id, json));
   order
     .command("checkout")
-    .description("check an order out: forward every attachment to the carrier, then check out the upstream cart")
+    .description("check out an order: forward every attachment to the carrier, then check out the carrier's cart")
     .argument("<id>", "the order", parseId)
-    .option("--wait", "wait for the end and print each change; exits with 1 unless it SUCCEEDED")
+    .option("--wait", "wait until the run ends and print its progress; exits with 1 unless it SUCCEEDED")
     .addHelpText(
       "after",
       `
 Example: npm run admin -- order checkout 01J… --wait
 
-Starting it twice is harmless: one run at a time. After a failure, start it again: it forwards only what is missing.`,
+Starting a checkout twice is harmless: an order has one run at a time. After a failure, start it again; it forwards only what
+is missing.`,
     )
     .action((id: string, options: Output & { wait?: boolean }) => checkOut(id, options));
 };

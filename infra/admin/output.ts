@@ -2,7 +2,7 @@ import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
 import { setLogOutput } from "../../shared/log.ts";
 
-/** How the CLI writes: JSON for programs, tables for people; errors go to stderr, with what to do next. */
+/** The CLI's output: tables for people, JSON for programs. */
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -11,17 +11,17 @@ const unsafe = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** Text that a terminal shows and does not obey: what could control it is written as `\u001b`. */
+/** Escapes characters that could control a terminal, as in `\u001b`. */
 export const safe = (text: string): string => text.replace(unsafe, escaped);
 
-/** The same for text of several lines. */
+/** Escapes text of several lines, and keeps its line breaks. */
 export const safeLines = (text: string): string => text.split("\n").map(safe).join("\n");
 
-/** Keeps what a command prints, JSON above all, free of the log. */
+/** Sends the log to stderr, so that stdout has the command's output only. */
 export const logToStderr = (): void =>
   setLogOutput((line) => process.stderr.write(safeLines(`${JSON.stringify(line)}\n`)));
 
-/** The columns of the terminal, or those that COLUMNS says; there is no limit in a file or a pipe. */
+/** The columns of the terminal, or COLUMNS. A file or a pipe has no limit. */
 const terminalWidth = () => process.stdout.columns || Number(process.env.COLUMNS) || Number.POSITIVE_INFINITY;
 
 const cell = (value: unknown): string => {
@@ -32,34 +32,34 @@ const cell = (value: unknown): string => {
 
 const pad = (text: string, width: number) => text + " ".repeat(Math.max(0, width - stringWidth(text)));
 
-const lines = (text: string, width: number): string[] =>
+const wrap = (text: string, width: number): string[] =>
   Number.isFinite(width) ? wrapAnsi(text, width, { hard: true, trim: false }).split("\n") : [text];
 
-/** The text, or its beginning and an ellipsis where it is wider. */
-const cut = (text: string, width: number): string =>
+/** Shortens text that is too wide, and ends it with an ellipsis. */
+const truncate = (text: string, width: number): string =>
   stringWidth(text) <= width
     ? text
     : `${wrapAnsi(text, width - 1, { hard: true, wordWrap: false, trim: false }).split("\n")[0]}…`;
 
 const gap = 2;
-/** No column is made narrower than this. */
-const minimalWidth = 8;
+/** The narrowest that a column can get. */
+const minWidth = 8;
 
-/** Widths of columns that fit a terminal: the widest give way, the first (the id) does not; undefined where that is not enough. */
+/** Narrows the widest columns until the table fits, but never the first (the id). Undefined if it cannot fit. */
 const fitColumns = (natural: readonly number[], width: number, whole: boolean): number[] | undefined => {
   const widths = [...natural];
   const total = () => widths.reduce((sum, one) => sum + one + gap, -gap);
   while (total() > width) {
     const widest = Math.max(...widths.slice(1));
-    if (whole || widest <= minimalWidth) return undefined;
+    if (whole || widest <= minWidth) return undefined;
     widths[widths.indexOf(widest, 1)] = widest - 1;
   }
   return widths;
 };
 
 /**
- * A table with a heading line; rows share the first row's columns. Where the terminal is too narrow, long texts are cut;
- * where it is far too narrow, or the texts are to stay whole, each row is a block of lines.
+ * A table with a heading; the first row determines the columns. If the terminal is too narrow, long texts are truncated. If
+ * that is not enough, or `whole` forbids it, each row becomes a block of lines.
  */
 export const table = (rows: readonly Row[], { width = terminalWidth(), whole = false } = {}): string => {
   const [first] = rows;
@@ -70,51 +70,51 @@ export const table = (rows: readonly Row[], { width = terminalWidth(), whole = f
   const widths = fitColumns(natural, width, whole);
   if (!widths) return rows.map((row) => block(row, width)).join("\n\n");
   const line = (texts: readonly string[]) =>
-    texts.map((text, column) => pad(cut(text, widths[column] ?? 0), (widths[column] ?? 0) + gap)).join("");
+    texts.map((text, column) => pad(truncate(text, widths[column] ?? 0), (widths[column] ?? 0) + gap)).join("");
   return cells.map((texts) => line(texts).trimEnd()).join("\n");
 };
 
-/** Room for an id. */
+/** The width of a ULID. */
 const idWidth = 26;
 
-/** A line for each property; longer values go on below, indented. Values without room for an id begin below. */
-const block = (thing: Row, width: number): string => {
-  const indent = Math.max(...Object.keys(thing).map((name) => stringWidth(name))) + gap;
+/** One line for each property. Long values continue on the next line; on a very narrow terminal, values start there. */
+const block = (record: Row, width: number): string => {
+  const indent = Math.max(...Object.keys(record).map((name) => stringWidth(name))) + gap;
   const room = width - indent;
   if (room < idWidth)
-    return Object.entries(thing)
+    return Object.entries(record)
       .flatMap(([name, value]) => [
-        cut(name, width),
-        ...lines(cell(value), Math.max(width - gap, minimalWidth)).map((text) => " ".repeat(gap) + text.trimEnd()),
+        truncate(name, width),
+        ...wrap(cell(value), Math.max(width - gap, minWidth)).map((text) => " ".repeat(gap) + text.trimEnd()),
       ])
       .join("\n");
-  return Object.entries(thing)
+  return Object.entries(record)
     .flatMap(([name, value]) =>
-      lines(cell(value), room).map((text, index) => pad(index === 0 ? name : "", indent) + text.trimEnd()),
+      wrap(cell(value), room).map((text, index) => pad(index === 0 ? name : "", indent) + text.trimEnd()),
     )
     .join("\n");
 };
 
-/** JSON leaves DEL and the C1 control characters as they are; escaped, they are the same JSON. */
+/** JSON.stringify does not escape DEL and the C1 control characters. Escaping them does not change the value. */
 export const printJson = (value: unknown): void => console.log(safeLines(JSON.stringify(value, null, 2)));
 
 type Format = { readonly json?: boolean | undefined; readonly whole?: boolean };
 
-/** Rows as a table, or as JSON where `--json` asks for it. */
+/** Prints rows as a table or, with `--json`, as JSON. */
 export const printRows = (rows: readonly Row[], { json, whole = false }: Format): void =>
   json ? printJson(rows) : console.log(table(rows, { whole }));
 
-/** One thing, a line for each of its properties, or JSON. */
-export const printThing = (thing: Row, { json }: Format): void =>
-  json ? printJson(thing) : console.log(block(thing, terminalWidth()));
+/** Prints one item, a line for each property, or as JSON. */
+export const printRecord = (record: Row, { json }: Format): void =>
+  json ? printJson(record) : console.log(block(record, terminalWidth()));
 
-/** A heading, no wider than the terminal. */
-export const printHeading = (text: string): void => console.log(`\n${cut(safe(text), terminalWidth())}`);
+/** Prints a heading, truncated to the width of the terminal. */
+export const printHeading = (text: string): void => console.log(`\n${truncate(safe(text), terminalWidth())}`);
 
-/** Text after a label; the lines that follow are indented by as much. */
+/** Prints text after a label, and indents the lines that follow. */
 export const printIndented = (label: string, text: string): void => {
   const indent = Math.min(stringWidth(label), 9);
-  const [first = "", ...rest] = lines(label + safe(text), terminalWidth());
-  const others = lines(rest.join(" "), terminalWidth() - indent);
+  const [first = "", ...rest] = wrap(label + safe(text), terminalWidth());
+  const others = wrap(rest.join(" "), terminalWidth() - indent);
   console.log([first, ...(rest.length > 0 ? others.map((line) => " ".repeat(indent) + line) : [])].join("\n"));
 };

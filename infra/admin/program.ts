@@ -18,26 +18,26 @@ import { addSwitchCommands } from "./switches.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
 import { addUserCommands } from "./users.ts";
 
-/** These choose their targets themselves, or have none. */
+/** Commands that choose their target themselves, or need none. */
 const withoutTarget = ["env", "doctor", "schema", "completion", "complete"];
 
-/** They print JSON in any case, and take --json as all others do. */
+/** Commands that always print JSON. They accept --json like all others. */
 const alwaysJson = ["apply", "schema"];
 
 const createProgram = (): Command => {
   const program = new Command("admin")
     .description(
-      "Patchbay's operators' CLI: works on a deployed stack (--stack), on the table named by TABLE_NAME, or on the local stack that is running.",
+      "Patchbay's CLI for operators. It works on a deployed stack (--stack), on the table in TABLE_NAME, or on the running local stack.",
     )
     .version(project.version)
-    .option("--stack <name>", "work on this deployed stack; PATCHBAY_STACK does the same")
-    .option("--port <port>", "work on the local stack on this port; PORT does the same")
+    .option("--stack <name>", "the deployed stack to work on (default: PATCHBAY_STACK)")
+    .option("--port <port>", "the port of the local stack to work on (default: PORT)")
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => process.stdout.write(safeLines(text)),
       writeErr: (text) => process.stderr.write(safeLines(text)),
     })
-    .showHelpAfterError("Run `npm run admin -- --help` for the commands.")
+    .showHelpAfterError("Run `npm run admin -- --help` for a list of commands.")
     .exitOverride();
 
   program.hook("preAction", async (_, command) => {
@@ -58,18 +58,18 @@ const createProgram = (): Command => {
   addCheckCommand(program);
   addSweepCommand(program);
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one])))
-    command.option("--json", alwaysJson.includes(command.name()) ? "print JSON; it always does" : "print JSON");
+    command.option("--json", alwaysJson.includes(command.name()) ? "print JSON (always on)" : "print JSON");
   addCompletion(program);
   return program;
 };
 
-/** Runs one command that began at `began`, as `performance.now()` tells it. Its exit code is the process's, once that ends. */
+/** Runs one command, which began at `began` (in `performance.now()` time), and sets the exit code of the process. */
 export const runCommand = async (args: readonly string[], began = performance.now()): Promise<void> => {
   startClock(began);
   try {
     await createProgram().parseAsync(args, { from: "user" });
   } catch (error) {
-    // Commander has printed its own errors, and help is one of them.
+    // Commander has already printed its own errors. Help is one of them.
     const isPrinted = error instanceof CommanderError;
     if (!isPrinted) console.error(explain(error));
     process.exitCode = isPrinted ? error.exitCode : 1;

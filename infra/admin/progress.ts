@@ -1,6 +1,6 @@
 import { clearLine, cursorTo } from "node:readline";
 
-/** When the command began, as `performance.now()` tells it, and when its next line is due, in milliseconds since. */
+/** When the command began, in the time of `performance.now()`, and how many milliseconds later its next line is due. */
 const clock = { began: 0, next: 3_000 };
 
 export const startClock = (began: number): void => {
@@ -8,8 +8,8 @@ export const startClock = (began: number): void => {
 };
 
 /**
- * Does `work` and says on stderr, from the command's fourth second on, how far it is: on a terminal in one line that is
- * rewritten each second, elsewhere in a line every ten seconds.
+ * Runs `work` and prints its progress on stderr once the command has taken three seconds: on a terminal in one line that
+ * is updated every second, elsewhere in a new line every ten seconds.
  */
 export const withProgress = async <T>(message: () => string, work: () => Promise<T>): Promise<T> => {
   const timer = setInterval(() => {
@@ -26,21 +26,20 @@ export const withProgress = async <T>(message: () => string, work: () => Promise
   }
 };
 
-/** A line of status: on a terminal it takes the place of the one before. */
+/** On a terminal, replaces the previous status line. */
 const writeStatus = (text: string): void => {
   clearStatus();
   process.stderr.write(process.stderr.isTTY ? text.slice(0, (process.stderr.columns || 80) - 1) : `${text}\n`);
 };
 
-/** Removes the line of status from a terminal. */
 const clearStatus = (): void => {
   if (!process.stderr.isTTY) return;
   cursorTo(process.stderr, 0);
   clearLine(process.stderr, 0);
 };
 
-/** A number as people write it: 12,345. */
-export const count = (value: number): string => value.toLocaleString("en-US");
+/** `12,345` */
+export const formatCount = (value: number): string => value.toLocaleString("en-US");
 
-/** Does what reads the whole table. */
-export const readingTable = <T>(work: () => Promise<T>): Promise<T> => withProgress(() => "Reading the table …", work);
+export const withTableProgress = <T>(work: () => Promise<T>): Promise<T> =>
+  withProgress(() => "Reading the table …", work);

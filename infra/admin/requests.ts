@@ -3,8 +3,8 @@ import { requestsOfOrder } from "../../shared/tenants/orders.ts";
 import { create } from "./create.ts";
 import { accountNames, findOrder } from "./find.ts";
 import { type Output, parseId } from "./options.ts";
-import { printRows, printThing } from "./output.ts";
-import { readingTable } from "./progress.ts";
+import { printRecord, printRows } from "./output.ts";
+import { withTableProgress } from "./progress.ts";
 import { showRequest } from "./show-order.ts";
 
 /** `request create | list | show`. */
@@ -12,12 +12,12 @@ export const addRequestCommands = (request: Command): void => {
   request
     .command("create")
     .description("create a request within an order")
-    .requiredOption("--order <id>", "the order that it belongs to", parseId)
-    .requiredOption("--type <type>", "ADD_MESSAGING_NUMBERS, or any other text")
-    .option("--account <id>", "the account that owns it: the order's (the default) or one below it", parseId)
+    .requiredOption("--order <id>", "the order", parseId)
+    .requiredOption("--type <type>", "ADD_MESSAGING_NUMBERS, or any other type")
+    .option("--account <id>", "the account that owns it: the order's account (the default) or one below it", parseId)
     .addHelpText("after", "\nExample: npm run admin -- request create --order 01J… --type ADD_MESSAGING_NUMBERS")
     .action(async ({ order, type, account, json }: Output & { order: string; type: string; account?: string }) =>
-      printThing(await create("requests", { order, type, ...(account && { account }) }), { json }),
+      printRecord(await create("requests", { order, type, ...(account && { account }) }), { json }),
     );
   request
     .command("list")
@@ -26,7 +26,7 @@ export const addRequestCommands = (request: Command): void => {
     .action(async ({ order, json }: Output & { order: string }) => {
       const requests = await Array.fromAsync(requestsOfOrder((await findOrder(order)).id));
       if (json) return printRows(requests, { json });
-      const names = await readingTable(accountNames);
+      const names = await withTableProgress(accountNames);
       printRows(
         requests.map(({ id, type, account }) => ({ id, type, "account's name": names.get(account), account })),
         {},
@@ -34,7 +34,7 @@ export const addRequestCommands = (request: Command): void => {
     });
   request
     .command("show")
-    .description("show a request, its attachments, and what of them the carrier has")
+    .description("show a request, its attachments, and what has been forwarded to the carrier")
     .argument("<id>", "the request", parseId)
     .action((id: string, { json }: Output) => showRequest(id, json));
 };

@@ -2,7 +2,7 @@ import { type OrderReport, orderReport, type RequestReport, requestReportById } 
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { CommandError } from "./command-error.ts";
 import { findOrder } from "./find.ts";
-import { printHeading, printJson, printThing, table } from "./output.ts";
+import { printHeading, printJson, printRecord, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 const readReport = async (id: string): Promise<OrderReport> => {
@@ -11,7 +11,7 @@ const readReport = async (id: string): Promise<OrderReport> => {
     () => "Reading the order …",
     () => orderReport(order.id),
   );
-  if (!report) throw new CommandError(`There is no order ${id}: \`order list\` shows those that exist.`);
+  if (!report) throw new CommandError(`There is no order ${id}: \`order list\` lists the existing ones.`);
   return report;
 };
 
@@ -31,12 +31,12 @@ export const showOrder = async (id: string, json?: boolean): Promise<void> => {
       next_try_at: checkout.next_try_at,
     }),
   };
-  printThing(
+  printRecord(
     { ...order, account, "account's name": owner?.name, sealed: seal !== null, ...run, requests: requests.length },
     {},
   );
   printHeading("Attachments of the order");
-  console.log(table(attachments.map(briefly)));
+  console.log(table(attachments.map(summary)));
   printWarnings(attachments);
   requests.forEach(printRequest);
 };
@@ -44,7 +44,7 @@ export const showOrder = async (id: string, json?: boolean): Promise<void> => {
 /** `request show`. */
 export const showRequest = async (id: string, json?: boolean): Promise<void> => {
   const report = await requestReportById(id);
-  if (!report) throw new CommandError(`There is no request ${id}: \`request list\` shows those of an order.`);
+  if (!report) throw new CommandError(`There is no request ${id}: \`request list\` lists the requests of an order.`);
   if (json) return printJson(report);
   printRequest(report);
 };
@@ -54,23 +54,23 @@ const printRequest = ({ id, type, seal, attachments }: RequestReport) => {
   const waiting = attachments.some(({ receipt }) => receipt?.next_try_at);
   const rows = attachments.map(({ of, receipt, ...attachment }) => {
     const { state, at, status, answer, attempts, last_answer, next_try_at } = receipt ?? {};
-    const said = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
+    const response = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
     return {
-      ...briefly(attachment),
+      ...summary(attachment),
       of,
       receipt: state,
       at,
       ...(waiting && { attempts, next_try_at }),
-      answer: said && said.length > 80 ? `${said.slice(0, 79)}…` : said,
+      answer: response && response.length > 80 ? `${response.slice(0, 79)}…` : response,
     };
   });
   console.log(table(rows));
   printWarnings(attachments);
 };
 
-/** A carrier may refuse such a file days later, so an operator asks for another one now. */
+/** The carrier may reject such a file days later, so the operator should ask for another one now. */
 const printWarnings = (attachments: readonly { id: string; warning?: string | null }[]) => {
   for (const { id, warning } of attachments) if (warning) console.log(`Warning: attachment ${id}: ${warning}`);
 };
 
-const briefly = ({ id, name, filename }: { id: string; name?: string; filename?: string }) => ({ id, name, filename });
+const summary = ({ id, name, filename }: { id: string; name?: string; filename?: string }) => ({ id, name, filename });

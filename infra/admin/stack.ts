@@ -5,14 +5,14 @@ import {
   type Output,
 } from "@aws-sdk/client-cloudformation";
 
-/** A deployed stack: its region, its account and its outputs, by their names. */
 type DeployedStack = {
   readonly region: string;
   readonly account: string;
+  /** By name. */
   readonly outputs: Readonly<Record<string, string>>;
 };
 
-/** A deployed stack; undefined where there is none of that name. */
+/** Undefined if there is no stack of that name. */
 export const describeStack = async (stackName: string): Promise<DeployedStack | undefined> => {
   const client = new CloudFormationClient({
     maxAttempts: 2,
@@ -24,7 +24,7 @@ export const describeStack = async (stackName: string): Promise<DeployedStack | 
     const [, , , region = "", account = ""] = (stack.StackId ?? "").split(":");
     return { region, account, outputs: Object.fromEntries((stack.Outputs ?? []).flatMap(entry)) };
   } catch (error) {
-    // CloudFormation knows no better name for it: "Stack with id … does not exist".
+    // CloudFormation has no error code for this, only the message "Stack with id … does not exist".
     if (error instanceof CloudFormationServiceException && /does not exist/.test(error.message)) return undefined;
     throw error;
   }

@@ -9,9 +9,9 @@ import {
 import { isActive, markCrashed, readRun } from "../../shared/checkout/run.ts";
 import { env } from "../../shared/env.ts";
 
-/** The executions of the checkout's workflow: on AWS, an emulator or the local stack. */
+/** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
 
-/** Derived from the order and the number of its run, so that two starts at once are one. */
+/** Derived from the order and the number of its run, so that two simultaneous starts are one execution. */
 const nameOf = (orderId: string, attempt: number) => `checkout-${orderId}-${attempt}`;
 
 const executionArn = (name: string) => `${env.stateMachineArn().replace(":stateMachine:", ":execution:")}:${name}`;
@@ -22,7 +22,7 @@ const describe = async (client: SFNClient, name: string) =>
     throw error;
   });
 
-/** The name of the execution, undefined where the name has been used up. */
+/** Returns the execution's name, or undefined if an execution of that name has already ended. */
 const tryStart = async (client: SFNClient, orderId: string, attempt: number): Promise<string | undefined> => {
   const name = nameOf(orderId, attempt);
   const command = new StartExecutionCommand({
@@ -40,8 +40,8 @@ const tryStart = async (client: SFNClient, orderId: string, attempt: number): Pr
 };
 
 /**
- * Starts an order's checkout and returns its run's name; if one is under way, that one's. A run that holds the order
- * though its execution is over has crashed: the new one takes its place.
+ * Starts an order's checkout and returns the name of its run, or that of a run in progress. A run that has the order's lock
+ * although its execution has ended has crashed; the new run takes over.
  */
 export const startCheckout = async (orderId: string): Promise<string> => {
   const client = new SFNClient();
@@ -50,31 +50,31 @@ export const startCheckout = async (orderId: string): Promise<string> => {
     if ((await describe(client, last.run))?.status === "RUNNING") return last.run;
     await markCrashed(orderId, last, new Date());
   }
-  // A name is used up where a run ended before it could write anything down.
+  // A name is already used if an earlier run ended before it could store anything.
   for (let attempt = (last?.attempt ?? 0) + 1; ; attempt += 1) {
     const name = await tryStart(client, orderId, attempt);
     if (name) return name;
   }
 };
 
-/** How a run has ended, in the words of the workflow. */
+/** The result of a run, as the workflow reports it. */
 export type CheckoutEnd = {
   readonly run: string;
   readonly status: "SUCCEEDED" | "FAILED";
   readonly reason: string | null;
 };
 
-/** Asks the workflow whether a run has ended; undefined while it is at work. */
+/** Undefined while the run is in progress. */
 const endOf = async (client: SFNClient, run: string): Promise<CheckoutEnd | undefined> => {
   const execution = await describe(client, run);
-  if (!execution) return { run, status: "FAILED", reason: "The workflow does not know this run." };
+  if (!execution) return { run, status: "FAILED", reason: "There is no such run." };
   const { status, cause, error } = execution;
   if (status === "RUNNING") return undefined;
   if (status === "SUCCEEDED") return { run, status, reason: null };
   return { run, status: "FAILED", reason: cause ?? error ?? `The execution ended as ${status}.` };
 };
 
-/** Waits until a run has ended; `onPoll` is called in between and at the end. */
+/** Waits until a run has ended. Calls `onPoll` after each poll. */
 export const waitForCheckout = async (
   run: string,
   pollMs = 500,
@@ -86,7 +86,7 @@ export const waitForCheckout = async (
     const end = await endOf(client, run);
     await onPoll();
     if (end) return end;
-    // A large order takes long to read: most of the time is left to the run.
+    // Reading a large order takes long. Leave most of the capacity to the run.
     await sleep(Math.max(pollMs, 2 * (Date.now() - started)));
   }
 };

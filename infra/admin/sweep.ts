@@ -1,18 +1,18 @@
 import type { Command } from "commander";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Output } from "./options.ts";
-import { printThing } from "./output.ts";
-import { count, withProgress } from "./progress.ts";
+import { printRecord } from "./output.ts";
+import { formatCount, withProgress } from "./progress.ts";
 
-/** `sweep`: what runs daily, now. */
+/** `sweep`: runs the daily sweep now. */
 export const addSweepCommand = (program: Command): void => {
   program
     .command("sweep")
     .description(
-      "remove files older than a day that have no metadata, of the days that are due (it runs daily by itself)",
+      "remove files without metadata that are older than a day, for the days that are due (also runs daily on its own)",
     )
-    .option("--dry-run", "count them, remove nothing", false)
-    .option("--all", "every day, due or not", false)
+    .option("--dry-run", "count files, but remove nothing", false)
+    .option("--all", "include days that are not due", false)
     .action(async ({ json, dryRun, all }: Output & { dryRun: boolean; all: boolean }) => {
       let last = { days: 0, files: 0, removed: 0 };
       const onPage = (counts: typeof last) => {
@@ -21,9 +21,9 @@ export const addSweepCommand = (program: Command): void => {
       const options = { now: new Date(), dryRun, all, onPage };
       const { removed, ...swept } = await withProgress(
         () =>
-          `Sweeping … ${count(last.days)} days and ${count(last.files)} files, ${count(last.removed)} of them orphans`,
+          `Sweeping … ${formatCount(last.days)} days and ${formatCount(last.files)} files, ${formatCount(last.removed)} of them orphans`,
         () => sweepOrphanFiles(options),
       );
-      printThing({ ...swept, [dryRun ? "would_remove" : "removed"]: removed }, { json });
+      printRecord({ ...swept, [dryRun ? "would_remove" : "removed"]: removed }, { json });
     });
 };

@@ -5,10 +5,10 @@ import { readAccount } from "../../shared/tenants/accounts.ts";
 import { CommandError } from "./command-error.ts";
 import { accountNames, findAccount } from "./find.ts";
 import { type Output, parseId } from "./options.ts";
-import { printRows, printThing } from "./output.ts";
-import { readingTable, withProgress } from "./progress.ts";
+import { printRecord, printRows } from "./output.ts";
+import { withProgress, withTableProgress } from "./progress.ts";
 
-/** Secrets are not printed. Operators learn only whether there is one. */
+/** Operators can see whether a secret is set, but not the secret. */
 const withoutSecrets = ({ sms_secret, mms_secret, ...rest }: Omit<SwitchData, "sms_options" | "mms_options">) => ({
   ...rest,
   sms_secret: sms_secret === null ? null : "(set)",
@@ -21,7 +21,7 @@ const list = async ({ account, json }: Output & { account: string }) => {
     () => "Reading the switches …",
     () => Array.fromAsync(allSwitches(owner.id)),
   );
-  const names = json ? undefined : await readingTable(accountNames);
+  const names = json ? undefined : await withTableProgress(accountNames);
   printRows(
     switches.map(({ id, account: of, name, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
       id,
@@ -50,9 +50,9 @@ export const addSwitchCommands = (group: Command): void => {
     .argument("<id>", "the switch", parseId)
     .action(async (id: string, { json }: Output) => {
       const found = await readSwitch(id);
-      if (!found) throw new CommandError(`There is no switch ${id}: \`switch list\` shows those of an account.`);
-      const { writers: _, ...shown } = found;
-      const owner = json ? undefined : await readAccount(shown.account);
-      printThing({ ...withoutSecrets(shown), ...(owner && { "account's name": owner.name }) }, { json });
+      if (!found) throw new CommandError(`There is no switch ${id}: \`switch list\` lists the switches of an account.`);
+      const { writers: _, ...data } = found;
+      const owner = json ? undefined : await readAccount(data.account);
+      printRecord({ ...withoutSecrets(data), ...(owner && { "account's name": owner.name }) }, { json });
     });
 };

@@ -1,9 +1,9 @@
-import { emulatorVariables, notedEndpoint } from "../aws/emulator.ts";
+import { emulatorVariables, recordedEndpoint } from "../aws/emulator.ts";
 import { runningStacks, type State } from "../local/state.ts";
 import { CommandError } from "./command-error.ts";
 import { safe } from "./output.ts";
 
-/** What a command works on: what a person calls it, and the environment that points the AWS SDK at it. */
+/** What a command works on: a description for people, and the environment variables that direct the AWS SDK to it. */
 export type Target = {
   readonly description: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -13,11 +13,11 @@ export type Target = {
 export type TargetOptions = { readonly stack?: string; readonly port?: string };
 
 /**
- * Chooses the target: the deployed stack or the local port named by an option, then what the environment names
- * (PATCHBAY_STACK, TABLE_NAME, PORT), then the only local stack that is running. It never falls back to another one.
+ * Chooses the target: the deployed stack or the local port in an option, then the one in the environment (PATCHBAY_STACK,
+ * TABLE_NAME, PORT), then the only running local stack. If that target does not exist, there is no fallback.
  */
 const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => {
-  if (stack && port) throw new CommandError("--stack names a deployed stack, --port a local one: choose one of them.");
+  if (stack && port) throw new CommandError("--stack is a deployed stack and --port a local one: choose one of them.");
   if (port) return localTarget(chooseLocalStack(port));
   const stackName = stack || process.env.PATCHBAY_STACK;
   if (stackName) return stackTarget(stackName);
@@ -25,7 +25,7 @@ const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => 
   return localTarget(chooseLocalStack());
 };
 
-/** Points this process at its target, before anything calls AWS; says on stderr which one it is, and returns that. */
+/** Directs this process to its target and prints it on stderr. Returns the description. Call it before any call to AWS. */
 export const useTarget = async (options: TargetOptions): Promise<string> => {
   const { description, environment } = await chooseTarget(options);
   Object.assign(process.env, environment);
@@ -33,18 +33,18 @@ export const useTarget = async (options: TargetOptions): Promise<string> => {
   return description;
 };
 
-/** The local stack on that port, or on PORT, or the only one that is running. */
+/** The local stack on the given port, or on PORT, or the only running one. */
 export const chooseLocalStack = (port = process.env.PORT || undefined): State => {
   const running = runningStacks();
   const [first, ...others] = running;
   const list = running.map((one) => `  --port ${one.port}  ${one.url}, started ${one.startedAt}`).join("\n");
   if (!first)
     throw new CommandError(
-      `There is no local stack running${port ? ` on port ${port}` : ""}: start one with \`npm start\`, name a deployed one with --stack, or a table with TABLE_NAME (and BUCKET_NAME, AWS_REGION).`,
+      `There is no local stack running${port ? ` on port ${port}` : ""}: start one with \`npm start\`, choose a deployed one with --stack, or a table with TABLE_NAME (and BUCKET_NAME, AWS_REGION).`,
     );
   if (port) {
     const found = running.find((one) => String(one.port) === port);
-    if (!found) throw new CommandError(`There is no local stack running on port ${port}. Running are:\n${list}`);
+    if (!found) throw new CommandError(`There is no local stack running on port ${port}. These are running:\n${list}`);
     return found;
   }
   if (others.length > 0) throw new CommandError(`Several local stacks are running. Choose one of them:\n${list}`);
@@ -65,21 +65,21 @@ const tableTarget = (table: string): Target => {
   const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL;
   const region = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
   const place = endpoint ? ` at ${endpoint}` : region ? ` in ${region}` : "";
-  return { description: `table ${table}${place}, named by TABLE_NAME`, environment: {} };
+  return { description: `table ${table}${place} (from TABLE_NAME)`, environment: {} };
 };
 
 const stackTarget = async (stackName: string): Promise<Target> => {
-  // An empty AWS_ENDPOINT_URL says that the stack is on AWS, whatever has been deployed to an emulator.
-  const endpoint = process.env.AWS_ENDPOINT_URL ?? notedEndpoint(stackName);
+  // An empty AWS_ENDPOINT_URL means AWS, even if a stack of this name has been deployed to an emulator.
+  const endpoint = process.env.AWS_ENDPOINT_URL ?? recordedEndpoint(stackName);
   const emulator = endpoint ? emulatorVariables(endpoint) : {};
-  // CloudFormation is asked where the stack is.
+  // For the call to CloudFormation.
   Object.assign(process.env, emulator);
   const { describeStack } = await import("./stack.ts");
   const stack = await describeStack(stackName);
   const { TableName, BucketName, StateMachineArn } = stack?.outputs ?? {};
   if (!stack || !TableName || !BucketName || !StateMachineArn)
     throw new CommandError(
-      `There is no stack ${stackName} of Patchbay's ${endpoint ? `at ${endpoint}` : "in this account and region"}: deploy it, or correct --stack, AWS_PROFILE or AWS_REGION.`,
+      `There is no Patchbay stack ${stackName} ${endpoint ? `at ${endpoint}` : "in this account and region"}: deploy it, or correct --stack, AWS_PROFILE or AWS_REGION.`,
     );
   return {
     description: `stack ${stackName} ${endpoint ? `at ${endpoint}` : `in ${stack.region}, account ${stack.account}`}`,

@@ -6,23 +6,25 @@ import { CommandError } from "./command-error.ts";
 import { create } from "./create.ts";
 import { accountNames, findAccount } from "./find.ts";
 import { collect, type Output, parseId } from "./options.ts";
-import { printRows, printThing } from "./output.ts";
-import { readingTable } from "./progress.ts";
+import { printRecord, printRows } from "./output.ts";
+import { withTableProgress } from "./progress.ts";
 
-const knownList = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
+const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
 
-/** Collects an option that may be repeated; only what some endpoint asks for is a permission. */
-const permission = (value: string, all: readonly string[] = []): string[] => {
+/** Collects an option that may be repeated. Accepts only permissions that an endpoint requires, and their wildcards. */
+const collectPermission = (value: string, all: readonly string[] = []): string[] => {
   if (!knownPermissions.includes(value))
-    throw new InvalidArgumentError(`There is no such permission. Permissions are:\n  ${knownPermissions.join("\n  ")}`);
+    throw new InvalidArgumentError(
+      `There is no such permission. The permissions are:\n  ${knownPermissions.join("\n  ")}`,
+    );
   return [...all, value];
 };
 
-const noUser = (id: string) => new CommandError(`There is no user ${id}: \`user list\` shows those that exist.`);
+const noUser = (id: string) => new CommandError(`There is no user ${id}: \`user list\` lists the existing ones.`);
 
 const setDisabled = async (id: string, disabled: boolean, { json }: Output) => {
   if (!(await setUserDisabled(id, disabled))) throw noUser(id);
-  printThing({ id, disabled }, { json });
+  printRecord({ id, disabled }, { json });
 };
 
 type Change = {
@@ -31,7 +33,7 @@ type Change = {
   readonly set?: readonly string[];
 };
 
-/** Reads the user again where someone else has changed it meanwhile. */
+/** Tries again if someone else has changed the user in the meantime. */
 const changePermissions = async (id: string, { add = [], remove = [], set }: Change): Promise<User> => {
   for (;;) {
     const user = await readUser(id);
@@ -45,10 +47,10 @@ const changePermissions = async (id: string, { add = [], remove = [], set }: Cha
 
 const list = async ({ account, json }: Output & { account?: string }) => {
   const owner = account === undefined ? undefined : await findAccount(account);
-  const users = await readingTable(listUsers);
+  const users = await withTableProgress(listUsers);
   const own = users.filter((one) => !owner || one.account === owner.id);
   if (json) return printRows(own, { json });
-  const names = owner ? new Map([[owner.id, owner.name]]) : await readingTable(accountNames);
+  const names = owner ? new Map([[owner.id, owner.name]]) : await withTableProgress(accountNames);
   printRows(
     own.map(({ id, account: of, disabled, permissions }) => ({
       id,
@@ -67,11 +69,15 @@ export const addUserCommands = (user: Command): void => {
     .command("create")
     .description("create a user with permissions")
     .requiredOption("--account <id>", "the account that the user belongs to", parseId)
-    .option("--permission <permission>", "an exact permission, or <resource>:*; repeat for more", permission)
-    .option("--disabled", "create it disabled", false)
+    .option(
+      "--permission <permission>",
+      "a permission, or <resource>:* for all of a resource; can be repeated",
+      collectPermission,
+    )
+    .option("--disabled", "create the user disabled", false)
     .addHelpText(
       "after",
-      `\nExample: npm run admin -- user create --account 01J… --permission ordering_cart_requests:show --permission 'ordering_request_attachments:*'\n${knownList}`,
+      `\nExample: npm run admin -- user create --account 01J… --permission ordering_cart_requests:show --permission 'ordering_request_attachments:*'\n${permissionsHelp}`,
     )
     .action(
       async ({
@@ -80,7 +86,7 @@ export const addUserCommands = (user: Command): void => {
         disabled,
         json,
       }: Output & { account: string; permission?: string[]; disabled: boolean }) =>
-        printThing(await create("users", { account, permissions, disabled }), { json }),
+        printRecord(await create("users", { account, permissions, disabled }), { json }),
     );
   user
     .command("list")
@@ -89,27 +95,27 @@ export const addUserCommands = (user: Command): void => {
     .action(list);
   user
     .command("permissions")
-    .description("show a user's permissions, or change them: takes effect at once")
-    .argument("<id>", "its id", parseId)
-    .option("--add <permission>", "grant it; repeat for more", permission)
-    .option("--remove <permission>", "take it away; repeat for more", collect)
-    .option("--set <permission>", "grant these and no others; repeat for more", permission)
+    .description("show a user's permissions, or change them; takes effect immediately")
+    .argument("<id>", "the user", parseId)
+    .option("--add <permission>", "grant a permission; can be repeated", collectPermission)
+    .option("--remove <permission>", "remove a permission; can be repeated", collect)
+    .option("--set <permission>", "replace all permissions; can be repeated", collectPermission)
     .addHelpText(
       "after",
-      `\nExample: npm run admin -- user permissions 01J… --add 'messaging_switches:*'\n${knownList}`,
+      `\nExample: npm run admin -- user permissions 01J… --add 'messaging_switches:*'\n${permissionsHelp}`,
     )
     .action(async (id: string, { json, ...change }: Output & Change) => {
       const { id: userId, permissions } = await changePermissions(id, change);
-      printThing({ id: userId, permissions }, { json });
+      printRecord({ id: userId, permissions }, { json });
     });
   user
     .command("disable")
-    .description("disable a user: every key that impersonates it is refused at once")
-    .argument("<id>", "its id", parseId)
+    .description("disable a user; every key that impersonates it stops working immediately")
+    .argument("<id>", "the user", parseId)
     .action((id: string, output: Output) => setDisabled(id, true, output));
   user
     .command("enable")
     .description("enable a user again")
-    .argument("<id>", "its id", parseId)
+    .argument("<id>", "the user", parseId)
     .action((id: string, output: Output) => setDisabled(id, false, output));
 };

@@ -14,18 +14,18 @@ import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
 import type { Construct } from "constructs";
 import { routes } from "../../shared/routes.ts";
-import { accept } from "./accept.ts";
-import { functionOf, type Surroundings } from "./function.ts";
+import { acknowledge } from "./acknowledge.ts";
+import { createFunction, type Deployment } from "./function.ts";
 import { addGatewayResponses } from "./gateway-responses.ts";
 import type { Settings } from "./settings.ts";
 import { addUnknownAddresses } from "./unknown-addresses.ts";
 
-/** A function ends before the gateway stops waiting, after 29 seconds, so that its own error reaches the caller. */
+/** API Gateway stops waiting after 29 seconds. A function that times out earlier leaves time for its error response. */
 const timeout = Duration.seconds(28);
 
-/** The REST API: every row of the route table, its function and its method. */
-export const api = (scope: Construct, surroundings: Surroundings): RestApi => {
-  const { settings } = surroundings;
+/** Creates the REST API, with a function and a method for each row of the route table. */
+export const createApi = (scope: Construct, deployment: Deployment): RestApi => {
+  const { settings } = deployment;
   const rest = restApi(scope, settings);
   addGatewayResponses(rest, settings.maxFileBytes);
   for (const route of routes) {
@@ -33,7 +33,7 @@ export const api = (scope: Construct, surroundings: Surroundings): RestApi => {
       ...(route.reads.from === "form" && { MAX_FILE_BYTES: String(settings.maxFileBytes) }),
       ...(route.document === "upload" && { MAX_UPLOAD_BYTES: String(settings.maxUploadBytes) }),
     };
-    const handler = functionOf(scope, surroundings, { ...route, timeout, environment });
+    const handler = createFunction(scope, deployment, { ...route, timeout, environment });
     const integration = new LambdaIntegration(handler, { allowTestInvoke: false });
     rest.root.resourceForPath(route.path).addMethod(route.method, integration);
   }
@@ -50,8 +50,8 @@ const restApi = (scope: Construct, settings: Settings) => {
     restApiName: settings.stackName,
     description: "Patchbay: attachments of number orders, and messaging switches",
     endpointTypes: [EndpointType.REGIONAL],
-    // Every body arrives as base64, byte for byte. A single type would depend on how the gateway compares it with a
-    // Content-Type's case and parameters, which its documentation does not say. A form taken for text would be damaged.
+    // Every body arrives as base64, byte for byte. With a list of types, it would depend on how the gateway compares them
+    // with a Content-Type's case and parameters, which is not documented. A form that is treated as text is corrupted.
     // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings.html
     binaryMediaTypes: ["*/*"],
     ...logsRole(settings),
@@ -67,7 +67,7 @@ const restApi = (scope: Construct, settings: Settings) => {
       accessLogFormat: accessLogFormat(),
     },
   });
-  // The stack's outputs have it, without its slash.
+  // The stack has an output of its own, without the trailing slash.
   rest.node.tryRemoveChild("Endpoint");
   requireTls12(rest);
   addExecutionLogs(scope, settings, rest);
@@ -76,11 +76,11 @@ const restApi = (scope: Construct, settings: Settings) => {
       resourceArn: rest.deploymentStage.stageArn,
       webAclArn: settings.webAclArn,
     });
-  acceptFindings(rest, settings);
+  acknowledgeFindings(rest, settings);
   return rest;
 };
 
-/** The region's role is retained when its stack is deleted, because other stacks' logs depend on it. */
+/** The role is retained when its stack is deleted, because the logs of the region's other APIs depend on it. */
 const logsRole = ({ apiLogsRole }: Settings) =>
   apiLogsRole === "own"
     ? { cloudWatchRole: true, cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE }
@@ -92,28 +92,28 @@ const logsRole = ({ apiLogsRole }: Settings) =>
  */
 const requireTls12 = (rest: RestApi) => {
   const resource = rest.node.defaultChild;
-  if (!(resource instanceof CfnRestApi)) throw new Error("CDK no longer makes a RestApi of a CfnRestApi.");
+  if (!(resource instanceof CfnRestApi)) throw new Error("CDK no longer creates a CfnRestApi for a RestApi.");
   resource.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
-  // Required with these policies. STRICT: the TLS server name must be the host that the request names.
+  // Required with these policies. STRICT: the TLS server name must match the request's host.
   resource.endpointAccessMode = "STRICT";
 };
 
-const acceptFindings = (rest: RestApi, { webAclArn }: Settings) =>
-  accept(rest, {
+const acknowledgeFindings = (rest: RestApi, { webAclArn }: Settings) =>
+  acknowledge(rest, {
     "AwsSolutions-APIG2":
-      "Every function checks its input against the schema of its route and returns all faults at once. A validator of the gateway would return the first only, in another form.",
+      "Every function validates its input against the schema of its route and returns all errors. The gateway's validator returns only the first one, in another format.",
     "AwsSolutions-APIG4":
-      "Every function requires a Bearer API key of 256 random bits before anything else. The order of the responses (401, 404, 403) depends on the table, which an authorizer would read a second time.",
-    "AwsSolutions-COG4": "Callers are machines with API keys, not people with a user pool.",
+      "Every function first requires a Bearer API key of 256 random bits. Whether the response is 401, 404 or 403 depends on items in the table, which an authorizer would have to read a second time.",
+    "AwsSolutions-COG4": "Callers are programs with API keys, not people in a user pool.",
     "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
-      "The region's one role by which API Gateway writes logs: this managed policy is what its documentation asks for.",
+      "API Gateway writes its logs with this role, one for the region. Its documentation requires this managed policy.",
     ...(!webAclArn && {
       "AwsSolutions-APIG3":
-        "The web ACL is the organisation's, which pays and watches it for all its APIs: name it with -c webAclArn=<arn>. The stage is throttled with and without.",
+        "The organization manages one web ACL for all its APIs: set it with -c webAclArn=<arn>. The stage is throttled in either case.",
     }),
   });
 
-/** API Gateway would create this group itself, under this name, without retention, and leave it behind. */
+/** Otherwise, API Gateway would create this group itself, without retention, and it would outlive the stack. */
 const addExecutionLogs = (scope: Construct, { logRetention, removalPolicy }: Settings, rest: RestApi) => {
   const logs = new LogGroup(scope, "ApiExecutionLogs", {
     logGroupName: `API-Gateway-Execution-Logs_${rest.restApiId}/live`,
@@ -123,7 +123,7 @@ const addExecutionLogs = (scope: Construct, { logRetention, removalPolicy }: Set
   rest.deploymentStage.node.addDependency(logs);
 };
 
-/** The request and the response, without headers and query. Callers can choose `request_id`, but not the extended one. */
+/** Contains no headers and no query. Callers can set `request_id`, but not `extended_request_id`. */
 const accessLogFormat = () =>
   AccessLogFormat.custom(
     JSON.stringify({

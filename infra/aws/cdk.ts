@@ -8,7 +8,7 @@ import { fromTemplate, type SettingsRecord } from "./deployed-settings.ts";
 const root = join(import.meta.dirname, "../..");
 const assembly = join(root, ".patchbay/cdk.out");
 
-/** A command's arguments: those that mean something to us, and all of them for `cdk`. */
+/** Parses a command's arguments: its context, its profile, `--help`, and the `rest`, which is passed on to `cdk`. */
 export const readArguments = (args: readonly string[]) => {
   const { values } = parseArgs({
     args: [...args],
@@ -20,10 +20,10 @@ export const readArguments = (args: readonly string[]) => {
       help: { type: "boolean", short: "h" },
     },
   });
-  const texts = (values.context ?? []).filter((each) => typeof each === "string");
+  const assignments = (values.context ?? []).filter((each) => typeof each === "string");
   const context = Object.fromEntries(
-    texts.map((text) => {
-      const [name = "", ...value] = text.split("=");
+    assignments.map((assignment) => {
+      const [name = "", ...value] = assignment.split("=");
       return [name, value.join("=")];
     }),
   );
@@ -42,7 +42,7 @@ export type Context = Readonly<Record<string, string>>;
 const contextArguments = (context: Context) =>
   Object.entries(context).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 
-/** Runs `cdk`; ends the process with its status where it fails. */
+/** Runs `cdk`. If it fails, exits with its status. */
 const cdk = (args: readonly string[], environment: NodeJS.ProcessEnv) => {
   const { status } = spawnSync(join(root, "node_modules/.bin/cdk"), args, {
     cwd: root,
@@ -52,7 +52,7 @@ const cdk = (args: readonly string[], environment: NodeJS.ProcessEnv) => {
   if (status !== 0) process.exit(status ?? 1);
 };
 
-/** The one stack of an assembly: its name, its template, and the settings that it records. */
+/** The stack in an assembly, and the settings recorded in its template. */
 type Synthesized = { readonly stackName: string; readonly record: SettingsRecord };
 
 const Manifest = z.object({ artifacts: z.record(z.string(), z.looseObject({ type: z.string() })) });
@@ -66,7 +66,7 @@ const readAssembly = (): Synthesized => {
   return { stackName, record };
 };
 
-/** Synthesizes the stack with this context; what `deploy` deploys is exactly this. */
+/** Synthesizes the stack with this context. `deployAssembly` deploys exactly the result. */
 export const synthesize = (context: Context, environment: NodeJS.ProcessEnv): Synthesized => {
   mkdirSync(join(root, ".patchbay"), { recursive: true });
   cdk(["synth", "--quiet", "--output", assembly, ...contextArguments(context)], environment);

@@ -9,44 +9,44 @@ import { Secret } from "aws-cdk-lib/aws-secretsmanager";
 import { DefinitionBody, LogLevel, StateMachine, StateMachineType } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { type Step, steps } from "../../shared/checkout/steps.ts";
-import { accept } from "./accept.ts";
-import { allow, functionOf, type Surroundings } from "./function.ts";
+import { acknowledge } from "./acknowledge.ts";
+import { allow, createFunction, type Deployment } from "./function.ts";
 import { settleName } from "./inventory.ts";
 
 const workflow = new URL("../../functions/checkout/workflow.asl.json", import.meta.url);
 
-/** The checkout: the workflow that the local run reads too, and a function for every row of the table of steps. */
-export const checkout = (scope: Construct, surroundings: Surroundings) => {
-  const secret = carrierSecret(scope, surroundings);
+/** Creates the checkout: the workflow, whose file the local stack reads too, and a function for each step. */
+export const createCheckout = (scope: Construct, deployment: Deployment) => {
+  const secret = carrierSecret(scope, deployment);
   const functions = Object.fromEntries(
-    steps.map((step) => [placeholder(step), stepFunction(scope, surroundings, step, secret)]),
+    steps.map((step) => [placeholder(step), stepFunction(scope, deployment, step, secret)]),
   );
-  const machine = stateMachine(scope, surroundings, functions);
-  settleFailed(scope, surroundings, machine);
+  const machine = stateMachine(scope, deployment, functions);
+  addSettleRule(scope, deployment, machine);
   return { machine, secret };
 };
 
-/** Created with a random value. An operator puts the carrier's token in: see infra/README.md. */
-const carrierSecret = (scope: Construct, { settings, storage }: Surroundings) => {
+/** Created with a random value. An operator replaces it with the carrier's token: see infra/README.md. */
+const carrierSecret = (scope: Construct, { settings, storage }: Deployment) => {
   const secret = new Secret(scope, "CarrierToken", {
-    description: "Patchbay: the bearer token that the carrier asks for",
+    description: "Patchbay: the bearer token for the carrier",
     encryptionKey: storage.key,
     // Only characters that a header can contain.
     generateSecretString: { passwordLength: 40, excludePunctuation: true },
     removalPolicy: settings.removalPolicy,
   });
-  accept(secret, {
+  acknowledge(secret, {
     "AwsSolutions-SMG4":
-      "The carrier issues the token and has no API to rotate it. An operator puts the new one in, and it is in use within five minutes.",
+      "The carrier issues the token and has no API to rotate it. When an operator stores a new one, the functions use it within five minutes.",
   });
   return secret;
 };
 
-const stepFunction = (scope: Construct, surroundings: Surroundings, step: Step, secret: Secret) => {
+const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secret: Secret) => {
   const { name, access, carrier, timeoutSeconds, memoryMb } = step;
-  const { settings, storage } = surroundings;
+  const { settings, storage } = deployment;
   const region = secret.stack.region;
-  return functionOf(scope, surroundings, {
+  return createFunction(scope, deployment, {
     name,
     access,
     memoryMb,
@@ -65,10 +65,10 @@ const stepFunction = (scope: Construct, surroundings: Surroundings, step: Step, 
 
 type Functions = Readonly<Record<string, LambdaFunction>>;
 
-/** `checkout/load` is called `${load}` in the workflow. */
+/** The workflow has `${load}` for the function `checkout/load`. */
 const placeholder = ({ name }: Step) => name.slice(name.lastIndexOf("/") + 1);
 
-const stateMachine = (scope: Construct, { settings }: Surroundings, functions: Functions) => {
+const stateMachine = (scope: Construct, { settings }: Deployment, functions: Functions) => {
   const arns = Object.entries(functions).map(([name, { functionArn }]) => [name, functionArn] as const);
   const role = new Role(scope, "CheckoutRole", {
     assumedBy: new ServicePrincipal("states.amazonaws.com"),
@@ -79,12 +79,12 @@ const stateMachine = (scope: Construct, { settings }: Surroundings, functions: F
       }),
     },
   });
-  accept(role, {
+  acknowledge(role, {
     "AwsSolutions-IAM5[Resource::*]":
-      "X-Ray's actions and those that set up the delivery of logs know no resources to name.",
+      "X-Ray's actions and the actions that configure log delivery do not support resource-level permissions.",
   });
   return new StateMachine(scope, "Checkout", {
-    comment: "Forwards an order's attachments to the carrier, then checks its cart out",
+    comment: "Forwards an order's attachments to the carrier, then checks out the carrier's cart",
     stateMachineType: StateMachineType.STANDARD,
     definitionBody: DefinitionBody.fromString(JSON.stringify(JSON.parse(readFileSync(workflow, "utf8")))),
     definitionSubstitutions: Object.fromEntries(arns),
@@ -97,32 +97,32 @@ const stateMachine = (scope: Construct, { settings }: Surroundings, functions: F
         removalPolicy: settings.removalPolicy,
       }),
       level: LogLevel.ALL,
-      // The names of the states and errors say what happened; the ids are in the steps' own lines.
+      // The names of states and errors are enough here; the steps log the ids.
       includeExecutionData: false,
     },
   });
 };
 
 /**
- * Below this prefix, log groups of services do not fill up the account's one resource policy for log deliveries. The
- * stack's own id makes the name unique: production keeps the group when its stack is deleted and deployed again.
+ * Log groups with this prefix do not count towards the size limit of the account's resource policy for log delivery. The
+ * stack's id makes the name unique, because production retains the group when its stack is deleted and deployed again.
  * https://docs.aws.amazon.com/step-functions/latest/dg/bp-cwl.html
  */
 const logGroupName = ({ stackName, stackId }: Stack) =>
   `/aws/vendedlogs/states/${stackName}-${Fn.select(2, Fn.split("/", stackId))}`;
 
 /**
- * An execution that ends without its own failure path (which failed too, was stopped or ran out of time) leaves its order
- * locked. Step Functions reports every end to EventBridge; the function settles what is left.
+ * An execution leaves its order locked if it is stopped, times out, or its failure path fails. Step Functions sends an event
+ * to EventBridge whenever an execution ends, and this function releases the lock.
  */
-const settleFailed = (scope: Construct, surroundings: Surroundings, machine: StateMachine) => {
-  const handler = functionOf(scope, surroundings, {
+const addSettleRule = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
+  const handler = createFunction(scope, deployment, {
     name: settleName,
     access: { table: ["GetItem", "UpdateItem"], files: [] },
     timeout: Duration.seconds(30),
   });
   new Rule(scope, "FailedCheckout", {
-    description: "Settles the lock of a checkout that ended without doing so",
+    description: "Releases the lock of a checkout that ended without releasing it",
     eventPattern: {
       source: ["aws.states"],
       detailType: ["Step Functions Execution Status Change"],

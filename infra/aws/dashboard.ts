@@ -10,7 +10,7 @@ import {
 import type { Construct } from "constructs";
 import type { Metrics } from "./metrics.ts";
 
-/** All of the service on one page: what is wrong, then requests, speed, checkouts, throttling and sweeps. */
+/** Shows alarms, requests, latency, checkouts, throttling and sweeps on one page. */
 export const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: Alarm[]): Dashboard =>
   new Dashboard(scope, "Dashboard", {
     dashboardName,
@@ -36,12 +36,12 @@ const graphs = (metrics: Metrics): IWidget[][] => [
       metrics.conflicts,
     ]),
   ],
-  [graph("Sweeps per day", Object.values(metrics.sweeps)), graph("Own metrics per 5 minutes", [ownMetrics()])],
+  [graph("Sweeps per day", Object.values(metrics.sweeps)), graph("Custom metrics per 5 minutes", [customMetrics()])],
 ];
 
 const graph = (title: string, left: IMetric[]) =>
   new GraphWidget({ title, left, width: 12, leftYAxis: { min: 0, showUnits: false } });
 
-/** Whatever the functions write in CloudWatch's embedded metric format. */
-const ownMetrics = () =>
+/** The metrics that the functions log in CloudWatch's embedded metric format. */
+const customMetrics = () =>
   new MathExpression({ expression: `SEARCH('Namespace="Patchbay"', 'Sum', 300)`, usingMetrics: {}, label: "" });

@@ -5,21 +5,21 @@ import { deployedStack, droppedSettings, explainDropped, type SettingsRecord } f
 import { emulatorEndpoint } from "./emulator.ts";
 import { noStage, readStage, stackNameOf, stages } from "./stages.ts";
 
-/** `npm run deploy`: the stack into an AWS account, never with fewer settings than it has there. */
+/** `npm run deploy`: deploys the stack to an AWS account, and stops if a deployed setting would be lost. */
 
 const help = `Usage: npm run deploy -- -c stage=<${stages.join("|")}> [-c <setting>=<value>] [options of cdk deploy]
 
 Deploys to the account and region of your AWS credentials (AWS_PROFILE or --profile, AWS_REGION). Bootstrap them once:
 npx cdk bootstrap -c stage=sandbox. Settings are in infra/aws/stages/<stage>.json; -c overrides one for this deployment.
 
-  -c stage=<stage>      required: nothing is deployed by default
+  -c stage=<stage>      required; there is no default stage
   -c name=<name>        a stack of its own: Patchbay-<stage>-<name>
-  -c <setting>=         sets it to none, on purpose
+  -c <setting>=         set it to none
 
-A deployment that would drop a setting which the deployed stack has stops and names it.
-Without an account: npm run deploy:local.`;
+If the deployment would drop a setting of the deployed stack, it stops and lists the setting.
+To deploy without an AWS account: npm run deploy:local.`;
 
-/** API Gateway writes logs by one role for the region. Where there is none yet, this stack creates it. */
+/** API Gateway writes the logs of a region with one role. If the region has none yet, this stack creates it. */
 const logsRole = async (context: Context, deployed: SettingsRecord | undefined): Promise<Context> => {
   if (context.apiLogsRole !== undefined) return {};
   if (deployed?.values.apiLogsRole === "own") return { apiLogsRole: "own" };
@@ -27,7 +27,7 @@ const logsRole = async (context: Context, deployed: SettingsRecord | undefined):
   return cloudwatchRoleArn ? {} : { apiLogsRole: "own" };
 };
 
-const refuseDropped = (stage: string, deployed: SettingsRecord, next: SettingsRecord) => {
+const exitIfDropped = (stage: string, deployed: SettingsRecord, next: SettingsRecord) => {
   const dropped = droppedSettings(deployed, next);
   if (dropped.length === 0) return;
   console.error(explainDropped(stage, deployed, dropped));
@@ -41,9 +41,9 @@ const deploy = async (stage: string, context: Context, args: readonly string[]) 
   const deployed = await deployedStack(client, stackName);
   const complete = { ...context, ...(await logsRole(context, deployed?.record)) };
   const { record } = synthesize(complete, process.env);
-  if (deployed?.record) refuseDropped(stage, deployed.record, record);
+  if (deployed?.record) exitIfDropped(stage, deployed.record, record);
   if (!deployed && record.retainData) {
-    // CloudFormation cannot roll back a protected table: it becomes protected once everything is created.
+    // CloudFormation cannot roll back a protected table, so a second deployment protects it.
     synthesize({ ...complete, protectTable: "false" }, process.env);
     deployAssembly(args, process.env);
     synthesize(complete, process.env);
@@ -53,9 +53,9 @@ const deploy = async (stage: string, context: Context, args: readonly string[]) 
 };
 
 const main = async () => {
-  const { context, profile, help: asked, rest } = readArguments(process.argv.slice(2));
+  const { context, profile, help: asksForHelp, rest } = readArguments(process.argv.slice(2));
   if (profile) process.env.AWS_PROFILE = profile;
-  if (asked) return console.log(help);
+  if (asksForHelp) return console.log(help);
   if (!context.stage) throw new Error(`${noStage}\n\n${help}`);
   readStage(context.stage);
   return deploy(context.stage, context, rest);

@@ -6,7 +6,7 @@ import {
 } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 
-/** The settings of a deployment as its template's metadata keeps them: what was stated, and which of it by `-c`. */
+/** The settings in the metadata of a deployed template: all explicit values, and the names of those from `-c`. */
 export const SettingsRecord = z.object({
   retainData: z.boolean(),
   values: z.record(z.string(), z.unknown()),
@@ -14,21 +14,21 @@ export const SettingsRecord = z.object({
 });
 export type SettingsRecord = z.infer<typeof SettingsRecord>;
 
-/** As JSON in a string: CloudFormation refuses null in a template. */
+/** A string of JSON, because CloudFormation rejects null in a template. */
 export const toMetadata = (record: SettingsRecord) => ({ Patchbay: { Settings: JSON.stringify(record) } });
 
 const Template = z.object({ Metadata: z.object({ Patchbay: z.object({ Settings: z.string() }) }) });
 
-/** The record in a template; undefined in one that has none. */
+/** Undefined if the template has no record. */
 export const fromTemplate = (template: unknown): SettingsRecord | undefined => {
   const found = z.safeParse(Template, template).data;
   return found && z.parse(SettingsRecord, JSON.parse(found.Metadata.Patchbay.Settings));
 };
 
-/** A stack whose creation failed: CDK deletes it and creates it again. */
+/** The states of a stack whose creation failed. CDK deletes such a stack and creates it again. */
 const neverWorked = /^(ROLLBACK_|REVIEW_IN_PROGRESS|DELETE_COMPLETE)/;
 
-/** The deployed stack; undefined where there is none, or one that has never worked. `record` is undefined in one without. */
+/** Undefined if the stack does not exist, or its creation has failed. */
 export const deployedStack = async (client: CloudFormationClient, stackName: string) => {
   try {
     const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName: stackName }));
@@ -36,7 +36,7 @@ export const deployedStack = async (client: CloudFormationClient, stackName: str
     const { TemplateBody = "{}" } = await client.send(new GetTemplateCommand({ StackName: stackName }));
     return { record: fromTemplate(JSON.parse(TemplateBody)) };
   } catch (error) {
-    // CloudFormation has no better name for it: "Stack with id … does not exist".
+    // CloudFormation has no error code for this, only the message "Stack with id … does not exist".
     if (error instanceof CloudFormationServiceException && /does not exist/.test(error.message)) return undefined;
     throw error;
   }
@@ -45,9 +45,8 @@ export const deployedStack = async (client: CloudFormationClient, stackName: str
 const isNone = (value: unknown) => value === null || value === undefined;
 
 /**
- * The settings that the deployed stack has and a new deployment would drop without saying so: the stage's file no
- * longer has them, or they came from `-c` and are not passed again. A file that changes a value, and `-c <name>=`,
- * are deliberate.
+ * The settings of the deployed stack that a new deployment would silently drop: they are no longer in the stage's file, or
+ * came from `-c` and are not passed again. A changed value in the file, and `-c <name>=`, are deliberate.
  */
 export const droppedSettings = (deployed: SettingsRecord, next: SettingsRecord): readonly string[] =>
   Object.entries(deployed.values)
@@ -56,11 +55,10 @@ export const droppedSettings = (deployed: SettingsRecord, next: SettingsRecord):
     .filter((name) => !next.overridden.includes(name))
     .filter((name) => deployed.overridden.includes(name) || !(name in next.values));
 
-/** The message for the operator who would drop them. */
 export const explainDropped = (stage: string, deployed: SettingsRecord, names: readonly string[]): string =>
   [
-    "This deployment would drop settings that the deployed stack has:",
+    "This deployment would drop settings of the deployed stack:",
     ...names.map((name) => `  ${name} = ${deployed.values[name]}`),
-    `Keep one: put it into infra/aws/stages/${stage}.json, or pass it again with -c <name>=<value>.`,
-    "Drop one on purpose: pass -c <name>= without a value, or the value of the stage's file.",
+    `To keep a setting, add it to infra/aws/stages/${stage}.json, or pass it again with -c <name>=<value>.`,
+    "To drop it, pass -c <name>= without a value, or pass the value in the stage's file.",
   ].join("\n");

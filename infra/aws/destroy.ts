@@ -5,7 +5,7 @@ import { emulatorContext, emulatorEndpoint, emulatorEnvironment, forgetEndpoint 
 
 const help = `Usage: npm run destroy -- [-c stage=<stage>] [-c name=<name>] [options of cdk destroy]
 
-Deletes a stack: by default the sandbox, with its files. With AWS_ENDPOINT_URL, the one on that emulator.
+Deletes a stack, by default the sandbox, with its files. If AWS_ENDPOINT_URL is set, deletes the stack on that emulator.
 A stage that retains its data is protected: see infra/README.md.`;
 
 const given = readArguments(process.argv.slice(2));

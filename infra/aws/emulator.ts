@@ -2,24 +2,24 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 
-/** LocalStack-compatible endpoints, and a note for each stack of where it was deployed, for the operators' CLI. */
+/** LocalStack-compatible emulators. The operators' CLI finds a stack by the endpoint recorded here. */
 
 const folder = () => join(process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay"), "emulators");
 const fileOf = (stackName: string) => join(folder(), `${stackName}.json`);
 
-const Note = z.object({ endpoint: z.url() });
+const EndpointRecord = z.object({ endpoint: z.url() });
 
-/** Readable for its owner alone, as everything in that folder. */
-export const noteEndpoint = (stackName: string, endpoint: string): void => {
+/** The file is readable only by its owner, like everything in that folder. */
+export const recordEndpoint = (stackName: string, endpoint: string): void => {
   mkdirSync(folder(), { recursive: true, mode: 0o700 });
   forgetEndpoint(stackName);
   writeFileSync(fileOf(stackName), JSON.stringify({ endpoint }), { mode: 0o600 });
 };
 
-/** The emulator that `npm run deploy:local` deployed the stack of that name to; undefined where it did not. */
-export const notedEndpoint = (stackName: string): string | undefined => {
+/** The emulator to which `npm run deploy:local` deployed the stack. Undefined if it did not. */
+export const recordedEndpoint = (stackName: string): string | undefined => {
   try {
-    return z.parse(Note, JSON.parse(readFileSync(fileOf(stackName), "utf8"))).endpoint;
+    return z.parse(EndpointRecord, JSON.parse(readFileSync(fileOf(stackName), "utf8"))).endpoint;
   } catch {
     return undefined;
   }
@@ -27,7 +27,7 @@ export const notedEndpoint = (stackName: string): string | undefined => {
 
 export const forgetEndpoint = (stackName: string): void => rmSync(fileOf(stackName), { force: true });
 
-/** A LocalStack-compatible endpoint accepts any credentials, and has no host names for buckets. */
+/** Emulators accept any credentials, and have no host names for buckets. */
 export const emulatorVariables = (endpoint: string) => ({
   AWS_ENDPOINT_URL: endpoint,
   AWS_ENDPOINT_URL_S3: process.env.AWS_ENDPOINT_URL_S3 ?? endpoint,
@@ -36,26 +36,24 @@ export const emulatorVariables = (endpoint: string) => ({
   AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY ?? "test",
 });
 
-/** The environment of a command that works on an emulator. */
 export const emulatorEnvironment = (endpoint: string): NodeJS.ProcessEnv => ({
   ...process.env,
   ...emulatorVariables(endpoint),
 });
 
-/** The context of every deployment to an emulator, unless it is given. */
+/** The default context of a deployment to an emulator. */
 export const emulatorContext = (endpoint: string) => ({
   stage: "sandbox",
   emulator: endpoint,
-  // The functions run on this machine, or in containers made for it.
+  // The functions run on this machine, or in containers of its architecture.
   architecture: process.arch === "arm64" ? "arm64" : "x86_64",
-  // Where the end-to-end suite starts the stand-in carrier.
+  // The end-to-end suite starts the stand-in carrier there.
   carrierUrl: "http://127.0.0.1:4567",
 });
 
-/** The endpoint that the environment names. */
 export const emulatorEndpoint = (): string | undefined => process.env.AWS_ENDPOINT_URL?.replace(/\/$/, "");
 
-export const isAnswering = (endpoint: string): Promise<boolean> =>
+export const isResponding = (endpoint: string): Promise<boolean> =>
   fetch(endpoint).then(
     () => true,
     () => false,

@@ -13,30 +13,30 @@ import {
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/table/keys.ts";
-import { accept, logicalId } from "./accept.ts";
+import { acknowledge, logicalId } from "./acknowledge.ts";
 import { handlerName } from "./bundle.ts";
 import { type Access, grants } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
-/** What all functions share. `bundles` is the directory that `bundle()` wrote. */
-export type Surroundings = { readonly settings: Settings; readonly storage: Storage; readonly bundles: string };
+/** What all functions of a deployment share. `bundles` is the directory that `bundle()` has written. */
+export type Deployment = { readonly settings: Settings; readonly storage: Storage; readonly bundles: string };
 
 type FunctionOptions = {
-  /** Its file below `functions/`. */
+  /** The path below `functions/`, without `.ts`. */
   readonly name: string;
   readonly access: Access;
   readonly timeout: Duration;
   readonly memoryMb?: number | undefined;
-  /** Beyond the table's name, and the bucket's where it may touch files. */
+  /** In addition to TABLE_NAME and, for a function with access to files, BUCKET_NAME. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly statements?: readonly PolicyStatement[];
 };
 
-/** Creates a function with a role of its own, which allows what its access lists, a log group, and tracing. */
-export const functionOf = (
+/** Creates a function with its own log group and its own role, which allows only what `access` lists. */
+export const createFunction = (
   scope: Construct,
-  { settings, storage, bundles }: Surroundings,
+  { settings, storage, bundles }: Deployment,
   options: FunctionOptions,
 ) => {
   const { name, access, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
@@ -50,16 +50,17 @@ export const functionOf = (
     description: `Patchbay: functions/${name}.ts`,
     inlinePolicies: {
       access: new PolicyDocument({ statements: [...grants(Stack.of(scope), storage, access), ...statements] }),
-      // The stack writes to one group: the name of its streams is Lambda's to choose.
+      // Lambda chooses the names of the log streams.
       logs: new PolicyDocument({
         statements: [allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn)],
       }),
     },
   });
-  accept(role, {
-    "AwsSolutions-IAM5[Resource::*]": "X-Ray's PutTraceSegments and PutTelemetryRecords know no resources to name.",
+  acknowledge(role, {
+    "AwsSolutions-IAM5[Resource::*]":
+      "X-Ray's PutTraceSegments and PutTelemetryRecords do not support resource-level permissions.",
     [`AwsSolutions-IAM5[Resource::<${logicalId(storage.bucket)}.Arn>/${filePrefix}*]`]:
-      "A file's key holds the day and the ids of its upload: its prefix is the narrowest name that fits them all.",
+      "The name of a file contains the day and the ids of its upload. The prefix is the narrowest pattern that matches all files.",
   });
   return new LambdaFunction(scope, id, {
     description: `functions/${name}.ts`,
@@ -74,7 +75,7 @@ export const functionOf = (
     logGroup,
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
-    // With Lambda's REPORT lines, which have the memory used, the billed time and cold starts. WARN hides them.
+    // Includes Lambda's REPORT lines with memory, billed time and cold starts, which WARN hides.
     systemLogLevelV2: SystemLogLevel.INFO,
     environment: {
       TABLE_NAME: storage.table.tableName,

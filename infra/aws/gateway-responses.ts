@@ -11,9 +11,9 @@ import {
 } from "../../shared/errors.ts";
 
 /**
- * The responses that API Gateway gives by itself, in our envelope. No method asks for IAM, an authorizer or an API key, so
- * a complaint about a token or a signature means one thing: no route has this address. So does an unsupported media
- * type, which only the methods of unknown addresses can raise: see unknown-addresses.ts.
+ * API Gateway's own error responses, in our envelope. No method uses IAM, an authorizer or a gateway API key, so an error
+ * about a token or a signature can only mean that no route matches the request. The same is true of an unsupported media type,
+ * which only the methods for unknown addresses can return: see unknown-addresses.ts.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
  */
 const gatewayErrors = (maxFileBytes: number): readonly (readonly [ResponseType, ApiError])[] => [
@@ -31,7 +31,7 @@ const gatewayErrors = (maxFileBytes: number): readonly (readonly [ResponseType, 
   [ResponseType.REQUEST_TOO_LARGE, fileTooLarge(maxFileBytes)],
   [ResponseType.THROTTLED, rateLimited()],
   [ResponseType.QUOTA_EXCEEDED, rateLimited()],
-  // The rules of a web ACL that belong before this API are rates: see infra/README.md.
+  // A web ACL for this API should contain rate rules: see infra/README.md.
   [ResponseType.WAF_FILTERED, rateLimited()],
   [ResponseType.INTEGRATION_TIMEOUT, serviceUnavailable()],
   [ResponseType.INTEGRATION_FAILURE, serviceUnavailable()],
@@ -40,7 +40,7 @@ const gatewayErrors = (maxFileBytes: number): readonly (readonly [ResponseType, 
   [ResponseType.AUTHORIZER_FAILURE, internalError()],
 ];
 
-/** A gateway response as API Gateway takes it: values of headers are expressions, texts in single quotes. */
+/** A response in API Gateway's format. Header values are expressions; a literal has single quotes. */
 export const gatewayResponse = ({ status, headers, body }: ApiError) => ({
   statusCode: String(status),
   responseHeaders: {
@@ -51,11 +51,10 @@ export const gatewayResponse = ({ status, headers, body }: ApiError) => ({
   templates: { "application/json": JSON.stringify(body) },
 });
 
-/** Puts every response of the gateway's own into our envelope. */
 export const addGatewayResponses = (api: RestApi, maxFileBytes: number): void => {
   for (const [type, error] of gatewayErrors(maxFileBytes))
     api.addGatewayResponse(type.responseType, { type, ...gatewayResponse(error) });
-  // A status here would replace that of every 4xx without a type, such as 400 and 431: each keeps its own.
+  // A status here would replace the status of all 4xx responses without a type, such as 400 and 431.
   const { statusCode: _, ...untyped } = gatewayResponse(malformed("can't be read"));
   api.addGatewayResponse("DEFAULT_4XX", { type: ResponseType.DEFAULT_4XX, ...untyped });
 };

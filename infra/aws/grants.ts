@@ -4,7 +4,7 @@ import type { FileAction, TableAction } from "../../shared/routes.ts";
 import { filePrefix } from "../../shared/table/keys.ts";
 import type { Storage } from "./storage.ts";
 
-/** What the row of a route or a step allows its function to do. */
+/** The access in the row of a route or a step. */
 export type Access = {
   readonly table: readonly TableAction[];
   readonly files: readonly FileAction[];
@@ -12,16 +12,16 @@ export type Access = {
 
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 
-/** What each action on a file asks of S3 and of the key: S3 makes a data key to write, opens it to read, and needs none to delete. */
+/** S3 generates a data key to write a file, decrypts it to read one, and needs none to delete one. */
 const fileActions = {
-  PutObject: { s3: "s3:PutObject", key: "kms:GenerateDataKey" },
-  GetObject: { s3: "s3:GetObject", key: "kms:Decrypt" },
-  DeleteObject: { s3: "s3:DeleteObject", key: undefined },
+  PutObject: { s3: "s3:PutObject", kms: "kms:GenerateDataKey" },
+  GetObject: { s3: "s3:GetObject", kms: "kms:Decrypt" },
+  DeleteObject: { s3: "s3:DeleteObject", kms: undefined },
 } as const;
 
-/** The statements that give exactly this access, and the use of the key through the service concerned only. */
+/** The statements that allow exactly this access, and the use of the KMS key through DynamoDB and S3 only. */
 export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Access): PolicyStatement[] => {
-  const through = (service: "dynamodb" | "s3", actions: readonly string[]) =>
+  const keyThrough = (service: "dynamodb" | "s3", actions: readonly string[]) =>
     new PolicyStatement({
       actions: [...actions],
       resources: [key.keyArn],
@@ -36,7 +36,7 @@ export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Ac
         resources: [table.tableArn],
       }),
       // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
-      through("dynamodb", [
+      keyThrough("dynamodb", [
         "kms:Decrypt",
         "kms:DescribeKey",
         ...(mayWrite ? ["kms:Encrypt", "kms:GenerateDataKey"] : []),
@@ -44,15 +44,15 @@ export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Ac
     );
   }
   if (access.files.length > 0) {
-    const keyActions = access.files.map((action) => fileActions[action].key).filter((action) => action !== undefined);
+    const kmsActions = access.files.map((action) => fileActions[action].kms).filter((action) => action !== undefined);
     statements.push(
       new PolicyStatement({
         actions: access.files.map((action) => fileActions[action].s3),
         resources: [bucket.arnForObjects(`${filePrefix}*`)],
       }),
     );
-    if (keyActions.length > 0) statements.push(through("s3", keyActions));
-    // Without it, S3 returns 403 instead of 404 for a file that is gone. A read knows no prefix to make it conditional on.
+    if (kmsActions.length > 0) statements.push(keyThrough("s3", kmsActions));
+    // Without s3:ListBucket, S3 returns 403 instead of 404 for a missing file. GetObject has no prefix to use in a condition.
     // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
     if (access.files.includes("GetObject"))
       statements.push(new PolicyStatement({ actions: ["s3:ListBucket"], resources: [bucket.bucketArn] }));

@@ -1,13 +1,13 @@
 import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
 
-/** The sweep, by its file below `functions/`. */
+/** The sweep: its path below `functions/`. */
 export const sweepName = "sweep-orphan-files";
 
-/** Settles the lock of a checkout that ended without doing so, by its file below `functions/`. */
+/** Releases the lock of a checkout that ended without releasing it: its path below `functions/`. */
 export const settleName = "checkout/settle";
 
-/** Every function, by its file below `functions/`: the endpoints, the steps of the checkout, and those that events call. */
+/** The paths of all functions below `functions/`: endpoints, steps of the checkout, and functions that events invoke. */
 export const functionNames: readonly string[] = [
   ...[...routes, ...steps].map(({ name }) => name),
   settleName,

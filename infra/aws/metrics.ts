@@ -3,11 +3,10 @@ import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import { Stats } from "aws-cdk-lib/aws-cloudwatch";
 import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
-
 import type { StoredTable } from "./storage.ts";
 
-/** What alarms and dashboard look at. */
-export type Watched = {
+/** The resources that alarms and the dashboard monitor. */
+export type Monitored = {
   readonly rest: RestApi;
   readonly table: StoredTable;
   readonly machine: StateMachine;
@@ -19,18 +18,18 @@ export type Metrics = ReturnType<typeof metricsOf>;
 const inFiveMinutes = { period: Duration.minutes(5), statistic: Stats.SUM };
 const inADay = { period: Duration.days(1), statistic: Stats.SUM };
 
-/** Plain metrics only: not every LocalStack-compatible endpoint takes metric math in an alarm. */
-export const metricsOf = ({ rest, table, machine, sweep }: Watched) => ({
+/** Contains no metric math, which not every emulator supports in an alarm. */
+export const metricsOf = ({ rest, table, machine, sweep }: Monitored) => ({
   requests: rest.metricCount(inFiveMinutes),
   callerErrors: rest.metricClientError(inFiveMinutes),
   serverErrors: rest.metricServerError(inFiveMinutes),
   latencyP50: rest.metricLatency({ statistic: Stats.p(50) }),
   latencyP99: rest.metricLatency({ statistic: Stats.p(99) }),
-  // Functions share the account's concurrency: when it is used up, all of them are throttled.
+  // All functions share the account's concurrency and are throttled together.
   functionThrottles: LambdaFunction.metricAllThrottles(inFiveMinutes),
   readThrottles: table.metric("ReadThrottleEvents", inFiveMinutes),
   writeThrottles: table.metric("WriteThrottleEvents", inFiveMinutes),
-  // Transactions and writes that DynamoDB refused because another one touched the same item.
+  // Transactions and writes that DynamoDB rejected because another one changed the same item.
   conflicts: table.metric("TransactionConflict", inFiveMinutes),
   startedCheckouts: machine.metricStarted(inFiveMinutes),
   succeededCheckouts: machine.metricSucceeded(inFiveMinutes),

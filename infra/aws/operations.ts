@@ -6,16 +6,16 @@ import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import type { Construct } from "constructs";
 import { addDashboard } from "./dashboard.ts";
-import type { Surroundings } from "./function.ts";
-import { type Metrics, metricsOf, type Watched } from "./metrics.ts";
+import type { Deployment } from "./function.ts";
+import { type Metrics, type Monitored, metricsOf } from "./metrics.ts";
 
-/** Alarms, their subscribers, and the dashboard. The runbook in infra/README.md says what to do about each alarm. */
-export const operations = (scope: Construct, { settings, storage }: Surroundings, watched: Watched): Topic => {
+/** Creates the alarms, their topic and the dashboard. The runbook in infra/README.md says what to do about each alarm. */
+export const createOperations = (scope: Construct, { settings, storage }: Deployment, monitored: Monitored): Topic => {
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
   letAlarmsPublish(topic, storage.key);
   if (settings.alarmEmail) topic.addSubscription(new EmailSubscription(settings.alarmEmail));
 
-  const metrics = metricsOf(watched);
+  const metrics = metricsOf(monitored);
   const action = new SnsAction(topic);
   const alarms = alarmsOf(metrics).map(([name, props]) => {
     const alarm = new Alarm(scope, `${name}Alarm`, { alarmName: `${settings.stackName}-${name}`, ...props });
@@ -24,12 +24,15 @@ export const operations = (scope: Construct, { settings, storage }: Surroundings
     if (props.treatMissingData === TreatMissingData.MISSING) alarm.addInsufficientDataAction(action);
     return alarm;
   });
-  // Not every LocalStack-compatible endpoint knows dashboards.
+  // Not every emulator supports dashboards.
   if (!settings.emulator) addDashboard(scope, settings.stackName, metrics, alarms);
   return topic;
 };
 
-/** A topic with a policy of its own no longer has the default one, which admits the account's alarms. Nor does its key admit them by default. */
+/**
+ * The topic has a policy of its own, so it lacks the default one, which lets the account's alarms publish. The default
+ * policy of the KMS key does not let them use it.
+ */
 const letAlarmsPublish = (topic: Topic, key: Key) => {
   const ofThisAccount = {
     principals: [new ServicePrincipal("cloudwatch.amazonaws.com")],
@@ -49,7 +52,7 @@ const atLeast = (threshold: number, metric: IMetric, alarmDescription: string): 
   alarmDescription,
   evaluationPeriods: 1,
   comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-  // Nothing happened, so nothing went wrong.
+  // No data means that nothing happened.
   treatMissingData: TreatMissingData.NOT_BREACHING,
 });
 
@@ -59,14 +62,18 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
   ["ServerErrors", atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx.")],
   [
     "FunctionThrottles",
-    atLeast(1, metrics.functionThrottles, "The account's concurrency was used up: Lambda throttled calls."),
+    atLeast(1, metrics.functionThrottles, "Lambda throttled calls because the account's concurrency was used up."),
   ],
   ["ReadThrottles", atLeast(1, metrics.readThrottles, "DynamoDB throttled reads of the table.")],
   ["WriteThrottles", atLeast(1, metrics.writeThrottles, "DynamoDB throttled writes to the table.")],
   [
     "Conflicts",
     {
-      ...atLeast(100, metrics.conflicts, "For 15 minutes, a hundred or more writes in five minutes met another write."),
+      ...atLeast(
+        100,
+        metrics.conflicts,
+        "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.",
+      ),
       evaluationPeriods: 3,
     },
   ],
@@ -77,24 +84,24 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
       evaluationPeriods: 3,
     },
   ],
-  ["FailedCheckouts", atLeast(1, metrics.failedCheckouts, "A checkout failed: its order is in its cart still.")],
-  ["EndlessCheckouts", atLeast(1, metrics.timedOutCheckouts, "A checkout did not end within its week.")],
+  ["FailedCheckouts", atLeast(1, metrics.failedCheckouts, "A checkout failed. The order is still in CART.")],
+  ["EndlessCheckouts", atLeast(1, metrics.timedOutCheckouts, "A checkout did not end within a week.")],
   ...sweepAlarms(metrics.sweeps),
 ];
 
 const sweepAlarms = ({ started, failed }: Metrics["sweeps"]): readonly NamedAlarm[] => [
-  // Lambda repeats an event twice.
-  ["DeadSweeps", atLeast(3, failed, "A sweep failed with both its repetitions: files without metadata pile up.")],
+  // Lambda retries an event twice.
+  ["DeadSweeps", atLeast(3, failed, "A sweep and both its retries failed: files without metadata accumulate.")],
   [
     "MissedSweeps",
     {
       metric: started,
       threshold: 1,
-      alarmDescription: "For two days or more no sweep has begun: files without metadata pile up.",
+      alarmDescription: "No sweep has started for two days or more: files without metadata accumulate.",
       evaluationPeriods: 2,
       comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
-      // A function that does not run has no metrics, and an alarm without data changes to INSUFFICIENT_DATA, which
-      // notifies. It also begins in that state, so the first day, before the first sweep, is no change and no message.
+      // A function that does not run has no metrics, so the alarm changes to INSUFFICIENT_DATA, which sends a notification.
+      // A new alarm starts in that state, so the first day, before the first sweep, sends none.
       treatMissingData: TreatMissingData.MISSING,
     },
   ],

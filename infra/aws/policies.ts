@@ -3,20 +3,24 @@ import { ManagedPolicy } from "aws-cdk-lib/aws-iam";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/table/keys.ts";
-import { accept, logicalId } from "./accept.ts";
-import { allow, type Surroundings } from "./function.ts";
+import { acknowledge, logicalId } from "./acknowledge.ts";
+import { allow, type Deployment } from "./function.ts";
 import { grants } from "./grants.ts";
 import type { Storage } from "./storage.ts";
 
-/** The policies for users outside this stack. infra/README.md says who needs which. */
-export const policies = (scope: Construct, { storage }: Surroundings, machine: StateMachine) => {
+/**
+ * Creates the managed policies for users outside this stack. infra/README.md says who needs which. Do not change their
+ * descriptions: CloudFormation would replace the policies and their ARNs.
+ * https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-managedpolicy.html
+ */
+export const createPolicies = (scope: Construct, { storage }: Deployment, machine: StateMachine) => {
   const ordering = orderingPolicy(scope, machine);
   const operator = operatorPolicy(scope, storage, machine);
-  for (const policy of [ordering, operator]) acceptFindings(policy, storage, machine);
+  for (const policy of [ordering, operator]) acknowledgeFindings(policy, storage, machine);
   return { ordering, operator };
 };
 
-/** Whoever may start an execution may check out any order: the order's id is all that it takes. */
+/** Permission to start an execution is permission to check out any order: the input is only the order's id. */
 const orderingPolicy = (scope: Construct, machine: StateMachine) =>
   new ManagedPolicy(scope, "OrderingPolicy", {
     description: "Patchbay: an ordering system starts checkouts and asks how they ended",
@@ -28,7 +32,7 @@ const orderingPolicy = (scope: Construct, machine: StateMachine) =>
 
 const itemActions = ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"] as const;
 
-/** All that `npm run admin -- --stack` does. */
+/** Everything that `npm run admin -- --stack` needs. */
 const operatorPolicy = (scope: Construct, storage: Storage, machine: StateMachine) => {
   const stack = Stack.of(scope);
   const { table, bucket } = storage;
@@ -53,10 +57,10 @@ const executionsOf = (machine: StateMachine) =>
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
 
-const acceptFindings = (policy: ManagedPolicy, { bucket }: Storage, machine: StateMachine) =>
-  accept(policy, {
+const acknowledgeFindings = (policy: ManagedPolicy, { bucket }: Storage, machine: StateMachine) =>
+  acknowledge(policy, {
     [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalId(machine)}.Name>:*]`]:
-      "The name of an execution has the order's id and the number of the run: the state machine is the narrowest name for all.",
+      "The name of an execution contains the order's id and the number of the run. The state machine is the narrowest pattern that matches all of them.",
     [`AwsSolutions-IAM5[Resource::<${logicalId(bucket)}.Arn>/${filePrefix}*]`]:
-      "The key of a file has the day and the ids of its upload: its prefix is the narrowest name for all.",
+      "The name of a file contains the day and the ids of its upload. The prefix is the narrowest pattern that matches all files.",
   });

@@ -19,7 +19,7 @@ const commaSeparated = <T extends z.core.$ZodType<unknown, string>>(each: T) =>
     ),
   );
 
-/** What a stage's file sets, and `-c <name>=<value>` overrides. `null`, or `-c <name>=`, is an explicit "none". */
+/** The settings in a stage's file, which `-c <name>=<value>` overrides. `null`, or `-c <name>=`, means "none". */
 const Values = z.strictObject({
   /** The carrier's base address. */
   carrierUrl: z._default(z.nullable(z.url()), null),
@@ -27,72 +27,72 @@ const Values = z.strictObject({
   alarmEmail: z._default(z.nullable(z.email()), null),
   /** A regional web ACL of the organization, associated with the API. */
   webAclArn: z._default(z.nullable(z.string().check(z.startsWith("arn:"))), null),
-  /** A table restored from a backup, to use in place of the stack's own, which it lets go and retains. */
+  /** A table restored from a backup, used in place of the stack's own table, which leaves the stack but is retained. */
   restoredTable: z._default(z.nullable(z.string().check(z.regex(/^[\w.-]{3,255}$/))), null),
   /**
-   * API Gateway writes logs by one role for the whole region. `own`: this stack creates that role, and never deletes it.
-   * `existing`: the region has one.
+   * API Gateway writes the logs of a region with one role. `own`: this stack creates the role, and never deletes it.
+   * `existing`: the region already has one.
    */
   apiLogsRole: z.enum(["own", "existing"]),
   architecture: z.enum(["arm64", "x86_64"]),
   /** Requests per second that the API accepts, and how many at once. */
   throttleRate: z.coerce.number().check(z.positive()),
   throttleBurst: z.coerce.number().check(z.positive()),
-  /** A number of days that CloudWatch Logs knows: 7, 30, 365 … */
+  /** A number of days that CloudWatch Logs supports: 7, 30, 365 … */
   logRetentionDays: z.coerce.number().check(z.positive()),
-  /** The largest file of an upload. A function's event carries no larger one than the default. */
+  /** The largest file in a form. The default is the largest that fits into a function's event. */
   maxFileBytes: z._default(z.coerce.number().check(z.positive(), z.maximum(limits.fileBytes)), limits.fileBytes),
-  /** The largest file of a direct upload, which no function carries. */
+  /** The largest file of a direct upload. */
   maxUploadBytes: z._default(z.coerce.number().check(z.positive(), z.maximum(limits.uploadBytes)), limits.uploadBytes),
-  /** The origins of web pages whose scripts may send files to the bucket directly; with `-c`, with commas between them. */
+  /** The origins of web pages that may send files directly to the bucket. With `-c`, separated by commas. */
   uploadOrigins: z._default(z.nullable(z.union([z.array(Origin), commaSeparated(Origin)])), null),
 });
 type Values = z.infer<typeof Values>;
 
-/** Values that come from the context only. */
+/** Values that can be set only in the context. */
 const Target = z.object({
   stage: z.string({ error: noStage }),
-  /** A name of its own, for more than one stack of a stage in an account and region. */
+  /** Distinguishes several stacks of a stage in an account and region. */
   name: z.optional(z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9-]{0,30}$/))),
-  /** The LocalStack-compatible endpoint that is deployed to, if it is one. */
+  /** The endpoint of the emulator, in a deployment to one. */
   emulator: z.optional(z.url()),
-  /** `false` while a stack is created: CloudFormation cannot roll back a table that is protected from deletion. */
+  /** `false` while a stack is created, because CloudFormation cannot roll back a table that is protected from deletion. */
   protectTable: z._default(z.enum(["true", "false"]), "true"),
 });
 
-/** The settings of one deployment: the stage's file, with what the context overrides, and what follows from both. */
+/** The settings of a deployment, from the stage's file and the context, and values derived from them. */
 export type Settings = ReturnType<typeof readSettings>;
 
-/** Reads the context and the stage's file; throws where a value is missing or unknown. */
+/** Throws if a setting is missing, invalid or unknown. */
 export const readSettings = (node: Node) => {
   const target = z.parse(Target, contextOf(node, Object.keys(Target.shape)));
   const { retainData, ...file } = readStage(target.stage);
   const overrides = contextOf(node, Object.keys(Values.shape));
-  const stated = { ...file, ...overrides };
-  const values = z.parse(Values, stated);
+  const explicit = { ...file, ...overrides };
+  const values = z.parse(Values, explicit);
   return {
     ...target,
     ...values,
     carrierUrl: carrierUrl(target.stage, retainData, values),
     stackName: stackNameOf(target.stage, target.name),
     retainData,
-    /** What a later deployment is compared with: see deployed-settings.ts. */
+    /** A later deployment is compared with this: see deployed-settings.ts. */
     record: {
       retainData,
-      values: Object.fromEntries(Object.entries(values).filter(([name]) => name in stated)),
+      values: Object.fromEntries(Object.entries(values).filter(([name]) => name in explicit)),
       overridden: Object.keys(overrides),
     } satisfies SettingsRecord,
-    /** Whether deleting the stack deletes the files first; emulators hang on the function that does. */
+    /** Whether deleting the stack empties the bucket first. The function that does so hangs on emulators. */
     emptyBucket: !retainData && !target.emulator,
-    /** A first deployment that fails leaves nothing behind; a stack that worked once keeps its data. */
+    /** A first deployment that fails leaves nothing behind. After that, data are retained. */
     removalPolicy: retainData ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
     architecture: values.architecture === "arm64" ? Architecture.ARM_64 : Architecture.X86_64,
-    // CloudFormation knows which numbers of days there are.
+    // CloudFormation validates the number of days.
     logRetention: values.logRetentionDays satisfies RetentionDays,
   };
 };
 
-/** What the context says: `-c name=` is an explicit null. */
+/** Reads values from the context. `-c name=` is null. */
 const contextOf = (node: Node, names: readonly string[]): Record<string, unknown> => {
   const given = names.map((name) => [name, node.tryGetContext(name)] as const);
   return Object.fromEntries(
@@ -101,10 +101,10 @@ const contextOf = (node: Node, names: readonly string[]): Record<string, unknown
 };
 
 const carrierUrl = (stage: string, retainData: boolean, { carrierUrl: url }: Values): string => {
-  const wanted = retainData ? "an https: URL" : "a URL";
+  const expected = retainData ? "an https: URL" : "a URL";
   if (!url || (retainData && !url.startsWith("https:")))
     throw new Error(
-      `${stage} needs ${wanted} of the carrier: set carrierUrl in infra/aws/stages/${stage}.json, or pass -c carrierUrl=https://….`,
+      `${stage} needs ${expected} for the carrier: set carrierUrl in infra/aws/stages/${stage}.json, or pass -c carrierUrl=https://….`,
     );
   return url;
 };

@@ -1,16 +1,16 @@
 import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import type { Construct } from "constructs";
-import { api } from "./api.ts";
-import { checkout } from "./checkout.ts";
+import { createApi } from "./api.ts";
+import { createCheckout } from "./checkout.ts";
 import { toMetadata } from "./deployed-settings.ts";
-import { operations } from "./operations.ts";
-import { policies } from "./policies.ts";
+import { createOperations } from "./operations.ts";
+import { createPolicies } from "./policies.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { storage } from "./storage.ts";
-import { sweep } from "./sweep.ts";
+import { createStorage } from "./storage.ts";
+import { createSweep } from "./sweep.ts";
 
-/** The whole system on one screen. `bundles` is the directory of the bundled functions. */
+/** Creates the whole stack. `bundles` is the directory with the bundled functions. */
 export const patchbay = (app: Construct, bundles: string, props: StackProps = {}): Stack => {
   const settings = readSettings(app.node);
   const stack = new Stack(app, settings.stackName, {
@@ -20,18 +20,18 @@ export const patchbay = (app: Construct, bundles: string, props: StackProps = {}
   });
 
   stack.templateOptions.metadata = toMetadata(settings.record);
-  const kept = storage(stack, settings);
-  const surroundings = { settings, storage: kept, bundles };
-  const rest = api(stack, surroundings);
-  const { machine, secret } = checkout(stack, surroundings);
-  const watched = { rest, table: kept.table, machine, sweep: sweep(stack, surroundings) };
-  const alarms = operations(stack, surroundings, watched);
-  const { ordering, operator } = policies(stack, surroundings, machine);
+  const storage = createStorage(stack, settings);
+  const deployment = { settings, storage, bundles };
+  const rest = createApi(stack, deployment);
+  const { machine, secret } = createCheckout(stack, deployment);
+  const sweep = createSweep(stack, deployment);
+  const alarms = createOperations(stack, deployment, { rest, table: storage.table, machine, sweep });
+  const { ordering, operator } = createPolicies(stack, deployment, machine);
 
   const outputs = {
     BaseUrl: baseUrl(rest, settings),
-    TableName: kept.table.tableName,
-    BucketName: kept.bucket.bucketName,
+    TableName: storage.table.tableName,
+    BucketName: storage.bucket.bucketName,
     StateMachineArn: machine.stateMachineArn,
     CarrierTokenArn: secret.secretArn,
     AlarmTopicArn: alarms.topicArn,
@@ -42,7 +42,7 @@ export const patchbay = (app: Construct, bundles: string, props: StackProps = {}
   return stack;
 };
 
-/** The API's base address, without a slash at its end. An emulator has a path for each API instead of a host name. */
+/** The API's base address, without a trailing slash. On an emulator, an API has a path instead of a host name. */
 const baseUrl = (rest: RestApi, { emulator }: Settings) =>
   emulator
     ? `${emulator.replace(/\/$/, "")}/restapis/${rest.restApiId}/${rest.deploymentStage.stageName}/_user_request_`

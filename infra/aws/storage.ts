@@ -12,21 +12,21 @@ import {
   ObjectOwnership,
 } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
-import { accept } from "./accept.ts";
+import { acknowledge } from "./acknowledge.ts";
 import type { Settings } from "./settings.ts";
 
-export type Storage = ReturnType<typeof storage>;
+export type Storage = ReturnType<typeof createStorage>;
 
-/** The table, the bucket, and the key that encrypts both. */
-export const storage = (scope: Construct, settings: Settings) => {
+/** Creates the table, the bucket, and the KMS key that encrypts both. */
+export const createStorage = (scope: Construct, settings: Settings) => {
   const key = new Key(scope, "Key", {
-    description: "Patchbay: its table, its files, its carrier secret and its alarms",
+    description: "Patchbay: encrypts the table, the files, the carrier's token and the alarms",
     enableKeyRotation: true,
     pendingWindow: Duration.days(settings.retainData ? 30 : 7),
     removalPolicy: settings.removalPolicy,
   });
   const table: StoredTable = restoredTable(scope, settings) ?? ownTable(scope, settings, key);
-  return { key, table, bucket: bucket(scope, settings, key) };
+  return { key, table, bucket: filesBucket(scope, settings, key) };
 };
 
 const ownTable = (scope: Construct, { retainData, protectTable, removalPolicy }: Settings, encryptionKey: Key) =>
@@ -42,13 +42,13 @@ const ownTable = (scope: Construct, { retainData, protectTable, removalPolicy }:
     removalPolicy,
   });
 
-/** What the rest of the stack uses of a table, its own or a restored one. */
+/** The stack's own table or a restored one. */
 export type StoredTable = Pick<ITable, "tableArn" | "tableName" | "metric">;
 
 const restoredTable = (scope: Construct, { restoredTable: name }: Settings): StoredTable | undefined =>
   name ? Table.fromTableName(scope, "RestoredTable", name) : undefined;
 
-const common = (settings: Settings) => ({
+const commonProps = (settings: Settings) => ({
   blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
   objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
   enforceSSL: true,
@@ -56,33 +56,33 @@ const common = (settings: Settings) => ({
   removalPolicy: settings.removalPolicy,
 });
 
-/** Not versioned: whoever deletes an attachment wants its file gone, and the interface promises just that. */
-const bucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
+/** Not versioned, because the interface promises that deleting an attachment deletes its file. */
+const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
   // @ts-expect-error aws-cdk-lib's Bucket is not its own IBucket under exactOptionalPropertyTypes (isWebsite)
   const logged: Pick<BucketProps, "serverAccessLogsBucket" | "serverAccessLogsPrefix"> = settings.retainData
     ? { serverAccessLogsBucket: accessLogs(scope, settings), serverAccessLogsPrefix: "files/" }
     : {};
   const files = new Bucket(scope, "Files", {
     ...logged,
-    ...common(settings),
+    ...commonProps(settings),
     encryption: BucketEncryption.KMS,
     encryptionKey,
-    // One call to KMS for many files, in place of one for each.
+    // Saves a call to KMS for each file.
     bucketKeyEnabled: true,
     autoDeleteObjects: settings.emptyBucket,
     cors: uploadCors(settings),
     lifecycleRules: [{ id: "abort-incomplete-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) }],
   });
-  if (settings.emptyBucket) keepEmptyingTidy(files, settings);
+  if (settings.emptyBucket) addEmptyingLogs(files, settings);
   if (!settings.retainData)
-    accept(files, {
+    acknowledge(files, {
       "AwsSolutions-S1":
-        "A sandbox holds no customer's files, and logs that S3 delivers hours later would keep it from being removed. Production has them.",
+        "A sandbox has no customer data, and access logs, which S3 delivers hours later, would prevent its deletion. Production has access logs.",
     });
   return files;
 };
 
-/** Lets the scripts of these origins send what a signed URL asks for, and nothing else. Other clients need no CORS. */
+/** Lets web pages of these origins send a file to a signed URL, and nothing else. Clients that are not browsers need no CORS. */
 const uploadCors = ({ uploadOrigins }: Settings): CorsRule[] =>
   (uploadOrigins ?? []).length === 0
     ? []
@@ -95,24 +95,24 @@ const uploadCors = ({ uploadOrigins }: Settings): CorsRule[] =>
         },
       ];
 
-/** CDK's function that empties a bucket makes its log group by itself, and would leave it behind. */
-const keepEmptyingTidy = (bucket: Bucket, { logRetention: retention, removalPolicy }: Settings) => {
+/** Otherwise, the function of CDK that empties the bucket would create a log group that outlives the stack. */
+const addEmptyingLogs = (bucket: Bucket, { logRetention: retention, removalPolicy }: Settings) => {
   const handler = Stack.of(bucket).node.findChild("Custom::S3AutoDeleteObjectsCustomResourceProvider");
   const logs = new LogGroup(handler, "Logs", { retention, removalPolicy });
   const resource = handler.node.findChild("Handler");
-  if (!CfnResource.isCfnResource(resource)) throw new Error("CDK makes this function in another way by now.");
+  if (!CfnResource.isCfnResource(resource)) throw new Error("CDK no longer creates a CfnResource for this function.");
   resource.addPropertyOverride("LoggingConfig.LogGroup", logs.logGroupName);
 };
 
 const accessLogs = (scope: Construct, settings: Settings) => {
   const logs = new Bucket(scope, "FileAccessLogs", {
-    ...common(settings),
-    // S3 delivers its logs only into buckets with its own keys.
+    ...commonProps(settings),
+    // S3 does not deliver access logs to buckets with a customer managed key.
     encryption: BucketEncryption.S3_MANAGED,
     lifecycleRules: [{ id: "expire", expiration: Duration.days(365) }],
   });
-  accept(logs, {
-    "AwsSolutions-S1": "This is the bucket of the access logs: to log its own log deliveries would not end.",
+  acknowledge(logs, {
+    "AwsSolutions-S1": "This bucket receives the access logs. Logging the access to it would create an endless loop.",
   });
   return logs;
 };

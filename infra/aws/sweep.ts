@@ -4,17 +4,17 @@ import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/table/keys.ts";
-import { allow, functionOf, type Surroundings } from "./function.ts";
+import { allow, createFunction, type Deployment } from "./function.ts";
 import { sweepName } from "./inventory.ts";
 
-/** Removes, once a day, the files without metadata that a crash can leave behind. */
-export const sweep = (scope: Construct, surroundings: Surroundings): LambdaFunction => {
-  const handler = functionOf(scope, surroundings, {
+/** Creates the daily sweep, which removes the files without metadata that a crash can leave behind. */
+export const createSweep = (scope: Construct, deployment: Deployment): LambdaFunction => {
+  const handler = createFunction(scope, deployment, {
     name: sweepName,
     access: { table: ["GetItem", "BatchGetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     statements: [
-      allow(["s3:ListBucket"], surroundings.storage.bucket.bucketArn, {
+      allow(["s3:ListBucket"], deployment.storage.bucket.bucketArn, {
         StringLike: { "s3:prefix": `${filePrefix}*` },
       }),
     ],

@@ -8,7 +8,7 @@ import { Busboy } from "@fastify/busboy";
 import * as z from "zod/mini";
 import { SentMetadata } from "../../shared/attachments/schema.ts";
 
-/** What the carrier stores of its carts: the size and SHA-256 of each file, but not its bytes. */
+/** The carts of the stand-in carrier. Of each file, it stores the size and the SHA-256, but not the content. */
 
 const Metadata = z.object({ ...SentMetadata.shape, sha256: z.optional(z.string()) });
 
@@ -18,7 +18,7 @@ const StoredFile = z.object({
   ...SentMetadata.shape,
   bytes: z.number(),
   sha256: z.string(),
-  /** The number of distinct idempotency keys that it was stored with: more than one means that it was sent twice. */
+  /** The number of different idempotency keys that stored it. More than one means that the file was sent twice. */
   received: z.number(),
 });
 
@@ -33,16 +33,18 @@ export type ReceivedCall = z.infer<typeof ReceivedCall>;
 const Reply = z.object({ status: z.number(), body: z.unknown() });
 export type Reply = z.infer<typeof Reply>;
 
-const byPlace = <S extends z.core.$ZodType>(value: S) => z.map(z.string(), value);
+const mapOf = <S extends z.core.$ZodType>(value: S) => z.map(z.string(), value);
 
 const Cart = z.object({
   checked_out: z.boolean(),
-  held: byPlace(StoredFile),
+  /** By `<request id>/<attachment id>`, as are the next two. */
+  held: mapOf(StoredFile),
   /** The idempotency keys that stored each file. */
-  keys: byPlace(z.set(z.string())),
-  withdrawn: byPlace(StoredFile),
+  keys: mapOf(z.set(z.string())),
+  withdrawn: mapOf(StoredFile),
   calls: z.array(ReceivedCall),
-  answers: byPlace(Reply),
+  /** The responses to repeat, by method, path and idempotency key. */
+  answers: mapOf(Reply),
 });
 export type Cart = z.infer<typeof Cart>;
 
@@ -63,7 +65,7 @@ const readCart = (file: string): Cart | undefined => {
   }
 };
 
-/** The carts by order id, in memory or as files in a folder. A cart that was never used is empty. */
+/** Carts by order id, in memory or in the files of a folder. A cart that was never used is empty. */
 export const cartStore = (folder?: string) => {
   const carts = new Map<string, Cart>();
   const fileOf = (orderId: string) =>
@@ -76,7 +78,7 @@ export const cartStore = (folder?: string) => {
       carts.set(orderId, cart);
       return cart;
     },
-    /** Saves a cart. A reader gets the old file or the new one, never a part. */
+    /** Replaces the file atomically. */
     save: (orderId: string): void => {
       const [file, cart] = [fileOf(orderId), carts.get(orderId)];
       if (!file || !cart) return;
@@ -101,10 +103,10 @@ export const cartDocument = ({ checked_out, held, withdrawn, calls }: Cart): z.i
   calls,
 });
 
-const refusal = (status: number, error: string): Reply => ({ status, body: { error } });
-const checkedOut = refusal(409, "the cart is checked out");
+const rejection = (status: number, error: string): Reply => ({ status, body: { error } });
+const checkedOut = rejection(409, "the cart is checked out");
 
-/** Reads the form as it comes: metadata, and of the file its length and digest. Rejects if it breaks off. */
+/** Streams the form. Undefined if it does not have exactly one file. Rejects if the body is cut off. */
 const readForm = (incoming: IncomingMessage) =>
   new Promise<{ metadata: string; bytes: number; sha256: string } | undefined>((resolve, reject) => {
     const digest = createHash("sha256");
@@ -127,7 +129,7 @@ const readForm = (incoming: IncomingMessage) =>
     form.once("error", reject);
     form.once("finish", () => resolve(files === 1 ? { metadata, bytes, sha256: digest.digest("hex") } : undefined));
     incoming.once("error", reject);
-    incoming.once("close", () => incoming.complete || reject(new Error("the body broke off")));
+    incoming.once("close", () => incoming.complete || reject(new Error("the body was cut off")));
     incoming.pipe(form);
   });
 
@@ -139,7 +141,7 @@ const parseMetadata = (text: string) => {
   }
 };
 
-/** Stores a file under a request. 409 once checked out; 422 for a form that is not one, or a file with another SHA-256. */
+/** Stores a file under a request. Returns 409 after checkout, and 422 for an invalid form or a wrong SHA-256. */
 export const putAttachment = async (
   cart: Cart,
   ids: { request: string; attachment: string },
@@ -148,43 +150,43 @@ export const putAttachment = async (
   const form = await readForm(incoming).catch(() => undefined);
   if (cart.checked_out) return checkedOut;
   const metadata = form && parseMetadata(form.metadata);
-  if (!form || !metadata) return refusal(422, "the body must be a form of metadata and one file");
-  const { sha256 = form.sha256, ...told } = metadata;
-  if (sha256 !== form.sha256) return refusal(422, "the file's SHA-256 is not the one announced");
+  if (!form || !metadata) return rejection(422, "the body must be a form of metadata and one file");
+  const { sha256 = form.sha256, ...sent } = metadata;
+  if (sha256 !== form.sha256) return rejection(422, "the SHA-256 of the file does not match the metadata");
   const place = `${ids.request}/${ids.attachment}`;
   const isNew = !cart.held.has(place);
-  const received = countKey(cart, place, incoming.headers["idempotency-key"]);
-  const held = { request_id: ids.request, attachment_id: ids.attachment, ...told, bytes: form.bytes, sha256, received };
-  cart.held.set(place, held);
-  return { status: isNew ? 201 : 200, body: held };
+  const received = countKeys(cart, place, incoming.headers["idempotency-key"]);
+  const file = { request_id: ids.request, attachment_id: ids.attachment, ...sent, bytes: form.bytes, sha256, received };
+  cart.held.set(place, file);
+  return { status: isNew ? 201 : 200, body: file };
 };
 
-/** By how many keys a file was stored, this one included; without a key each time counts. */
-const countKey = (cart: Cart, place: string, key: string | string[] | undefined): number => {
+/** Counts the different idempotency keys that stored a file. Each call without one counts separately. */
+const countKeys = (cart: Cart, place: string, key: string | string[] | undefined): number => {
   const keys = cart.keys.get(place) ?? new Set();
   cart.keys.set(place, keys.add(typeof key === "string" ? `key ${key}` : `none ${keys.size}`));
   return keys.size;
 };
 
-/** Withdraws a file; one that is not there is withdrawn already. 409 once checked out. */
+/** Withdraws a file. Succeeds if there is no such file. Returns 409 after checkout. */
 export const withdrawAttachment = (cart: Cart, ids: { request: string; attachment: string }): Reply => {
   if (cart.checked_out) return checkedOut;
   const place = `${ids.request}/${ids.attachment}`;
-  const held = cart.held.get(place);
-  if (held) cart.withdrawn.set(place, held);
+  const file = cart.held.get(place);
+  if (file) cart.withdrawn.set(place, file);
   cart.held.delete(place);
-  return { status: 200, body: { withdrawn: held !== undefined } };
+  return { status: 200, body: { withdrawn: file !== undefined } };
 };
 
-/** Checks the cart out, once. */
+/** Checks the cart out. Returns 409 if it is already checked out. */
 export const checkOut = (cart: Cart): Reply => {
   if (cart.checked_out) return checkedOut;
   cart.checked_out = true;
   return { status: 200, body: { checked_out: true } };
 };
 
-/** Reads an unneeded body to its end, so that its sender gets the response. */
-export const drained = async (incoming: IncomingMessage): Promise<void> => {
+/** Discards a body, so that the client gets the response. */
+export const discardBody = async (incoming: IncomingMessage): Promise<void> => {
   incoming.resume();
   if (!incoming.readableEnded) await once(incoming, "close");
 };

@@ -8,14 +8,14 @@ import {
   cartDocument,
   cartStore,
   checkOut,
-  drained,
+  discardBody,
   putAttachment,
   type ReceivedCall,
   type Reply,
   withdrawAttachment,
 } from "./carrier-carts.ts";
-import { isFromHere } from "./from-here.ts";
 import { listen } from "./listen.ts";
+import { isLocalRequest } from "./local-request.ts";
 
 /** The faults that `POST /faults` injects. */
 const InjectedFault = z.object({
@@ -40,13 +40,13 @@ function isPattern(text: unknown): boolean {
 export type CarrierOptions = {
   readonly port?: number;
   readonly token?: string;
-  /** Where its carts are stored; without it, in memory. */
+  /** The folder that stores the carts. Without it, they are in memory. */
   readonly folder?: string | undefined;
-  /** Called with each call that it has served. */
+  /** Called after each call to the carrier. */
   readonly onCall?: ((call: ReceivedCall) => void) | undefined;
 };
 
-/** A stand-in for the upstream carrier: an HTTP server that shows what it received. See shared/checkout/README.md. */
+/** A stand-in for the upstream carrier, which also returns what it has received. shared/checkout/README.md has the protocol. */
 export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierOptions = {}) => {
   const carts = cartStore(folder);
   let faults: InjectedFault[] = [];
@@ -59,12 +59,13 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
     return fault;
   };
 
-  const control = async (incoming: IncomingMessage, path: string): Promise<Reply | undefined> => {
+  const handleControl = async (incoming: IncomingMessage, path: string): Promise<Reply | undefined> => {
     const { method } = incoming;
     const cart = /^\/carts\/([^/]+)$/.exec(path)?.[1];
     if (method === "GET" && cart) return { status: 200, body: cartDocument(carts.find(cart)) };
     if (path !== "/faults") return undefined;
-    if (!isFromHere(incoming)) return { status: 403, body: { error: "faults are set from this machine only" } };
+    if (!isLocalRequest(incoming))
+      return { status: 403, body: { error: "faults can be managed only from this machine" } };
     if (method === "DELETE") faults = [];
     if (method !== "POST") return { status: 200, body: { faults } };
     const fault = z.safeParse(InjectedFault, await json(incoming).catch(() => undefined));
@@ -76,14 +77,14 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
   const server = createServer(async (incoming, outgoing) => {
     const path = incoming.url?.split("?")[0] ?? "/";
     try {
-      const reply = await control(incoming, path);
+      const reply = await handleControl(incoming, path);
       if (reply) return send(outgoing, reply);
       const orderId = /^\/carts\/([^/]+)\/.+$/.exec(path)?.[1];
       if (token !== undefined && incoming.headers.authorization !== `Bearer ${token}`) {
-        await drained(incoming);
-        return send(outgoing, { status: 401, body: { error: "the token is wrong" } });
+        await discardBody(incoming);
+        return send(outgoing, { status: 401, body: { error: "the token is invalid" } });
       }
-      if (!orderId) return send(outgoing, { status: 404, body: { error: "there is nothing here" } });
+      if (!orderId) return send(outgoing, { status: 404, body: { error: "not found" } });
       const served = (call: ReceivedCall) => {
         carts.save(orderId);
         onCall?.(call);
@@ -94,13 +95,13 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
       outgoing.destroy();
     }
   });
-  const where = await listen(server, port);
+  const address = await listen(server, port);
   const close = async () => {
     server.close();
     server.closeAllConnections();
     await once(server, "close");
   };
-  return { ...where, close };
+  return { ...address, close };
 };
 
 const serve = async (
@@ -110,53 +111,55 @@ const serve = async (
   path: string,
   fault: InjectedFault | undefined,
 ) => {
-  const idempotencyKey = incoming.headers["idempotency-key"];
-  const key = typeof idempotencyKey === "string" ? idempotencyKey : null;
-  const call: ReceivedCall = { method: incoming.method ?? "", path, status: null, idempotency_key: key };
+  const header = incoming.headers["idempotency-key"];
+  const idempotencyKey = typeof header === "string" ? header : null;
+  const call: ReceivedCall = { method: incoming.method ?? "", path, status: null, idempotency_key: idempotencyKey };
   cart.calls.push(call);
   if (fault?.action === "drop-before") {
     served(call);
     return incoming.socket.destroy();
   }
   if (fault?.action === "status") {
-    await drained(incoming);
+    await discardBody(incoming);
     call.status = fault.status;
     served(call);
-    return send(outgoing, { status: fault.status, body: { error: "told to fail" } }, fault.headers);
+    return send(outgoing, { status: fault.status, body: { error: "injected fault" } }, fault.headers);
   }
   if (fault?.action === "delay") await sleep(fault.delay_ms, undefined, { ref: false });
-  const reply = await onlyOnce(cart, key && `${call.method} ${path} ${key}`, () => work(cart, incoming, path));
-  await drained(incoming);
+  const reply = await idempotently(cart, idempotencyKey && `${call.method} ${path} ${idempotencyKey}`, () =>
+    handleCall(cart, incoming, path),
+  );
+  await discardBody(incoming);
   if (fault?.action !== "drop-after") call.status = reply.status;
   served(call);
   if (fault?.action === "drop-after") return incoming.socket.destroy();
-  if (fault?.action === "cut") return cut(outgoing, reply);
+  if (fault?.action === "cut") return sendHalf(outgoing, reply);
   send(outgoing, reply);
 };
 
-/** The same idempotency key gets the first response again, and nothing is done twice. Refusals are not stored. */
-const onlyOnce = async (cart: Cart, key: string | null, act: () => Promise<Reply>): Promise<Reply> => {
-  const known = key === null ? undefined : cart.answers.get(key);
-  if (known) return known;
+/** Repeats the first successful response to calls with the same idempotency key. */
+const idempotently = async (cart: Cart, key: string | null, act: () => Promise<Reply>): Promise<Reply> => {
+  const earlier = key === null ? undefined : cart.answers.get(key);
+  if (earlier) return earlier;
   const reply = await act();
   if (key !== null && reply.status < 300) cart.answers.set(key, reply);
   return reply;
 };
 
-const work = async (cart: Cart, incoming: IncomingMessage, path: string): Promise<Reply> => {
+const handleCall = async (cart: Cart, incoming: IncomingMessage, path: string): Promise<Reply> => {
   const [, request, attachment] = /^\/carts\/[^/]+\/requests\/([^/]+)\/attachments\/([^/]+)$/.exec(path) ?? [];
   if (request && attachment && incoming.method === "PUT") return putAttachment(cart, { request, attachment }, incoming);
   if (request && attachment && incoming.method === "DELETE") return withdrawAttachment(cart, { request, attachment });
   if (/^\/carts\/[^/]+\/checkout$/.test(path) && incoming.method === "POST") return checkOut(cart);
-  return { status: 404, body: { error: "there is nothing here" } };
+  return { status: 404, body: { error: "not found" } };
 };
 
 const send = (outgoing: ServerResponse, { status, body }: Reply, headers: Record<string, string> = {}) => {
   outgoing.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 };
 
-/** Sends half of a response, then breaks off. */
-const cut = (outgoing: ServerResponse, { status, body }: Reply) => {
+/** Sends half of a response, then breaks the connection. */
+const sendHalf = (outgoing: ServerResponse, { status, body }: Reply) => {
   const text = JSON.stringify(body);
   outgoing.writeHead(status, { "content-type": "application/json", "content-length": text.length });
   outgoing.write(text.slice(0, text.length / 2), () => outgoing.destroy());

@@ -9,19 +9,20 @@ export type Data = {
   readonly table: string;
   readonly files: string;
   readonly carts: string;
-  /** The demo of an earlier run, whose key is shown nowhere else. */
+  /** The demo of an earlier run. Its key is stored nowhere else. */
   readonly readDemo: () => Demo | undefined;
-  readonly keepDemo: (demo: Demo) => void;
+  readonly saveDemo: (demo: Demo) => void;
   readonly close: () => void;
 };
 
 const read = (file: string): string | undefined => (existsSync(file) ? readFileSync(file, "utf8") : undefined);
 
+/** SQLITE_BUSY: https://www.sqlite.org/rescode.html#busy */
 const busy = 5;
 
 /**
- * Takes the folder's lock: SQLite's on a file, which the system releases when the process ends, however it ends. A file
- * with a process id cannot do that: the id may be another process's by then, or in a container always the same.
+ * Locks the folder with SQLite's lock on a file, which the operating system releases when the process ends, even after a
+ * crash. A file with a process id is not enough: another process may get the same id, and in a container always does.
  */
 const lock = (folder: string): DatabaseSync => {
   const database = new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
@@ -33,11 +34,11 @@ const lock = (folder: string): DatabaseSync => {
     if (!(error instanceof Error && "errcode" in error && error.errcode === busy)) throw error;
     const holder = read(join(folder, "pid"));
     const who = holder ? `process ${holder}` : "another process";
-    throw new Error(`The data in ${folder} is in use by ${who}: stop it, or name another folder.`);
+    throw new Error(`The data in ${folder} is in use by ${who}: stop it, or choose another folder.`);
   }
 };
 
-/** No other user of this machine may read customers' data, even if an older version made them readable. */
+/** Other users of this machine must not read customer data, even in a folder that an older version left readable. */
 const makePrivate = (path: string) => {
   if (existsSync(path)) chmodSync(path, statSync(path).isDirectory() ? 0o700 : 0o600);
 };
@@ -46,17 +47,17 @@ const parseDemo = (file: string, text: string): Demo => {
   try {
     return z.parse(Demo, JSON.parse(text));
   } catch {
-    throw new Error(`${file} is damaged: delete it, and the next start makes a new demo customer beside your data.`);
+    throw new Error(`${file} is damaged: delete it, and the next start creates a new demo customer beside your data.`);
   }
 };
 
-/** Opens a folder for one stack at a time, because the embedded DynamoDB would accept a second one. Throws if it is in use. */
+/** Opens and locks a folder, because the embedded DynamoDB does not prevent a second use. Throws if it is in use. */
 export const openData = (folder: string): Data => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const held = lock(folder);
+  const openLock = lock(folder);
   const [pidFile, demoFile] = [join(folder, "pid"), join(folder, "demo.json")];
   const [table, files, carts] = [join(folder, "table.db"), join(folder, "files"), join(folder, "carts")];
-  // A folder that has data of ours in it is ours.
+  // Do not change the permissions of a folder that has other content.
   const paths = [table, `${table}-wal`, `${table}-shm`, files, carts, demoFile, pidFile, join(folder, "lock.db")];
   for (const path of existsSync(table) ? [folder, ...paths] : paths) makePrivate(path);
   writeFileSync(pidFile, String(process.pid), { mode: 0o600 });
@@ -65,10 +66,10 @@ export const openData = (folder: string): Data => {
     files,
     carts,
     readDemo: () => {
-      const kept = read(demoFile);
-      return kept === undefined ? undefined : parseDemo(demoFile, kept);
+      const stored = read(demoFile);
+      return stored === undefined ? undefined : parseDemo(demoFile, stored);
     },
-    keepDemo: (demo) => writeFileSync(demoFile, JSON.stringify(demo), { mode: 0o600 }),
-    close: () => held.close(),
+    saveDemo: (demo) => writeFileSync(demoFile, JSON.stringify(demo), { mode: 0o600 }),
+    close: () => openLock.close(),
   };
 };

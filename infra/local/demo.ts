@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { Prefill } from "./docs.ts";
 
-const everything = [
+const allPermissions = [
   "ordering_cart_requests:*",
   "ordering_requests:*",
   "ordering_request_attachments:*",
@@ -11,13 +11,13 @@ const everything = [
   "messaging_switches:*",
 ];
 
-/** A customer with a sub-account, a key for each, an order in its cart and one that is checked out. */
-const document = {
+/** A customer with a sub-account, an API key for each, an order in CART and one in CHECKED_OUT. */
+const demoTenants = {
   accounts: {
     acme: { name: "Acme Telecom", features: { ordering_attachment_access: true } },
     east: { name: "Acme East", parent: "acme", features: { ordering_attachment_access: true } },
   },
-  users: { operator: { account: "acme", permissions: everything } },
+  users: { operator: { account: "acme", permissions: allPermissions } },
   keys: { acme: { account: "acme", user: "operator" }, east: { account: "east", user: "operator" } },
   orders: { cart: { account: "acme" }, done: { account: "acme", state: "CHECKED_OUT" } },
   requests: {
@@ -37,10 +37,10 @@ export const Demo = z.object({
 });
 export type Demo = z.infer<typeof Demo>;
 
-/** Creates the demo data and returns what the printed examples need. */
-export const makeDemo = async (): Promise<Demo> => {
+/** Creates the demo's data, and returns the keys and ids for the examples. */
+export const createDemo = async (): Promise<Demo> => {
   const { apply } = await import("../../shared/tenants/apply.ts");
-  const { accounts, keys, orders, requests } = await apply(document);
+  const { accounts, keys, orders, requests } = await apply(demoTenants);
   return {
     account: accounts.acme?.id ?? "",
     subAccount: accounts.east?.id ?? "",
@@ -51,13 +51,13 @@ export const makeDemo = async (): Promise<Demo> => {
   };
 };
 
-/** What the API reference fills in: the ids by the names of the path's parameters. */
+/** The values that the API reference fills in. The ids have the names of path parameters. */
 export const prefillOf = ({ key, subAccount, order, request }: Demo): Prefill => ({
   key,
   ids: { account_id: subAccount, order_id: order, request_id: request },
 });
 
-/** The names of the demo's key and ids in examples. `admin env` prints them. */
+/** The shell variables of the examples. `admin env` prints them. */
 export const variablesOf = ({ key, account, subAccount, order, request }: Demo) => ({
   KEY: key,
   ACCOUNT: account,

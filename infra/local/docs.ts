@@ -5,7 +5,7 @@ import { type ApiError, internalError, notFound } from "../../shared/errors.ts";
 import { contentSecurityPolicy } from "./docs/html.ts";
 import { documentFor, type SiteFile, siteFiles } from "./docs/site.ts";
 
-/** What the page fills in: a key that works here, and ids by the names of the path's parameters. */
+/** The values that the page fills in: an API key, and ids by the names of path parameters. */
 export type Prefill = { readonly key: string; readonly ids: Readonly<Record<string, string>> };
 
 type Reply = {
@@ -42,7 +42,7 @@ const json = (value: unknown): SiteFile => ({
   immutable: false,
 });
 
-/** The stack passes only requests from this machine on to this. */
+/** Contains an API key: stack.ts lets only requests from this machine through. */
 const demo = (prefill: Prefill | undefined): Reply => ({
   status: 200,
   headers: { ...security, "Content-Type": "application/json", "Cache-Control": "no-store" },
@@ -84,9 +84,9 @@ const replyTo = async (site: Site, storage: string, incoming: IncomingMessage, p
   return file ? reply(incoming, file, storage) : errorReply(notFound());
 };
 
-/** For the local gateway: serves `/docs/` and `/openapi.json` to GET, and leaves everything else to it (false). */
+/** Serves GET requests for `/docs/` and `/openapi.json` in the local gateway. Returns false for any other request. */
 export const docs = ({ prefill, storage }: Options) => {
-  // Built before the gateway listens: later there may be no file descriptor left for it.
+  // Built before the gateway listens. Later, the process may have run out of file descriptors.
   const built = siteFiles({ storage });
   built.catch(() => {});
   return (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): boolean => {

@@ -4,14 +4,14 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod/mini";
 
-/** Finds dynoxide, the embedded DynamoDB. Each platform has a package of its own; the lock file has one of them. */
+/** Finds dynoxide, the embedded DynamoDB. Each platform has its own package; the lock file contains only that for Linux on x64. */
 
 /** Source: https://www.npmjs.com/search?q=%40dynoxide */
 const platforms = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"];
 
 const Manifest = z.object({ optionalDependencies: z.object({ "@dynoxide/linux-x64": z.string() }) });
 
-type Wanted = {
+type Platform = {
   /** The project's folder: where `package.json` and `node_modules` are. */
   readonly root: string;
   readonly platform: string;
@@ -35,15 +35,15 @@ const versionOf = (root: string): string =>
 
 const lastLine = (text: string) => text.trim().split("\n").at(-1)?.trim() ?? "";
 
-/** Runs npm: the one that runs us, else the one on the PATH. */
+/** Runs the npm that has started this process, or else the one on the PATH. */
 const npm = async (args: readonly string[], env: NodeJS.ProcessEnv) => {
   const { npm_execpath: own } = env;
   const [command, first] = own?.endsWith(".js") ? [process.execPath, [own]] : ["npm", []];
   await promisify(execFile)(command, [...first, ...args], { env, shell: process.platform === "win32" && !own });
 };
 
-/** Installs a package beside the project's own, in its `node_modules`; another process may do the same meanwhile. */
-const install = async (name: string, folder: string, { root, env }: Wanted): Promise<void> => {
+/** Installs a package into a folder of its own in `node_modules`. Safe if another process does the same. */
+const install = async (name: string, folder: string, { root, env }: Platform): Promise<void> => {
   console.error(`Installing the embedded DynamoDB, ${name}, once …`);
   mkdirSync(join(root, "node_modules"), { recursive: true });
   const temporary = mkdtempSync(`${folder}-`);
@@ -66,16 +66,16 @@ const install = async (name: string, folder: string, { root, env }: Wanted): Pro
 const help = (name: string, reason: string) => `There is no embedded DynamoDB for this machine: ${reason}
 Install it:
   npm i --no-save ${name}
-or run another DynamoDB, and say where it is:
+or run another DynamoDB, and set its endpoint:
   docker run --rm -p 8000:8000 amazon/dynamodb-local
   AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`;
 
 /**
  * Returns the path of dynoxide: from this platform's package, which is installed if it is missing, or from the PATH.
- * Throws an error that says what to do if there is none.
+ * Otherwise, throws an error that says what to do.
  */
-export const findDynoxide = async (wanted: Wanted): Promise<string> => {
-  const { root, platform, arch, env } = wanted;
+export const findDynoxide = async (target: Platform): Promise<string> => {
+  const { root, platform, arch, env } = target;
   const file = platform === "win32" ? "dynoxide.exe" : "dynoxide";
   const scoped = join("node_modules", "@dynoxide", `${platform}-${arch}`, file);
   const ownFolder = join(root, "node_modules", ".dynoxide");
@@ -84,7 +84,7 @@ export const findDynoxide = async (wanted: Wanted): Promise<string> => {
   const name = `@dynoxide/${platform}-${arch}@${versionOf(root)}`;
   let reason = `dynoxide is not published for ${platform}-${arch}.`;
   if (platforms.includes(`${platform}-${arch}`)) {
-    reason = await install(name, ownFolder, wanted).then(
+    reason = await install(name, ownFolder, target).then(
       () => `${name} has no ${file}.`,
       (error: Error & { stderr?: string }) =>
         `npm could not install ${name} (${lastLine(error.stderr ?? error.message)}).`,

@@ -3,19 +3,18 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { findDynoxide } from "./dynoxide-binary.ts";
 
-/** A part of the local stack: its address, and how to stop it. */
-export type Part = { readonly endpoint: string; readonly stop: () => Promise<void> };
+export type LocalService = { readonly endpoint: string; readonly stop: () => Promise<void> };
 
 export type DynoxideOptions = {
-  /** The file of its data; in memory without one. */
+  /** The database file. Without it, data are in memory. */
   readonly dbPath?: string | undefined;
-  /** Called when it has ended unexpectedly and is not started again. */
+  /** Called when dynoxide has exited unexpectedly and is not restarted. */
   readonly onEnd?: ((error: Error) => void) | undefined;
 };
 
 const root = join(import.meta.dirname, "../..");
 
-/** Dynoxide is started again as often as this within a minute. */
+/** The number of restarts within a minute. */
 const maxRestarts = 3;
 
 const freePort = (): Promise<number> =>
@@ -28,10 +27,10 @@ const freePort = (): Promise<number> =>
   });
 
 /**
- * Kills a process when this one has ended, even by `kill -9`: its input is a pipe from here, which only then is at its
- * end. Windows ends child processes with their parent by itself.
+ * Kills a child process when this process exits, even after `kill -9`: the watcher reads from a pipe that closes only then.
+ * Windows does this by itself.
  */
-const killAfterUs = (pid: number): (() => void) => {
+const killWithParent = (pid: number): (() => void) => {
   if (process.platform === "win32") return () => {};
   const watcher = spawn("/bin/sh", ["-c", 'read -r _; kill -9 "$0"', String(pid)], {
     stdio: ["pipe", "ignore", "ignore"],
@@ -43,35 +42,35 @@ const killAfterUs = (pid: number): (() => void) => {
 
 type Running = {
   readonly child: ChildProcess;
-  /** Resolves with how it ended, in its own words. */
-  readonly ended: Promise<string>;
+  /** Resolves with dynoxide's error message, or its signal or exit code. */
+  readonly exited: Promise<string>;
 };
 
-/** In a process group of its own: Ctrl-C reaches this process alone, which then stops it. */
+/** Starts the binary in its own process group, so that Ctrl-C does not reach it before this process can stop it. */
 const run = (binary: string, args: readonly string[]): Running => {
   const child = spawn(binary, args, { stdio: ["ignore", "ignore", "pipe"], detached: process.platform !== "win32" });
-  const stopWatching = child.pid === undefined ? () => {} : killAfterUs(child.pid);
+  const stopWatching = child.pid === undefined ? () => {} : killWithParent(child.pid);
   const onExit = () => child.kill("SIGKILL");
   process.once("exit", onExit);
-  let words = "";
+  let output = "";
   child.stderr?.on("data", (chunk) => {
-    words = `${words}${chunk}`.slice(-2_000);
+    output = `${output}${chunk}`.slice(-2_000);
   });
-  const ended = new Promise<string>((resolve) => {
+  const exited = new Promise<string>((resolve) => {
     child.once("error", (error) => resolve(error.message));
     child.once("close", (code, signal) => {
       stopWatching();
       process.removeListener("exit", onExit);
-      const own = words.replaceAll(/^(error: |Dynoxide listening.*)/gm, "").trim();
-      resolve(own || (signal ? `by ${signal}` : `with exit code ${code}`));
+      const message = output.replaceAll(/^(error: |Dynoxide listening.*)/gm, "").trim();
+      resolve(message || (signal ? `by ${signal}` : `with exit code ${code}`));
     });
   });
-  return { child, ended };
+  return { child, exited };
 };
 
-const lost = (how: string) =>
-  new Error(`The embedded DynamoDB has ended (${how}), and the data in its memory with it: start again.`);
-const endsAgain = (how: string) => new Error(`The embedded DynamoDB ends again and again (${how}).`);
+const dataLost = (reason: string) =>
+  new Error(`The embedded DynamoDB has exited (${reason}), and its data in memory are lost: start again.`);
+const keepsExiting = (reason: string) => new Error(`The embedded DynamoDB keeps exiting (${reason}).`);
 
 /** Starts dynoxide on a free port. */
 export const startDynoxide = async ({ dbPath, onEnd }: DynoxideOptions) => {
@@ -82,24 +81,24 @@ export const startDynoxide = async ({ dbPath, onEnd }: DynoxideOptions) => {
   let [running, stopped] = [run(binary, args), false];
   return {
     endpoint: `http://127.0.0.1:${port}`,
-    /** Rejects, in dynoxide's own words, when it ends. */
-    failed: running.ended.then((how) => Promise.reject(new Error(how))),
-    /** Starts it again whenever it ends, if its data are in a file; without them there is nothing left to serve. */
+    /** Rejects when dynoxide exits. */
+    failed: running.exited.then((reason) => Promise.reject(new Error(reason))),
+    /** Restarts dynoxide when it exits, if its data are in a file. Otherwise they are lost, and it calls `onEnd`. */
     keepRunning: async () => {
       for (const restarts: number[] = []; ; restarts.push(performance.now())) {
-        const how = await running.ended;
+        const reason = await running.exited;
         if (stopped) return;
-        if (dbPath === undefined) return onEnd?.(lost(how));
+        if (dbPath === undefined) return onEnd?.(dataLost(reason));
         if (restarts.filter((at) => performance.now() - at < 60_000).length >= maxRestarts)
-          return onEnd?.(endsAgain(how));
-        console.error(`The embedded DynamoDB has ended (${how}): it is started again.`);
+          return onEnd?.(keepsExiting(reason));
+        console.error(`The embedded DynamoDB has exited (${reason}) and is restarted.`);
         running = run(binary, args);
       }
     },
     stop: async () => {
       stopped = true;
       running.child.kill("SIGKILL");
-      await running.ended;
+      await running.exited;
     },
   };
 };

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Demo } from "./demo.ts";
 
-/** A file that no form carries, and that anyone can make. */
+/** A file that is too large for a form, and that a reader can create with `head`. */
 const content = Buffer.alloc(5_000_000);
 const digest = createHash("sha256").update(content).digest();
 const checksum = digest.toString("base64");
@@ -12,7 +12,7 @@ const large = {
   sha256: digest.toString("hex"),
 };
 
-/** The curl examples that `npm start` prints: each works when it is pasted, from any folder. */
+/** The curl examples that `npm start` prints. Each works when pasted, in any folder. */
 export const examples = (url: string, { key, request, order }: Demo): string => `
 Paste these:
 
@@ -28,11 +28,11 @@ Paste these:
   # list the request's attachments
   curl -s ${url}/api/v1/requests/${request}/attachments -H "Authorization: Bearer $KEY"
 
-  # upload to the order: every request in it has it
+  # upload to the order: the attachment applies to every request in it
   curl -s ${url}/api/v1/orders/${order}/attachments \\
     -H "Authorization: Bearer $KEY" -F 'data[name]=Terms' -F 'data[file]=@/tmp/loa.pdf'
 
-  # a file that is too large for a form: prepare, send it to storage, create the attachment
+  # a file that is too large for a form: prepare an upload, send the file to storage, create the attachment
   head -c ${large.bytes} /dev/zero > /tmp/scan.bin
   UPLOAD=$(curl -s ${url}/api/v1/requests/${request}/uploads -H "Authorization: Bearer $KEY" \\
     -H 'Content-Type: application/json' -d '${JSON.stringify({ type: "upload", data: large })}')

@@ -15,41 +15,41 @@ import {
   serviceUnavailable,
 } from "../../shared/errors.ts";
 import type { Route } from "../../shared/routes.ts";
-import { readBody } from "./body.ts";
 import { listen } from "./listen.ts";
 import { type Matched, matcher } from "./match.ts";
 import { lambdaContext, proxyEvent } from "./proxy-event.ts";
+import { readBody } from "./read-body.ts";
 import { endWith, errorResponse, functionResponse, type Response } from "./responses.ts";
 import { type Throttle, tokenBucket } from "./throttle.ts";
 
-/** The real gateway's limits: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
+/** API Gateway's limits: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
 const maxBodyBytes = 10 * 1024 * 1024;
 const maxHeaderBytes = 10_240;
-/** Lambda's limit of an event: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
+/** Lambda's limit for an event: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
 const maxEventBytes = 6 * 1024 * 1024;
 
-/** One process serves every upload: of the large ones, so many at a time, while the others wait for their turn. */
+/** One process handles all uploads, so it limits how many large ones run at a time. The others wait. */
 const maxLargeRequests = 8;
 const largeBytes = 64 * 1024;
 
-/** How long requests that are under way may go on once the gateway closes. */
+/** How long requests in progress may take once the gateway closes. */
 const closeGraceMs = 3_000;
 
 export type Handler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>;
 
-/** A request and its response, for a line in the terminal. */
+/** A request and its response, for the terminal. */
 export type Served = {
   readonly method: string;
   readonly path: string;
   readonly ms: number;
-  readonly key: string | undefined;
+  readonly apiKey: string | undefined;
   readonly requestId: string;
   readonly response: Response;
-  /** What went wrong in the gateway or in the function, where it did. */
+  /** The error that the gateway or the function has thrown. */
   readonly error?: unknown;
 };
 
-/** Longer than any client keeps a connection: none sends a request on one that is being closed. In milliseconds. */
+/** In milliseconds. Longer than clients keep connections open, so that none sends a request on a connection that closes. */
 const keepAliveTimeout = 65_000;
 
 export type GatewayOptions = {
@@ -59,17 +59,17 @@ export type GatewayOptions = {
   readonly throttle?: Throttle | undefined;
   readonly functionTimeoutMs?: number;
   readonly onRequest?: ((served: Served) => void) | undefined;
-  /** Serves what only the local gateway has, such as the documentation; false for anything else. */
+  /** Handles requests that only the local gateway supports, such as the documentation. Returns false for all others. */
   readonly extra?:
     | ((incoming: IncomingMessage, outgoing: ServerResponse, url: URL) => boolean | Promise<boolean>)
     | undefined;
 };
 
-type Answer = { readonly response: Response; readonly error?: unknown };
+type Outcome = { readonly response: Response; readonly error?: unknown };
 
-/** Serves HTTP as API Gateway's REST proxy integration would: same events, same limits, the same envelope for its own errors. */
+/** Serves HTTP like API Gateway's REST proxy integration, with the same events, limits and error responses. */
 export const startGateway = async (options: GatewayOptions) => {
-  const answer = answerer(options);
+  const handle = requestHandler(options);
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const startedAt = performance.now();
@@ -77,7 +77,7 @@ export const startGateway = async (options: GatewayOptions) => {
     const url = urlOf(incoming);
     try {
       if (url && (await options.extra?.(incoming, outgoing, url))) return;
-      const { response, error } = await answer(incoming, url, requestId);
+      const { response, error } = await handle(incoming, url, requestId);
       send(outgoing, response);
       report(options, incoming, { startedAt, requestId, response, error });
     } catch (error) {
@@ -89,11 +89,11 @@ export const startGateway = async (options: GatewayOptions) => {
   };
 
   const server = createServer({ maxHeaderSize: maxHeaderBytes, requireHostHeader: false, keepAliveTimeout }, serve);
-  // An expectation other than 100-continue may be ignored: RFC 9110, section 10.1.1.
+  // A server may ignore an expectation other than 100-continue: RFC 9110, section 10.1.1.
   server.on("checkExpectation", serve);
   server.on("connect", (_request, socket: Duplex) => endWith(socket, errorResponse(notFound(), randomUUID())));
-  server.on("clientError", refuseUnreadable);
-  const where = await listen(server, options.port);
+  server.on("clientError", rejectUnreadable);
+  const address = await listen(server, options.port);
   const close = async () => {
     const closed = once(server, "close");
     server.close();
@@ -102,10 +102,10 @@ export const startGateway = async (options: GatewayOptions) => {
     await closed;
     clearTimeout(timer);
   };
-  return { ...where, close };
+  return { ...address, close };
 };
 
-/** Where a request goes, in origin form or absolute form; undefined for a target that is no address here. */
+/** The URL of a request, whose target is a path or an absolute URL. Undefined for any other target. */
 const urlOf = ({ url = "" }: IncomingMessage): URL | undefined => {
   const text = url.startsWith("/") ? `http://local${url}` : url;
   return /^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
@@ -123,29 +123,29 @@ const report = (
   { method = "", url = "", headers }: IncomingMessage,
   { startedAt, ...rest }: Pick<Served, "requestId" | "response" | "error"> & { readonly startedAt: number },
 ) => {
-  const key = headers.authorization?.replace(/^Bearer +/i, "");
-  onRequest?.({ method, path: url.split("?")[0] ?? "", ms: performance.now() - startedAt, key, ...rest });
+  const apiKey = headers.authorization?.replace(/^Bearer +/i, "");
+  onRequest?.({ method, path: url.split("?")[0] ?? "", ms: performance.now() - startedAt, apiKey, ...rest });
 };
 
-/** What the gateway decides before a function is called. */
-const answerer = (options: GatewayOptions) => {
+/** The gateway's own checks, then the function. */
+const requestHandler = (options: GatewayOptions) => {
   const { routes, throttle } = options;
   const match = matcher(routes);
-  const admits = throttle ? tokenBucket(throttle) : () => true;
-  const takeTurns = pLimit(maxLargeRequests);
-  return async (incoming: IncomingMessage, url: URL | undefined, requestId: string): Promise<Answer> => {
-    const refused = (error: Parameters<typeof errorResponse>[0], status?: number) => ({
+  const hasCapacity = throttle ? tokenBucket(throttle) : () => true;
+  const limited = pLimit(maxLargeRequests);
+  return async (incoming: IncomingMessage, url: URL | undefined, requestId: string): Promise<Outcome> => {
+    const reject = (error: Parameters<typeof errorResponse>[0], status?: number) => ({
       response: errorResponse(error, requestId, status),
     });
-    if (!admits(performance.now())) return refused(rateLimited());
+    if (!hasCapacity(performance.now())) return reject(rateLimited());
     if (incoming.httpVersion === "1.1" && incoming.headers.host === undefined)
-      return refused(malformed("has no Host header"), 400);
+      return reject(malformed("has no Host header"), 400);
     const matched = url && match(incoming.method ?? "", url.pathname);
     const body = await readBody(incoming, maxBodyBytes);
-    if (!url || !matched) return refused(notFound());
-    if (!body) return refused(tooLarge(matched.route, maxBodyBytes));
-    const call = () => invoke(options, matched, proxyEvent(incoming, matched, url, body, requestId));
-    return body.length > largeBytes ? takeTurns(call) : call();
+    if (!url || !matched) return reject(notFound());
+    if (!body) return reject(tooLarge(matched.route, maxBodyBytes));
+    const run = () => invoke(options, matched, proxyEvent(incoming, matched, url, body, requestId));
+    return body.length > largeBytes ? limited(run) : run();
   };
 };
 
@@ -156,13 +156,13 @@ const invoke = async (
   { load, functionTimeoutMs = 29_000 }: GatewayOptions,
   { route }: Matched,
   event: APIGatewayProxyEvent,
-): Promise<Answer> => {
+): Promise<Outcome> => {
   const { requestId } = event.requestContext;
   if (Buffer.byteLength(JSON.stringify(event)) > maxEventBytes)
     return { response: errorResponse(tooLarge(route, env.maxFileBytes()), requestId) };
   const handler = load(route);
   if (!handler) return { response: errorResponse(notFound(), requestId) };
-  const { promise: late, resolve } = Promise.withResolvers<Answer>();
+  const { promise: timeout, resolve } = Promise.withResolvers<Outcome>();
   const tooSlow = {
     response: errorResponse(serviceUnavailable(), requestId),
     error: new Error(`The function took longer than ${functionTimeoutMs} ms.`),
@@ -171,7 +171,7 @@ const invoke = async (
   try {
     const context = lambdaContext(route.name, requestId, functionTimeoutMs);
     const result = handler(event, context).then((each) => ({ response: functionResponse(each) }));
-    return await Promise.race([result, late]);
+    return await Promise.race([result, timeout]);
   } catch (error) {
     return { response: errorResponse(internalError(), requestId), error };
   } finally {
@@ -179,8 +179,8 @@ const invoke = async (
   }
 };
 
-/** A request that is not HTTP, or whose headers are too large, never reaches the handler above. */
-const refuseUnreadable = (error: Error & { readonly code?: string }, socket: Duplex) => {
+/** Handles requests that are not HTTP, or whose headers are too large. Node does not pass them to the handler. */
+const rejectUnreadable = (error: Error & { readonly code?: string }, socket: Duplex) => {
   if (!socket.writable || error.code === "ECONNRESET") return socket.destroy();
   const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
   const detail = tooLarge ? `has more than ${maxHeaderBytes} bytes of headers` : "is not a valid HTTP request";

@@ -5,8 +5,8 @@ export type Matched = { readonly route: Route; readonly pathParameters: Readonly
 const pattern = (path: string) => new RegExp(`^/+${path.slice(1).replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)")}/?$`);
 
 /**
- * Finds the route of a method and a path as API Gateway does: leading slashes may be repeated, one at the end is
- * ignored, and path parameters stay as they were sent, percent-encoded.
+ * Finds the route for a method and a path like API Gateway: repeated leading slashes and a trailing slash are ignored, and
+ * path parameters stay percent-encoded.
  */
 export const matcher = (routes: readonly Route[]) => {
   const patterns = routes.map((route) => ({ route, pattern: pattern(route.path) }));

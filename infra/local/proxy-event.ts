@@ -4,19 +4,19 @@ import type { APIGatewayProxyEvent, Context } from "aws-lambda";
 import type { Route } from "../../shared/routes.ts";
 import type { Matched } from "./match.ts";
 
-/** Turns HTTP requests into the events that API Gateway's REST proxy integration makes of them. */
+/** Converts HTTP requests to the events of API Gateway's REST proxy integration. */
 
-/** API Gateway gives null where it has nothing to give. */
+/** API Gateway has null in place of an empty object. */
 const orNull = <T extends object>(object: T): T | null => (Object.keys(object).length > 0 ? object : null);
 
-const multiple = (pairs: Iterable<readonly [string, string]>) => {
-  // Callers choose the names: `constructor` and `__proto__` are names like any other.
+const multiValues = (pairs: Iterable<readonly [string, string]>) => {
+  // Callers choose the names, which can be `constructor` or `__proto__`.
   const values: Record<string, string[]> = Object.create(null);
   for (const [name, value] of pairs) values[name] = [...(values[name] ?? []), value];
   return values;
 };
 
-const last = (values: Record<string, string[]>): Record<string, string> => {
+const lastValues = (values: Record<string, string[]>): Record<string, string> => {
   const entries = Object.entries(values).map(([name, all]) => [name, all.at(-1) ?? ""]);
   return Object.setPrototypeOf(Object.fromEntries(entries), null);
 };
@@ -31,15 +31,15 @@ export const proxyEvent = (
   body: Buffer,
   requestId: string,
 ): APIGatewayProxyEvent => {
-  const headers = multiple(headerPairs(incoming.rawHeaders));
-  const query = multiple(url.searchParams);
+  const headers = multiValues(headerPairs(incoming.rawHeaders));
+  const query = multiValues(url.searchParams);
   return {
     resource: route.path,
     path: url.pathname,
     httpMethod: route.method,
-    headers: last(headers),
+    headers: lastValues(headers),
     multiValueHeaders: headers,
-    queryStringParameters: orNull(last(query)),
+    queryStringParameters: orNull(lastValues(query)),
     multiValueQueryStringParameters: orNull(query),
     pathParameters: orNull({ ...pathParameters }),
     stageVariables: null,
@@ -50,7 +50,7 @@ export const proxyEvent = (
       sourceIp: incoming.socket.remoteAddress,
       userAgent: incoming.headers["user-agent"],
     }),
-    // Every media type is binary to the API, whatever the Content-Type says: no byte of a body is changed on its way.
+    // The API treats every media type as binary, so that no byte of a body changes.
     body: body.length > 0 ? body.toString("base64") : null,
     isBase64Encoded: body.length > 0,
   };
@@ -64,7 +64,6 @@ type From = {
   readonly userAgent?: string | undefined;
 };
 
-/** What an event says of its request beside the request itself. */
 export const requestContext = (
   route: Route,
   { path, requestId = randomUUID(), protocol = "HTTP/1.1", sourceIp = "127.0.0.1", userAgent }: From,
@@ -99,9 +98,8 @@ export const requestContext = (
   stage: "local",
 });
 
-/** What Lambda hands a function beside its event. */
 export const lambdaContext = (name: string, requestId: string, timeoutMs: number): Context => {
-  const ends = Date.now() + timeoutMs;
+  const deadline = Date.now() + timeoutMs;
   return {
     awsRequestId: requestId,
     callbackWaitsForEmptyEventLoop: false,
@@ -111,7 +109,7 @@ export const lambdaContext = (name: string, requestId: string, timeoutMs: number
     logGroupName: `/aws/lambda/${name}`,
     logStreamName: "local",
     memoryLimitInMB: "512",
-    getRemainingTimeInMillis: () => Math.max(0, ends - Date.now()),
+    getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()),
     done: () => {},
     fail: () => {},
     succeed: () => {},

@@ -4,8 +4,8 @@ import { join, relative, sep } from "node:path";
 import * as z from "zod/mini";
 
 /**
- * fauxqs keeps an object as `<key>.data` and `<key>.meta.json`, writes neither atomically, and does not start with a
- * metadata file that was cut off. Such a file is written again from the bytes beside it, or removed if there are none.
+ * fauxqs stores an object as `<key>.data` and `<key>.meta.json`. It does not write them atomically, and does not start if a
+ * metadata file is truncated. Such a file is rebuilt from the data file, or removed if there is none.
  */
 const Metadata = z.looseObject({
   key: z.string(),
@@ -31,7 +31,7 @@ const repairBucket = (folder: string, name: string) => {
   write(file, { name, creationDate: new Date().toISOString(), type: "general-purpose" });
 };
 
-/** Keys have no character that fauxqs would escape in a path. */
+/** The path is the key: our keys contain no character that fauxqs escapes. */
 const metadataOf = (objects: string, data: string) => {
   const content = readFileSync(data);
   return {
@@ -59,7 +59,7 @@ const repairObjects = (objects: string) => {
 /** Makes a folder of fauxqs loadable again after a crash or a power failure. */
 export const repairFiles = (folder: string): void => {
   const buckets = join(folder, "buckets");
-  // This service makes no multipart uploads, so whatever is there is not needed.
+  // This service does not use multipart uploads.
   rmSync(join(folder, "_multipart"), { recursive: true, force: true });
   if (!existsSync(buckets)) return;
   for (const bucket of readdirSync(buckets)) {

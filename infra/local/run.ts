@@ -1,28 +1,28 @@
 import { parseArgs } from "node:util";
 import { setLogOutput } from "../../shared/log.ts";
 import { type Data, openData } from "./data.ts";
-import { type Demo, makeDemo, prefillOf, variablesOf } from "./demo.ts";
+import { createDemo, type Demo, prefillOf, variablesOf } from "./demo.ts";
 import type { Prefill } from "./docs.ts";
 import { examples } from "./examples.ts";
-import { onParentEnd } from "./parent.ts";
+import { onParentExit } from "./parent-process.ts";
 import { startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
 import { terminal } from "./terminal.ts";
 
-/** `npm start`: the whole service on this machine, one process to stop. */
+/** `npm start`: runs the whole service on this machine. */
 
 const help = `Usage: npm start -- [options]
 
 Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a stand-in carrier.
 
   --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port)
-  --data <dir>   keep the data there between runs (default: in memory, gone at the end)
-  --throttle <n> respond with 429 to more than n requests a second, as a stage on AWS does (default: no limit)
-  --quiet        print only what fails on this side (5xx)
-  --verbose      print request ids, every fault of a request, and whole stacks too
-  --help         show this
+  --data <dir>   store the data in this folder (default: in memory, lost when the service stops)
+  --throttle <n> respond with 429 to more than n requests per second, like a stage on AWS (default: no limit)
+  --quiet        print server errors (5xx) only
+  --verbose      also print request ids, all errors of a request, and full stack traces
+  --help         print this help
 
-Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 take the place of the embedded ones.`;
+Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 replace the embedded DynamoDB and S3.`;
 
 const options = () => {
   const { values } = parseArgs({
@@ -39,9 +39,9 @@ const options = () => {
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
     throw new Error(`The port must be a number from 0 to 65535, not ${port}.`);
   if (values.throttle !== undefined && !/^[1-9]\d{0,5}$/.test(values.throttle))
-    throw new Error(`--throttle must be a whole number of requests a second, not ${values.throttle}.`);
+    throw new Error(`--throttle must be a whole number of requests per second, not ${values.throttle}.`);
   const rate = values.throttle === undefined ? undefined : Number(values.throttle);
-  // A stage on AWS lets twice as many through at once.
+  // As in the settings of the stages on AWS.
   return { ...values, port: Number(port), throttle: rate === undefined ? undefined : { rate, burst: 2 * rate } };
 };
 
@@ -55,31 +55,31 @@ const stopOnSignal = (stop: () => Promise<void>) => {
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
 };
 
-/** The demo that is kept with the data, else a new one. */
+/** The demo stored with the data, or a new one. */
 const demoOf = async (data: Data | undefined): Promise<Demo> => {
-  const kept = data?.readDemo();
-  if (kept) return kept;
-  const demo = await makeDemo();
-  data?.keepDemo(demo);
+  const stored = data?.readDemo();
+  if (stored) return stored;
+  const demo = await createDemo();
+  data?.saveDemo(demo);
   return demo;
 };
 
 const start = async () => {
   const { port, throttle, quiet, verbose, data: folder, help: asksForHelp } = options();
   if (asksForHelp) return console.log(help);
-  onParentEnd(() => process.kill(process.pid, "SIGTERM"));
-  // No other user of this machine may read what this process and the embedded parts write.
+  onParentExit(() => process.kill(process.pid, "SIGTERM"));
+  // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);
-  // The place in this project that an error comes from is often behind ten frames of the SDK.
+  // The stack of an error often has more than ten frames of the SDK before the first one of this project.
   Error.stackTraceLimit = 50;
   const names = new Map<string, string>();
-  const lines = terminal({ quiet, verbose, nameOf: (key = "") => names.get(key) });
-  // With LOG_LEVEL, the log is as on AWS: lines of JSON.
+  const lines = terminal({ quiet, verbose, nameOf: (apiKey = "") => names.get(apiKey) });
+  // If LOG_LEVEL is set, the log is lines of JSON, as on AWS.
   if (process.env.LOG_LEVEL === undefined) {
     process.env.LOG_LEVEL = "INFO";
     setLogOutput(lines.log);
   }
-  // People at a terminal do not wait for minutes until an unavailable carrier is called again.
+  // On AWS, the wait before a retry grows to minutes. That is too long at a terminal.
   process.env.CARRIER_LONGEST_WAIT_SECONDS ??= "2";
   const data = folder === undefined ? undefined : openData(folder);
   process.once("exit", () => data?.close());
@@ -106,11 +106,11 @@ const start = async () => {
   console.log(examples(stack.url, demo));
 };
 
-/** One line that says what to do, and nothing left running. */
+/** Prints the error and exits. The embedded services stop with this process. */
 const fail = (error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
-  const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE" && "port" in error;
-  console.error(taken ? `Port ${error.port} is taken: set PORT to another, or to 0 for any free one.` : message);
+  const inUse = error instanceof Error && "code" in error && error.code === "EADDRINUSE" && "port" in error;
+  console.error(inUse ? `Port ${error.port} is in use: set PORT to another port, or to 0 for any free port.` : message);
   process.exit(1);
 };
 

@@ -2,8 +2,8 @@ import { createHash, createHmac } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
 /**
- * What S3 verifies of a request and fauxqs does not: that somebody has signed it, and of a signed URL, that it is used in
- * time, for this method, with exactly the headers that were signed, and with the file whose SHA-256 is among them.
+ * The checks of S3 that fauxqs lacks: every request must be signed. A signed URL must not have expired, and the method, the
+ * signed headers and the SHA-256 of the file must match.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
  */
 
@@ -14,22 +14,22 @@ export type StorageRequest = {
   readonly body: unknown;
 };
 
-type Refusal = { readonly status: 400 | 403; readonly code: string; readonly message: string };
+type S3Error = { readonly status: 400 | 403; readonly code: string; readonly message: string };
 
 type Credentials = { readonly accessKeyId: string | undefined; readonly secret: string };
 
-const forbidden = (code: string, message: string): Refusal => ({ status: 403, code, message });
+const forbidden = (code: string, message: string): S3Error => ({ status: 403, code, message });
 
-/** Why S3 would refuse a request; undefined where it would not. */
-export const refusalOf = (request: StorageRequest, credentials: Credentials, now: Date): Refusal | undefined => {
+/** The error with which S3 would reject a request. Undefined if it would accept it. */
+export const s3ErrorFor = (request: StorageRequest, credentials: Credentials, now: Date): S3Error | undefined => {
   const { pathname, searchParams } = new URL(request.url, "http://storage");
   if (!searchParams.has("X-Amz-Signature"))
     return request.headers.authorization === undefined ? forbidden("AccessDenied", "Access Denied") : undefined;
   const signedAt = dateOf(searchParams.get("X-Amz-Date") ?? "");
-  // Also where either is missing or no number.
+  // Negated, so that it also rejects a missing or invalid number.
   if (!(now.getTime() < signedAt + Number(searchParams.get("X-Amz-Expires")) * 1000))
     return forbidden("AccessDenied", "Request has expired");
-  // Only the secret of the key that has signed can verify the signature: a profile's may be in use instead.
+  // The signature can be verified only with the secret that created it. A client may use the credentials of a profile instead.
   const isOurs = searchParams.get("X-Amz-Credential")?.split("/")[0] === credentials.accessKeyId;
   if (
     isOurs &&
@@ -50,7 +50,7 @@ export const refusalOf = (request: StorageRequest, credentials: Credentials, now
   return undefined;
 };
 
-/** The milliseconds of `20261121T120000Z`. */
+/** Parses `20261121T120000Z` to milliseconds. */
 const dateOf = (text: string): number =>
   Date.parse(text.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, "$1-$2-$3:$4:$5"));
 

@@ -2,16 +2,16 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import * as z from "zod/mini";
 
-/** Where a running local stack says how to reach it, so that `npm run admin` finds it: one small file for each port, in PATCHBAY_STATE or the project. */
+/** Each running local stack has a file with its addresses in this folder, by which `npm run admin` finds it. */
 const folder = () => process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay");
 
 const State = z.object({
   pid: z.number(),
   url: z.string(),
   port: z.number(),
-  /** What a process needs in its environment to work on this stack. */
+  /** The environment variables for working on this stack. */
   environment: z.record(z.string(), z.string()),
-  /** The demo's key and ids, by the names that the examples call them. */
+  /** The demo's key and ids, by their names in the examples. */
   demo: z.record(z.string(), z.string()),
   startedAt: z.string(),
 });
@@ -27,7 +27,7 @@ export const writeState = (state: State): void => {
 
 export const removeState = (port: number): void => rmSync(fileOf(port), { force: true });
 
-const alive = ({ pid }: State): boolean => {
+const isAlive = ({ pid }: State): boolean => {
   try {
     return process.kill(pid, 0);
   } catch {
@@ -38,13 +38,13 @@ const alive = ({ pid }: State): boolean => {
 const readState = (file: string): State[] => {
   try {
     const state = z.parse(State, JSON.parse(readFileSync(join(folder(), file), "utf8")));
-    return alive(state) ? [state] : [];
+    return isAlive(state) ? [state] : [];
   } catch {
     return [];
   }
 };
 
-const listed = (): string[] => {
+const stateFiles = (): string[] => {
   try {
     return readdirSync(folder()).filter((file) => /^\d+\.json$/.test(file));
   } catch {
@@ -52,8 +52,8 @@ const listed = (): string[] => {
   }
 };
 
-/** The local stacks that are running, by port. */
+/** The running local stacks, sorted by port. */
 export const runningStacks = (): State[] =>
-  listed()
+  stateFiles()
     .flatMap(readState)
     .sort((a, b) => a.port - b.port);

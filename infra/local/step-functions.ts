@@ -5,13 +5,13 @@ import { listen } from "./listen.ts";
 import { type Execution, startWorkflow, type WorkflowOptions } from "./workflow.ts";
 
 /**
- * Step Functions' own wire protocol (AWS JSON 1.0) for the one local workflow: StartExecution, DescribeExecution,
- * StopExecution and ListExecutions, as much as the SDK's client needs.
+ * The wire protocol of Step Functions (AWS JSON 1.0) for the local workflow: StartExecution, DescribeExecution,
+ * StopExecution and ListExecutions, as far as the SDK's client needs it.
  * Source: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
  */
-const region = "arn:aws:states:us-east-1:000000000000";
-export const stateMachineArn = `${region}:stateMachine:checkout`;
-const arnOf = (name: string) => `${region}:execution:checkout:${name}`;
+const arnPrefix = "arn:aws:states:us-east-1:000000000000";
+export const stateMachineArn = `${arnPrefix}:stateMachine:checkout`;
+const arnOf = (name: string) => `${arnPrefix}:execution:checkout:${name}`;
 const nameOf = (arn: string) => arn.slice(arn.lastIndexOf(":") + 1);
 
 const Start = z.object({ stateMachineArn: z.literal(stateMachineArn), name: z.string(), input: z.string() });
@@ -49,9 +49,9 @@ const summary = async (execution: Execution) => {
   return rest;
 };
 
-/** The actions of the protocol, by their names. */
+/** The actions of the protocol by name. */
 const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
-  const found = (body: unknown): Execution => {
+  const findExecution = (body: unknown): Execution => {
     const execution = workflow.find(nameOf(z.parse(OfExecution, body).executionArn));
     if (!execution) throw new ServiceError("ExecutionDoesNotExist", "There is no such execution.");
     return execution;
@@ -62,7 +62,7 @@ const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
       (body) => {
         const { name, input } = z.parse(Start, body);
         const execution = workflow.start(name, input);
-        if (!execution) throw new ServiceError("ExecutionAlreadyExists", `There was an execution ${name} already.`);
+        if (!execution) throw new ServiceError("ExecutionAlreadyExists", `An execution ${name} already exists.`);
         return { executionArn: arnOf(name), startDate: seconds(execution.startedAt) };
       },
     ],
@@ -70,32 +70,35 @@ const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
       "ListExecutions",
       async () => ({ executions: await Promise.all(workflow.list().toReversed().slice(0, 100).map(summary)) }),
     ],
-    ["DescribeExecution", (body) => describe(found(body))],
+    ["DescribeExecution", (body) => describe(findExecution(body))],
     [
       "StopExecution",
       (body) => {
-        found(body).abort();
+        findExecution(body).abort();
         return { stopDate: seconds(new Date()) };
       },
     ],
   ]);
 };
 
-/** Serves the workflow on a free local port. */
+/** Starts a server for the workflow on a free port of 127.0.0.1. */
 export const startStepFunctions = async (options: WorkflowOptions) => {
   const workflow = startWorkflow(options);
   const actions = actionsOf(workflow);
-  const answer = async (request: IncomingMessage): Promise<object> => {
+  const handle = async (request: IncomingMessage): Promise<object> => {
     const action = actions.get(String(request.headers["x-amz-target"]).replace("AWSStepFunctions.", ""));
     if (!action)
-      throw new ServiceError("ValidationException", "Only Start-, Describe-, Stop- and ListExecutions are here.");
+      throw new ServiceError(
+        "ValidationException",
+        "Only StartExecution, DescribeExecution, StopExecution and ListExecutions are supported.",
+      );
     return action(JSON.parse(await text(request)));
   };
 
   const server = createServer((request, response) => {
     const send = (status: number, body: object) =>
       response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(JSON.stringify(body));
-    answer(request).then(
+    handle(request).then(
       (body) => send(200, body),
       (error: Error) =>
         send(400, {

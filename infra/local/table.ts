@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
-import { type DynoxideOptions, type Part, startDynoxide } from "./dynoxide.ts";
+import { type DynoxideOptions, type LocalService, startDynoxide } from "./dynoxide.ts";
 
 const createTable = async (endpoint: string, name: string) => {
   const client = new DynamoDBClient({ endpoint, maxAttempts: 1 });
@@ -23,13 +23,13 @@ const createTable = async (endpoint: string, name: string) => {
       return await client.send(new UpdateTimeToLiveCommand({ TableName: name, TimeToLiveSpecification }));
     } catch (error) {
       if (error instanceof Error && error.name === "ResourceInUseException") return;
-      if (attempt >= 200) throw new Error(`DynamoDB does not answer at ${endpoint}.`, { cause: error });
+      if (attempt >= 200) throw new Error(`DynamoDB does not respond at ${endpoint}.`, { cause: error });
       await sleep(10);
     }
 };
 
-/** The embedded DynamoDB with the table made; where AWS_ENDPOINT_URL_DYNAMODB is set, the table there. */
-export const startTable = async (name: string, options: DynoxideOptions = {}): Promise<Part> => {
+/** Starts the embedded DynamoDB, or uses the one at AWS_ENDPOINT_URL_DYNAMODB, and creates the table. */
+export const startTable = async (name: string, options: DynoxideOptions = {}): Promise<LocalService> => {
   const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
   if (given) {
     await createTable(given, name);
@@ -40,14 +40,14 @@ export const startTable = async (name: string, options: DynoxideOptions = {}): P
     await Promise.race([createTable(dynoxide.endpoint, name), dynoxide.failed]);
   } catch (error) {
     await dynoxide.stop();
-    throw new Error(doesNotStart(error, options.dbPath), { cause: error });
+    throw new Error(startError(error, options.dbPath), { cause: error });
   }
   void dynoxide.keepRunning();
   return dynoxide;
 };
 
-const doesNotStart = (error: unknown, dbPath: string | undefined): string => {
-  const words = `The embedded DynamoDB does not start: ${error instanceof Error ? error.message : error}`;
-  if (dbPath === undefined) return words;
-  return `${words}\nIf ${dbPath} is damaged, put a copy of the folder back, or name another one with --data.`;
+const startError = (error: unknown, dbPath: string | undefined): string => {
+  const message = `The embedded DynamoDB does not start: ${error instanceof Error ? error.message : error}`;
+  if (dbPath === undefined) return message;
+  return `${message}\nIf ${dbPath} is damaged, restore the folder from a backup, or choose another one with --data.`;
 };

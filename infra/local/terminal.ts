@@ -5,13 +5,13 @@ import * as z from "zod/mini";
 import type { ReceivedCall } from "./carrier-carts.ts";
 import type { Served } from "./gateway.ts";
 
-/** What `npm start` prints while it runs: a line for each request, carrier call and step of a checkout. */
+/** The output of `npm start`: a line for each request, each call to the carrier and each step of a checkout. */
 
 type Options = {
   readonly quiet: boolean;
   readonly verbose: boolean;
-  /** The names of the demo's keys. */
-  readonly nameOf: (key: string | undefined) => string | undefined;
+  /** The name of an API key of the demo. */
+  readonly nameOf: (apiKey: string | undefined) => string | undefined;
 };
 
 const LoggedError = z.object({ name: z.string(), message: z.string(), stack: z.optional(z.string()) });
@@ -33,13 +33,13 @@ const ErrorBody = z.object({
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Every call to AWS goes through it: it says nothing of where the call comes from. */
+/** Every call to AWS goes through this file, so it does not tell where an error comes from. */
 const wrapper = join("shared", "table", "deadline.ts");
 
-/** The first place in this project of a stack, as `shared/table/write.ts:40:3`. */
-const ownPlace = (stack = ""): string | undefined => {
-  const places = [...stack.matchAll(/(?:file:\/\/)?(\/[^\s()]+|[A-Z]:\\[^\s()]+):(\d+):(\d+)/g)];
-  const own = places.find(
+/** The first frame of a stack that is in this project, such as `shared/table/write.ts:40:3`. */
+const firstOwnFrame = (stack = ""): string | undefined => {
+  const frames = [...stack.matchAll(/(?:file:\/\/)?(\/[^\s()]+|[A-Z]:\\[^\s()]+):(\d+):(\d+)/g)];
+  const own = frames.find(
     ([, file = ""]) => file.startsWith(root) && !file.includes("node_modules") && !file.endsWith(wrapper),
   );
   return own && `${relative(root, own[1] ?? "")}:${own[2]}:${own[3]}`;
@@ -50,12 +50,12 @@ const errorLines = (error: unknown, verbose: boolean): string[] => {
   if (!logged) return error === undefined ? [] : [String(error)];
   const { name, message, stack } = logged;
   if (verbose && stack) return stack.split("\n");
-  const place = ownPlace(stack);
-  return [`${name}: ${message}`, ...(place ? [`at ${place}`] : [])];
+  const frame = firstOwnFrame(stack);
+  return [`${name}: ${message}`, ...(frame ? [`at ${frame}`] : [])];
 };
 
-/** What an error response says is wrong: code and place of its first error, or of all. */
-const faultsOf = (body: string | Buffer, verbose: boolean): string => {
+/** The codes and pointers of the errors in an error response: of the first one, or of all. */
+const summarizeErrors = (body: string | Buffer, verbose: boolean): string => {
   const { errors } = parseErrors(body);
   const all = errors.map(({ code, source }) => (source ? `${code} ${source.in}:${source.pointer || "/"}` : code));
   const more = all.length - 1;
@@ -70,51 +70,52 @@ const parseErrors = (body: string | Buffer): z.infer<typeof ErrorBody> => {
   }
 };
 
-/** Text from outside must not control the terminal. */
+/** Replaces control characters, because text from outside must not control the terminal. */
 const printable = (text: string) => text.replaceAll(/\p{Cc}/gu, "?");
 
 type Style = Parameters<typeof styleText>[0];
 
 const statusStyle = (status: number): Style => (status >= 500 ? "red" : status >= 400 ? "yellow" : "green");
 
-const took = (ms: number) => `${ms.toFixed(0).padStart(5)} ms`;
+const duration = (ms: number) => `${ms.toFixed(0).padStart(5)} ms`;
 
 export const terminal = ({ quiet, verbose, nameOf }: Options) => {
-  /** Errors of functions, until the lines of their requests are printed. */
+  /** The errors that functions have logged, by request id, until the line of the request is printed. */
   const errors = new Map<string, unknown>();
-  // Colours only where the stream is a terminal, and NO_COLOR is not set.
+  // `styleText` uses colours only if the stream is a terminal and NO_COLOR is not set.
   const paint = (style: Style, text: string, stream: NodeJS.WritableStream = process.stdout) =>
     styleText(style, printable(text), { stream });
 
-  const failed = (lines: readonly string[]) => {
+  const printError = (lines: readonly string[]) => {
     for (const line of lines) console.error(paint("red", `         ${line}`, process.stderr));
   };
 
   return {
-    request: ({ method, path, ms, key, requestId, response, error = errors.get(requestId) }: Served): void => {
+    request: ({ method, path, ms, apiKey, requestId, response, error = errors.get(requestId) }: Served): void => {
       errors.delete(requestId);
       const { status, body } = response;
-      const name = nameOf(key) ?? "-";
-      const faults = status >= 400 ? `  ${faultsOf(body, verbose)}` : "";
+      const name = nameOf(apiKey) ?? "-";
+      const summary = status >= 400 ? `  ${summarizeErrors(body, verbose)}` : "";
       const id = verbose ? `  ${requestId}` : "";
-      const rest = printable(`${took(ms)}  ${path}  ${name}${faults}${id}`);
+      const rest = printable(`${duration(ms)}  ${path}  ${name}${summary}${id}`);
       if (!quiet || status >= 500)
         console.log(`${printable(method.padEnd(8))} ${paint(statusStyle(status), String(status))} ${rest}`);
-      if (status >= 500) failed([...errorLines(error, verbose), `request ${requestId}`]);
+      if (status >= 500) printError([...errorLines(error, verbose), `request ${requestId}`]);
     },
     carrierCall: ({ method, path, status, idempotency_key }: ReceivedCall): void => {
-      const key = verbose && idempotency_key ? `  ${idempotency_key}` : "";
-      if (!quiet) console.log(paint("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${key}`));
+      const idempotencyKey = verbose && idempotency_key ? `  ${idempotency_key}` : "";
+      if (!quiet)
+        console.log(paint("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${idempotencyKey}`));
     },
-    /** A line of the functions' log. */
+    /** Called with each line that the functions log. */
     log: (fields: unknown): void => {
       const { request_id: requestId, step, ms = 0, error, ...line } = z.safeParse(LogLine, fields).data ?? {};
       if (requestId !== undefined && error) errors.set(requestId, error);
       if (step === undefined) return;
       const outcome = error ? "failed" : (line.next ?? line.outcome ?? "done");
       if (!quiet || error)
-        console.log(paint("magenta", `step         ${took(ms)}  ${step}  ${line.order_id ?? ""}  ${outcome}`));
-      if (error) failed(errorLines(error, verbose));
+        console.log(paint("magenta", `step         ${duration(ms)}  ${step}  ${line.order_id ?? ""}  ${outcome}`));
+      if (error) printError(errorLines(error, verbose));
     },
   };
 };

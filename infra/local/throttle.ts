@@ -1,7 +1,7 @@
-/** A token bucket, as API Gateway throttles a stage: `rate` requests a second, and `burst` at once. */
+/** API Gateway throttles a stage with a token bucket: `rate` requests per second, and `burst` at once. */
 export type Throttle = { readonly rate: number; readonly burst: number };
 
-/** Whether one more request may pass now; `now` is in milliseconds. */
+/** The returned function takes a token if there is one. `now` is in milliseconds. */
 export const tokenBucket = ({ rate, burst }: Throttle) => {
   let tokens = burst;
   let filledAt: number | undefined;

@@ -2,21 +2,20 @@ import { readFileSync } from "node:fs";
 import { type RunOptions, StateMachine, type StateMachineDefinition } from "aws-local-stepfunctions";
 import type { Step } from "../../shared/checkout/steps.ts";
 
-/** The workflow of the checkout: the same file that AWS gets. */
+/** The workflow of the checkout, in the file that is deployed to AWS too. */
 const workflow: StateMachineDefinition = JSON.parse(
   readFileSync(new URL("../../functions/checkout/workflow.asl.json", import.meta.url), "utf8"),
 );
 
 const machine = new StateMachine(workflow, { validationOptions: { checkArn: false } });
 
-/** A step's function. */
 export type StepHandler = (state: unknown) => Promise<object>;
 
 export type WorkflowOptions = {
   readonly load: (name: Step["name"]) => StepHandler | undefined;
-  /** Milliseconds instead of a state's own waiting, by its name. */
+  /** Overrides the duration of wait states, in milliseconds, by the name of the state. */
   readonly waits?: Readonly<Record<string, number>>;
-  /** Milliseconds before each retry of a task, instead of the workflow's own. */
+  /** Overrides the interval before each retry of a task, in milliseconds. */
   readonly retryMs?: number;
   /** Called with each event of each execution. */
   readonly onEvent?: (event: WorkflowEvent) => void;
@@ -30,7 +29,6 @@ export type Execution = {
   readonly input: string;
   readonly startedAt: Date;
   readonly status: () => "RUNNING" | "SUCCEEDED" | "FAILED" | "ABORTED";
-  /** How it ended. */
   readonly ended: Promise<{
     readonly at: Date;
     readonly output?: string;
@@ -42,7 +40,7 @@ export type Execution = {
 
 type States = StateMachineDefinition["States"];
 
-/** The tasks of a workflow and of its maps: each state's name, and the `${placeholder}` of its function. */
+/** The tasks of a workflow and of its maps: the state's name, and the `${placeholder}` of its function. */
 const tasksOf = (states: States): [state: string, placeholder: string][] =>
   Object.entries(states).flatMap(([name, state]) => {
     if (state.Type === "Map") return tasksOf(state.ItemProcessor?.States ?? {});
@@ -52,19 +50,19 @@ const tasksOf = (states: States): [state: string, placeholder: string][] =>
     return isObject ? [[name, String(parameters.FunctionName)]] : [];
   });
 
-/** Payloads travel as JSON, as they do to and from a Lambda. */
-const overTheWire = (value: unknown) => JSON.parse(JSON.stringify(value));
+/** Payloads go to and from a Lambda function as JSON. */
+const throughJson = (value: unknown) => JSON.parse(JSON.stringify(value));
 
 const overrides = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<RunOptions["overrides"]> => {
   const tasks = tasksOf(workflow.States);
-  const call = (placeholder: string) => {
+  const invoke = (placeholder: string) => {
     const name = `checkout/${placeholder.slice(2, -1)}`;
     const handler = load(name);
     if (!handler) throw new Error(`The workflow calls ${placeholder}, but there is no step ${name}.`);
-    return async (input: unknown) => ({ Payload: overTheWire(await handler(overTheWire(payloadOf(input)))) });
+    return async (input: unknown) => ({ Payload: throughJson(await handler(throughJson(payloadOf(input)))) });
   };
   return {
-    taskResourceLocalHandlers: Object.fromEntries(tasks.map(([state, placeholder]) => [state, call(placeholder)])),
+    taskResourceLocalHandlers: Object.fromEntries(tasks.map(([state, placeholder]) => [state, invoke(placeholder)])),
     waitTimeOverrides: { ...waits },
     ...(retryMs !== undefined && {
       retryIntervalOverrides: Object.fromEntries(tasks.map(([state]) => [state, retryMs])),
@@ -75,7 +73,7 @@ const overrides = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<RunOp
 const payloadOf = (input: unknown) =>
   typeof input === "object" && input !== null && "Payload" in input ? input.Payload : null;
 
-/** Runs executions of the workflow over the real step functions, as Step Functions does: by name, each once. */
+/** Runs executions of the workflow with the functions of the steps. As in Step Functions, a name can be used only once. */
 export const startWorkflow = (options: WorkflowOptions) => {
   const runOverrides = overrides(options);
   const executions = new Map<string, Execution>();
@@ -84,12 +82,12 @@ export const startWorkflow = (options: WorkflowOptions) => {
     let status: ReturnType<Execution["status"]> = "RUNNING";
     const context = { Execution: { Name: name } };
     const { result, eventLogs, abort } = machine.run(JSON.parse(input), { overrides: runOverrides, context });
-    const reported = (async () => {
+    const eventsReported = (async () => {
       for await (const event of eventLogs) options.onEvent?.(event);
     })();
     const ended = result.then(
       async (output) => {
-        await reported;
+        await eventsReported;
         if (status === "RUNNING") status = "SUCCEEDED";
         return { at: new Date(), output: JSON.stringify(output) };
       },
@@ -106,15 +104,15 @@ export const startWorkflow = (options: WorkflowOptions) => {
   };
 
   return {
-    /** Starts an execution; one of that name that runs on the same input is the same. Undefined: the name is used up. */
+    /** Starts an execution, or returns a running one with the same name and input. Undefined if the name is already used. */
     start: (name: string, input: string): Execution | undefined => {
-      const known = executions.get(name);
-      if (known) return known.status() === "RUNNING" && known.input === input ? known : undefined;
+      const existing = executions.get(name);
+      if (existing) return existing.status() === "RUNNING" && existing.input === input ? existing : undefined;
       const execution = run(name, input);
       executions.set(name, execution);
       return execution;
     },
-    /** All executions, the latest last. */
+    /** All executions, the oldest first. */
     list: (): readonly Execution[] => [...executions.values()],
     find: (name: string): Execution | undefined => executions.get(name),
     stop: () => {

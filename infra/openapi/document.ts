@@ -12,7 +12,7 @@ const info = {
   version: "1",
   summary: "Attachments of number orders and messaging switches.",
   description,
-  // Whoever deploys the service runs it: there is no address that would be right everywhere.
+  // Each deployment has its own operators, so there is no address that fits all.
   contact: { name: "The operators of this deployment" },
   license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
 };
@@ -35,7 +35,7 @@ const apiKey = {
     "An API key: `apik_` and 43 characters. A request has the permissions of the user that the key impersonates.",
 };
 
-/** The OpenAPI 3.1 document of the whole interface, generated from the route table, the schemas and the error catalogue. */
+/** Generates the OpenAPI 3.1 document of the API from the route table, the schemas and the error catalogue. */
 export const openapi = () => {
   const shared = {
     schemas: collectSchemas(),

@@ -5,7 +5,7 @@ import type { Descriptions } from "../../shared/schema/descriptions.ts";
 import { switchDescriptions } from "../../shared/switches/descriptions.ts";
 import { switchDocuments } from "../../shared/switches/documents.ts";
 
-/** The schema of each type of response document. */
+/** The schema of each document type. */
 export const documents = { ...attachmentDocuments, ...switchDocuments } as const satisfies Record<
   DocumentType,
   unknown
@@ -20,9 +20,9 @@ export const tagOf = (resource: ResourceType) => tags[resource];
 
 const domains: readonly Descriptions[] = [attachmentDescriptions, switchDescriptions];
 
-/** What the domain of a resource says about its properties. */
+/** The descriptions of the domain to which a resource belongs. */
 export const descriptionsOf = (resource: ResourceType): Descriptions => {
-  const found = domains.find((domain) => Object.hasOwn(domain.tags, resource));
-  if (!found) throw new Error(`No domain describes the resource ${resource}.`);
-  return found;
+  const descriptions = domains.find((domain) => Object.hasOwn(domain.tags, resource));
+  if (!descriptions) throw new Error(`No domain describes the resource ${resource}.`);
+  return descriptions;
 };

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { errorCodes, subCodes } from "../../shared/errors.ts";
 
-/** The body of every error response, as a schema. No function loads it. */
+/** The schema of error responses. Only the OpenAPI document and tests use it. */
 
 const Resource = z.object({ id: z.string(), type: z.string() });
 
@@ -30,7 +30,7 @@ const ErrorObject = z.object({
 
 export const ErrorDocument = z.object({ errors: z.array(ErrorObject).check(z.minLength(1)) });
 
-/** The parts of the body that have a name of their own in the OpenAPI document. */
+/** The parts of the body that are named schemas in the OpenAPI document. */
 export const errorSchemas = {
   ErrorDocument: [ErrorDocument, "The body of every error response. It lists every error of the request."],
   ErrorObject: [ErrorObject, "One error."],
@@ -49,13 +49,13 @@ export const errorProperties = {
   code: "The error code. The list of codes is closed.",
   title: "A short, fixed summary of the code.",
   detail: "An explanation of this error for people.",
-  sub_code: "For `invalid_parameter`, the rule that is violated; otherwise `none`.",
+  sub_code: "For `invalid_parameter`, the rule that the parameter violates; otherwise `none`.",
   source: "The part of the request that caused the error.",
   in: "Where the parameter is.",
   pointer:
-    "A JSON pointer: `/data/name` in a body (also for the form part `data[name]`), `/first` in the query, `/Idempotency-Key` for a header. Empty for the body as a whole.",
+    "A JSON pointer: `/data/name` in a body (also for the form part `data[name]`), `/first` in the query, `/Idempotency-Key` for a header. Empty if the error is about the body as a whole.",
   params: "Details of the error.",
-  account: "The account that lacks the feature.",
+  account: "The account for which the feature is not enabled.",
   permission: "The missing permission.",
   resource: "The resource that does not exist, or the one that already uses the value.",
   limit_bytes: "The largest accepted size, in bytes.",

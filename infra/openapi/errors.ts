@@ -21,20 +21,20 @@ import { ownPermission, parentPermissions, type Route } from "../../shared/route
 import { exampleOf } from "./examples/by-route.ts";
 import { ids } from "./examples/ids.ts";
 
-/** One error that an operation can return, under a title. */
+/** An example of an error that an operation can return. */
 export type ErrorExample = { readonly title: string; readonly code: ErrorCode; readonly error: ApiError };
 
 const example = (title: string, code: ErrorCode, error: ApiError): ErrorExample => ({ title, code, error });
 
 const accessErrors = (route: Route): ErrorExample[] => {
   const own = ownPermission(route);
-  const ofOwn = example("The operation's permission is missing", "access_denied.permission", permissionMissing(own));
-  if (route.parent !== "request" && route.parent !== "order") return [ofOwn];
-  const ofParent = permissionMissing(parentPermissions[route.parent].CART);
+  const ownError = example("The operation's permission is missing", "access_denied.permission", permissionMissing(own));
+  if (route.parent !== "request" && route.parent !== "order") return [ownError];
+  const parentError = permissionMissing(parentPermissions[route.parent].CART);
   return [
     example("The feature is disabled", "access_denied.ordering_attachment_access", attachmentsDisabled(ids.account)),
-    example("The parent's permission is missing", "access_denied.permission", ofParent),
-    ofOwn,
+    example("The parent's permission is missing", "access_denied.permission", parentError),
+    ownError,
   ];
 };
 
@@ -59,18 +59,18 @@ const mediaErrors = ({ reads }: Route): ErrorExample[] => {
   ];
 };
 
-const keyFaults: Readonly<Record<string, readonly Problem[]>> = {
+const idempotencyKeyProblems: Readonly<Record<string, readonly Problem[]>> = {
   "The Idempotency-Key is in use": [idempotencyKeyReused],
 };
 
 const invalidErrors = (route: Route): ErrorExample[] =>
-  Object.entries({ ...exampleOf(route).invalid, ...(route.method === "POST" && keyFaults) }).map(([title, faults]) =>
-    example(title, "invalid_parameter", invalid(faults)),
+  Object.entries({ ...exampleOf(route).invalid, ...(route.method === "POST" && idempotencyKeyProblems) }).map(
+    ([title, faults]) => example(title, "invalid_parameter", invalid(faults)),
   );
 
-/** Every error of an operation, in the order of the checks. */
+/** All errors that an operation can return, in the order of its checks. */
 export const errorsOf = (route: Route): ErrorExample[] => [
-  example("The key is not valid", "unauthorized", unauthorized()),
+  example("The API key is not valid", "unauthorized", unauthorized()),
   ...accessErrors(route),
   ...notFoundErrors(route),
   ...(route.operation === "update" || route.operation === "delete"
@@ -83,18 +83,18 @@ export const errorsOf = (route: Route): ErrorExample[] => [
   example("S3 or DynamoDB is unavailable", "service_unavailable", serviceUnavailable()),
 ];
 
-/** When each code is returned. */
+/** The reason for each code. */
 export const reasons: Readonly<Record<ErrorCode, string>> = {
-  unauthorized: "The API key is missing, unknown, expired or revoked, or its user is missing or disabled.",
+  unauthorized: "The API key is missing, unknown, expired or revoked, or its user does not exist or is disabled.",
   "access_denied.ordering_attachment_access":
     "Ordering Attachment Access is not enabled for the account that owns the order or the request.",
   "access_denied.permission": "The user lacks a permission.",
-  not_found: "A resource in the path does not exist, or is not visible to the key.",
+  not_found: "A resource in the path does not exist, or the API key has no access to it.",
   precondition_failed: "The document has changed since the version in `If-Match`.",
   payload_too_large: "The body or the file is too large.",
   unsupported_media_type: "The body is not of the expected media type.",
-  invalid_parameter: "A part of the body, a query parameter or a header is invalid. Every such part is listed.",
-  rate_limited: "Too many requests. Retry after the seconds in `Retry-After`.",
+  invalid_parameter: "A part of the body, a query parameter or a header is invalid. The response lists all of them.",
+  rate_limited: "Too many requests. Retry after the number of seconds in `Retry-After`.",
   internal_error: "An internal error.",
-  service_unavailable: "S3 or DynamoDB is unavailable. Retry after the seconds in `Retry-After`.",
+  service_unavailable: "S3 or DynamoDB is unavailable. Retry after the number of seconds in `Retry-After`.",
 };

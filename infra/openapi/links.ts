@@ -4,15 +4,15 @@ import { operationId } from "./names.ts";
 
 const parametersIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
 
-/** From the response of a create to the operations on what it created. */
+/** Links from the response of a create operation to the operations on the created resource. */
 export const linksOf = ({ operation, resource, document, path }: Route): Json => {
   if (operation !== "create" || document !== resource) return {};
-  const known = new Set(parametersIn(path));
+  const ownParameters = new Set(parametersIn(path));
   const targets = routes.filter((route) => route.resource === resource && route.path.endsWith("}"));
   const links = targets.map((target) => {
     const parameters = parametersIn(target.path).map((name) => [
       name,
-      known.has(name) ? `$request.path.${name}` : "$response.body#/data/id",
+      ownParameters.has(name) ? `$request.path.${name}` : "$response.body#/data/id",
     ]);
     const { summary } = target;
     return [

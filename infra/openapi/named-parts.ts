@@ -2,8 +2,8 @@ import { isJson, type Json } from "./json.ts";
 import { pascal } from "./names.ts";
 
 /**
- * Gives the parts of a schema names. A generator calls an inline enum or object after where it stands, such as
- * `CreateSwitchBodyDataSmsAuthMethod`, and writes one type for each place where it stands.
+ * Names the parts of a schema. A generator names an inline enum or object by its position, such as
+ * `CreateSwitchBodyDataSmsAuthMethod`, and generates a type for each position.
  */
 export type Naming = {
   readonly properties: Readonly<Record<string, string>>;
@@ -13,14 +13,14 @@ export type Naming = {
 
 const baseOf = (parent: string) => parent.replace(/(Document|Data)$/, "");
 
-/** `{type: "request", data: {...}}` is a RequestDocument wherever it stands. */
+/** `{type: "request", data: {...}}` is always a RequestDocument. */
 const objectName = (schema: Json, property: string, parent: string): string => {
   const { type, data } = isJson(schema.properties) ? schema.properties : {};
   if (data && isJson(type) && typeof type.const === "string") return `${pascal(type.const)}Document`;
   return baseOf(parent) + pascal(property);
 };
 
-/** `anyOf` of a type and null as a type array, which more generators understand. */
+/** Converts `anyOf` of a type and null to a type array, which more generators support. */
 const withoutAnyOf = ({ anyOf, ...rest }: Json): Json => {
   const options = Array.isArray(anyOf) ? anyOf.filter(isJson) : [];
   const other = options.find(({ type }) => type !== "null");
@@ -33,18 +33,18 @@ const withoutAnyOf = ({ anyOf, ...rest }: Json): Json => {
 const named = (schema: Json, property: string, parent: string, naming: Naming): Json => {
   const nameOf = (name: string) => naming.schemaNames[name] ?? name;
   const { default: fallback, ...rest } = schema;
-  const beside = fallback === undefined ? {} : { default: fallback };
+  const defaultValue = fallback === undefined ? {} : { default: fallback };
   if (Array.isArray(rest.enum) && rest.enum.length > 1)
-    return { ...naming.add(nameOf(pascal(property)), rest), ...beside };
+    return { ...naming.add(nameOf(pascal(property)), rest), ...defaultValue };
   if (isJson(rest.properties)) {
     const name = objectName(rest, property, parent);
-    return { ...naming.add(nameOf(name), namedParts(rest, name, naming)), ...beside };
+    return { ...naming.add(nameOf(name), namedParts(rest, name, naming)), ...defaultValue };
   }
   return schema;
 };
 
 const propertySchema = (schema: Json, property: string, parent: string, naming: Naming): Json => {
-  // A property that is always null today may become an object, and generators have no type for null alone.
+  // A property that is always null today may become an object later, and generators have no type for null alone.
   if (schema.type === "null") return { ...schema, type: ["object", "null"] };
   if (isJson(schema.items)) return { ...schema, items: named(schema.items, `${property}_item`, parent, naming) };
   const simple = withoutAnyOf(schema);
@@ -57,7 +57,7 @@ const propertySchema = (schema: Json, property: string, parent: string, naming: 
   return named(simple, property, parent, naming);
 };
 
-/** The schema `name` with its properties described, and its enums and objects moved to components of their own. */
+/** Adds descriptions to the properties of the schema `name`, and moves its enums and objects to components of their own. */
 export const namedParts = (schema: Json, name: string, naming: Naming): Json => {
   if (!isJson(schema.properties)) return schema;
   const properties = Object.entries(schema.properties).map(([property, inner]) => {

@@ -1,6 +1,6 @@
 import type { Route } from "../../shared/routes.ts";
 
-/** `order_attachment` and `order-attachment` as `OrderAttachment`. */
+/** Converts `order_attachment` or `order-attachment` to `OrderAttachment`. */
 export const pascal = (name: string) =>
   name
     .split(/[-_ ]/)
@@ -9,7 +9,7 @@ export const pascal = (name: string) =>
 
 const singular = (plural: string) => plural.replace(/(?<=ch)es$|s$/, "");
 
-/** `switches/create-under-account` as `createSwitchUnderAccount`; a list keeps the plural. */
+/** `createSwitchUnderAccount` for `switches/create-under-account`. A list has the plural, as in `listSwitches`. */
 export const operationId = ({ name, operation }: Pick<Route, "name" | "operation">) => {
   const [folder = "", file = ""] = name.split("/");
   const [verb = "", ...rest] = file.split("-");

@@ -9,7 +9,7 @@ import { requestBodyOf } from "./requests.ts";
 import { responsesOf } from "./responses.ts";
 import type { Schemas } from "./schemas.ts";
 
-/** The permissions that the key's user needs, and the feature that attachments need. */
+/** The required permissions and, for attachments, the required feature. */
 const access = (route: Route): string => {
   const own = `\`${ownPermission(route)}\``;
   if (route.parent !== "request" && route.parent !== "order") return `**Permission:** ${own}.`;
@@ -17,14 +17,14 @@ const access = (route: Route): string => {
   return `**Permissions:** ${own}, and \`${CART}\` before checkout or \`${CHECKED_OUT}\` after checkout.\n\n**Feature:** Ordering Attachment Access, enabled for the account that owns the ${route.parent}.`;
 };
 
-type Shared = {
+type SharedComponents = {
   readonly schemas: Schemas;
   readonly parameters: Components;
   readonly responses: Components;
 };
 
-/** One row of the route table as an operation. */
-export const operationOf = (route: Route, { schemas, parameters, responses }: Shared): Json => {
+/** The operation for a row of the route table. */
+export const operationOf = (route: Route, { schemas, parameters, responses }: SharedComponents): Json => {
   const requestBody = requestBodyOf(route, schemas);
   return {
     operationId: operationId(route),

@@ -10,7 +10,7 @@ import { toJson } from "./schemas.ts";
 
 type Share = Components["add"];
 
-/** Ids in a path are case-insensitive. An id that is not a ULID is one that does not exist: 404, not 422. */
+/** Has no pattern: ids in a path are case-insensitive, and an id that is not a ULID results in 404, not 422. */
 const pathParameter = (name: string): Json => ({
   name,
   in: "path",
@@ -20,22 +20,22 @@ const pathParameter = (name: string): Json => ({
   example: pathIds[name],
 });
 
-/** The parameters of every list. Cursors are never empty. */
+/** A parameter that all lists have. Cursors are never empty. */
 const pageParameter = (name: string, schema: Json, description: string): Json => {
   const size = { ...schema, type: "integer" };
   return { name, in: "query", description, schema: schema.type === "number" ? size : { ...schema, minLength: 1 } };
 };
 
 /**
- * Names separated by commas, as a text. As an array, several generators would send one parameter for each name, whatever
- * `explode` says, and the service would read the last one only.
+ * A string of comma-separated names. For an array, several generators ignore `explode` and send one parameter for each name, of
+ * which the service reads only the last.
  */
 const commaSeparated = (names: readonly string[]): Json => {
   const one = names.join("|");
   return { type: "string", pattern: `^(${one})(,(${one}))*$`, examples: [names.join(",")] };
 };
 
-/** The names that a list of names may have; none for any other schema. */
+/** The allowed names in a list of names. Empty for any other schema. */
 const namesOf = ({ items }: Json): string[] =>
   isJson(items) && Array.isArray(items.enum) ? items.enum.filter((name) => typeof name === "string") : [];
 
@@ -58,7 +58,7 @@ const queryParameters = ({ reads, resource }: Route, share: Share): Json[] => {
 const idempotencyKey: Json = {
   name: "Idempotency-Key",
   in: "header",
-  description: `Makes retries safe. For ${limits.idempotencySeconds / 3600} hours, a request with the same key and the same content returns the first response again, with \`Idempotency-Replayed: true\`, and creates nothing. With other content it fails with 422.`,
+  description: `Makes retries safe. For ${limits.idempotencySeconds / 3600} hours, a request with the same key and the same content returns the first response again, with \`Idempotency-Replayed: true\`, and creates nothing. A request with the same key but different content fails with 422.`,
   schema: { type: "string", pattern: `^${limits.idempotencyKey.characters}{1,${limits.idempotencyKey.length}}$` },
 };
 
@@ -73,11 +73,11 @@ const ifMatch: Json = {
 const ifNoneMatch: Json = {
   name: "If-None-Match",
   in: "header",
-  description: "The `ETag` of the response that the caller has. If it is still current, the response is 304.",
+  description: "The `ETag` of an earlier response. If nothing has changed since, the response is 304.",
   schema: { type: "string" },
 };
 
-/** The parameters of an operation; those that several operations share are references to a component. */
+/** The parameters of an operation, as references to components. */
 export const parametersOf = (route: Route, share: Share): Json[] => {
   const { path, method, operation } = route;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) =>

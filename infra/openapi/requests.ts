@@ -5,7 +5,7 @@ import { isJson, type Json } from "./json.ts";
 import { pascal } from "./names.ts";
 import type { Schemas } from "./schemas.ts";
 
-/** A form has no null: a part is present or left out. */
+/** A part cannot be null; it is omitted instead. */
 const partOf = (schema: unknown, example: unknown): Json => {
   const { default: fallback, anyOf, type, ...rest } = isJson(schema) ? schema : {};
   const choice = Array.isArray(anyOf) ? anyOf.filter(isJson).find((option) => option.type !== "null") : {};
@@ -25,7 +25,7 @@ const requiredOf = ({ required }: Json): string[] =>
 const propertiesOf = ({ properties }: Json): [string, unknown][] =>
   Object.entries(isJson(properties) ? properties : {});
 
-/** The parts of a form by their names on the wire: `{type, data: {name}}` has `type` and `data[name]`. */
+/** The schema of a form. The parts of `{type, data: {name}}` are `type` and `data[name]`. */
 const formSchema = (outer: Json, data: Json, example: Readonly<Record<string, unknown>>): Json => {
   const inner = propertiesOf(data).map(([name, part]): [string, unknown] => [`data[${name}]`, part]);
   const parts = [...propertiesOf(outer), ...inner];
@@ -37,10 +37,10 @@ const formSchema = (outer: Json, data: Json, example: Readonly<Record<string, un
   };
 };
 
-/** Not `NewSwitch`, which is a constructor's name in Go, nor `CreateSwitch`, which generators take for the operation. */
+/** `SwitchCreate`. `NewSwitch` would be a constructor in Go, and generators use `CreateSwitch` for the operation. */
 const schemaName = ({ document, operation }: Route) => pascal(document) + pascal(operation);
 
-/** The body that an operation takes, if it takes one. */
+/** Undefined for an operation without a body. */
 export const requestBodyOf = (route: Route, schemas: Schemas): Json | undefined => {
   const { reads, resource, summary } = route;
   if (reads.from !== "form" && reads.from !== "json") return undefined;
@@ -55,7 +55,7 @@ export const requestBodyOf = (route: Route, schemas: Schemas): Json | undefined 
     return { required: true, content: { "application/json": jsonContent(name, reads.schema) } };
   const { outer, data } = schemas.form(reads.schema, name, resource);
   const schema = schemas.add(name, formSchema(outer, data, body));
-  // Tools send this type with the file, so it must be one that exists: not a range.
+  // Tools send this type with the file, so it must not be a range such as `*/*`.
   const encoding = { "data[file]": { contentType: "application/octet-stream" } };
   const form = { schema, examples, encoding };
   const fromUpload = jsonContent(`${name}FromUpload`, reads.json);

@@ -14,11 +14,11 @@ type Share = Components["add"];
 
 const text = { type: "string" };
 
-/** The response headers, by their names on the wire. */
+/** The response headers by name. */
 export const headers: Readonly<Record<string, Json>> = {
   "X-Request-Id": { description: "The id of the request in the service's log.", schema: text },
   ETag: {
-    description: "The version of the document, for `If-Match`, and of what is included, for `If-None-Match`.",
+    description: "The version of the document and of its associations. Send it back as `If-Match` or `If-None-Match`.",
     schema: text,
   },
   "Idempotency-Replayed": {
@@ -88,17 +88,17 @@ const plainResponse = (description: string, schema: Json, examples?: Json): Json
   content: { "application/json": { schema, ...(examples && { examples }) } },
 });
 
-/** What the gateway returns before a request reaches its operation, and whatever else may come. */
+/** The errors that the gateway returns before a request reaches its operation, and all others. */
 const gatewayResponses = (schema: Json, share: Share): Json => {
   const unreadable = { summary: "The request is not HTTP", value: malformed("is not a valid HTTP request").body };
   return {
     400: share("BadRequest", plainResponse("The request cannot be read as HTTP.", schema, { unreadable })),
     431: share("RequestHeaderFieldsTooLarge", plainResponse("The headers of the request are too large.", schema)),
-    default: share("OtherError", plainResponse("Any other error. Its body is the same.", schema)),
+    default: share("OtherError", plainResponse("Any other error. It has the same body.", schema)),
   };
 };
 
-/** All responses of an operation: its success, and its errors by status. The errors of several operations get a name. */
+/** The responses of an operation by status. Errors that several operations share are components. */
 export const responsesOf = (route: Route, schemas: Schemas, share: Share): Json => {
   const schema = schemas.error();
   const byStatus = Map.groupBy(errorsOf(route), ({ error }) => error.status);

@@ -21,17 +21,17 @@ for (const [name, document] of Object.entries(documents)) registry.add(document,
 for (const [id, [schema, description]] of Object.entries(errorSchemas)) registry.add(schema, { id, description });
 
 /**
- * OpenAPI 3.1 describes a file by its media type alone; many generators know the `format` of 3.0 only. That it is not empty
- * is left to the description: openapi-generator's Go client measures a `minLength` as that of a text, and does not compile.
+ * OpenAPI 3.1 describes a file by `contentMediaType`; many generators support only the `format` of 3.0. There is no `minLength`,
+ * because openapi-generator's Go client treats it as the length of a string and does not compile.
  */
 const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
 
 const rejectsBlank = (schema: z.core.$ZodType) =>
   !z.safeParse(schema, " ").success && z.safeParse(schema, "name").success;
 
-/** What JSON Schema cannot express by itself, or would express differently. */
+/** Corrects what zod's JSON Schema cannot express, or expresses differently. */
 const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema }) => {
-  // Regular expressions lose their `i` on the way into JSON Schema; `format` is enough.
+  // JSON Schema has no case-insensitive patterns; `format` is enough.
   if (jsonSchema.format === "uuid") delete jsonSchema.pattern;
   // Responses may gain properties without notice.
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
@@ -39,7 +39,7 @@ const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.type === "string" && jsonSchema.minLength === 1 && !jsonSchema.pattern && rejectsBlank(zodSchema))
     jsonSchema.pattern = "\\S";
-  // A rule about the whole switch checks it, since the switch that a PATCH changes must keep it too.
+  // A rule for the whole switch checks the pattern, since it must also be valid after a PATCH.
   if (zodSchema === Identity || zodSchema === Secret) jsonSchema.pattern = credential.source;
   if (zodSchema === UploadedFile) {
     for (const keyword of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, keyword);
@@ -47,7 +47,7 @@ const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema
   }
 };
 
-/** A zod schema as JSON Schema, with its registered parts as `$defs`. */
+/** Converts a zod schema to JSON Schema, with its registered parts as `$defs`. */
 export const toJson = (schema: z.core.$ZodType, io: "input" | "output"): Json => {
   const raw = z.toJSONSchema(schema, { io, metadata: registry, unrepresentable: "any", override });
   const json: unknown = JSON.parse(JSON.stringify(raw).replaceAll("#/$defs/", "#/components/schemas/"));
@@ -67,7 +67,7 @@ const contextOf = (resource: ResourceType): Context => {
   };
 };
 
-/** The schemas of the document, each under its name, collected while operations are written. */
+/** Collects the schemas of the document while its operations are generated. */
 export const collectSchemas = () => {
   const components = componentsOf("schemas");
 
@@ -87,10 +87,10 @@ export const collectSchemas = () => {
 
   return {
     ...components,
-    /** What requests of a resource send, as the schema `name`. */
+    /** The schema of a JSON request body. */
     request: (schema: z.core.$ZodType, name: string, resource: ResourceType) =>
       translate(toJson(schema, "input"), name, contextOf(resource)),
-    /** What forms of a resource send: the properties of `data`, and those beside it. */
+    /** The schemas of a form: the properties in `data`, and the others. */
     form: (schema: z.core.$ZodType, name: string, resource: ResourceType) => {
       const { properties, ...json } = toJson(schema, "input");
       const { data, ...outer } = isJson(properties) ? properties : {};
@@ -98,7 +98,7 @@ export const collectSchemas = () => {
       addParts(json, contextOf(resource));
       return { outer: part({ properties: outer }), data: part(isJson(data) ? data : {}) };
     },
-    /** What responses of a resource return, as the schema `name`. */
+    /** The schema of a response. */
     response: (schema: z.core.$ZodType, name: string, resource: ResourceType) =>
       translate(toJson(schema, "output"), name, contextOf(resource)),
     error: () => translate(toJson(ErrorDocument, "output"), "ErrorDocument", { properties: errorProperties }),

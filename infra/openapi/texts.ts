@@ -7,16 +7,16 @@ const rows = Object.entries(reasons)
   .map(([code, reason]) => `| ${statusOf.get(code)} | \`${code}\` | ${reason} |`)
   .join("\n");
 
-/** The introduction of the reference. */
+/** The introduction of the API reference, in Markdown. */
 export const description = `Patchbay stores supporting files (attachments) for number orders and for the requests within them, and configurations (switches) that describe how inbound SMS and MMS messages are delivered.
 
 ## Authentication
 
-Every request carries \`Authorization: Bearer <API key>\`. A key has access to its own account and to every account below it. A resource of any other account returns 404, as if it did not exist.
+Every request requires the header \`Authorization: Bearer <API key>\`. A key has access to its own account and to every account below it. A request for a resource of any other account returns 404, as if the resource did not exist.
 
 ## Documents
 
-Every document is an envelope with \`type\` and \`data\`. The response with a single document carries an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE, and the request fails with 412 if the document has changed in the meantime. Send it as \`If-None-Match\` with a GET, and the response is 304 without a body if the caller has the current one. A GET takes \`include\`, a comma-separated list of what to return with each document under \`associations\`. Every response carries an \`X-Request-Id\`.
+Every document is an envelope with \`type\` and \`data\`. A response with one document has an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE: if the document has changed in the meantime, the request fails with 412. Send it as \`If-None-Match\` with a GET: if the document has not changed, the response is 304 without a body. A GET accepts \`include\`, a comma-separated list of the related data to return under \`associations\` in each document. Every response has an \`X-Request-Id\`.
 
 ## Lists
 
@@ -24,13 +24,13 @@ Lists use cursor pagination. \`first\` with \`after\` pages forward, \`last\` wi
 
 ## Large files
 
-A form carries a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, goes to storage directly, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file with the \`method\` to the \`url\` with the \`headers\` of the response; create the attachment with \`POST .../attachments\`, a JSON body and the \`upload_id\`.
+A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, is sent directly to storage, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file, using the \`method\`, \`url\` and \`headers\` of the response; create the attachment with \`POST .../attachments\` and a JSON body that has the \`upload_id\`.
 
 ## Errors
 
 Every error response has the same body, \`{"errors": [...]}\`, and lists all errors of the request.
 
-| Status | Code | When |
+| Status | Code | Reason |
 | --- | --- | --- |
 ${rows}
 

@@ -128,7 +128,7 @@ describe("the check", () => {
 describe("admin check", () => {
   it("says that everything holds, or what does not, and then exits with 1", async () => {
     const good = await admin(["check"]);
-    expect([good.code, good.stdout]).toEqual([0, "Everything holds.\n"]);
+    expect([good.code, good.stdout]).toEqual([0, "No problems found.\n"]);
     await removeFile(fileKey(t.parent, t.attachment));
     const bad = await admin(["check", "--json"]);
     expect([bad.code, JSON.parse(bad.stdout)]).toMatchObject([1, [{ rule: "metadata has its file" }]]);

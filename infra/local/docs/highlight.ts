@@ -1,4 +1,4 @@
-/** Colours for the little of shell, TypeScript, Python and JSON that the page itself writes: too little for a library. */
+/** Highlights the page's samples in shell, TypeScript, Python and JSON. They use too little of each language to need a library. */
 const token =
   /(?<name>"(?:\\.|[^"\\])*"(?=\s*:))|(?<string>f?"(?:\\.|[^"\\])*"|'[^']*'|`[^`]*`)|(?<number>\b\d+(?:\.\d+)?\b)|(?<keyword>\b(?:const|await|import|from|new|true|false|null|True|False|None|curl)\b)|(?<option>(?<=\s)--?[A-Za-z][\w-]*)/g;
 
@@ -8,7 +8,7 @@ const escaped = (text: string) =>
 const kindOf = (groups: Readonly<Record<string, string | undefined>> = {}) =>
   Object.keys(groups).find((kind) => groups[kind] !== undefined);
 
-/** Code as HTML, escaped, its tokens in spans. */
+/** Converts code to HTML: escaped, with tokens in spans. */
 export const highlight = (code: string): string => {
   let html = "";
   let end = 0;

@@ -2,10 +2,10 @@ import { html, raw } from "hono/html";
 import { Marked } from "marked";
 import { highlight } from "./highlight.ts";
 import type { Body, Example, Field, Group, Operation, Response } from "./operations.ts";
-import { type Call, languages, sendingCall } from "./samples.ts";
+import { languages, type SampleRequest, storageRequest } from "./samples.ts";
 import type { Property } from "./schema.ts";
 
-/** The page as HTML. Only what comes from Markdown or from the highlighter is not escaped here. */
+/** Renders the page as HTML. The template escapes everything except the output of Markdown and of the highlighter. */
 
 export type Site = {
   readonly title: string;
@@ -13,17 +13,17 @@ export type Site = {
   /** Markdown. */
   readonly description: string;
   readonly groups: readonly Group[];
-  /** The address that the samples call; empty for the page's own origin. */
+  /** The base address in the samples. Empty for the page's own origin. */
   readonly server: string;
-  /** The origin of the storage that direct uploads go to; empty where the page may not send files there. */
+  /** The origin of the bucket for direct uploads. Empty if the page may not send files there. */
   readonly storage: string;
-  /** The files beside the page, by what they are. */
+  /** The names of the files that the page loads. */
   readonly assets: { readonly style: string; readonly script: string; readonly icon: string };
 };
 
 type Html = ReturnType<typeof html>;
 
-/** Headings can be linked to. */
+/** Gives headings an id, so that links can point to them. */
 const marked = new Marked({
   renderer: {
     heading({ tokens, depth, text }) {
@@ -37,7 +37,7 @@ const slug = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")
 const markdown = (text: string) => raw(marked.parse(text, { async: false }));
 const inline = (text: string) => raw(marked.parseInline(text, { async: false }));
 
-/** A long path breaks at its slashes. */
+/** Lets a long path wrap at its slashes. */
 const breakable = (path: string) => path.split("/").map((part, index) => (index === 0 ? part : html`/<wbr>${part}`));
 
 const codeBlock = (code: string) => html`<pre tabindex="0"><code>${raw(highlight(code))}</code></pre>`;
@@ -54,12 +54,12 @@ const propertyTable = (caption: string, rows: readonly Property[]) => html`<tabl
   <tbody>${rows.map(propertyRow)}</tbody>
 </table>`;
 
-/** More rows than this scroll in a box of their own, and are folded away on a narrow screen. */
-const manyRows = 8;
+/** A table with more rows scrolls in its own box, and is collapsed on a narrow screen. */
+const maxVisibleRows = 8;
 
 const tableOf = (caption: string, label: string, rows: readonly Property[]): Html | "" => {
   if (rows.length === 0) return "";
-  if (rows.length <= manyRows) return propertyTable(caption, rows);
+  if (rows.length <= maxVisibleRows) return propertyTable(caption, rows);
   return html`<details class="many" open><summary>${caption}: ${rows.length} properties</summary>
     <div class="box" tabindex="0" role="region" aria-label="${label}">${propertyTable(caption, rows)}</div></details>`;
 };
@@ -69,44 +69,44 @@ const methodBadge = (method: string) => html`<span class="method ${method.toLowe
 const labelText = ({ name, required }: Field) =>
   html`<code>${name}</code>${required ? html` <span class="required">required</span>` : ""}`;
 
-const severalInput = (field: Field) =>
+const checkboxGroup = (field: Field) =>
   html`<fieldset class="field"><legend>${labelText(field)}</legend>${field.choices.map(
     (choice) =>
-      html`<label class="check"><input type="checkbox" name="${field.place}:${field.name}" value="${choice}"> <code>${choice}</code></label>`,
+      html`<label class="check"><input type="checkbox" name="${field.location}:${field.name}" value="${choice}"> <code>${choice}</code></label>`,
   )}</fieldset>`;
 
 const fieldInput = (operation: Operation, field: Field) => {
-  const { place, name, required, kind, choices, value, example, idOf } = field;
-  if (kind === "several") return severalInput(field);
-  const id = `${operation.id}-${place}-${name}`;
-  const common = html`id="${id}" name="${place}:${name}" data-example="${example}"${idOf && html` data-id-of="${idOf}"`}${required ? raw(" required") : ""}`;
+  const { location, name, required, kind, choices, value, example, idOf } = field;
+  if (kind === "checkboxes") return checkboxGroup(field);
+  const id = `${operation.id}-${location}-${name}`;
+  const common = html`id="${id}" name="${location}:${name}" data-example="${example}"${idOf && html` data-id-of="${idOf}"`}${required ? raw(" required") : ""}`;
   const input =
-    kind === "choice"
+    kind === "select"
       ? html`<select ${common}>${choices.map((each) => html`<option${each === value ? raw(" selected") : ""}>${each}</option>`)}</select>`
       : html`<input ${common} type="${kind}" value="${value}" placeholder="${kind === "text" && !required ? example : ""}" autocomplete="off" spellcheck="false">`;
   return html`<div class="field"><label for="${id}">${labelText(field)}</label>${input}</div>`;
 };
 
-/** The file that the body describes. Its name, type, length and hash are filled in by the browser. */
-const describedFile = ({ id }: Operation, longest: number) => html`<div class="field wide">
+/** Chooses the file that the body describes. The browser fills in its name, type, length and hash. */
+const describedFileInput = ({ id }: Operation, maxBytes: number) => html`<div class="field wide">
   <label for="${id}-file">File</label>
-  <input id="${id}-file" type="file" class="described" data-longest="${String(longest)}" aria-describedby="${id}-file-note">
-  <p class="note" id="${id}-file-note" role="status">Its name, type, length and SHA-256 are filled in below. It is not sent yet.</p>
+  <input id="${id}-file" type="file" class="described" data-max-bytes="${String(maxBytes)}" aria-describedby="${id}-file-note">
+  <p class="note" id="${id}-file-note" role="status">Fills in its name, type, length and SHA-256 below. Does not send the file yet.</p>
 </div>`;
 
-const jsonInput = (operation: Operation, { json = "", idOf, longestFile }: Body) => html`${
-  longestFile === undefined ? "" : describedFile(operation, longestFile)
+const jsonInput = (operation: Operation, { json = "", idOf, maxFileBytes }: Body) => html`${
+  maxFileBytes === undefined ? "" : describedFileInput(operation, maxFileBytes)
 }<div class="field wide">
   <label for="${operation.id}-json">JSON body</label>
-  <textarea id="${operation.id}-json" name="json" rows="${Math.min(json.split("\n").length + 1, 16)}"${idOf && html` data-takes="${idOf}"`} spellcheck="false">${json}</textarea>
+  <textarea id="${operation.id}-json" name="json" rows="${Math.min(json.split("\n").length + 1, 16)}"${idOf && html` data-id-of="${idOf}"`} spellcheck="false">${json}</textarea>
 </div>`;
 
-/** Marks what belongs to one media type of the body; only what belongs to the first is shown at first. */
+/** Marks content that belongs to one media type of the body. Initially, only that of the first media type is visible. */
 const forMediaType = ({ bodies }: Operation, { mediaType }: Body) =>
   html`data-media="${mediaType}"${mediaType === bodies[0]?.mediaType ? "" : raw(" hidden")}`;
 
-/** Chooses the media type of the body, where there are several. */
-const mediaChoice = ({ bodies }: Operation) =>
+/** Buttons for choosing the media type of the body, if there are several. */
+const mediaTypeButtons = ({ bodies }: Operation) =>
   bodies.length < 2
     ? ""
     : html`<div class="media" role="group" aria-label="Media type of the body">${bodies.map(
@@ -119,7 +119,7 @@ const bodyInput = (operation: Operation, body: Body) => html`<div class="fields"
   ${body.json === undefined ? "" : jsonInput(operation, body)}
 </div>`;
 
-/** Hidden until the script has found that the page may call the service. */
+/** Hidden until the script has checked that the page can call the service. */
 const tryIt = (operation: Operation) => html`<details class="try" hidden>
   <summary>Try it</summary>
   <form novalidate data-method="${operation.method}" data-path="${operation.path}">
@@ -138,9 +138,11 @@ const exampleParts = ({ parts }: Body) =>
       kind === "file" ? { name, file: "loa.pdf" } : { name, value: value || example },
     );
 
-/** The call that the samples show before anything is filled in. */
-const exampleCall = ({ method, path, fields }: Operation, server: string, body?: Body): Call => {
-  const values = new Map(fields.filter(({ place }) => place === "path").map(({ name, example }) => [name, example]));
+/** The request in the samples before any field is filled in. */
+const exampleRequest = ({ method, path, fields }: Operation, server: string, body?: Body): SampleRequest => {
+  const values = new Map(
+    fields.filter(({ location }) => location === "path").map(({ name, example }) => [name, example]),
+  );
   return {
     method,
     url: server + path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(values.get(name) ?? name)),
@@ -150,7 +152,7 @@ const exampleCall = ({ method, path, fields }: Operation, server: string, body?:
   };
 };
 
-const samplesOf = (label: string, call: Call, className = "samples") => html`<div class="${className}">
+const samplesOf = (label: string, request: SampleRequest, className = "samples") => html`<div class="${className}">
   <div class="bar"><div role="group" aria-label="Language of ${label}">${languages.map(
     ({ id, label }, index) =>
       html`<button type="button" data-language="${id}" aria-pressed="${String(index === 0)}">${label}</button>`,
@@ -158,19 +160,19 @@ const samplesOf = (label: string, call: Call, className = "samples") => html`<di
   ${languages.map(
     ({ id, render }, index) =>
       html`<pre tabindex="0" data-language="${id}"${index === 0 ? "" : raw(" hidden")}><code>${raw(
-        highlight(render(call)),
+        highlight(render(request)),
       )}</code></pre>`,
   )}
 </div>`;
 
 const samples = (operation: Operation, server: string) =>
-  samplesOf(`${operation.id}`, exampleCall(operation, server, operation.bodies[0]));
+  samplesOf(operation.id, exampleRequest(operation, server, operation.bodies[0]));
 
-/** The second call of a direct upload goes to storage, by what the first one has returned. */
-const sendingSamples = ({ id, bodies, success }: Operation) => {
-  const call = sendingCall(JSON.parse(success.examples[0]?.json ?? "null"));
-  if (!call || bodies.every(({ longestFile }) => longestFile === undefined)) return "";
-  return html`<p class="then" id="${id}-send">Then send the file to storage:</p>${samplesOf(`the second call of ${id}`, call, "samples sending")}`;
+/** Samples for sending the file of a direct upload, with the URL and headers from the response. */
+const storageSamples = ({ id, bodies, success }: Operation) => {
+  const request = storageRequest(JSON.parse(success.examples[0]?.json ?? "null"));
+  if (!request || bodies.every(({ maxFileBytes }) => maxFileBytes === undefined)) return "";
+  return html`<p class="then" id="${id}-send">Then send the file to storage:</p>${samplesOf(`sending the file of ${id}`, request, "samples sending")}`;
 };
 
 const exampleBlock = ({ title, json }: Example) => html`<p>${title}</p>${codeBlock(json)}`;
@@ -180,7 +182,7 @@ const errorRow = ({ status, description, examples }: Response) => html`<details 
   ${examples.map(exampleBlock)}
 </details>`;
 
-/** Only the first one is open: the others are variants of it. */
+/** Only the first one is open. The others are variants. */
 const exampleResponse = ({ title, json }: Example, index: number) =>
   index === 0
     ? html`<details class="example" open><summary>Example response</summary>${codeBlock(json)}</details>`
@@ -194,7 +196,7 @@ const operationSection = (operation: Operation, server: string) => {
     <p class="endpoint">${methodBadge(method)} <code>${breakable(path)}</code></p>
     ${markdown(description)}
     ${tableOf("Parameters", `Parameters of ${id}`, parameters)}
-    ${mediaChoice(operation)}
+    ${mediaTypeButtons(operation)}
     ${bodies.map(
       (body) =>
         html`<div ${forMediaType(operation, body)}>${tableOf(
@@ -209,16 +211,16 @@ const operationSection = (operation: Operation, server: string) => {
       ${errors.map(errorRow)}</details>
   </div>
   <div class="code">
-    ${mediaChoice(operation)}
+    ${mediaTypeButtons(operation)}
     ${samples(operation, server)}
-    ${sendingSamples(operation)}
+    ${storageSamples(operation)}
     ${tryIt(operation)}
     ${success.examples.map(exampleResponse)}
   </div>
 </section>`;
 };
 
-/** Words that the search finds an operation by. */
+/** The text in which the search looks for an operation. */
 const searchText = ({ summary, path, method, id, parameters, bodies, errors }: Operation) =>
   [
     summary,
@@ -258,12 +260,12 @@ const keyCard = html`<form class="key" id="key-form" hidden>
   <label for="key">API key</label>
   <input id="key" type="password" placeholder="apik_…" autocomplete="off" spellcheck="false">
   <button type="button" id="show-key" aria-pressed="false">Show</button>
-  <p id="key-note">Sent with every request that you try here. It stays in this tab.</p>
+  <p id="key-note">Used for the requests that you send from this page. It is stored in this tab only.</p>
 </form>`;
 
 /**
- * Everything comes from where the page comes from, and only direct uploads go elsewhere: to the storage's origin, if one
- * is given. It stands in the page as well, for hosts that send no headers.
+ * The page may load from its own origin only. Direct uploads may also go to the origin of the bucket, if it is given. The
+ * policy is in the page as well as in a header, because a static web server may not send the header.
  */
 export const contentSecurityPolicy = (storage: string) =>
   `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'${storage && ` ${storage}`}; base-uri 'none'; form-action 'none'`;
@@ -295,7 +297,7 @@ ${sidebar(site)}
     (group) => html`<section class="group" aria-labelledby="${slug(group.name)}">
     <h2 id="${slug(group.name)}">${group.name}</h2>
     <p>${group.description}</p>
-    ${group.operations.map((operation) => operationSection(operation, server || location))}
+    ${group.operations.map((operation) => operationSection(operation, server || defaultServer))}
   </section>`,
   )}
 </main>
@@ -305,5 +307,5 @@ ${sidebar(site)}
   return page.toString();
 };
 
-/** What the samples call until the script has put in the page's own origin. */
-const location = "http://127.0.0.1:3000";
+/** The base address in the samples until the script replaces it with the page's own origin. */
+const defaultServer = "http://127.0.0.1:3000";

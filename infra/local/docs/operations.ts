@@ -11,21 +11,21 @@ import {
   withoutNull,
 } from "./schema.ts";
 
-/** The OpenAPI document as the page shows it: references resolved, schemas as rows, bodies as fields. */
+/** Prepares the OpenAPI document for the page: resolves references, and converts schemas to table rows and parameters to fields. */
 
-export type Place = "path" | "query" | "header" | "part";
+type Location = "path" | "query" | "header" | "part";
 
-/** What a visitor can fill in. */
+/** An input of the form for trying an operation. */
 export type Field = {
-  readonly place: Place;
+  readonly location: Location;
   readonly name: string;
   readonly required: boolean;
-  readonly kind: "text" | "file" | "choice" | "several";
+  readonly kind: "text" | "file" | "select" | "checkboxes";
   readonly choices: readonly string[];
-  /** What stands in it at first. */
+  /** The initial value. */
   readonly value: string;
   readonly example: string;
-  /** The type of the documents whose ids it takes, where the path's last part is such an id. */
+  /** If the path ends in this id, the type of the document it identifies. Otherwise empty. */
   readonly idOf: string;
 };
 
@@ -38,18 +38,18 @@ export type Response = {
   readonly examples: readonly Example[];
 };
 
-/** One way to write the body of a request. */
+/** The body of a request in one media type. */
 export type Body = {
   readonly mediaType: string;
   readonly properties: readonly Property[];
   /** The parts of a form. */
   readonly parts: readonly Field[];
-  /** What a JSON body begins with; undefined where the body is a form. */
+  /** The initial JSON body. Undefined for a form. */
   readonly json: string | undefined;
-  /** The type of the documents whose id is a property of the JSON: `upload` for `upload_id`. */
+  /** The type of the document whose id is in the JSON: `upload` for `upload_id`. Otherwise empty. */
   readonly idOf: string;
-  /** The longest file that the JSON can describe; undefined where it describes none. */
-  readonly longestFile: number | undefined;
+  /** The largest file that the JSON can describe, in bytes. Undefined if it does not describe a file. */
+  readonly maxFileBytes: number | undefined;
 };
 
 export type Operation = {
@@ -60,7 +60,7 @@ export type Operation = {
   readonly description: string;
   readonly parameters: readonly Property[];
   readonly fields: readonly Field[];
-  /** The first one is chosen at first. None where the operation takes no body. */
+  /** Initially, the first one is selected. Empty if the operation has no body. */
   readonly bodies: readonly Body[];
   readonly success: Response;
   readonly errors: readonly Response[];
@@ -94,7 +94,7 @@ const responseOf = (status: string, response: Json, resolve: Resolve): Response 
 const choicesOf = ({ enum: choices, const: only }: Json): readonly string[] =>
   (Array.isArray(choices) ? choices : only === undefined ? [] : [only]).map(String);
 
-/** The names in a pattern of a list of names with commas between them, such as `^(file|forwarding)(,(file|forwarding))*$`. */
+/** The names in the pattern of a comma-separated list, such as `^(file|forwarding)(,(file|forwarding))*$`. */
 const listedNames = ({ pattern }: Json): readonly string[] =>
   /^\^\(([^()]+)\)\(,\(\1\)\)\*\$$/.exec(textOf(pattern))?.[1]?.split("|") ?? [];
 
@@ -106,21 +106,21 @@ const exampleOf = (holder: Json, schema: Json): string => {
 const parameterField = (parameter: Json, resolve: Resolve, idOf: string): Field => {
   const schema = resolve(parameter.schema);
   const name = textOf(parameter.name);
-  const place = parameter.in === "path" || parameter.in === "query" ? parameter.in : "header";
+  const location = parameter.in === "path" || parameter.in === "query" ? parameter.in : "header";
   const choices = listedNames(schema);
-  const kind = choices.length > 0 ? "several" : "text";
+  const kind = choices.length > 0 ? "checkboxes" : "text";
   const example = exampleOf(parameter, schema);
-  return { place, name, required: parameter.required === true, kind, choices, value: "", example, idOf };
+  return { location, name, required: parameter.required === true, kind, choices, value: "", example, idOf };
 };
 
-/** Optional parts stay empty: an example's `reference_id` can be used only once. */
+/** Optional parts are initially empty, because the `reference_id` of an example can be used only once. */
 const partField = (name: string, given: unknown, required: boolean, resolve: Resolve): Field => {
   const { schema } = withoutNull(resolve(given), resolve);
   const choices = choicesOf(schema);
-  const kind = isFile(schema) ? "file" : choices.length > 0 ? "choice" : "text";
+  const kind = isFile(schema) ? "file" : choices.length > 0 ? "select" : "text";
   const example = exampleOf({}, schema);
-  const value = kind === "choice" ? textOf(schema.default) || (choices[0] ?? "") : required ? example : "";
-  return { place: "part", name, required, kind, choices, value: kind === "file" ? "" : value, example, idOf: "" };
+  const value = kind === "select" ? textOf(schema.default) || (choices[0] ?? "") : required ? example : "";
+  return { location: "part", name, required, kind, choices, value: kind === "file" ? "" : value, example, idOf: "" };
 };
 
 const partFields = (schema: Json, resolve: Resolve) => {
@@ -139,7 +139,7 @@ const idTypeOf = (data: Json) =>
     .map((name) => /^(\w+)_id$/.exec(name)?.[1] ?? "")
     .find((type) => type !== "" && type !== "reference") ?? "";
 
-const longestFileOf = (data: Json, resolve: Resolve) => {
+const maxFileBytesOf = (data: Json, resolve: Resolve) => {
   const { maximum } = resolve(data.bytes);
   return data.sha256 !== undefined && typeof maximum === "number" ? maximum : undefined;
 };
@@ -149,7 +149,7 @@ const formOf = (content: Json, resolve: Resolve) => ({
   parts: partFields(resolve(content.schema), resolve),
   json: undefined,
   idOf: "",
-  longestFile: undefined,
+  maxFileBytes: undefined,
 });
 
 const jsonOf = (content: Json, resolve: Resolve) => {
@@ -159,7 +159,7 @@ const jsonOf = (content: Json, resolve: Resolve) => {
     parts: [],
     json: examplesOf(content, resolve)[0]?.json ?? "{}",
     idOf: idTypeOf(data),
-    longestFile: longestFileOf(data, resolve),
+    maxFileBytes: maxFileBytesOf(data, resolve),
   };
 };
 
@@ -169,7 +169,7 @@ const bodiesOf = (operation: Json, resolve: Resolve): readonly Body[] =>
     ...(mediaType === "multipart/form-data" ? formOf : jsonOf)(resolve(content), resolve),
   }));
 
-/** The `type` of the document that a response holds. */
+/** The `type` of the document in a response. */
 const typeOfDocument = (response: unknown, resolve: Resolve): string => {
   const content = contentOf(resolve(response), resolve, "application/json");
   const { properties } = resolve(content?.schema);
@@ -182,7 +182,7 @@ const operationOf = (path: string, method: string, operation: Json, resolve: Res
     responseOf(status, resolve(response), resolve),
   );
   const success = responses.find(({ status }) => status.startsWith("2"));
-  if (!success) throw new Error(`${method} ${path} documents no success.`);
+  if (!success) throw new Error(`${method} ${path} has no success response.`);
   const own = /\{([^}]+)\}$/.exec(path)?.[1];
   const type = typeOfDocument(resolve(operation.responses)[success.status], resolve);
   return {
@@ -199,7 +199,7 @@ const operationOf = (path: string, method: string, operation: Json, resolve: Res
   };
 };
 
-/** The operations of a document in the order of its tags. */
+/** The operations of the document, grouped by tag and in the order of the tags. */
 export const groupsOf = (document: Json): readonly Group[] => {
   const resolve = resolver(document);
   const all = Object.entries(resolve(document.paths)).flatMap(([path, methods]) =>

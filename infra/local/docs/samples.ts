@@ -1,32 +1,34 @@
-/** One request as code to paste. The server renders the samples once; the page renders them again as values are filled in. */
+/** Renders a request as code to paste. The server renders all samples once; the page updates them while fields are filled in. */
 
-export type Part = { readonly name: string; readonly value: string } | { readonly name: string; readonly file: string };
+export type FormPart =
+  | { readonly name: string; readonly value: string }
+  | { readonly name: string; readonly file: string };
 
-export type Call = {
+export type SampleRequest = {
   readonly method: string;
   readonly url: string;
-  /** All but Authorization and Content-Type. */
+  /** All except Authorization and Content-Type. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Without a key, the samples read it from the environment variable KEY. */
+  /** The API key. Without it, the samples read the environment variable KEY. */
   readonly key?: string | undefined;
   readonly json?: string | undefined;
-  readonly form?: readonly Part[] | undefined;
-  /** A file that goes to storage as it is, by a signed URL: without a key. */
+  readonly form?: readonly FormPart[] | undefined;
+  /** The body of a request to storage. The signed URL takes the place of the API key. */
   readonly file?: string | undefined;
 };
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
 
-/** What clients set by themselves, and browsers do not let anyone set. */
-const isImplied = (header: string) => header.toLowerCase() === "content-length";
+/** Clients set this header themselves. Browsers do not let scripts set it. */
+const isAutomatic = (header: string) => header.toLowerCase() === "content-length";
 
-/** The second call of a direct upload, as the response to the first one says; undefined for any other document. */
-export const sendingCall = (prepared: unknown, file?: string): Call | undefined => {
+/** The request that sends the file of a direct upload to storage. Undefined if `prepared` is not an upload document. */
+export const storageRequest = (prepared: unknown, file?: string): SampleRequest | undefined => {
   const { method, url, headers, filename } = isRecord(prepared) && isRecord(prepared.data) ? prepared.data : {};
   if (typeof method !== "string" || typeof url !== "string" || !isRecord(headers)) return undefined;
   const sent = Object.entries(headers).flatMap(([name, value]) =>
-    isImplied(name) ? [] : [[name, String(value)] as const],
+    isAutomatic(name) ? [] : [[name, String(value)] as const],
   );
   return { method, url, headers: sent, file: file ?? String(filename) };
 };
@@ -43,28 +45,28 @@ const indent = (text: string, by: string) => text.replaceAll("\n", `\n${by}`);
 
 const inShell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** `-F` reads a file for `@` and `<`, and takes a `;` for the start of a media type. */
-const curlPart = (part: Part) => {
+/** `-F` reads a file after `@` or `<`, and treats text after `;` as a media type. `--form-string` does neither. */
+const curlPart = (part: FormPart) => {
   if ("file" in part) return `-F ${inShell(`${part.name}=@${part.file}`)}`;
   const option = /^[@<"]|;/.test(part.value) ? "--form-string" : "-F";
   return `${option} ${inShell(`${part.name}=${part.value}`)}`;
 };
 
-const isImpliedMethod = ({ method, json, form, file }: Call) =>
+const isImpliedMethod = ({ method, json, form, file }: SampleRequest) =>
   method === "GET" ||
   (method === "POST" && (json !== undefined || form !== undefined)) ||
   (method === "PUT" && file !== undefined);
 
-const curlKey = ({ key, file }: Call) => {
+const curlFileOrKey = ({ key, file }: SampleRequest) => {
   if (file !== undefined) return [`-T ${inShell(file)}`];
   return [key === undefined ? `-H "Authorization: Bearer $KEY"` : `-H ${inShell(`Authorization: Bearer ${key}`)}`];
 };
 
-const curl = (call: Call) => {
-  const { method, url, headers, json, form } = call;
+const curl = (request: SampleRequest) => {
+  const { method, url, headers, json, form } = request;
   const lines = [
-    `curl ${isImpliedMethod(call) ? "" : `-X ${method} `}${inShell(url)}`,
-    ...curlKey(call),
+    `curl ${isImpliedMethod(request) ? "" : `-X ${method} `}${inShell(url)}`,
+    ...curlFileOrKey(request),
     ...headers.map(([name, value]) => `-H ${inShell(`${name}: ${value}`)}`),
     ...(json === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${inShell(json)}`]),
     ...(form ?? []).map(curlPart),
@@ -74,14 +76,14 @@ const curl = (call: Call) => {
 
 const literal = (text: string) => JSON.stringify(text);
 
-const typescriptForm = (form: readonly Part[]) =>
+const typescriptForm = (form: readonly FormPart[]) =>
   form.map((part) =>
     "file" in part
       ? `form.append(${literal(part.name)}, await openAsBlob(${literal(part.file)}), ${literal(part.file)});`
       : `form.append(${literal(part.name)}, ${literal(part.value)});`,
   );
 
-const typescriptBody = ({ json, form, file }: Call) => {
+const typescriptBody = ({ json, form, file }: SampleRequest) => {
   if (file !== undefined) return [`  body: await openAsBlob(${literal(file)}),`];
   if (form) return ["  body: form,"];
   if (json === undefined) return [];
@@ -92,31 +94,31 @@ const typescriptBody = ({ json, form, file }: Call) => {
 
 const openAsBlob = ['import { openAsBlob } from "node:fs";', ""];
 
-const typescriptBefore = ({ form, file }: Call) => {
+const typescriptSetup = ({ form, file }: SampleRequest) => {
   if (file !== undefined) return openAsBlob;
   if (!form) return [];
   const hasFile = form.some((part) => "file" in part);
   return [...(hasFile ? openAsBlob : []), "const form = new FormData();", ...typescriptForm(form), ""];
 };
 
-const typescriptKey = ({ key, file }: Call) => {
+const typescriptKey = ({ key, file }: SampleRequest) => {
   if (file !== undefined) return [];
   return [`    Authorization: ${key === undefined ? `\`Bearer \${process.env.KEY}\`` : literal(`Bearer ${key}`)},`];
 };
 
-const typescript = (call: Call) => {
-  const { method, url, headers, json, file } = call;
+const typescript = (request: SampleRequest) => {
+  const { method, url, headers, json, file } = request;
   const media = json === undefined ? [] : [["Content-Type", "application/json"] as const];
   const named = [...headers, ...media].map(([name, value]) => `    ${literal(name)}: ${literal(value)},`);
   return [
-    ...typescriptBefore(call),
+    ...typescriptSetup(request),
     `const response = await fetch(${literal(url)}, {`,
     ...(method === "GET" ? [] : [`  method: ${literal(method)},`]),
     "  headers: {",
-    ...typescriptKey(call),
+    ...typescriptKey(request),
     ...named,
     "  },",
-    ...typescriptBody(call),
+    ...typescriptBody(request),
     "});",
     `console.log(response.status, await response.${file === undefined ? "json" : "text"}());`,
   ].join("\n");
@@ -134,7 +136,7 @@ const pythonLiteral = (value: unknown, by = ""): string => {
   return lines.length === 0 ? open + close : `${open}\n${inner}${lines.join(`,\n${inner}`)},\n${by}${close}`;
 };
 
-const pythonBody = ({ json, form, file }: Call) => {
+const pythonBody = ({ json, form, file }: SampleRequest) => {
   if (file !== undefined) return [`    data=open(${literal(file)}, "rb"),`];
   const body = json === undefined ? undefined : parsed(json);
   if (body) return [`    json=${pythonLiteral(body.value, "    ")},`];
@@ -148,22 +150,22 @@ const pythonBody = ({ json, form, file }: Call) => {
   return [`    data=${pairs(fields)},`, `    files=${pairs(files)},`];
 };
 
-const pythonHeaders = ({ headers, key, file }: Call) => {
+const pythonHeaders = ({ headers, key, file }: SampleRequest) => {
   const named = headers.map(([name, value]) => `${literal(name)}: ${literal(value)}`);
   const bearer = key === undefined ? `f"Bearer {os.environ['KEY']}"` : literal(`Bearer ${key}`);
   return [...(file === undefined ? [`"Authorization": ${bearer}`] : []), ...named].join(", ");
 };
 
-const python = (call: Call) => {
-  const { method, url, key, file } = call;
+const python = (request: SampleRequest) => {
+  const { method, url, key, file } = request;
   return [
     ...(key === undefined && file === undefined ? ["import os", ""] : []),
     "import requests",
     "",
     `response = requests.${method.toLowerCase()}(`,
     `    ${literal(url)},`,
-    `    headers={${pythonHeaders(call)}},`,
-    ...pythonBody(call),
+    `    headers={${pythonHeaders(request)}},`,
+    ...pythonBody(request),
     ")",
     `print(response.status_code, response.${file === undefined ? "json()" : "text"})`,
   ].join("\n");

@@ -1,18 +1,18 @@
 import { isJson, type Json } from "../../openapi/json.ts";
 
 export type Property = {
-  /** The names on the way to it: `data.items[].type` is `["data", "items[]", "type"]`. */
+  /** `["data", "items[]", "type"]` for `data.items[].type`. */
   readonly path: readonly string[];
   readonly type: string;
   readonly required: boolean;
   readonly description: string;
-  /** What else a value has to be, as Markdown. */
+  /** Further constraints on the value, in Markdown. */
   readonly rules: readonly string[];
 };
 
 export type Resolve = (value: unknown) => Json;
 
-/** Follows `$ref`s within a document; what stands beside a `$ref` wins over what it refers to. */
+/** Resolves the `$ref`s in a document. A property beside a `$ref` overrides the same property of its target. */
 export const resolver = (document: Json): Resolve => {
   const resolve = (value: unknown): Json => {
     if (!isJson(value)) return {};
@@ -31,7 +31,7 @@ export const textOf = (value: unknown) => (typeof value === "string" ? value : "
 
 export const requiredNames = ({ required }: Json): readonly unknown[] => (Array.isArray(required) ? required : []);
 
-/** `anyOf` with null as its other branch, and whether null was one. */
+/** The schema without null as an option of `anyOf`, and whether null was one. */
 export const withoutNull = (schema: Json, resolve: Resolve): { readonly schema: Json; readonly nullable: boolean } => {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf)) return { schema, nullable: false };
@@ -71,7 +71,7 @@ const rulesOf = (schema: Json): readonly string[] => {
   ];
 };
 
-/** Every property of a schema and of those within it, as the rows of a table. */
+/** The table rows of all properties of a schema, including nested ones. */
 export const propertiesOf = (given: unknown, resolve: Resolve, path: readonly string[] = []): readonly Property[] => {
   const outer = withoutNull(resolve(given), resolve).schema;
   const required = requiredNames(outer);
@@ -91,7 +91,7 @@ export const propertiesOf = (given: unknown, resolve: Resolve, path: readonly st
   });
 };
 
-/** A single parameter as a row of a table. */
+/** The table row of a parameter. */
 export const parameterRow = (parameter: Json, resolve: Resolve): Property => {
   const schema = resolve(parameter.schema);
   return {

@@ -6,18 +6,18 @@ import { openapi } from "../../openapi/document.ts";
 import { pageHtml } from "./html.ts";
 import { groupsOf } from "./operations.ts";
 
-/** The API reference as files: what `npm start` serves under /docs/, and what `npm run docs` writes to a folder. */
+/** Builds the files of the API reference. `npm start` serves them under /docs/, and `npm run docs` writes them to a folder. */
 
 export type SiteFile = {
   readonly contentType: string;
   readonly body: Uint8Array;
-  /** Its name changes with its content. */
+  /** Whether the name contains a hash of the content. */
   readonly immutable: boolean;
 };
 
 const folder = import.meta.dirname;
 
-/** Without esbuild's long-lived process, whose failure to start would end this one. */
+/** Synchronous, because esbuild's long-lived process would terminate this one if it failed to start. */
 const bundled = (file: string) => {
   const { outputFiles } = buildSync({
     entryPoints: [join(folder, file)],
@@ -38,15 +38,15 @@ const hashed = (name: string, contentType: string, body: Uint8Array) => {
   return { name: name.replace(".", `.${hash}.`), file: { contentType, body, immutable: true } };
 };
 
-export type Place = {
-  /** The address that the samples call, if not the page's own origin. */
+type SiteOptions = {
+  /** The base address in the samples, if it is not the page's own origin. */
   readonly server?: string | undefined;
-  /** The origin that direct uploads go to, if the page may send them. */
+  /** The origin of the bucket, if the page may send direct uploads there. */
   readonly storage?: string | undefined;
 };
 
-/** Every file of the page by its name. */
-export const siteFiles = async ({ server = "", storage = "" }: Place): Promise<ReadonlyMap<string, SiteFile>> => {
+/** The files of the page by name. */
+export const siteFiles = async ({ server = "", storage = "" }: SiteOptions): Promise<ReadonlyMap<string, SiteFile>> => {
   const script = hashed("page.js", "text/javascript; charset=utf-8", bundled("browser/page.ts"));
   const style = hashed("page.css", "text/css; charset=utf-8", bundled("page.css"));
   const icon = hashed("icon.svg", "image/svg+xml", readFileSync(join(folder, "icon.svg")));
@@ -62,5 +62,5 @@ export const siteFiles = async ({ server = "", storage = "" }: Place): Promise<R
   ]);
 };
 
-/** The OpenAPI document with one server: the one that it is served from or written for. */
+/** The OpenAPI document with this server only. */
 export const documentFor = (server: string) => ({ ...openapi(), servers: [{ url: server }] });

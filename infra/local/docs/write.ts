@@ -3,26 +3,26 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { documentFor, siteFiles } from "./site.ts";
 
-/** `npm run docs`: the API reference as static files. */
+/** `npm run docs`: writes the API reference as static files. */
 
 const help = `Usage: npm run docs -- [options]
 
-Writes the API reference as static files: index.html, what it loads, and openapi.json. The page works at any address,
-below any path, and asks no other host for anything.
+Writes the API reference as static files: index.html, the files it loads, and openapi.json. The page works at any address
+and below any path, and loads nothing from other hosts.
 
-  --server <url>   base address of the deployment, as in the samples (default: http://127.0.0.1:3000)
-  --storage <url>  origin of the bucket: lets the page send direct uploads there
+  --server <url>   base address of the deployment, used in the samples (default: http://127.0.0.1:3000)
+  --storage <url>  origin of the bucket, to which the page may send direct uploads
                    (https://<bucket>.s3.<region>.amazonaws.com)
   --out <dir>      folder to write to (default: reference)
-  --help           show this
+  --help           print this help
 
-Requests can be sent from the page where it is served from the origin of --server; elsewhere it shows samples only.
-Direct uploads also need --storage here, and that origin among the deployment's uploadOrigins.`;
+The page can send requests only if it is served from the origin of --server; elsewhere it shows samples only. To send
+direct uploads too, pass --storage and add the page's origin to the deployment's uploadOrigins.`;
 
 const addressOf = (option: string, text: string): URL => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
-    throw new Error(`--${option} must be an http or https address, not ${text}.`);
+    throw new Error(`--${option} must be an http or https URL, not ${text}.`);
   return url;
 };
 
@@ -34,7 +34,7 @@ const write = async ({ server: given, storage, out: folder }: Options) => {
   mkdirSync(folder, { recursive: true });
   for (const [name, { body }] of site) writeFileSync(join(folder, name), body);
   writeFileSync(join(folder, "openapi.json"), `${JSON.stringify(documentFor(server), null, 2)}\n`);
-  console.log(`Wrote ${join(folder, "index.html")} and what it loads. Its samples call ${server}.`);
+  console.log(`Wrote ${join(folder, "index.html")} and the files it loads. Its samples call ${server}.`);
 };
 
 const main = async () => {

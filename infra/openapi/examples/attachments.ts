@@ -12,7 +12,7 @@ const scan = {
   sha256,
 };
 
-/** As S3 signs it; the values of the query are shortened. */
+/** A signed URL of S3, with a shortened query. */
 const signedUrl =
   "https://files.example/attachments/2026/11/21/01K9Z4W8D0F2H4K6N8Q0S2V4X6?X-Amz-Expires=3600&X-Amz-Signature=3f1c";
 
@@ -85,7 +85,7 @@ const file = {
   },
 };
 
-const carrierHasIt = {
+const carrierHasReceived = {
   type: "forwarding",
   data: {
     state: "forwarded",
@@ -119,20 +119,20 @@ export const attachmentExamples = (parent: "request" | "order"): Readonly<Record
   const changed = { ...letter, ...changes, updated_at: "2026-11-21T10:02:55.046Z" };
   return {
     [`${parent}-attachments/create`]: {
-      description: `Stores a file and its metadata. ${scope[parent]}\n\nA file that is too large for a form is uploaded directly: prepare a direct upload, send the file to its \`url\`, and then create the attachment with a JSON body that has the \`upload_id\` in place of the file.\n\n${forwarding}`,
+      description: `Stores a file and its metadata. ${scope[parent]}\n\nTo upload a file that is too large for a form, prepare a direct upload, send the file to its \`url\`, and then create the attachment with a JSON body that has the \`upload_id\` in place of the file.\n\n${forwarding}`,
       body: { type, ...parts },
       json: { type, data: { upload_id: ids.upload, name: "Bills of 2026", file_hint: "DEFAULT" } },
       response: document(letter),
       invalid: uploadFaults(type),
     },
     [`${parent}-attachments/create-upload`]: {
-      description: `Prepares a direct upload of a file of up to 104,857,600 bytes. Send the file with \`method\` to \`url\` with exactly the \`headers\`, and then create the attachment with its \`upload_id\`, both before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256. An upload is valid for one attachment of this ${parent}, which gets its id. An upload that is not used is removed.`,
+      description: `Prepares a direct upload of a file of up to 104,857,600 bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then create the attachment, with the id of the upload as its \`upload_id\`. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed.`,
       body: { type: "upload", data: scan },
       response: { type: "upload", data: upload },
       invalid: uploadLimits,
     },
     [`${parent}-attachments/list`]: {
-      description: `Lists the ${parent}'s own attachments. The list includes every attachment whose creation has been confirmed.`,
+      description: `Lists the ${parent}'s own attachments. Reads are strongly consistent: the list includes every attachment whose creation has been confirmed.`,
       response: page(document(letter), document(bill)),
       others: { "With include=file": page(including(letter, { file })) },
       invalid: {
@@ -144,7 +144,7 @@ export const attachmentExamples = (parent: "request" | "order"): Readonly<Record
     [`${parent}-attachments/show`]: {
       description: "Returns the metadata of the attachment. The file cannot be downloaded.",
       response: document(letter),
-      others: { "With include=file,forwarding": including(letter, { file, forwarding: carrierHasIt }) },
+      others: { "With include=file,forwarding": including(letter, { file, forwarding: carrierHasReceived }) },
       invalid: includeFault("file", "forwarding"),
     },
     [`${parent}-attachments/update`]: {

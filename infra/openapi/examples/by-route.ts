@@ -9,7 +9,7 @@ const examples: Readonly<Record<string, Example>> = {
   ...switchExamples,
 };
 
-/** The example of a route. Throws if there is none. */
+/** Throws if the route has no example. */
 export const exampleOf = ({ name }: Pick<Route, "name">): Example => {
   const example = examples[name];
   if (!example) throw new Error(`infra/openapi/examples has no example for the route ${name}.`);

@@ -1,17 +1,17 @@
 import type { Problem } from "../../../shared/errors.ts";
 
-/** What the reference says about one endpoint besides its row in the route table. */
+/** The description and the examples of an endpoint. */
 export type Example = {
-  /** What the endpoint does, in Markdown. */
+  /** In Markdown. */
   readonly description: string;
-  /** The request: a JSON body, or the parts of a form by their names on the wire. */
+  /** The request: a JSON body, or the parts of a form by name. */
   readonly body?: Readonly<Record<string, unknown>>;
-  /** The JSON that the endpoint takes in place of the form. */
+  /** The JSON body that the endpoint accepts in place of the form. */
   readonly json?: Readonly<Record<string, unknown>>;
   readonly response: unknown;
-  /** Other examples of the response, by their titles. */
+  /** Other examples of the response, by title. */
   readonly others?: Readonly<Record<string, unknown>>;
-  /** Examples of 422 responses, by their titles. */
+  /** Examples of 422 responses, by title. */
   readonly invalid?: Readonly<Record<string, readonly Problem[]>>;
 };
 

@@ -1,4 +1,4 @@
-/** The ids of all examples, so that they fit together. */
+/** The ids in all examples, which refer to each other. */
 export const ids = {
   account: "01K9Z2M4C7D9F1H3K5N7Q9S1V3",
   order: "01K9Z3Q8R2T4W6Y8A0C2E4G6J8",
@@ -9,7 +9,7 @@ export const ids = {
   switch: "01K9Z5A1G3J5M7P9R1T3W5Y7A9",
 } as const;
 
-/** The example of each path parameter, by its name. */
+/** The examples of path parameters, by name. */
 export const pathIds: Readonly<Record<string, string>> = {
   account_id: ids.account,
   order_id: ids.order,

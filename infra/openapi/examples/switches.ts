@@ -38,21 +38,21 @@ const create = {
 export const switchExamples: Readonly<Record<string, Example>> = {
   "switches/create": {
     description:
-      "Creates a switch in the key's own account. Only the name is required; it must be unique within the account. Both channels are disabled by default.",
+      "Creates a switch in the API key's account. Only the name is required; it must be unique within the account. Both channels are disabled by default.",
     ...create,
   },
   "switches/create-under-account": {
     description:
-      "Creates a switch in the given account, which is the key's own account or one below it. Only the name is required; it must be unique within that account. Both channels are disabled by default.",
+      "Creates a switch in the given account, which is the API key's account or one below it. Only the name is required; it must be unique within that account. Both channels are disabled by default.",
     ...create,
   },
   "switches/list": {
-    description: "Lists the switches of the key's account and of all accounts below it.",
+    description: "Lists the switches of the API key's account and of all accounts below it.",
     ...list,
   },
   "switches/list-under-account": {
     description:
-      "Lists the switches of the given account, which is the key's own account or one below it, and of all accounts below that one.",
+      "Lists the switches of the given account, which is the API key's account or one below it, and of all accounts below the given one.",
     ...list,
   },
   "switches/show": {
@@ -63,7 +63,7 @@ export const switchExamples: Readonly<Record<string, Example>> = {
   },
   "switches/update": {
     description:
-      "Updates the switch. Omitted properties keep their values. The resulting switch must be valid as a whole.",
+      "Updates the switch. Omitted properties keep their values. The updated switch must be valid as a whole.",
     body: document(changes),
     response: document({ ...harborline, ...changes, updated_at: "2026-11-21T11:47:20.930Z" }),
     invalid: faults,

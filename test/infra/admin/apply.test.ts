@@ -201,7 +201,7 @@ describe("admin apply, of entries with ids of their own", () => {
   it("changes nothing when the file is applied again", async () => {
     const { secret, ...file } = withIds();
     const first = await adminProcess(["apply", "-"], { input: JSON.stringify(file) });
-    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("Created 7, left 0 as they are.")]);
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("Created 7, left 0 unchanged.")]);
     const applied = JSON.parse(first.stdout);
     expect(applied).toMatchObject({
       accounts: { acme: { id: file.accounts.acme.id } },
@@ -211,7 +211,7 @@ describe("admin apply, of entries with ids of their own", () => {
     expect(applied.keys.brought).not.toHaveProperty("key");
     const before = await itemsOf(file);
     const second = await admin(["apply", "-"], { input: JSON.stringify(file) });
-    expect([second.code, second.stderr]).toEqual([0, expect.stringContaining("Created 0, left 7 as they are.")]);
+    expect([second.code, second.stderr]).toEqual([0, expect.stringContaining("Created 0, left 7 unchanged.")]);
     const { key: _, ...generated } = applied.keys.generated;
     expect(JSON.parse(second.stdout)).toEqual({ ...applied, keys: { ...applied.keys, generated } });
     expect(await itemsOf(file)).toEqual(before);

@@ -93,7 +93,7 @@ describe("order checkout --wait", () => {
     expect(await adminJson(["order", "checkout", order.id, "--wait", "--json"])).toEqual({
       run: `checkout-${order.id}-1`,
       status: "SUCCEEDED",
-      reason: "The order is checked out already.",
+      reason: "The order is already checked out.",
     });
   });
 
@@ -111,7 +111,7 @@ describe("order checkout --wait", () => {
     const { code, stderr } = await waiting;
     expect([code, stderr]).toEqual([
       0,
-      expect.stringMatching(/0 of 1 file forwarded; waiting for the carrier: attempt 1, .*503.*, next try at 20/),
+      expect.stringMatching(/0 of 1 file forwarded; waiting for the carrier: attempt 1, .*503.*, next attempt at 20/),
     ]);
   });
 
@@ -125,7 +125,7 @@ describe("order checkout --wait", () => {
     const request = { id: "R", account: "A", type: "ADD_MESSAGING_NUMBERS", seal: null, attachments };
     const order = { id: "O", account: "A", state: "CART", checkout: null, seal: null, attachments: [] } as const;
     expect(progressOf({ ...order, requests: [request] })).toBe(
-      "1 of 3 files forwarded; the carrier is called again for 1: it responded with 503",
+      "1 of 3 files forwarded; retrying 1: it responded with 503",
     );
   });
 
@@ -135,7 +135,7 @@ describe("order checkout --wait", () => {
     const slow = { method: "PUT", path: attachment, action: "delay", delay_ms: 4_000, times: 1 };
     await fetch(`${carrierUrl()}/faults`, { method: "POST", body: JSON.stringify(slow) });
     const { code, stderr } = await interrupted(["order", "checkout", order.id, "--wait"], /0 of 1 file forwarded/);
-    expect([code, stderr]).toEqual([130, expect.stringContaining(`The run checkout-${order.id}-1 goes on.`)]);
+    expect([code, stderr]).toEqual([130, expect.stringContaining(`The run checkout-${order.id}-1 continues.`)]);
     expect((await admin(["order", "checkout", order.id, "--wait"])).code).toBe(0);
   });
 });

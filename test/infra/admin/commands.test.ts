@@ -99,12 +99,12 @@ describe("the operators' CLI", () => {
     for (const [args, message] of [
       [
         ["account", "show", "01ARZ3NDEKTSV4RRFFQ69G5FAV"],
-        /^There is no account 01ARZ3NDEKTSV4RRFFQ69G5FAV: `account list` shows those that exist\.$/m,
+        /^There is no account 01ARZ3NDEKTSV4RRFFQ69G5FAV: `account list` lists the existing ones\.$/m,
       ],
-      [["key", "revoke", "apik_x", "--yes"], /^There is no API key like that/m],
+      [["key", "revoke", "apik_x", "--yes"], /^There is no such API key: /m],
       [["user", "disable", "nope"], /^There is no user nope/m],
-      [["attachment", "list"], /^Name the parent/m],
-      [["account", "feature", "x", "maybe"], /^The feature is turned on or off, not maybe\.$/m],
+      [["attachment", "list"], /^Pass the parent/m],
+      [["account", "feature", "x", "maybe"], /^The feature can be on or off, not maybe\.$/m],
     ] as const) {
       const { code, stderr } = await admin(args);
       expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);

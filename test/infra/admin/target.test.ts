@@ -52,7 +52,7 @@ describe("the target of a command", () => {
       expect([code, stdout, stderr], command.join(" ")).toEqual([
         1,
         "",
-        expect.stringMatching(/^There is no local stack running on port 49999\. Running are:\n {2}--port 49001 /),
+        expect.stringMatching(/^There is no local stack running on port 49999\. These are running:\n {2}--port 49001 /),
       ]);
     }
   });
@@ -145,10 +145,7 @@ describe("a stack on an emulator", () => {
 
   it("is named where it is not there", async () => {
     const { code, stderr } = await admin(["--stack", "Patchbay-gone", "account", "list"], { env: await noted() });
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringContaining(`There is no stack Patchbay-gone of Patchbay's at ${url}`),
-    ]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`There is no Patchbay stack Patchbay-gone at ${url}`)]);
   });
 
   it("is checked by doctor, endpoint by endpoint", async () => {
@@ -156,9 +153,9 @@ describe("a stack on an emulator", () => {
     const { code, stdout } = await admin(["--stack", "Patchbay-here", "doctor"], { env });
     expect(code).toBe(1);
     expect(stdout).toContain(`ok       target: stack Patchbay-here at ${url}\n`);
-    expect(stdout).toContain(`ok       endpoint: ${url} answers\n`);
+    expect(stdout).toContain(`ok       endpoint: ${url} responds\n`);
     expect(stdout).toMatch(
-      /FAULT {4}endpoint: nothing answers at http:\/\/127\.0\.0\.1:9\n +Start what should answer there/,
+      /FAULT {4}endpoint: nothing responds at http:\/\/127\.0\.0\.1:9\n +(Start the service there|The service could not be reached)/,
     );
     expect(stdout).toMatch(/ok {7}table: /);
     expect(stdout).toMatch(/FAULT {4}workflow: /);
@@ -210,7 +207,7 @@ describe("doctor", () => {
   it("lists the local stacks that run line by line, where the one that was named does not", async () => {
     const { stdout } = await admin(["--port", "49999", "doctor"], { env: await localStacks(49001, 49002) });
     expect(stdout).toMatch(
-      /FAULT {4}target: There is no local stack running on port 49999\. Running are:\n +--port 49001 .+\n +--port 49002 .+\n/,
+      /FAULT {4}target: There is no local stack running on port 49999\. These are running:\n +--port 49001 .+\n +--port 49002 .+\n/,
     );
   });
 

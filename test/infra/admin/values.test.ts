@@ -42,7 +42,7 @@ describe("wrong values", () => {
         /--expires-at.*It is in the past/,
       ],
       [["key", "issue", "--account", acme, "--user", foreigner, "--expires-at", "soon"], /ISO 8601/],
-      [["key", "issue", "--account", acme, "--user", foreigner], /^--user: must be a user of the same account tree/m],
+      [["key", "issue", "--account", acme, "--user", foreigner], /^--user: must be a user in the same account tree/m],
       [["account", "create", "--name", " "], /^--name: can't be blank$/m],
       [
         ["account", "create", "--name", "A", "--parent", nobody],
@@ -51,7 +51,7 @@ describe("wrong values", () => {
       [["account", "rename", acme, " "], /^The name can't be blank\.$/m],
       [
         ["apply", "/no/such/file.json"],
-        /^There is no file \/no\/such\/file\.json: name one, or - for standard input\.$/m,
+        /^There is no file \/no\/such\/file\.json: pass an existing file, or - for standard input\.$/m,
       ],
       [["apply", "/"], /^\/ is a directory/m],
     ] as const) {

@@ -33,11 +33,11 @@ describe("npm run deploy", () => {
   it("without a stage deploys nothing, and says which there are", () => {
     expect(run("deploy", [])).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining("Name the stage: -c stage=production or -c stage=sandbox."),
+      stderr: expect.stringContaining("Choose a stage: -c stage=production or -c stage=sandbox."),
     });
     expect(run("deploy", ["-c", "stage=staging"])).toMatchObject({
       status: 1,
-      stderr: "There is no stage staging: infra/aws/stages has production and sandbox.\n",
+      stderr: "There is no stage staging. The stages in infra/aws/stages are production and sandbox.\n",
     });
   });
 });
@@ -50,7 +50,7 @@ describe("every command", () => {
   it("for an emulator says where nothing answers", () => {
     expect(run("deploy-local", [], { AWS_ENDPOINT_URL: "http://127.0.0.1:1/" })).toMatchObject({
       status: 1,
-      stderr: "Nothing answers at http://127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n",
+      stderr: "Nothing responds at http://127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n",
     });
   });
 });
@@ -64,12 +64,12 @@ describe("the note of where a stack was deployed", () => {
 
   it("has the endpoint until the stack is deleted", async () => {
     vi.stubEnv("PATCHBAY_STATE", folder);
-    const { forgetEndpoint, notedEndpoint, noteEndpoint } = await import("../../../infra/aws/emulator.ts");
+    const { forgetEndpoint, recordedEndpoint, recordEndpoint } = await import("../../../infra/aws/emulator.ts");
     const file = join(folder, "emulators/Patchbay-sandbox.json");
-    noteEndpoint("Patchbay-sandbox", "http://127.0.0.1:4566");
-    expect(notedEndpoint("Patchbay-sandbox")).toBe("http://127.0.0.1:4566");
+    recordEndpoint("Patchbay-sandbox", "http://127.0.0.1:4566");
+    expect(recordedEndpoint("Patchbay-sandbox")).toBe("http://127.0.0.1:4566");
     expect([file, dirname(file)].map((path) => statSync(path).mode & 0o777)).toEqual([0o600, 0o700]);
     forgetEndpoint("Patchbay-sandbox");
-    expect([notedEndpoint("Patchbay-sandbox"), existsSync(file)]).toEqual([undefined, false]);
+    expect([recordedEndpoint("Patchbay-sandbox"), existsSync(file)]).toEqual([undefined, false]);
   });
 });

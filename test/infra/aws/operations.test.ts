@@ -90,7 +90,7 @@ describe("the dashboard", () => {
   it("is one, and shows all alarms, requests, latency, checkouts and throttling", () => {
     template.resourceCountIs("AWS::CloudWatch::Dashboard", 1);
     const dashboards = JSON.stringify(template.findResources("AWS::CloudWatch::Dashboard"));
-    for (const title of ["Alarms", "Requests per 5", "Latency", "Checkouts", "Throttled", "Sweeps", "Own metrics"])
+    for (const title of ["Alarms", "Requests per 5", "Latency", "Checkouts", "Throttled", "Sweeps", "Custom metrics"])
       expect(dashboards).toContain(title);
     for (const id of Object.keys(template.findResources("AWS::CloudWatch::Alarm"))) expect(dashboards).toContain(id);
   });

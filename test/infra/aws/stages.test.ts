@@ -224,12 +224,12 @@ const apiGateway = Match.objectLike({ Principal: { Service: "apigateway.amazonaw
 
 describe("the stage", () => {
   it("has no default", () => {
-    expect(() => synthesize({})).toThrow("Name the stage: -c stage=production or -c stage=sandbox.");
-    expect(() => synthesize({ carrierUrl: "https://carrier.example" })).toThrow("Name the stage");
+    expect(() => synthesize({})).toThrow("Choose a stage: -c stage=production or -c stage=sandbox.");
+    expect(() => synthesize({ carrierUrl: "https://carrier.example" })).toThrow("Choose a stage");
   });
 
   it("is one that has a file", () => {
-    expect(() => synthesize({ stage: "staging" })).toThrow("infra/aws/stages has production and sandbox");
+    expect(() => synthesize({ stage: "staging" })).toThrow("The stages in infra/aws/stages are production and sandbox");
   });
 
   it("names the stack, together with a name of its own where there is one", () => {
@@ -248,7 +248,7 @@ describe("production's carrier", () => {
     "has an https: URL, or nothing is synthesized: %o",
     (given) => {
       expect(() => synthesize({ stage: "production", ...given })).toThrow(
-        "production needs an https: URL of the carrier",
+        "production needs an https: URL for the carrier",
       );
     },
   );

@@ -47,7 +47,7 @@ const storedFiles = async ({ environment }: LocalService) => {
 const expectWhole = async (service: LocalService) => {
   expect((await send(service, requestPath(service))).body).toContain('"total":1}');
   expect(await storedFiles(service)).toEqual([sha256(content), sha256(content)]);
-  expect((await service.admin("check")).stdout).toBe("Everything holds.\n");
+  expect((await service.admin("check")).stdout).toBe("No problems found.\n");
 };
 
 const checkOut = async (service: LocalService) => {
@@ -108,7 +108,7 @@ describe("npm start -- --data", () => {
     const second = services.spawnService();
     expect(await second.ready).toBe(false);
     expect(second.output.stderr).toMatch(
-      /^The data in \S+ is in use by process \d+: stop it, or name another folder\.\n$/,
+      /^The data in \S+ is in use by process \d+: stop it, or choose another folder\.\n$/,
     );
   });
 });

@@ -96,7 +96,7 @@ describe("the embedded DynamoDB's binary", () => {
       expect(String(error)).toContain(`
 Install it:
   npm i --no-save @dynoxide/linux-${arch}@${version}
-or run another DynamoDB, and say where it is:
+or run another DynamoDB, and set its endpoint:
   docker run --rm -p 8000:8000 amazon/dynamodb-local
   AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`);
     },

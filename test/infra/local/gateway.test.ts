@@ -269,9 +269,7 @@ describe("the local gateway", () => {
     const { url } = await gateway(async () => ({ statusCode: 200, body: "x".repeat(7_000_000) }), { onRequest });
     const requestId = (await fetch(`${url}/things/1`, { method: "POST" })).headers.get("x-request-id");
     expect(served).toMatchObject([{ requestId, response: { status: 500 }, path: "/things/1" }]);
-    expect(served[0]?.error).toEqual(
-      new Error("The function's result has 7000028 bytes, and Lambda takes no more than 6291556."),
-    );
+    expect(served[0]?.error).toEqual(new Error("The function's result has 7000028 bytes. Lambda's limit is 6291556."));
   });
 
   it("sends WWW-Authenticate under API Gateway's name for it too", async () => {

@@ -41,10 +41,10 @@ const cartOf = async ({ environment }: LocalService, order: string): Promise<unk
 const patiently = { timeout: 20_000 };
 
 const damages: [string, RegExp][] = [
-  ["demo.json", /^\S+demo\.json is damaged: delete it, and the next start makes a new demo customer/],
+  ["demo.json", /^\S+demo\.json is damaged: delete it, and the next start creates a new demo customer/],
   [
     "table.db",
-    /^The embedded DynamoDB does not start: Database file is encrypted or not a valid SQLite database[^\n]+\nIf \S+table\.db is damaged, put a copy of the folder back, or name another one with --data\.\n$/,
+    /^The embedded DynamoDB does not start: Database file is encrypted or not a valid SQLite database[^\n]+\nIf \S+table\.db is damaged, restore the folder from a backup, or choose another one with --data\.\n$/,
   ],
 ];
 
@@ -169,7 +169,7 @@ describe("the embedded DynamoDB", () => {
       await killDynoxide(service);
       await vi.waitUntil(async () => (await dynoxides(service)).length === 1, patiently);
       await vi.waitUntil(async () => (await list(service)) === 200, patiently);
-      expect(service.output.stderr).toContain("The embedded DynamoDB has ended (by SIGKILL): it is started again.\n");
+      expect(service.output.stderr).toContain("The embedded DynamoDB has exited (by SIGKILL) and is restarted.\n");
     },
     60_000,
   );
@@ -185,10 +185,10 @@ describe("the embedded DynamoDB", () => {
         await killDynoxide(service);
       }
       if (child.exitCode === null) await once(child, "exit");
-      const again = "The embedded DynamoDB has ended (by SIGKILL): it is started again.\n";
+      const again = "The embedded DynamoDB has exited (by SIGKILL) and is restarted.\n";
       expect([child.exitCode, output.stderr]).toEqual([
         1,
-        `${again.repeat(3)}The embedded DynamoDB ends again and again (by SIGKILL).\n`,
+        `${again.repeat(3)}The embedded DynamoDB keeps exiting (by SIGKILL).\n`,
       ]);
     },
     60_000,
@@ -202,7 +202,7 @@ describe("the embedded DynamoDB", () => {
       if (service.child.exitCode === null) await once(service.child, "exit");
       expect([service.child.exitCode, service.output.stderr]).toEqual([
         1,
-        "The embedded DynamoDB has ended (by SIGKILL), and the data in its memory with it: start again.\n",
+        "The embedded DynamoDB has exited (by SIGKILL), and its data in memory are lost: start again.\n",
       ]);
       expect(readdirSync(services.state)).toEqual([]);
     },

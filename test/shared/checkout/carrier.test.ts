@@ -101,7 +101,7 @@ describe("a carrier that refuses", () => {
     const run = await checkOut(order.id);
     expect(run).toMatchObject({ status: "FAILED", error: "CheckoutFailed" });
     expect(run.cause).toBe(
-      `The attachment ${order.attachment} of the request ${order.requests[0]} was refused by the carrier, not forwarded: 422 {"error":"told to fail"}`,
+      `The attachment ${order.attachment} of the request ${order.requests[0]} was refused by the carrier, not forwarded: 422 {"error":"injected fault"}`,
     );
     expect(await receipts(order.id)).toEqual([`${order.place} refused`]);
     expect(await stateOf(order.id)).toEqual({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
@@ -114,7 +114,7 @@ describe("a carrier that refuses", () => {
     const order = await orderWithOne();
     await upstream.misbehave({ method: "POST", action: "status", status: 422 });
     const run = await checkOut(order.id);
-    expect(run.cause).toBe('The carrier refused to check the cart out: 422 {"error":"told to fail"}');
+    expect(run.cause).toBe('The carrier refused to check the cart out: 422 {"error":"injected fault"}');
     expect(await stateOf(order.id)).toEqual({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
     const added = await order.attach(0);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");

@@ -46,7 +46,7 @@ describe("starting a checkout, by the SDK's own client", () => {
     expect(await waitForCheckout(first, 10)).toEqual({
       run: first,
       status: "FAILED",
-      reason: 'The carrier refused to check the cart out: 422 {"error":"told to fail"}',
+      reason: 'The carrier refused to check the cart out: 422 {"error":"injected fault"}',
     });
     const second = await startCheckout(order.id);
     expect(second).toBe(`checkout-${order.id}-2`);

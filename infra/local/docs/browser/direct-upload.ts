@@ -1,9 +1,9 @@
-import { sendingCall } from "../samples.ts";
+import { storageRequest } from "../samples.ts";
 import { element } from "./element.ts";
 import { changeData } from "./fields.ts";
 import { renderSamples } from "./samples.ts";
 
-/** A direct upload from the page: the file that its body describes, and the second call, which goes to storage. */
+/** Direct uploads: describes a file in the JSON body, and sends it to storage. */
 
 const { storage = "" } = document.documentElement.dataset;
 
@@ -20,12 +20,12 @@ const describe = async (file: File) => ({
 const size = (bytes: number) => `${bytes.toLocaleString("en")} bytes`;
 
 const fillIn = async (input: HTMLInputElement, file: File): Promise<string> => {
-  const longest = Number(input.dataset.longest);
-  if (file.size > longest) return `${file.name} has ${size(file.size)}; a direct upload takes up to ${size(longest)}.`;
+  const maxBytes = Number(input.dataset.maxBytes);
+  if (file.size > maxBytes) return `${file.name} has ${size(file.size)}. The limit is ${size(maxBytes)}.`;
   const described = await describe(file);
   const textarea = input.form?.querySelector<HTMLTextAreaElement>("textarea[name=json]");
   if (textarea) changeData(textarea, described);
-  return `The body describes ${file.name}: ${size(file.size)}. It is not sent yet.`;
+  return `The body describes ${file.name}: ${size(file.size)}. The file has not been sent yet.`;
 };
 
 export const startFiles = (changed: () => void) => {
@@ -40,29 +40,30 @@ export const startFiles = (changed: () => void) => {
     });
 };
 
-type Call = NonNullable<ReturnType<typeof sendingCall>>;
+type StorageRequest = NonNullable<ReturnType<typeof storageRequest>>;
 
-/** Resolves with the status. `fetch` does not say how much of a body has been sent. */
-const put = ({ method, url, headers }: Call, file: File, onProgress: (part: number) => void) =>
+/** Resolves with the status. Uses XMLHttpRequest because `fetch` does not report upload progress. */
+const put = ({ method, url, headers }: StorageRequest, file: File, onProgress: (fraction: number) => void) =>
   new Promise<number>((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open(method, url);
     for (const [name, value] of headers) request.setRequestHeader(name, value);
     request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 1 : loaded / total);
     request.onload = () => resolve(request.status);
-    request.onerror = () => reject(new Error(`No response from ${new URL(url).origin} that this page may read.`));
+    request.onerror = () =>
+      reject(new Error(`No response from ${new URL(url).origin}, or none that this page may read.`));
     request.send(file);
   });
 
-/** The operation whose JSON takes the id, opened. */
+/** A link to the operation that uses the id. It opens that operation's form. */
 const linkToNext = (form: HTMLFormElement) => {
   const path = (form.dataset.path ?? "").replace(/[^/]*$/, "");
-  const next = [...document.querySelectorAll<HTMLTextAreaElement>("textarea[data-takes]")]
+  const next = [...document.querySelectorAll<HTMLTextAreaElement>("textarea[data-id-of]")]
     .map((textarea) => textarea.closest(".operation"))
     .find((operation) => operation?.querySelector("form")?.dataset.path?.startsWith(path));
   const link = document.createElement("a");
   link.href = `#${next?.id}`;
-  link.textContent = "Now create the attachment with its id";
+  link.textContent = "Create the attachment with this id";
   link.addEventListener("click", (event) => {
     event.preventDefault();
     const form = next?.querySelector(".try");
@@ -73,14 +74,14 @@ const linkToNext = (form: HTMLFormElement) => {
   return link;
 };
 
-const send = async (form: HTMLFormElement, call: Call, file: File, into: HTMLElement) => {
+const send = async (form: HTMLFormElement, request: StorageRequest, file: File, into: HTMLElement) => {
   const progress = document.createElement("progress");
   progress.setAttribute("aria-label", `Sending ${file.name}`);
   into.replaceChildren(progress);
   const startedAt = performance.now();
   try {
-    const status = await put(call, file, (part) => {
-      progress.value = part;
+    const status = await put(request, file, (fraction) => {
+      progress.value = fraction;
     });
     const isStored = status >= 200 && status < 300;
     const outcome = element("p", "", `outcome ${isStored ? "ok" : "failed"}`);
@@ -93,28 +94,28 @@ const send = async (form: HTMLFormElement, call: Call, file: File, into: HTMLEle
   }
 };
 
-/** What keeps the file from being sent from here; empty where nothing does. */
-const obstacle = ({ url }: Call, file: File | undefined): string => {
-  if (new URL(url).origin !== storage) return "This page may not send files to storage: use the sample for that.";
-  return file ? "" : "Choose the file above, send again, and this page can send it to storage too.";
+/** Why the page cannot send the file. Empty if it can. */
+const whyNot = ({ url }: StorageRequest, file: File | undefined): string => {
+  if (new URL(url).origin !== storage) return "This page may not send files to storage. Use the sample instead.";
+  return file ? "" : "To send the file from this page, choose it above and send the request again.";
 };
 
-/** The second call, under the response to the first: a button that sends the file, or what keeps it from that. */
-export const sendingOf = (form: HTMLFormElement, prepared: unknown): readonly HTMLElement[] => {
+/** Shown below the response that prepares an upload: a button that sends the file, or why the page cannot send it. */
+export const storageControls = (form: HTMLFormElement, prepared: unknown): readonly HTMLElement[] => {
   const input = form.querySelector<HTMLInputElement>("input.described");
   const file = input?.files?.[0];
-  const call = input && sendingCall(prepared, file?.name);
-  if (!call) return [];
-  renderSamples(form.closest(".operation")?.querySelector(".sending") ?? null, call);
+  const request = input && storageRequest(prepared, file?.name);
+  if (!request) return [];
+  renderSamples(form.closest(".operation")?.querySelector(".sending") ?? null, request);
   const into = element("div", "", "sent");
-  const reason = obstacle(call, file);
+  const reason = whyNot(request, file);
   if (!file || reason) return [element("p", reason, "note")];
   const button = document.createElement("button");
   button.className = "send";
-  button.textContent = `${call.method} ${file.name} to storage`;
+  button.textContent = `${request.method} ${file.name} to storage`;
   button.addEventListener("click", async () => {
     button.disabled = true;
-    await send(form, call, file, into);
+    await send(form, request, file, into);
     button.disabled = false;
   });
   return [button, into];

@@ -1,6 +1,6 @@
 export const element = (name: string, text: string, className = "") => {
-  const made = document.createElement(name);
-  made.textContent = text;
-  made.className = className;
-  return made;
+  const created = document.createElement(name);
+  created.textContent = text;
+  created.className = className;
+  return created;
 };

@@ -1,6 +1,6 @@
-import type { Call, Part } from "../samples.ts";
+import type { FormPart, SampleRequest } from "../samples.ts";
 
-/** Reads the fields of an operation's form: as a call for the samples, and as a request to send. Of several media types of its body, the others' fields are hidden. */
+/** Reads an operation's form as a request, for the samples and for sending. Ignores hidden fields. */
 
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
@@ -11,17 +11,17 @@ const isInUse = (element: Element) => element.closest("[data-media][hidden]") ==
 
 const inUse = (form: HTMLFormElement) => [...form.elements].filter(isControl).filter(isInUse);
 
-const controlsOf = (form: HTMLFormElement, place: string): readonly (readonly [name: string, control: Control])[] =>
+const controlsOf = (form: HTMLFormElement, location: string): readonly (readonly [name: string, control: Control])[] =>
   inUse(form)
-    .filter(({ name }) => name.startsWith(`${place}:`))
-    .map((control) => [control.name.slice(place.length + 1), control] as const);
+    .filter(({ name }) => name.startsWith(`${location}:`))
+    .map((control) => [control.name.slice(location.length + 1), control] as const);
 
-const isChosen = (control: Control) =>
+const hasValue = (control: Control) =>
   control instanceof HTMLInputElement && control.type === "checkbox" ? control.checked : control.value !== "";
 
-/** What is filled in, by name; several choices of one name have commas between them. */
-const filledIn = (form: HTMLFormElement, place: string): readonly (readonly [name: string, value: string])[] => {
-  const chosen = controlsOf(form, place).filter(([, control]) => isChosen(control));
+/** The values that are filled in, by name. Several checked values of a name are separated by commas. */
+const valuesOf = (form: HTMLFormElement, location: string): readonly (readonly [name: string, value: string])[] => {
+  const chosen = controlsOf(form, location).filter(([, control]) => hasValue(control));
   const byName = Map.groupBy(chosen, ([name]) => name);
   return [...byName].map(([name, all]) => [name, all.map(([, { value }]) => value).join(",")] as const);
 };
@@ -40,22 +40,22 @@ const urlOf = (form: HTMLFormElement, server: string) => {
     const control = values.get(name);
     return encodeURIComponent(control?.value.trim() || control?.dataset.example || name);
   });
-  const query = new URLSearchParams(Object.fromEntries(filledIn(form, "query"))).toString().replaceAll("%2C", ",");
+  const query = new URLSearchParams(Object.fromEntries(valuesOf(form, "query"))).toString().replaceAll("%2C", ",");
   return `${server}${path}${query && `?${query}`}`;
 };
 
-const headersOf = (form: HTMLFormElement) => filledIn(form, "header");
+const headersOf = (form: HTMLFormElement) => valuesOf(form, "header");
 
-const partsOf = (form: HTMLFormElement): readonly Part[] =>
-  controlsOf(form, "part").flatMap(([name, control]): readonly Part[] => {
+const partsOf = (form: HTMLFormElement): readonly FormPart[] =>
+  controlsOf(form, "part").flatMap(([name, control]): readonly FormPart[] => {
     if (isFile(control)) return [{ name, file: fileOf(control)?.name ?? "loa.pdf" }];
     return control.value === "" ? [] : [{ name, value: control.value }];
   });
 
 const isMultipart = (form: HTMLFormElement) => form.querySelector("[data-media='multipart/form-data']:not([hidden])");
 
-/** What the samples show: examples stand in for ids and files that are missing. */
-export const callOf = (form: HTMLFormElement, server: string, key: string | undefined): Call => ({
+/** The request in the samples. Examples replace missing ids and files. */
+export const sampleRequestOf = (form: HTMLFormElement, server: string, key: string | undefined): SampleRequest => ({
   method: form.dataset.method ?? "GET",
   url: urlOf(form, server),
   headers: headersOf(form),
@@ -103,7 +103,7 @@ const jsonMistakes = (form: HTMLFormElement): readonly Mistake[] => {
   }
 };
 
-/** What keeps a form from being sent. */
+/** The mistakes in a form that prevent sending it. */
 export const mistakesOf = (form: HTMLFormElement): readonly Mistake[] => [
   ...inUse(form)
     .filter((control) => control.required && control.value.trim() === "")
@@ -111,7 +111,7 @@ export const mistakesOf = (form: HTMLFormElement): readonly Mistake[] => [
   ...jsonMistakes(form),
 ];
 
-/** Changes what the JSON body has under `data`. A body that cannot be read is replaced by the one that stood there at first. */
+/** Changes properties in the `data` of the JSON body. If the body is not valid JSON, starts again from the initial one. */
 export const changeData = (textarea: HTMLTextAreaElement, changes: Readonly<Record<string, unknown>>) => {
   const body = documentIn(textarea.value) ?? documentIn(textarea.defaultValue);
   if (body) textarea.value = JSON.stringify({ ...body, data: { ...body.data, ...changes } }, null, 2);

@@ -1,4 +1,4 @@
-/** Shows what belongs to one media type of an operation's body: its properties, its fields and its samples. */
+/** Shows the properties, fields and samples of one media type of an operation's body, and hides the others. */
 export const chooseMediaType = (operation: Element, mediaType: string) => {
   for (const button of operation.querySelectorAll<HTMLElement>("[data-choose]"))
     button.setAttribute("aria-pressed", String(button.dataset.choose === mediaType));

@@ -1,10 +1,10 @@
-/** The sidebar: search, the current section, the menu of narrow screens and the theme. */
+/** The sidebar: search, the current section, the menu on narrow screens, and the theme. */
 
 const sidebarLinks = () => [...document.querySelectorAll<HTMLAnchorElement>("#side nav a")];
 
 const entries = () => [...document.querySelectorAll<HTMLElement>("#side li[data-search]")];
 
-const showFound = (text: string) => {
+const filterEntries = (text: string) => {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   for (const entry of entries()) entry.hidden = !words.every((word) => (entry.dataset.search ?? "").includes(word));
   for (const group of document.querySelectorAll<HTMLElement>("#side nav > ul > li"))
@@ -20,7 +20,7 @@ const showFound = (text: string) => {
 export const startSearch = () => {
   const search = document.querySelector<HTMLInputElement>("#search");
   if (!search) return;
-  search.addEventListener("input", () => showFound(search.value));
+  search.addEventListener("input", () => filterEntries(search.value));
   search.addEventListener("keydown", ({ key }) => {
     if (key === "Enter")
       entries()
@@ -47,12 +47,12 @@ export const startMenu = () => {
   for (const link of sidebarLinks()) link.addEventListener("click", () => open(false));
 };
 
-/** Marks the section that is being read. */
-export const followReading = () => {
+/** Highlights the section that is on screen in the sidebar. */
+export const trackCurrentSection = () => {
   const links = new Map(sidebarLinks().map((link) => [link.hash.slice(1), link]));
   const observer = new IntersectionObserver(
-    (seen) => {
-      const current = seen.filter(({ isIntersecting }) => isIntersecting).at(-1);
+    (changes) => {
+      const current = changes.filter(({ isIntersecting }) => isIntersecting).at(-1);
       if (!current) return;
       for (const [id, link] of links)
         if (id === current.target.id) link.setAttribute("aria-current", "true");

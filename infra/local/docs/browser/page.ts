@@ -1,16 +1,16 @@
 import { startFiles } from "./direct-upload.ts";
-import { callOf } from "./fields.ts";
+import { sampleRequestOf } from "./fields.ts";
 import { startMediaTypes } from "./media.ts";
-import { followReading, startMenu, startSearch, startTheme } from "./navigation.ts";
+import { startMenu, startSearch, startTheme, trackCurrentSection } from "./navigation.ts";
 import { renderSamples, startSamples } from "./samples.ts";
 import { send } from "./send.ts";
 
-/** What `npm start` fills in. */
+/** The values that `npm start` provides. */
 type Demo = { readonly key?: string; readonly ids?: Readonly<Record<string, string>> };
 
 const server = document.documentElement.dataset.server || location.origin;
 
-/** A browser does not call another origin: there the page shows samples only. */
+/** The service does not allow cross-origin requests, so from another origin the page shows samples only. */
 const canSend = new URL(server).origin === location.origin;
 
 const keyInput = document.querySelector<HTMLInputElement>("#key");
@@ -28,12 +28,12 @@ const fillInIds = (ids: Readonly<Record<string, string>>) => {
       input.value = id;
 };
 
-/** The demo's key may stand in a sample; a visitor's own does not. */
+/** Samples may contain the demo's key, but never a visitor's own key. */
 const renderAll = (demoKey: string | undefined) => {
   const key = keyInput?.value === demoKey ? demoKey : undefined;
   for (const form of forms) {
     const operation = form.closest(".operation");
-    renderSamples(operation?.querySelector(".samples") ?? null, callOf(form, server, key));
+    renderSamples(operation?.querySelector(".samples") ?? null, sampleRequestOf(form, server, key));
   }
 };
 
@@ -43,8 +43,9 @@ const startKey = (demo: Demo, changed: () => void) => {
   if (!keyInput || !show) return;
   keyInput.value = sessionStorage.getItem("key") ?? demo.key ?? "";
   const describe = () => {
-    if (note && demo.key && keyInput.value === demo.key) note.textContent = "The demo's key, filled in by npm start.";
-    else if (note) note.textContent = "Sent with every request that you try here. It stays in this tab.";
+    if (note && demo.key && keyInput.value === demo.key) note.textContent = "The demo's key, provided by npm start.";
+    else if (note)
+      note.textContent = "Used for the requests that you send from this page. It is stored in this tab only.";
   };
   keyInput.addEventListener("input", () => {
     sessionStorage.setItem("key", keyInput.value);
@@ -52,9 +53,9 @@ const startKey = (demo: Demo, changed: () => void) => {
     changed();
   });
   show.addEventListener("click", () => {
-    const shown = keyInput.type === "password";
-    keyInput.type = shown ? "text" : "password";
-    show.setAttribute("aria-pressed", String(shown));
+    const isVisible = keyInput.type === "password";
+    keyInput.type = isVisible ? "text" : "password";
+    show.setAttribute("aria-pressed", String(isVisible));
   });
   describe();
 };
@@ -75,7 +76,7 @@ const start = async () => {
   startMenu();
   startSearch();
   startSamples();
-  followReading();
+  trackCurrentSection();
   if (matchMedia("(max-width: 48rem)").matches)
     for (const details of document.querySelectorAll<HTMLDetailsElement>("details.many, details.example"))
       details.open = false;

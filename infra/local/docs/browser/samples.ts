@@ -1,7 +1,7 @@
 import { highlight } from "../highlight.ts";
-import { type Call, languages } from "../samples.ts";
+import { languages, type SampleRequest } from "../samples.ts";
 
-const chosen = () => localStorage.getItem("language") ?? "curl";
+const chosenLanguage = () => localStorage.getItem("language") ?? "curl";
 
 const showLanguage = (language: string) => {
   for (const button of document.querySelectorAll<HTMLElement>(".samples button[data-language]"))
@@ -11,10 +11,10 @@ const showLanguage = (language: string) => {
 };
 
 /** `into` is an element with the class `samples`. */
-export const renderSamples = (into: Element | null, call: Call) => {
+export const renderSamples = (into: Element | null, request: SampleRequest) => {
   for (const { id, render } of languages) {
     const code = into?.querySelector(`pre[data-language=${id}] code`);
-    if (code) code.innerHTML = highlight(render(call));
+    if (code) code.innerHTML = highlight(render(request));
   }
 };
 
@@ -28,11 +28,11 @@ const copy = async (button: HTMLElement) => {
 };
 
 export const startSamples = () => {
-  showLanguage(chosen());
+  showLanguage(chosenLanguage());
   for (const button of document.querySelectorAll<HTMLElement>(".samples button[data-language]"))
     button.addEventListener("click", () => {
       localStorage.setItem("language", button.dataset.language ?? "curl");
-      showLanguage(chosen());
+      showLanguage(chosenLanguage());
       button.scrollIntoView({ block: "nearest" });
     });
   for (const button of document.querySelectorAll<HTMLElement>(".samples .copy"))

@@ -1,8 +1,8 @@
 import { highlight } from "../highlight.ts";
-import { carryOn } from "./carry.ts";
-import { sendingOf } from "./direct-upload.ts";
+import { storageControls } from "./direct-upload.ts";
 import { element } from "./element.ts";
 import { clearMistakes, type Mistake, mistakesOf, requestOf } from "./fields.ts";
+import { fillInResponseId } from "./response-ids.ts";
 
 const parsed = (text: string): unknown => {
   try {
@@ -29,18 +29,18 @@ const headerList = (headers: Headers) => {
   return details;
 };
 
-const showAnswer = async (into: Element, form: HTMLFormElement, response: Response, ms: number) => {
+const showResponse = async (into: Element, form: HTMLFormElement, response: Response, ms: number) => {
   const text = await response.text();
   const body = parsed(text);
   const status = element("p", "", `outcome ${response.ok ? "ok" : "failed"}`);
   status.append(element("strong", `${response.status} ${response.statusText}`), ` in ${ms.toFixed(0)} ms`);
-  const note = response.ok ? carryOn(form, body) : "";
+  const note = response.ok ? fillInResponseId(form, body) : "";
   into.replaceChildren(
     status,
     ...(note ? [element("p", note, "note")] : []),
     codeBlock(text, body),
     headerList(response.headers),
-    ...(response.ok ? sendingOf(form, body) : []),
+    ...(response.ok ? storageControls(form, body) : []),
   );
 };
 
@@ -51,7 +51,7 @@ const showMistakes = (form: HTMLFormElement, mistakes: readonly Mistake[]) => {
   mistakes[0]?.control.focus();
 };
 
-/** Sends what the form says and shows the response, or says what is missing. */
+/** Sends the form's request and shows the response. If the form has mistakes, shows them instead. */
 export const send = async (form: HTMLFormElement, server: string, key: string) => {
   const into = form.parentElement?.querySelector(".answer");
   const button = form.querySelector<HTMLButtonElement>(".send");
@@ -62,7 +62,7 @@ export const send = async (form: HTMLFormElement, server: string, key: string) =
   const startedAt = performance.now();
   try {
     const response = await fetch(requestOf(form, server, key));
-    await showAnswer(into, form, response, performance.now() - startedAt);
+    await showResponse(into, form, response, performance.now() - startedAt);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     into.replaceChildren(element("p", `No response from ${server}: ${reason}`, "outcome failed"));

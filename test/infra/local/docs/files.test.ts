@@ -43,7 +43,7 @@ describe("npm run docs", { timeout: 60_000 }, () => {
   it.each(["server", "storage"])("refuses a --%s that is no address, in one line", async (option) => {
     await expect(docs(`--${option}`, "ftp://x")).rejects.toMatchObject({
       code: 1,
-      stderr: `--${option} must be an http or https address, not ftp://x.\n`,
+      stderr: `--${option} must be an http or https URL, not ftp://x.\n`,
     });
   });
 });

@@ -158,7 +158,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     const page = await visit(desktop);
     const prepare = await open(page, "createOrderAttachmentUpload");
     await prepare.locator("input[type=file]").setInputFiles({ ...letter, buffer: scan });
-    await prepare.getByText("The body describes loa.pdf: 5,000,000 bytes. It is not sent yet.").waitFor();
+    await prepare.getByText("The body describes loa.pdf: 5,000,000 bytes. The file has not been sent yet.").waitFor();
     const described = {
       filename: "loa.pdf",
       content_type: "application/pdf",
@@ -173,7 +173,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     });
     expect(await prepare.locator(".sending pre:not([hidden])").textContent()).toMatch(/-T 'loa.pdf'/);
     await prepare.getByRole("button", { name: "PUT loa.pdf to storage" }).click();
-    await prepare.getByRole("link", { name: "Now create the attachment with its id" }).click();
+    await prepare.getByRole("link", { name: "Create the attachment with this id" }).click();
     expect(await send(page, "createOrderAttachment")).toEqual({
       status: "201 Created",
       answer: { type: "order_attachment", data: expect.objectContaining({ filename: "loa.pdf" }) },

@@ -2,10 +2,10 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { stripTypeScriptTypes } from "node:module";
 import { describe, expect, it } from "vitest";
 import { highlight } from "../../../../infra/local/docs/highlight.ts";
-import { type Call, languages } from "../../../../infra/local/docs/samples.ts";
+import { languages, type SampleRequest } from "../../../../infra/local/docs/samples.ts";
 
 const url = "https://api.example.com/api/v1/switches";
-const calls: Readonly<Record<string, Call>> = {
+const calls: Readonly<Record<string, SampleRequest>> = {
   "a list": { method: "GET", url, headers: [] },
   "a JSON body": {
     method: "PATCH",

@@ -1,7 +1,7 @@
 import { changeData } from "./fields.ts";
 import { chooseMediaType } from "./media.ts";
 
-/** Carries ids on: what one operation has created is filled in where another asks for its id. */
+/** Fills in the ids from the response of one operation in the forms of other operations. */
 
 type Document = { readonly type: string; readonly id: string };
 
@@ -34,9 +34,9 @@ const parentOf = ({ dataset }: HTMLFormElement) => (dataset.path ?? "").replace(
 
 const pathFields = (form: HTMLFormElement) => form.querySelectorAll<HTMLInputElement>("input[name^='path:']");
 
-/** Where the JSON of another operation on the same parent takes the id: filled in, and the JSON chosen. */
+/** Fills in the id in the JSON body of another operation with the same parent, and selects the JSON. */
 const fillBody = (from: HTMLFormElement, { type, id }: Document): boolean => {
-  const bodies = document.querySelectorAll<HTMLTextAreaElement>(`textarea[data-takes="${CSS.escape(type)}"]`);
+  const bodies = document.querySelectorAll<HTMLTextAreaElement>(`textarea[data-id-of="${CSS.escape(type)}"]`);
   const textarea = [...bodies].find(({ form }) => form && parentOf(form) === parentOf(from));
   const operation = textarea?.closest(".operation");
   if (!textarea?.form || !operation) return false;
@@ -47,18 +47,18 @@ const fillBody = (from: HTMLFormElement, { type, id }: Document): boolean => {
   return true;
 };
 
-/** Takes an id from a successful response; returns a sentence about it for the visitor. */
-export const carryOn = (form: HTMLFormElement, body: unknown): string => {
+/** Fills in the id from a successful response, and returns a message for the visitor. */
+export const fillInResponseId = (form: HTMLFormElement, body: unknown): string => {
   const { method } = form.dataset;
-  const single = documentOf(body);
+  const received = documentOf(body);
   const first = firstOf(body);
-  if (single && method === "POST" && fillBody(form, single))
-    return "Its id is filled in where the attachment is created.";
-  if (single && method === "POST" && fill(single.type, single.id, () => true))
-    return "Its id is filled in where other operations ask for it.";
-  if (single && method === "DELETE" && fill(single.type, "", ({ value }) => value === single.id))
-    return "Its id is cleared from the other operations.";
+  if (received && method === "POST" && fillBody(form, received))
+    return "Its id has been filled in for creating the attachment.";
+  if (received && method === "POST" && fill(received.type, received.id, () => true))
+    return "Its id has been filled in for the other operations.";
+  if (received && method === "DELETE" && fill(received.type, "", ({ value }) => value === received.id))
+    return "Its id has been removed from the other operations.";
   if (first && fill(first.type, first.id, ({ value }) => value === ""))
-    return "The first id is filled in where other operations ask for it.";
+    return "The first id has been filled in for the other operations.";
   return "";
 };

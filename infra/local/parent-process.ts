@@ -2,11 +2,12 @@ import { readFileSync } from "node:fs";
 import { setInterval } from "node:timers";
 
 /**
- * The processes that npm has started this one through. npm passes a signal on to its shell alone, and a shell that does not
- * replace itself by the command (dash, `sh` on Debian and Ubuntu) ends without passing it on; a killed npm tells nobody.
+ * Watches npm and the shell through which npm has started this process. npm forwards a signal only to its shell, and a shell
+ * that does not replace itself with the command (dash, which is `sh` on Debian and Ubuntu) exits without forwarding it. An npm
+ * that is killed forwards nothing.
  */
 
-/** The parent of a shell that runs one command, from /proc; undefined where there is none, or another parent. */
+/** The parent of a shell that runs a command (`sh -c`), from /proc. Undefined for any other process, or without /proc. */
 const parentOfShell = (pid: number): number | undefined => {
   try {
     if (!/^[^\0]*sh\0-c\0/.test(readFileSync(`/proc/${pid}/cmdline`, "latin1"))) return undefined;
@@ -18,8 +19,8 @@ const parentOfShell = (pid: number): number | undefined => {
 
 const parents = () => [process.ppid, parentOfShell(process.ppid)].join();
 
-/** Calls `stop` once `npm start`, or its shell, has ended. Whoever starts this process by other means may end before it. */
-export const onParentEnd = (stop: () => void): void => {
+/** Calls `stop` when `npm start` or its shell exits. Does nothing if this process was started in another way. */
+export const onParentExit = (stop: () => void): void => {
   if (process.env.npm_lifecycle_event !== "start") return;
   const first = parents();
   const timer = setInterval(() => {
