@@ -7,15 +7,15 @@ import { kinds, type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { type Answered, call } from "../support/requests/client.ts";
 
 /**
- * Responses that were recorded before `include`, `reference_id`, `If-None-Match` and the files' detected types existed: for
- * a caller who uses none of them, every byte is what it was. `RECORD=1` writes the file again.
+ * Compares responses with those recorded before `include`, `reference_id`, `If-None-Match` and the detected file types
+ * existed: a caller who uses none of them gets the same bytes as before. `RECORD=1` writes the recording again.
  */
 
 const recording = join(import.meta.dirname, "../support/fixtures/recorded-responses.json");
 
 type Recorded = { readonly request: string; readonly status: number; readonly headers: object; readonly text: string };
 
-/** The same text for ids and times that differ from run to run: each id by its first place in the recording. */
+/** Replaces ids, times and cursors, which differ from run to run. Ids are numbered as they first occur. */
 const normalizer = () => {
   const ids = new Map<string, string>();
   const idName = (id: string) => {
@@ -30,23 +30,23 @@ const normalizer = () => {
       .replace(/"(after|before)":"[\w-]+"/g, '"$1":"<cursor>"');
 };
 
-/** What differs from one response to the next, or from one gateway to the next. */
-const ofConnection = ["x-request-id", "date", "content-length", "connection", "keep-alive"];
+/** Headers that differ from one response or gateway to the next. */
+const variableHeaders = ["x-request-id", "date", "content-length", "connection", "keep-alive"];
 
 let t: Tenants;
 const recorded: Recorded[] = [];
 const normalized = normalizer();
 
 const record = async (method: string, path: string, options: Parameters<typeof call>[2] = {}): Promise<Answered> => {
-  const answer = await call(method, path, { key: t.key("acme"), ...options });
-  const ofService = [...answer.headers].filter(([name]) => !ofConnection.includes(name));
+  const response = await call(method, path, { key: t.key("acme"), ...options });
+  const stableHeaders = [...response.headers].filter(([name]) => !variableHeaders.includes(name));
   recorded.push({
     request: `${method} ${normalized(path)}`,
-    status: answer.status,
-    headers: Object.fromEntries(ofService),
-    text: normalized(answer.text),
+    status: response.status,
+    headers: Object.fromEntries(stableHeaders),
+    text: normalized(response.text),
   });
-  return answer;
+  return response;
 };
 
 const upload = (path: string, data: Readonly<Record<string, string>>) => {
@@ -92,8 +92,8 @@ beforeAll(async () => {
   if (process.env.RECORD) writeFileSync(recording, `${JSON.stringify(recorded, null, 2)}\n`);
 });
 
-describe("without the parameters that were added later", () => {
-  it("every response is byte for byte what it was", () => {
+describe("a request without the parameters that were added later", () => {
+  it("returns the same bytes as before", () => {
     const before: Recorded[] = JSON.parse(readFileSync(recording, "utf8"));
     expect(before.length).toBeGreaterThan(30);
     expect(JSON.parse(JSON.stringify(recorded))).toEqual(before);
