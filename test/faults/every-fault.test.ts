@@ -11,28 +11,28 @@ import { shortTimeoutMs, startAfresh, wires } from "../support/servers/own-table
 import { byExtent } from "../support/setup/extent.ts";
 
 /**
- * Every single fault, everywhere: each AWS call that an endpoint makes in a plain run, spoiled in each way, once and
- * for as long as it is retried. What an endpoint calls is recorded here, so that no new call is forgotten.
+ * Injects every kind of fault into each AWS call of each endpoint, once and on every retry. The calls are recorded from an
+ * undisturbed request, so that a new call is included.
  */
 
-/** One in so many of all faults: prime to the number of kinds, so that each kind has its turn. */
+/** Takes every nth fault, with a stride that is prime to the number of kinds, so that a sample has each kind. */
 const stride = byExtent({ sample: 97, most: 11, all: 1 });
 
 type WireName = keyof typeof wires;
-type Call = { readonly wire: WireName; readonly operation: string; readonly nth: number };
-type Spoiled = Call & { readonly kind: FaultKind; readonly times: number; readonly ifMatch: boolean };
+type RecordedCall = { readonly wire: WireName; readonly operation: string; readonly nth: number };
+type CallFault = RecordedCall & { readonly kind: FaultKind; readonly times: number; readonly ifMatch: boolean };
 
 const wireNames: readonly WireName[] = ["table", "files"];
 const disarm = () => wireNames.map((name) => wires[name].arm());
 
 const day = 86_400_000;
 
-/** Only where a call is held up, a timeout is short: on a busy machine others may take their time. */
-const patientMs = 5_000;
-let timeoutMs = patientMs;
+/** Timeouts are short only for delayed calls, since on a busy machine other calls may be slow. */
+const longTimeoutMs = 5_000;
+let timeoutMs = longTimeoutMs;
 
-/** The calls of a run without faults. */
-const record = async (t: Tenants, writing: Writing): Promise<Call[]> => {
+/** The AWS calls of a request without faults. */
+const record = async (t: Tenants, writing: Writing): Promise<RecordedCall[]> => {
   const { send } = await repeatableRequest(t, writing);
   disarm();
   expect((await send()).status).toBe(writing.route.status);
@@ -47,7 +47,7 @@ const record = async (t: Tenants, writing: Writing): Promise<Call[]> => {
 
 const canConflict = /^(TransactWriteItems|UpdateItem|PutItem)$/;
 
-const faultsOf = ({ method }: Route, calls: readonly Call[]): Spoiled[] =>
+const faultsOf = ({ method }: Route, calls: readonly RecordedCall[]): CallFault[] =>
   calls.flatMap((call) =>
     faultKinds
       .filter((kind) => kind !== "conflict" || canConflict.test(call.operation))
@@ -57,59 +57,59 @@ const faultsOf = ({ method }: Route, calls: readonly Call[]): Spoiled[] =>
       ),
   );
 
-/** The success; of a DELETE or a PATCH with If-Match that was done although its answer was lost, that it cannot be done again. */
-const mended = (route: Route, ifMatch: boolean, wasDone: boolean, status: number): boolean =>
+/** Whether a retry succeeded. After a lost response, a DELETE may return 404, and a PATCH with If-Match 412. */
+const retrySucceeded = (route: Route, ifMatch: boolean, wasDone: boolean, status: number): boolean =>
   status === route.status ||
   (wasDone && route.operation === "delete" && status === 404) ||
   (wasDone && route.operation === "update" && ifMatch && status === 412);
 
-/** The success, or a 503 that says when to come again. */
-const documented = (route: Route, { status, headers, body }: Answered): boolean => {
+/** Whether a response is the success, or a 503 with Retry-After. */
+const isDocumented = (route: Route, { status, headers, body }: Answered): boolean => {
   if (status === route.status) return true;
   if (status !== 503 || !/^\d+$/.test(headers.get("retry-after") ?? "")) return false;
   expect(body).toMatchObject({ errors: [{ code: "service_unavailable", sub_code: "none" }] });
   return true;
 };
 
-/** Runs an endpoint with one fault, then again without; what did not hold. */
-const failures = async (t: Tenants, writing: Writing, { wire, ifMatch, ...fault }: Spoiled): Promise<string[]> => {
+/** Runs an endpoint with one fault, then again without it; returns what went wrong. */
+const failures = async (t: Tenants, writing: Writing, { wire, ifMatch, ...fault }: CallFault): Promise<string[]> => {
   const { route } = writing;
   const run = await repeatableRequest(t, writing, ifMatch ? { "if-match": '"1"' } : {});
   disarm();
   wires[wire].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
-  timeoutMs = /^(delay|late)$/.test(fault.kind) ? shortTimeoutMs : patientMs;
+  timeoutMs = /^(delay|late)$/.test(fault.kind) ? shortTimeoutMs : longTimeoutMs;
   const first = await run.send();
-  timeoutMs = patientMs;
-  const fallen = wires[wire].calls.some((call) => call.fault === fault.kind);
+  timeoutMs = longTimeoutMs;
+  const wasInjected = wires[wire].calls.some((call) => call.fault === fault.kind);
   if (fault.kind === "late") await wires[wire].idle();
   disarm();
   const wasDone = route.operation === "delete" ? (await run.left()) === 0 : (await run.named()) === 1;
   const second = await run.send();
   const expected = route.operation === "create" || route.operation === "update" ? 1 : 0;
   const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
-  const [made, left] = [await run.named(), await run.left()];
+  const [created, left] = [await run.named(), await run.left()];
   return [
-    fallen ? "" : "the fault did not fall",
-    documented(route, first) ? "" : `answered ${first.status} ${first.text}`,
-    mended(route, ifMatch, wasDone, second.status) ? "" : `the retry answered ${second.status} ${second.text}`,
-    made === expected ? "" : `${made} of it exist`,
-    route.operation === "delete" && left > 0 ? "it is still there" : "",
+    wasInjected ? "" : "the fault was not injected",
+    isDocumented(route, first) ? "" : `it returned ${first.status} ${first.text}`,
+    retrySucceeded(route, ifMatch, wasDone, second.status) ? "" : `the retry returned ${second.status} ${second.text}`,
+    created === expected ? "" : `${created} of the resource exist`,
+    route.operation === "delete" && left > 0 ? "the deleted resource still exists" : "",
     ...violated.map(({ rule, at, detail }) => `${rule}: ${at}: ${detail}`),
   ].filter(Boolean);
 };
 
-const tried: { endpoint: string; calls: number; faults: number; held: number }[] = [];
+const tried: { endpoint: string; calls: number; faults: number; passed: number }[] = [];
 let index = 0;
 
-// That a request ends in time with the timeouts that are configured is the subject of deadline.test.ts.
+// deadline.test.ts tests requests with the configured timeouts.
 beforeAll(() => shortenTimeouts(() => timeoutMs));
 
 afterAll(() => {
-  const sum = (of: "calls" | "faults" | "held") => tried.reduce((all, row) => all + row[of], 0);
-  console.table([...tried, { endpoint: "all", calls: sum("calls"), faults: sum("faults"), held: sum("held") }]);
+  const sum = (of: "calls" | "faults" | "passed") => tried.reduce((all, row) => all + row[of], 0);
+  console.table([...tried, { endpoint: "all", calls: sum("calls"), faults: sum("faults"), passed: sum("passed") }]);
 });
 
-describe("under every single fault of every AWS call, an endpoint answers as documented, and a retry mends it", () => {
+describe("an endpoint returns a documented response under every fault of every AWS call, and a retry succeeds", () => {
   it.each(writings.map((writing) => [writing.name, writing] as const))(
     "%s",
     { timeout: 1_800_000 },
@@ -130,7 +130,7 @@ describe("under every single fault of every AWS call, an endpoint answers as doc
         endpoint: writing.name,
         calls: calls.length,
         faults: faults.length,
-        held: faults.length - broken.length,
+        passed: faults.length - broken.length,
       });
       expect(broken).toEqual([]);
       const now = new Date(Date.now() + 2 * day);
@@ -143,7 +143,7 @@ describe("under every single fault of every AWS call, an endpoint answers as doc
 describe("a PATCH with If-Match", () => {
   const patches = writings.filter(({ route }) => route.method === "PATCH");
   it.each(patches.map((writing) => [writing.name, writing] as const))(
-    "hears of its success where the first answer was lost: %s",
+    "returns 200 although the first response of DynamoDB was lost: %s",
     async (_, writing) => {
       const t = await tenants();
       const run = await repeatableRequest(t, writing, { "if-match": '"1"' });
@@ -156,15 +156,15 @@ describe("a PATCH with If-Match", () => {
   );
 });
 
-describe("the clients", () => {
-  it("have timeouts and a number of attempts that were chosen, not the SDK's defaults", async () => {
+describe("the AWS clients", () => {
+  it("have our own timeouts and number of attempts instead of the SDK's defaults", async () => {
     for (const [name, operation] of [
       ["table", "GetItem"],
       ["files", "ListObjectsV2"],
     ] as const) {
       wires[name].arm({ kind: "status-500", operation: new RegExp(operation), times: 99 });
       await expect(sweepOrphanFiles({ now: new Date() })).rejects.toMatchObject({ status: 503 });
-      expect(wires[name].calls).toHaveLength(3);
+      expect(wires[name].calls, name).toHaveLength(3);
       disarm();
     }
     const timeouts = wireNames.map((name) => configured.get(Number(new URL(wires[name].url).port)));

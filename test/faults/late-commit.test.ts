@@ -11,15 +11,15 @@ import { requestTo } from "../support/requests/request-per-endpoint.ts";
 import { startAfresh, wires } from "../support/servers/own-table.ts";
 
 /**
- * A write that arrives after its client has given up on it: the SDK's second attempt is refused with a conflict, the
- * first one commits, and the next attempt finds what the first one wrote.
+ * A write can commit after its client has timed out: the SDK's second attempt is refused with a conflict, the first one
+ * commits, and the third attempt finds what the first one wrote.
  */
 
 const isWrite = ({ operation }: WireCall) => /^(TransactWriteItems|UpdateItem)$/.test(operation);
 
 /**
- * Holds the first attempt of a write back until `until`, though its client gives up on it at once, and each attempt from
- * the third on until the first has ended. Waits for no timeout, which on a slow table would end other calls too.
+ * Aborts the first attempt of a write at once, but delays it at the proxy until `until` (by default the second attempt), and
+ * each attempt from the third on until the first has ended. Uses no timeout, which could end other calls on a slow table.
  */
 const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: boolean) => {
   const attempts: WireCall[] = [];
@@ -43,7 +43,7 @@ const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: bo
   return attempts;
 };
 
-const undisturbed = () => {
+const stopInterfering = () => {
   wires.table.choose(() => undefined);
   wires.table.watch(async () => {});
 };
@@ -51,10 +51,10 @@ const undisturbed = () => {
 const violations = async () => (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
 
 let t: Tenants;
-afterEach(undisturbed);
+afterEach(stopInterfering);
 
-/** A table and tenants of their own for the tests of one `describe`. */
-const inOwnTable = () =>
+/** Gives the tests of one `describe` a table and tenants of their own. */
+const useOwnTable = () =>
   beforeAll(async () => {
     await startAfresh();
     t = await tenants();
@@ -70,8 +70,8 @@ const plainCreation = async ({ route, fromUpload }: Writing) => {
   return requestTo(route, { key: t.key("acme"), parent: parentId(t, route), data, fromUpload });
 };
 
-describe("a write that commits late is a success", () => {
-  inOwnTable();
+describe("a write that commits after its client timed out succeeds", () => {
+  useOwnTable();
 
   it.each(named(writing))("%s", async (_, each) => {
     const { route } = each;
@@ -79,7 +79,7 @@ describe("a write that commits late is a success", () => {
     const attempts = delayFirstAttempt(undefined, true);
     const { status } = await run.send();
     expect([status, attempts.length]).toEqual([route.status, 3]);
-    undisturbed();
+    stopInterfering();
     expect([await run.named(), await run.left()]).toEqual(
       route.operation === "delete" ? [0, 0] : [1, expect.any(Number)],
     );
@@ -90,12 +90,12 @@ describe("a write that commits late is a success", () => {
     const request = await plainCreation(each);
     delayFirstAttempt(undefined, true);
     const { status } = await send(request);
-    undisturbed();
+    stopInterfering();
     expect(status).toBe(201);
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 
-  it.each(named(creating))("%s, where the table no longer knows the token", async (_, each) => {
+  it.each(named(creating))("%s, after DynamoDB has forgotten the request token", async (_, each) => {
     const request = await plainCreation(each);
     delayFirstAttempt(undefined, true);
     const remove = interceptTableCalls(({ rewrite }, pass) => {
@@ -103,25 +103,25 @@ describe("a write that commits late is a success", () => {
       return pass();
     });
     const { status } = await send(request).finally(remove);
-    undisturbed();
+    stopInterfering();
     expect(status).toBe(201);
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 });
 
-describe("an upload that is refused while an attempt of it is still on its way", () => {
-  inOwnTable();
+describe("an upload that is refused while an attempt of it is still in flight", () => {
+  useOwnTable();
 
-  it("keeps its file, in case that attempt commits", async () => {
+  it("keeps its file in case that attempt commits", async () => {
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
     const reference = randomUUID();
-    const inTheWay = await upload(path, key, { "data[reference_id]": reference });
+    const conflicting = await upload(path, key, { "data[reference_id]": reference });
     const removed = Promise.withResolvers<void>();
     delayFirstAttempt(removed.promise, false);
     const { status } = await call("POST", path, { key, body: form({ "data[reference_id]": reference }) });
     wires.table.choose(() => undefined);
     expect(status).toBe(422);
-    expect((await call("DELETE", `${path}/${inTheWay.id}`, { key })).status).toBe(200);
+    expect((await call("DELETE", `${path}/${conflicting.id}`, { key })).status).toBe(200);
     removed.resolve();
     await wires.table.idle();
     const { body } = await call("GET", path, { key });
@@ -137,15 +137,15 @@ const changes = [
   ["a switch's name", "switches/update", "name"],
 ] as const;
 
-describe("a PATCH whose response is lost, and that another PATCH follows before its retry", () => {
-  inOwnTable();
+describe("a PATCH whose response is lost and that other PATCHes follow before its retry", () => {
+  useOwnTable();
 
   const cases = changes.flatMap(([what, route, property]) =>
     [1, 7].flatMap((others) =>
       [true, false].map((ifMatch) => ({ what, route, property, others, ifMatch, with: ifMatch ? "with" : "without" })),
     ),
   );
-  it.each(cases)("changes $what once, $with If-Match, $others writes in between", async (given) => {
+  it.each(cases)("changes $what once, $with If-Match, with $others writes in between", async (given) => {
     const { property, others, ifMatch } = given;
     const each = writing.find(({ name }) => name === given.route);
     if (!each) throw new Error(`there is no route ${given.route}`);
@@ -154,22 +154,22 @@ describe("a PATCH whose response is lost, and that another PATCH follows before 
     const key = t.key("acme");
     const change = (value: string, headers = {}) =>
       call("PATCH", path, { key, headers, json: { type: route.resource, data: { [property]: value } } });
-    // A switch's name is its account's own.
-    const mark = randomUUID();
-    const followed = Promise.withResolvers<void>();
+    // The name of a switch must be unique in its account.
+    const uniqueName = randomUUID();
+    const othersDone = Promise.withResolvers<void>();
     wires.table.arm({ kind: "lose-answer", operation: /^(TransactWriteItems|UpdateItem)$/ });
     wires.table.watch(async ({ fault }, moment) => {
       if (fault !== "lose-answer" || moment === "before") return;
-      for (let n = 1; n <= others; n += 1) expect((await change(`${mark} ${n}`)).status).toBe(200);
-      followed.resolve();
+      for (let n = 1; n <= others; n += 1) expect((await change(`${uniqueName} ${n}`)).status).toBe(200);
+      othersDone.resolve();
     });
-    const first = await change(`${mark} first`, ifMatch ? { "if-match": '"1"' } : {});
+    const first = await change(`${uniqueName} first`, ifMatch ? { "if-match": '"1"' } : {});
     expect([first.status, first.headers.get("etag")]).toEqual([200, '"2"']);
-    expect(first.body).toMatchObject({ data: { [property]: `${mark} first` } });
+    expect(first.body).toMatchObject({ data: { [property]: `${uniqueName} first` } });
     expect(first.text).not.toContain("writers");
-    await followed.promise;
+    await othersDone.promise;
     const now = await call("GET", path, { key });
-    expect(now.body).toMatchObject({ data: { [property]: `${mark} ${others}` } });
+    expect(now.body).toMatchObject({ data: { [property]: `${uniqueName} ${others}` } });
     expect(now.headers.get("etag")).toBe(`"${others + 2}"`);
   });
 });

@@ -179,7 +179,7 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       json: { type: "upload", data: announcement(content) },
     });
     expect(response.status).toBe(404);
-    const withoutFeature = await call("POST", uploadsPath(t.attachments(kind, "withoutFeature")), {
+    const withoutFeature = await call("POST", uploadsPath(t.attachments(kind, "dark")), {
       key,
       json: { type: "upload", data: announcement(content) },
     });

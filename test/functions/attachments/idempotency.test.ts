@@ -100,13 +100,13 @@ describe.each(kinds)("an Idempotency-Key on an upload to a %s", (kind) => {
   });
 
   it("creates one attachment for 20 concurrent POSTs, which all return the same response", async () => {
-    const emptyList = t.attachments(kind, "done");
+    const ownList = t.attachments(kind, "done");
     const key = newKey();
-    const responses = await Promise.all(Array.from({ length: 20 }, () => post(key, form(), emptyList)));
+    const responses = await Promise.all(Array.from({ length: 20 }, () => post(key, form(), ownList)));
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([201]));
     expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
     expect(responses.filter(({ headers }) => headers.get("idempotency-replayed") === null)).toHaveLength(1);
-    expect(pageOf(await call("GET", emptyList, { key: t.key("acme") })).total).toBe(1);
+    expect(pageOf(await call("GET", ownList, { key: t.key("acme") })).total).toBe(1);
   });
 
   it("can be used again after a refused POST", async () => {
