@@ -38,7 +38,7 @@ describe("a checkout", () => {
     expect(await stateOf(order.id)).toEqual({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 3, reason: null });
   });
 
-  it("tells the carrier the metadata, and gives it the very bytes", async () => {
+  it("sends the carrier the metadata and the same bytes", async () => {
     const order = await newOrder(add);
     const content = Buffer.concat([
       Buffer.from('\r\n--patchbay\r\n"'),
@@ -58,14 +58,14 @@ describe("a checkout", () => {
     ]);
   });
 
-  it("leaves requests of other types alone, and checks them out with the order", async () => {
+  it("does not forward requests of other types, but checks them out with the order", async () => {
     const order = await newOrder("PORT_IN", add);
     await order.attach(0);
     const forwarded = await order.attach(1);
     await checkOut(order.id);
     expect(await upstream.held(order.id)).toEqual([`${order.requests[1]} ${forwarded}`]);
-    const shown = await call("GET", order.paths.request(0), { key: order.key });
-    expect(shown.status).toBe(200);
+    const listed = await call("GET", order.paths.request(0), { key: order.key });
+    expect(listed.status).toBe(200);
     expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
   });
 
@@ -80,7 +80,7 @@ describe("a checkout", () => {
     expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
   });
 
-  it("of an order that is checked out does nothing", async () => {
+  it("of a checked-out order does nothing", async () => {
     const order = await newOrder(add);
     await order.attach(0);
     await checkOut(order.id);
@@ -89,7 +89,7 @@ describe("a checkout", () => {
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
   });
 
-  it("of an order that does not exist fails and says so", async () => {
+  it("of an order that does not exist fails with that reason", async () => {
     expect(await checkOut("01J00000000000000000000000")).toMatchObject({
       status: "FAILED",
       error: "CheckoutFailed",
@@ -97,7 +97,7 @@ describe("a checkout", () => {
     });
   });
 
-  it("accepts attachments afterwards, which are not forwarded", async () => {
+  it("does not forward attachments that are added afterwards", async () => {
     const order = await newOrder(add);
     await checkOut(order.id);
     const late = await order.attach(0);

@@ -20,8 +20,8 @@ afterAll(async () => {
   await upstream.close();
 });
 
-describe("starting a checkout, by the SDK's own client", () => {
-  it("runs it under a name made of the order and the number of the run", async () => {
+describe("starting a checkout with the SDK's client", () => {
+  it("names the run after the order and the number of the run", async () => {
     const order = await newOrder(add);
     await order.attach(0);
     const run = await startCheckout(order.id);
@@ -53,7 +53,7 @@ describe("starting a checkout, by the SDK's own client", () => {
     expect((await waitForCheckout(second, 10)).status).toBe("SUCCEEDED");
   });
 
-  it("takes the place of a run that holds the order though its execution is over", async () => {
+  it("replaces a run that still locks the order although its execution has ended", async () => {
     const order = await newOrder(add);
     await takeRun({ order_id: order.id, run: `checkout-${order.id}-1` }, new Date());
     const run = await startCheckout(order.id);
@@ -61,7 +61,7 @@ describe("starting a checkout, by the SDK's own client", () => {
     expect((await waitForCheckout(run, 10)).status).toBe("SUCCEEDED");
   });
 
-  it("of an order that does not exist fails and can be repeated", async () => {
+  it("of an order that does not exist fails, and can be repeated", async () => {
     const id = "01J00000000000000000000001";
     for (const attempt of [1, 2]) {
       const run = await startCheckout(id);
@@ -73,7 +73,7 @@ describe("starting a checkout, by the SDK's own client", () => {
     }
   });
 
-  it("leaves a run alone that is too old to be alive only after a week", async () => {
+  it("replaces an abandoned run after a week, and not before", async () => {
     const order = await newOrder(add);
     const ref = { order_id: order.id, run: "new" };
     const day = 24 * 3_600_000;
