@@ -4,7 +4,7 @@ import type { Cost, MeasuredService } from "../support/servers/measured.ts";
 import { measuredService } from "../support/servers/measured.ts";
 import { expectedRounds } from "./expected.ts";
 
-/** Measures each endpoint with little and with much stored around it. */
+/** Measures each endpoint with little and with much data stored. */
 
 type Costs = ReadonlyMap<string, Cost>;
 type Pair = { readonly few: Costs; readonly many: Costs };
@@ -18,7 +18,7 @@ type What =
 
 export type Grown = { readonly pairs: Readonly<Record<What, Pair>>; readonly close: () => Promise<void> };
 
-/** Enough to fill a page of 50, with more to follow. */
+/** Enough to fill a page of 50 and have a next one. */
 const few = 60;
 
 type Customer = Awaited<ReturnType<typeof customer>>;

@@ -11,7 +11,7 @@ import { describe, expect, it } from "vitest";
 const root = join(import.meta.dirname, "../../../..");
 const limit = 100;
 
-/** npm start with few file descriptors. */
+/** Starts npm start with few file descriptors. */
 const startWithFewFiles = async () => {
   const { PATH = "", NODE_COMPILE_CACHE = "" } = process.env;
   const command = `ulimit -n ${limit}; exec "$0" infra/local/run.ts --port 0 --quiet`;
@@ -27,8 +27,8 @@ const startWithFewFiles = async () => {
   throw new Error("npm start ended before it was ready.");
 };
 
-describe.skipIf(process.platform !== "linux")("the API reference without a file descriptor to spare", () => {
-  it("is served all the same", async () => {
+describe.skipIf(process.platform !== "linux")("the API reference without a free file descriptor", () => {
+  it("is served", async () => {
     const { service, url } = await startWithFewFiles();
     const { hostname, port } = new URL(url);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
