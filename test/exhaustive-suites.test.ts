@@ -22,5 +22,5 @@ it("npm run test:faults runs every file of which npm test runs a sample, and no 
 
 it("npm run test:faults refuses an unknown suite", () => {
   const { status, stderr } = run("typo");
-  expect([status, stderr]).toEqual([1, "There is no suite typo: run with --help.\n"]);
+  expect([status, stderr]).toEqual([1, "There is no suite typo. To list them, run with --help.\n"]);
 });
