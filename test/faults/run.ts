@@ -32,6 +32,7 @@ const suites: Readonly<Record<string, readonly [file: string, about: string]>> =
     "test/infra/local/docs/typed-client.test.ts",
     "the README's typed client, compiled with the strictest options",
   ],
+  files: ["test/infra/local/docs/too-many-files.test.ts", "the API reference without a free file descriptor"],
   limits: ["test/shared/checkout/limits.test.ts", "the state and the transactions of an order of 200 requests"],
   large: ["test/shared/checkout/large.test.ts", "the memory of a checkout of large files and of many files"],
   flat: ["test/cost/flat.test.ts", "the cost of a request with little and with much data stored"],
