@@ -2,7 +2,7 @@ import { once } from "node:events";
 import * as z from "zod/mini";
 import { startFiles } from "../../infra/local/files.ts";
 import { startTable } from "../../infra/local/table.ts";
-import { startWire } from "../support/fault-proxy/proxy.ts";
+import { startFaultProxy } from "../support/fault-proxy/proxy.ts";
 
 /**
  * Runs the embedded DynamoDB and S3 in a separate process, since the S3 server would share the measured thread. `latencyMs`
@@ -17,6 +17,6 @@ const options = z.parse(Options, (await once(process, "message"))[0]);
 const parts = await Promise.all([startTable(options.table), startFiles(options.bucket)]);
 const { latencyMs } = options;
 const [table, files] = await Promise.all(
-  parts.map(async ({ endpoint }) => (latencyMs > 0 ? (await startWire(endpoint, { latencyMs })).url : endpoint)),
+  parts.map(async ({ endpoint }) => (latencyMs > 0 ? (await startFaultProxy(endpoint, { latencyMs })).url : endpoint)),
 );
 process.send?.({ table, files });

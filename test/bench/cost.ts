@@ -1,5 +1,5 @@
 import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
-import { measuredService } from "../support/servers/measured.ts";
+import { measuredService } from "../support/servers/measured-service.ts";
 import { round, type Section } from "./figures.ts";
 import { startParts } from "./parts.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Cost } from "../support/servers/measured.ts";
+import type { Cost } from "../support/servers/measured-service.ts";
 import { byExtent } from "../support/setup/extent.ts";
 import { type Grown, growths } from "./growths.ts";
 

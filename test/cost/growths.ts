@@ -1,7 +1,7 @@
 import type { customer } from "../support/fixtures/tenants.ts";
-import { type Place, requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
-import type { Cost, MeasuredService } from "../support/servers/measured.ts";
-import { measuredService } from "../support/servers/measured.ts";
+import { type KeyAndParents, requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
+import type { Cost, MeasuredService } from "../support/servers/measured-service.ts";
+import { measuredService } from "../support/servers/measured-service.ts";
 import { expectedRounds } from "./expected.ts";
 
 /** Measures each endpoint with little and with much data stored. */
@@ -23,7 +23,7 @@ const few = 60;
 
 type Customer = Awaited<ReturnType<typeof customer>>;
 
-const placeOf = ({ key, order, requests, accounts }: Customer): Place => ({
+const placeOf = ({ key, order, requests, accounts }: Customer): KeyAndParents => ({
   key,
   order,
   request: requests[0] ?? "",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
-import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured.ts";
+import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured-service.ts";
 import { endpointCosts, expectedRounds, queryRounds } from "./expected.ts";
 
 /** Counts, at a proxy, the AWS calls of one request to each endpoint, and how many of them are sequential. */

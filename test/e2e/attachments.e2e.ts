@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { attachmentOf, form, pageOf, upload } from "../support/fixtures/attachments.ts";
-import { call, codeOf, faultsOf, notFoundBody } from "../support/requests/client.ts";
+import { call, codeOf, invalidParametersOf, notFoundBody } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -75,7 +75,7 @@ describe.each(["request", "order"] as const)("an attachment of a %s", (kind) => 
     expect([first.status, again.status, again.body]).toEqual([201, 201, first.body]);
     expect(again.headers.get("idempotency-replayed")).toBe("true");
     const other = await call("POST", path, { key, headers, body: form({ "data[name]": "Other" }) });
-    expect([other.status, faultsOf(other)]).toEqual([422, ["header /Idempotency-Key constraint.unique"]]);
+    expect([other.status, invalidParametersOf(other)]).toEqual([422, ["header /Idempotency-Key constraint.unique"]]);
   });
 
   it("is not overwritten with an outdated If-Match", async () => {
@@ -91,7 +91,7 @@ describe.each(["request", "order"] as const)("an attachment of a %s", (kind) => 
       body: form({ "data[name]": undefined, "data[file_hint]": "X" }, null),
     });
     expect(invalid.status).toBe(422);
-    expect(faultsOf(invalid).sort()).toEqual([
+    expect(invalidParametersOf(invalid).sort()).toEqual([
       "body /data/file constraint.required",
       "body /data/file_hint constraint.enum",
       "body /data/name constraint.required",
@@ -99,7 +99,7 @@ describe.each(["request", "order"] as const)("an attachment of a %s", (kind) => 
     const reference = { "data[reference_id]": randomUUID() };
     await upload(path, key, reference);
     const taken = await call("POST", path, { key, body: form(reference) });
-    expect([taken.status, faultsOf(taken)]).toEqual([422, ["body /data/reference_id constraint.unique"]]);
+    expect([taken.status, invalidParametersOf(taken)]).toEqual([422, ["body /data/reference_id constraint.unique"]]);
   });
 
   it("returns 401, 403 or 404 to a caller without access", async () => {
@@ -110,7 +110,7 @@ describe.each(["request", "order"] as const)("an attachment of a %s", (kind) => 
     expect(await statusAndCode(path, {})).toEqual([401, "unauthorized"]);
     expect(await statusAndCode(path, { key: `apik_${"z".repeat(43)}` })).toEqual([401, "unauthorized"]);
     expect(await statusAndCode(path, { key: customer.key("guest") })).toEqual([403, "access_denied.permission"]);
-    expect(await statusAndCode(customer.attachments(kind, "dark"), { key })).toEqual([
+    expect(await statusAndCode(customer.attachments(kind, "withoutFeature"), { key })).toEqual([
       403,
       "access_denied.ordering_attachment_access",
     ]);

@@ -11,7 +11,7 @@ const document = {
   accounts: {
     acme: { name: "Acme", features: on },
     east: { name: "East", parent: "acme", features: on },
-    dark: { name: "Dark", parent: "acme" },
+    withoutFeature: { name: "Dark", parent: "acme" },
     other: { name: "Other", features: on },
   },
   users: {
@@ -24,11 +24,11 @@ const document = {
     other: { account: "other", user: "other" },
     guest: { account: "acme", user: "guest" },
   },
-  orders: { acme: { account: "acme" }, dark: { account: "dark" } },
+  orders: { acme: { account: "acme" }, withoutFeature: { account: "withoutFeature" } },
   requests: {
     acme: { order: "acme", type: "ADD_MESSAGING_NUMBERS" },
     second: { order: "acme", type: "ADD_MESSAGING_NUMBERS" },
-    dark: { order: "dark", type: "ADD_MESSAGING_NUMBERS" },
+    withoutFeature: { order: "withoutFeature", type: "ADD_MESSAGING_NUMBERS" },
   },
 };
 

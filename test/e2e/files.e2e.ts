@@ -4,8 +4,8 @@ import { openFile } from "../../shared/attachments/files.ts";
 import { fileKey } from "../../shared/table/keys.ts";
 import { attachmentOf, form } from "../support/fixtures/attachments.ts";
 import { newContent } from "../support/fixtures/upload-content.ts";
-import { arrivedUpload } from "../support/fixtures/uploads.ts";
-import { call, codeOf, faultsOf } from "../support/requests/client.ts";
+import { sentUpload } from "../support/fixtures/uploads.ts";
+import { call, codeOf, invalidParametersOf } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 let customer: Customer;
@@ -44,13 +44,13 @@ describe("a file", () => {
   it("of 20 MB is uploaded directly, and becomes an ordinary attachment", async () => {
     const [path, key] = [customer.attachments("request", "acme"), customer.key("acme")];
     const content = newContent(20_000_000);
-    const { id } = await arrivedUpload(path, key, content);
+    const { id } = await sentUpload(path, key, content);
     const json = { type: "request_attachment", data: { name: "Scan", upload_id: id } };
     const response = await call("POST", path, { key, json });
     expect([response.status, attachmentOf(response).id]).toEqual([201, id]);
     expect(await sha256((await stored(id)) ?? [])).toBe(await sha256([content]));
     const again = await call("POST", path, { key, json });
-    expect(faultsOf(again)).toEqual(["body /data/upload_id constraint.reference"]);
+    expect(invalidParametersOf(again)).toEqual(["body /data/upload_id constraint.reference"]);
   });
 
   it("that is too large returns the service's own 413", async () => {

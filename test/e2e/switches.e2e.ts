@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { makeSwitch, patch, plain, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
-import { call, codeOf, faultsOf, notFoundBody } from "../support/requests/client.ts";
+import { defaultSettings, newSwitch, patch, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
+import { call, codeOf, invalidParametersOf, notFoundBody } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 let customer: Customer;
@@ -22,7 +22,7 @@ describe("a switch", () => {
     const created = await post(key, { name: "Main", ...http });
     expect([created.status, created.headers.get("etag")]).toEqual([201, '"1"']);
     const original = switchOf(created);
-    expect(original).toMatchObject({ ...plain, ...http, name: "Main" });
+    expect(original).toMatchObject({ ...defaultSettings, ...http, name: "Main" });
 
     const fetched = await call("GET", `${switchesPath}/${original.id}`, { key });
     expect([fetched.status, fetched.body]).toEqual([200, created.body]);
@@ -43,20 +43,20 @@ describe("a switch", () => {
   });
 
   it("under a sub-account is listed in the account above it and no other", async () => {
-    const own = await makeSwitch(key, { name: "Own" });
-    const eastern = await makeSwitch(key, { name: "Eastern" }, under("east"));
+    const own = await newSwitch(key, { name: "Own" });
+    const eastern = await newSwitch(key, { name: "Eastern" }, under("east"));
     expect(idsOf(await call("GET", switchesPath, { key }))).toEqual([own.id, eastern.id].sort());
     expect(idsOf(await call("GET", `${switchesPath}?first=1`, { key }))).toEqual([own.id]);
     expect(idsOf(await call("GET", switchesPath, { key: customer.key("other") }))).toEqual([]);
   });
 
   it("has a unique name, also after an update", async () => {
-    await makeSwitch(key, { name: "Taken" });
+    await newSwitch(key, { name: "Taken" });
     const second = await post(key, { name: "Taken" });
-    expect([second.status, faultsOf(second)]).toEqual([422, ["body /data/name constraint.unique"]]);
-    const other = await makeSwitch(key, { name: "Free" });
+    expect([second.status, invalidParametersOf(second)]).toEqual([422, ["body /data/name constraint.unique"]]);
+    const other = await newSwitch(key, { name: "Free" });
     const renamed = await patch(key, other.id, { name: "Taken" });
-    expect([renamed.status, faultsOf(renamed)]).toEqual([422, ["body /data/name constraint.unique"]]);
+    expect([renamed.status, invalidParametersOf(renamed)]).toEqual([422, ["body /data/name constraint.unique"]]);
   });
 
   it("is created once for one Idempotency-Key, and not overwritten with an outdated If-Match", async () => {
@@ -71,7 +71,7 @@ describe("a switch", () => {
   });
 
   it("returns 401, 403 or 404 to a caller without access", async () => {
-    const { id } = await makeSwitch(key, { name: "Private" });
+    const { id } = await newSwitch(key, { name: "Private" });
     const statusAndCode = async (sent: { key?: string }) => {
       const response = await call("GET", `${switchesPath}/${id}`, sent);
       return [response.status, codeOf(response)];

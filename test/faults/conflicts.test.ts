@@ -4,11 +4,11 @@ import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { update } from "../../shared/table/write.ts";
 import { upload } from "../support/fixtures/attachments.ts";
-import { makeSwitch, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
+import { newSwitch, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { call } from "../support/requests/client.ts";
 
-import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent, extent } from "../support/setup/extent.ts";
 
 /** Concurrent writes to a table that refuses overlapping transactions as DynamoDB does. Each transaction takes 8 ms. */
@@ -24,12 +24,12 @@ const times = <T>(count: number, make: (n: number) => Promise<T>): Promise<T[]> 
 let t: Tenants;
 let key: string;
 const newTable = async () => {
-  await startAfresh();
+  await startOnNewTable();
   t = await tenants();
   key = t.key("acme");
 };
 beforeEach(newTable);
-afterEach(() => wires.table.lock(true));
+afterEach(() => proxies.table.lock(true));
 
 const eastSwitchesPath = () => `/api/v1/accounts/${t.account("east")}/switches`;
 const expectTotal = async (path: string, total: number) =>
@@ -59,11 +59,11 @@ const deleteWithRetries = async (id: string) => {
 /** Creates switches two levels deep, with or without conflicts; returns the time and the number of transactions. */
 const createConcurrently = async (conflicts: boolean) => {
   await newTable();
-  wires.table.lock(conflicts);
-  wires.table.arm();
+  proxies.table.lock(conflicts);
+  proxies.table.arm();
   const startedAt = performance.now();
   const created = await times(switchCount, (n) => createWithRetries(`Switch-${n}`));
-  const transactions = wires.table.calls.filter(({ operation }) => operation === "TransactWriteItems").length;
+  const transactions = proxies.table.calls.filter(({ operation }) => operation === "TransactWriteItems").length;
   return { created, transactions, ms: performance.now() - startedAt };
 };
 
@@ -103,12 +103,12 @@ describe("switches of one account tree, changed concurrently", () => {
 
 describe("a switch that an earlier version counted in the account's own item", () => {
   it("stays in the total until it is deleted", async () => {
-    const { id } = await makeSwitch(key, { name: "Counted there" });
+    const { id } = await newSwitch(key, { name: "Counted there" });
     const account = t.account("acme");
     await update({ update: keys.switchCount(account, id), add: { switch_count: -1 }, when: {} });
     await expectTotal(switchesPath, 0);
     await update({ update: keys.account(account), add: { switch_count: 1 }, when: { exists: true } });
-    await makeSwitch(key, { name: "Counted beside" }, eastSwitchesPath());
+    await newSwitch(key, { name: "Counted beside" }, eastSwitchesPath());
     await expectTotal(switchesPath, 2);
     await expectInvariants();
     expect((await call("DELETE", `${switchesPath}/${id}`, { key })).status).toBe(200);

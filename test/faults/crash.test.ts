@@ -3,8 +3,8 @@ import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { crashChildren } from "../support/processes/crash-child.ts";
-import { repeatableRequest, type Writing, writings } from "../support/requests/repeatable-request.ts";
-import { wires } from "../support/servers/own-table.ts";
+import { type EndpointCase, endpointCases, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { proxies } from "../support/servers/own-table.ts";
 import { byExtent, extent } from "../support/setup/extent.ts";
 
 /**
@@ -14,20 +14,20 @@ import { byExtent, extent } from "../support/setup/extent.ts";
 
 const ownServiceUrl = process.env.PATCHBAY_URL ?? "";
 const children = crashChildren();
-const writingCases = writings.filter(({ route }) => route.method !== "GET");
+const writingCases = endpointCases.filter(({ route }) => route.method !== "GET");
 const isWrite = /^(TransactWriteItems|UpdateItem|PutItem|PutObject|DeleteObject)$/;
 const moments = ["before", "after"] as const;
 const nextWeek = () => new Date(Date.now() + 7 * 86_400_000);
 
 type Point = { readonly nth: number; readonly operation: string; readonly moment: (typeof moments)[number] };
-type Wire = (typeof wires)["table"];
-const both: readonly Wire[] = [wires.table, wires.files];
+type FaultProxy = (typeof proxies)["table"];
+const both: readonly FaultProxy[] = [proxies.table, proxies.files];
 
 /** Calls `at` before and after each AWS call. Calls to the table and the bucket are numbered together. */
 const watch = (at: (point: Point) => Promise<void>) => {
   const counted = new Map<object, number>();
-  for (const wire of both)
-    wire.watch(async (call, moment) => {
+  for (const proxy of both)
+    proxy.watch(async (call, moment) => {
       const nth = counted.get(call) ?? counted.size + 1;
       counted.set(call, nth);
       await at({ nth, operation: call.operation, moment });
@@ -35,17 +35,17 @@ const watch = (at: (point: Point) => Promise<void>) => {
 };
 
 const unwatch = () => {
-  for (const wire of both) wire.watch(async () => {});
+  for (const proxy of both) proxy.watch(async () => {});
 };
 
 /** The points at which an undisturbed request can be killed. */
-const pointsOf = async (t: Tenants, writing: Writing): Promise<Point[]> => {
-  const run = await repeatableRequest(t, writing);
+const pointsOf = async (t: Tenants, endpointCase: EndpointCase): Promise<Point[]> => {
+  const run = await repeatableRequest(t, endpointCase);
   const points: Point[] = [];
   watch(async (point) => void points.push(point));
   const { status } = await run.send();
   unwatch();
-  expect(status).toBe(writing.route.status);
+  expect(status).toBe(endpointCase.route.status);
   return points.filter(({ operation }) => extent === "all" || isWrite.test(operation)).sort((a, b) => a.nth - b.nth);
 };
 
@@ -67,23 +67,23 @@ const crash = async (send: () => Promise<unknown>, { nth, moment }: Point): Prom
   return killed;
 };
 
-const failures = async (t: Tenants, writing: Writing, point: Point): Promise<string[]> => {
-  const { route } = writing;
-  const run = await repeatableRequest(t, writing);
+const failures = async (t: Tenants, endpointCase: EndpointCase, point: Point): Promise<string[]> => {
+  const { route } = endpointCase;
+  const run = await repeatableRequest(t, endpointCase);
   const killed = await crash(run.send, point);
   const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
   // The file of a direct upload may still be claimed, so a sweep of today leaves it.
-  await sweepOrphanFiles({ now: writing.fromUpload ? new Date() : nextWeek(), all: true });
-  const swept = writing.fromUpload ? [] : await checkInvariants(nextWeek());
+  await sweepOrphanFiles({ now: endpointCase.fromUpload ? new Date() : nextWeek(), all: true });
+  const swept = endpointCase.fromUpload ? [] : await checkInvariants(nextWeek());
   const { status, text } = await run.send();
   const repeated = status === route.status || (route.operation === "delete" && status === 404);
-  const named = await run.named();
+  const named = await run.countNamed();
   const after = await checkInvariants(nextWeek());
   return [
     killed ? "" : "the process was not killed",
     repeated ? "" : `the retry returned ${status} ${text}`,
     named === (route.operation === "delete" ? 0 : 1) ? "" : `${named} of the resource exist`,
-    route.operation === "delete" && (await run.left()) > 0 ? "the deleted resource still exists" : "",
+    route.operation === "delete" && (await run.countRemaining()) > 0 ? "the deleted resource still exists" : "",
     ...[...violated, ...swept, ...after].map(({ rule, at, detail }) => `${rule}: ${at}: ${detail}`),
   ].filter(Boolean);
 };
@@ -101,19 +101,19 @@ afterAll(async () => {
 });
 
 describe("an endpoint that is killed before or after an AWS call leaves only what the sweep repairs, and can be retried", () => {
-  it.each(writingCases.map((writing) => [writing.name, writing] as const))(
+  it.each(writingCases.map((endpointCase) => [endpointCase.name, endpointCase] as const))(
     "%s",
     { timeout: 300_000 },
-    async (_, writing) => {
+    async (_, endpointCase) => {
       const t = await tenants();
       const broken: string[] = [];
-      const allPoints = await pointsOf(t, writing);
+      const allPoints = await pointsOf(t, endpointCase);
       const points = allPoints.filter(() => index++ % stride === 0);
       for (const point of points) {
-        const found = await failures(t, writing, point);
+        const found = await failures(t, endpointCase, point);
         if (found.length > 0) broken.push(`${point.moment} call ${point.nth}, ${point.operation}: ${found.join("; ")}`);
       }
-      tried.push({ endpoint: writing.name, crashes: points.length, passed: points.length - broken.length });
+      tried.push({ endpoint: endpointCase.name, crashes: points.length, passed: points.length - broken.length });
       expect(allPoints.length).toBeGreaterThan(1);
       expect(broken).toEqual([]);
     },

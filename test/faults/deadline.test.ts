@@ -9,11 +9,11 @@ import {
   routes,
   updateSwitch,
 } from "../../shared/routes.ts";
-import type { WireCall } from "../support/fault-proxy/proxy.ts";
+import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import { plain, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { repeatableRequest, withUsualBody } from "../support/requests/repeatable-request.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
-import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
 /** Functions have 7 s here instead of 28: 1 s for the request, and 6 s in reserve. */
@@ -35,7 +35,7 @@ const sendWithShortDeadline = async <T>(send: () => Promise<T>): Promise<T> => {
 };
 
 beforeAll(async () => {
-  await startAfresh();
+  await startOnNewTable();
   t = await tenants();
   ownServiceUrl = process.env.PATCHBAY_URL;
   const handlers = await loadEndpoints(routes);
@@ -43,7 +43,7 @@ beforeAll(async () => {
   logs = captureLogs();
 });
 afterEach(() => {
-  for (const wire of Object.values(wires)) wire.choose(() => undefined);
+  for (const proxy of Object.values(proxies)) proxy.choose(() => undefined);
 });
 afterAll(async () => {
   logs.stop();
@@ -67,9 +67,9 @@ describe("the log of a 503", () => {
     ["table", "GetItem", "dynamodb GetItem"],
     ["table", "TransactWriteItems", "dynamodb TransactWriteItems"],
     ["files", "PutObject", "s3 PutObject"],
-  ] as const)("names the service, the operation and the number of attempts: %s, %s", async (wire, operation, call) => {
-    const run = await repeatableRequest(t, plain(createRequestAttachment));
-    wires[wire].choose((made) => (made.operation === operation ? "status-500" : undefined));
+  ] as const)("names the service, the operation and the number of attempts: %s, %s", async (proxy, operation, call) => {
+    const run = await repeatableRequest(t, withUsualBody(createRequestAttachment));
+    proxies[proxy].choose((made) => (made.operation === operation ? "status-500" : undefined));
     expect((await run.send()).status).toBe(503);
     expect(loggedError()).toMatchObject({ call, attempts: 3 });
   });
@@ -77,24 +77,24 @@ describe("the log of a 503", () => {
 
 describe("at a request's deadline", () => {
   it("no further attempt is made", async () => {
-    const run = await repeatableRequest(t, plain(listSwitches));
-    wires.table.arm();
-    wires.table.choose(() => "delay");
+    const run = await repeatableRequest(t, withUsualBody(listSwitches));
+    proxies.table.arm();
+    proxies.table.choose(() => "delay");
     await sendWithShortDeadline(run.send);
-    const { length } = wires.table.calls;
-    await wires.table.idle();
+    const { length } = proxies.table.calls;
+    await proxies.table.idle();
     // The SDK would repeat the call within 100 ms.
     await sleep(500);
-    expect(wires.table.calls).toHaveLength(length);
+    expect(proxies.table.calls).toHaveLength(length);
   });
 
   it("a write stops retrying conflicts", async () => {
-    const run = await repeatableRequest(t, plain(updateSwitch));
-    wires.table.arm();
-    const writes = ({ operation }: WireCall) => /UpdateItem|TransactWriteItems/.test(operation);
-    wires.table.choose((call) => (writes(call) ? "conflict" : undefined));
+    const run = await repeatableRequest(t, withUsualBody(updateSwitch));
+    proxies.table.arm();
+    const writes = ({ operation }: ProxiedCall) => /UpdateItem|TransactWriteItems/.test(operation);
+    proxies.table.choose((call) => (writes(call) ? "conflict" : undefined));
     expect((await sendWithShortDeadline(run.send)).status).toBe(503);
-    const attempts = wires.table.calls.filter(writes).length;
+    const attempts = proxies.table.calls.filter(writes).length;
     expect(attempts).toBeLessThan(13);
     const { cause, ...error } = loggedError();
     // The last wait would have ended too late, or the last attempt did not end in time.
@@ -105,19 +105,19 @@ describe("at a request's deadline", () => {
   });
 
   it("a delete that could not remove its file can be finished by a retry", async () => {
-    const run = await repeatableRequest(t, plain(deleteRequestAttachment));
-    wires.files.choose(() => "delay");
+    const run = await repeatableRequest(t, withUsualBody(deleteRequestAttachment));
+    proxies.files.choose(() => "delay");
     expect((await sendWithShortDeadline(run.send)).status).toBe(503);
     expect(loggedError()).toMatchObject({ name: "TimeoutError", call: "s3 DeleteObject" });
-    wires.files.choose(() => undefined);
+    proxies.files.choose(() => undefined);
     expect((await run.send()).status).toBe(200);
   });
 });
 
 describe("a request whose AWS calls all hang returns 503 before its function times out", () => {
   it.each(sample.map((route) => [route.name, route] as const))("%s", async (_, route) => {
-    const run = await repeatableRequest(t, plain(route));
-    for (const wire of Object.values(wires)) wire.choose(delayTwoOfThree());
+    const run = await repeatableRequest(t, withUsualBody(route));
+    for (const proxy of Object.values(proxies)) proxy.choose(delayTwoOfThree());
     const startedAt = performance.now();
     const { status, headers } = await sendWithShortDeadline(run.send);
     expect([status, headers.get("retry-after")]).toEqual([503, "2"]);

@@ -3,11 +3,11 @@ import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Route } from "../../shared/routes.ts";
 import { type FaultKind, faultKinds } from "../support/fault-proxy/proxy.ts";
-import { configured, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
+import { configuredTimeouts, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import type { Answered } from "../support/requests/client.ts";
-import { repeatableRequest, type Writing, writings } from "../support/requests/repeatable-request.ts";
-import { shortTimeoutMs, startAfresh, wires } from "../support/servers/own-table.ts";
+import type { ReceivedResponse } from "../support/requests/client.ts";
+import { type EndpointCase, endpointCases, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { proxies, shortTimeoutMs, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
 /**
@@ -18,12 +18,12 @@ import { byExtent } from "../support/setup/extent.ts";
 /** Takes every nth fault, with a stride that is prime to the number of kinds, so that a sample has each kind. */
 const stride = byExtent({ sample: 97, most: 11, all: 1 });
 
-type WireName = keyof typeof wires;
-type RecordedCall = { readonly wire: WireName; readonly operation: string; readonly nth: number };
+type ProxyName = keyof typeof proxies;
+type RecordedCall = { readonly proxy: ProxyName; readonly operation: string; readonly nth: number };
 type CallFault = RecordedCall & { readonly kind: FaultKind; readonly times: number; readonly ifMatch: boolean };
 
-const wireNames: readonly WireName[] = ["table", "files"];
-const disarm = () => wireNames.map((name) => wires[name].arm());
+const proxyNames: readonly ProxyName[] = ["table", "files"];
+const disarm = () => proxyNames.map((name) => proxies[name].arm());
 
 const day = 86_400_000;
 
@@ -32,15 +32,15 @@ const longTimeoutMs = 5_000;
 let timeoutMs = longTimeoutMs;
 
 /** The AWS calls of a request without faults. */
-const record = async (t: Tenants, writing: Writing): Promise<RecordedCall[]> => {
-  const { send } = await repeatableRequest(t, writing);
+const record = async (t: Tenants, endpointCase: EndpointCase): Promise<RecordedCall[]> => {
+  const { send } = await repeatableRequest(t, endpointCase);
   disarm();
-  expect((await send()).status).toBe(writing.route.status);
-  return wireNames.flatMap((wire) => {
-    const operations = wires[wire].calls.map(({ operation }) => operation);
+  expect((await send()).status).toBe(endpointCase.route.status);
+  return proxyNames.flatMap((proxy) => {
+    const operations = proxies[proxy].calls.map(({ operation }) => operation);
     return operations.map((operation, index) => {
       const nth = operations.slice(0, index + 1).filter((other) => other === operation).length;
-      return { wire, operation, nth };
+      return { proxy, operation, nth };
     });
   });
 };
@@ -64,7 +64,7 @@ const retrySucceeded = (route: Route, ifMatch: boolean, wasDone: boolean, status
   (wasDone && route.operation === "update" && ifMatch && status === 412);
 
 /** Whether a response is the success, or a 503 with Retry-After. */
-const isDocumented = (route: Route, { status, headers, body }: Answered): boolean => {
+const isDocumented = (route: Route, { status, headers, body }: ReceivedResponse): boolean => {
   if (status === route.status) return true;
   if (status !== 503 || !/^\d+$/.test(headers.get("retry-after") ?? "")) return false;
   expect(body).toMatchObject({ errors: [{ code: "service_unavailable", sub_code: "none" }] });
@@ -72,22 +72,26 @@ const isDocumented = (route: Route, { status, headers, body }: Answered): boolea
 };
 
 /** Runs an endpoint with one fault, then again without it; returns what went wrong. */
-const failures = async (t: Tenants, writing: Writing, { wire, ifMatch, ...fault }: CallFault): Promise<string[]> => {
-  const { route } = writing;
-  const run = await repeatableRequest(t, writing, ifMatch ? { "if-match": '"1"' } : {});
+const failures = async (
+  t: Tenants,
+  endpointCase: EndpointCase,
+  { proxy, ifMatch, ...fault }: CallFault,
+): Promise<string[]> => {
+  const { route } = endpointCase;
+  const run = await repeatableRequest(t, endpointCase, ifMatch ? { "if-match": '"1"' } : {});
   disarm();
-  wires[wire].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
+  proxies[proxy].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
   timeoutMs = /^(delay|late)$/.test(fault.kind) ? shortTimeoutMs : longTimeoutMs;
   const first = await run.send();
   timeoutMs = longTimeoutMs;
-  const wasInjected = wires[wire].calls.some((call) => call.fault === fault.kind);
-  if (fault.kind === "late") await wires[wire].idle();
+  const wasInjected = proxies[proxy].calls.some((call) => call.fault === fault.kind);
+  if (fault.kind === "late") await proxies[proxy].idle();
   disarm();
-  const wasDone = route.operation === "delete" ? (await run.left()) === 0 : (await run.named()) === 1;
+  const wasDone = route.operation === "delete" ? (await run.countRemaining()) === 0 : (await run.countNamed()) === 1;
   const second = await run.send();
   const expected = route.operation === "create" || route.operation === "update" ? 1 : 0;
   const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
-  const [created, left] = [await run.named(), await run.left()];
+  const [created, left] = [await run.countNamed(), await run.countRemaining()];
   return [
     wasInjected ? "" : "the fault was not injected",
     isDocumented(route, first) ? "" : `it returned ${first.status} ${first.text}`,
@@ -110,24 +114,24 @@ afterAll(() => {
 });
 
 describe("an endpoint returns a documented response under every fault of every AWS call, and a retry succeeds", () => {
-  it.each(writings.map((writing) => [writing.name, writing] as const))(
+  it.each(endpointCases.map((endpointCase) => [endpointCase.name, endpointCase] as const))(
     "%s",
     { timeout: 1_800_000 },
-    async (_, writing) => {
-      await startAfresh();
+    async (_, endpointCase) => {
+      await startOnNewTable();
       const t = await tenants();
-      const { route } = writing;
-      const calls = await record(t, writing);
+      const { route } = endpointCase;
+      const calls = await record(t, endpointCase);
       const faults = faultsOf(route, calls).filter(() => index++ % stride === 0);
       const broken: string[] = [];
       for (const fault of faults) {
-        const found = await failures(t, writing, fault);
+        const found = await failures(t, endpointCase, fault);
         const { kind, operation, nth, times, ifMatch } = fault;
         const called = `${kind} x${times} at ${operation} ${nth}${ifMatch ? " with If-Match" : ""}`;
         if (found.length > 0) broken.push(`${called}: ${found.join("; ")}`);
       }
       tried.push({
-        endpoint: writing.name,
+        endpoint: endpointCase.name,
         calls: calls.length,
         faults: faults.length,
         passed: faults.length - broken.length,
@@ -141,16 +145,16 @@ describe("an endpoint returns a documented response under every fault of every A
 });
 
 describe("a PATCH with If-Match", () => {
-  const patches = writings.filter(({ route }) => route.method === "PATCH");
-  it.each(patches.map((writing) => [writing.name, writing] as const))(
+  const patches = endpointCases.filter(({ route }) => route.method === "PATCH");
+  it.each(patches.map((endpointCase) => [endpointCase.name, endpointCase] as const))(
     "returns 200 although the first response of DynamoDB was lost: %s",
-    async (_, writing) => {
+    async (_, endpointCase) => {
       const t = await tenants();
-      const run = await repeatableRequest(t, writing, { "if-match": '"1"' });
+      const run = await repeatableRequest(t, endpointCase, { "if-match": '"1"' });
       disarm();
-      wires.table.arm({ kind: "lose-answer", operation: /UpdateItem|TransactWriteItems/ });
+      proxies.table.arm({ kind: "lose-response", operation: /UpdateItem|TransactWriteItems/ });
       const { status, headers } = await run.send();
-      expect([wires.table.spent(), status, headers.get("etag")]).toEqual([true, 200, '"2"']);
+      expect([proxies.table.spent(), status, headers.get("etag")]).toEqual([true, 200, '"2"']);
       expect((await run.send()).status).toBe(412);
     },
   );
@@ -162,12 +166,12 @@ describe("the AWS clients", () => {
       ["table", "GetItem"],
       ["files", "ListObjectsV2"],
     ] as const) {
-      wires[name].arm({ kind: "status-500", operation: new RegExp(operation), times: 99 });
+      proxies[name].arm({ kind: "status-500", operation: new RegExp(operation), times: 99 });
       await expect(sweepOrphanFiles({ now: new Date() })).rejects.toMatchObject({ status: 503 });
-      expect(wires[name].calls, name).toHaveLength(3);
+      expect(proxies[name].calls, name).toHaveLength(3);
       disarm();
     }
-    const timeouts = wireNames.map((name) => configured.get(Number(new URL(wires[name].url).port)));
+    const timeouts = proxyNames.map((name) => configuredTimeouts.get(Number(new URL(proxies[name].url).port)));
     expect(timeouts).toMatchObject([
       { connectionTimeout: 1_000, requestTimeout: 2_500 },
       { connectionTimeout: 1_000, requestTimeout: 5_000 },

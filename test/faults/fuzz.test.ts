@@ -10,14 +10,14 @@ import { readInput, readJson } from "../../shared/http/input.ts";
 import type { Incoming } from "../../shared/http/request.ts";
 import { respond, response } from "../../shared/http/responses.ts";
 import { type Route, routes } from "../../shared/routes.ts";
-import { formCorpus, forms } from "../support/fixtures/hostile-forms.ts";
-import { json, nasty, nastyTexts } from "../support/fixtures/hostile-texts.ts";
+import { hostileFormCorpus, hostileForms } from "../support/fixtures/hostile-forms.ts";
+import { hostileJson, hostileText, hostileTexts } from "../support/fixtures/hostile-texts.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { eventOf, type Input, invoke } from "../support/requests/event.ts";
 import { parentId, resourceFor } from "../support/requests/repeatable-request.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
-import { wires } from "../support/servers/own-table.ts";
-import { byExtent, everyNth } from "../support/setup/extent.ts";
+import { proxies } from "../support/servers/own-table.ts";
+import { byExtent, sampleOf } from "../support/setup/extent.ts";
 
 /**
  * Sends hostile input: no response is a 5xx, none is late, memory does not grow, and no header or log line has control
@@ -91,7 +91,7 @@ const expectHandled = async (kind: string, sendInput: () => Promise<APIGatewayPr
     expect(JSON.stringify(JSON.parse(body))).toMatch(bodyPattern);
   } finally {
     done.abort();
-    wires.table.arm();
+    proxies.table.arm();
   }
   for (const line of logs.written.slice(before)) {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
@@ -112,18 +112,18 @@ describe("hostile multipart bodies", long, () => {
   captureLogsOfSuite();
 
   it("are refused or read", () =>
-    check(fc.tuple(oneOf(routesReading("form")), forms), 4_000, ([route, { contentType, body }]) =>
+    check(fc.tuple(oneOf(routesReading("form")), hostileForms), 4_000, ([route, { contentType, body }]) =>
       expectHandled("forms, read", () => readBody(route, { headers: { "content-type": contentType }, body })),
     ));
 
   it("are refused or stored by whole endpoints", () =>
-    check(fc.tuple(oneOf(routesReading("form")), forms), 300, ([route, { contentType, body }]) => {
+    check(fc.tuple(oneOf(routesReading("form")), hostileForms), 300, ([route, { contentType, body }]) => {
       const headers = { ...authorized(), "content-type": contentType };
       return expectHandled("forms, whole endpoint", () => invoke(route, { ids: idsOf(route), headers, body }));
     }));
 
   it("from the corpus are refused or stored", async () => {
-    for (const [index, { contentType, body }] of everyNth(formCorpus, stride).entries()) {
+    for (const [index, { contentType, body }] of sampleOf(hostileFormCorpus, stride).entries()) {
       const route = routesReading("form")[index % routesReading("form").length];
       if (!route) throw new Error("no route takes a form");
       const headers = { ...authorized(), "content-type": contentType };
@@ -136,7 +136,7 @@ describe("hostile JSON", long, () => {
   captureLogsOfSuite();
 
   const types = ["switch", "request_attachment", "order_attachment"];
-  const documents = fc.tuple(oneOf(routesReading("json")), fc.constantFrom(...types).chain(json));
+  const documents = fc.tuple(oneOf(routesReading("json")), fc.constantFrom(...types).chain(hostileJson));
   const headers = { "content-type": "application/json" };
 
   it("is refused or read", () =>
@@ -173,7 +173,7 @@ describe("hostile text", long, () => {
     "X-Request-Id",
     "Accept",
   ];
-  const headerSets = fc.dictionary(fc.oneof(fc.constantFrom(...names), nasty), nasty, { maxKeys: 6 });
+  const headerSets = fc.dictionary(fc.oneof(fc.constantFrom(...names), hostileText), hostileText, { maxKeys: 6 });
 
   it("in headers does not cause a 5xx", () =>
     check(fc.tuple(oneOf(routes), headerSets, fc.boolean()), 600, ([route, headers, known]) =>
@@ -184,7 +184,7 @@ describe("hostile text", long, () => {
 
   it("in queries and cursors does not cause a 5xx", async () => {
     const cursor = fc.oneof(
-      nasty,
+      hostileText,
       fc.base64String(),
       fc.uint8Array().map((bytes) => Buffer.from(bytes).toString("base64url")),
     );
@@ -195,13 +195,13 @@ describe("hostile text", long, () => {
   });
 
   it("in paths does not cause a 5xx", () =>
-    check(fc.tuple(oneOf(routes), nasty), 300, ([route, id]) =>
+    check(fc.tuple(oneOf(routes), hostileText), 300, ([route, id]) =>
       expectHandled("ids in paths", () => invoke(route, { ids: idsOf(route, id), headers: authorized() })),
     ));
 
   it("from the corpus, everywhere at once, does not cause a 5xx", async () => {
-    const cases = routes.flatMap((route) => nastyTexts.map((text) => ({ route, text })));
-    for (const { route, text } of everyNth(cases, stride)) {
+    const cases = routes.flatMap((route) => hostileTexts.map((text) => ({ route, text })));
+    for (const { route, text } of sampleOf(cases, stride)) {
       const headers = { ...authorized(), "idempotency-key": text, "if-match": text, "content-type": text };
       await expectHandled("corpus, everywhere", () =>
         invoke(route, { ids: idsOf(route, text), headers, query: { after: text }, body: text }),
@@ -225,7 +225,7 @@ describe("memory", long, () => {
   it("does not grow with the number of hostile bodies", async () => {
     const [route] = routesReading("form");
     if (!route) throw new Error("no route takes a form");
-    const samples = fc.sample(forms, byExtent({ sample: 100, most: 300, all: 300 }));
+    const samples = fc.sample(hostileForms, byExtent({ sample: 100, most: 300, all: 300 }));
     const pass = async () => {
       for (const { contentType, body } of samples)
         await readBody(route, { headers: { "content-type": contentType }, body });

@@ -6,11 +6,11 @@ import { fileKey, type Key, keys } from "../../shared/table/keys.ts";
 import { scan } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
 import { upload } from "../support/fixtures/attachments.ts";
-import { makeSwitch, switchesPath } from "../support/fixtures/switches.ts";
+import { newSwitch, switchesPath } from "../support/fixtures/switches.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { admin } from "../support/processes/admin-cli.ts";
 import { call } from "../support/requests/client.ts";
-import { startAfresh } from "../support/servers/own-table.ts";
+import { startOnNewTable } from "../support/servers/own-table.ts";
 
 const referenceId = "6f2c1d0e-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 const write = (one: Write) => transact({ one });
@@ -25,8 +25,8 @@ const consistentTenant = async () => {
   await upload(t.attachments("order", "acme"), key);
   await call("DELETE", `${path}/${gone.id}`, { key });
   const east = `/api/v1/accounts/${t.account("east")}/switches`;
-  const created = await makeSwitch(key, { name: "Primary" }, east);
-  const dropped = await makeSwitch(key, { name: "Dropped" });
+  const created = await newSwitch(key, { name: "Primary" }, east);
+  const dropped = await newSwitch(key, { name: "Dropped" });
   await call("DELETE", `${switchesPath}/${dropped.id}`, { key });
   const parent = { type: "request", id: t.request("acme") } as const;
   return { attachment: id, parent, switch: created.id, acme: t.account("acme"), east: t.account("east") };
@@ -34,7 +34,7 @@ const consistentTenant = async () => {
 
 let t: Awaited<ReturnType<typeof consistentTenant>>;
 beforeEach(async () => {
-  await startAfresh();
+  await startOnNewTable();
   t = await consistentTenant();
 });
 

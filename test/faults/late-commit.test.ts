@@ -1,38 +1,44 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
-import type { WireCall } from "../support/fault-proxy/proxy.ts";
+import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { interceptTableCalls } from "../support/fault-proxy/table-proxy.ts";
 import { form, upload } from "../support/fixtures/attachments.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { call, send } from "../support/requests/client.ts";
-import { dataOf, parentId, repeatableRequest, type Writing, writings } from "../support/requests/repeatable-request.ts";
+import {
+  dataOf,
+  type EndpointCase,
+  endpointCases,
+  parentId,
+  repeatableRequest,
+} from "../support/requests/repeatable-request.ts";
 import { requestTo } from "../support/requests/request-per-endpoint.ts";
-import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 
 /**
  * A write can commit after its client has timed out: the SDK's second attempt is refused with a conflict, the first one
  * commits, and the third attempt finds what the first one wrote.
  */
 
-const isWrite = ({ operation }: WireCall) => /^(TransactWriteItems|UpdateItem)$/.test(operation);
+const isWrite = ({ operation }: ProxiedCall) => /^(TransactWriteItems|UpdateItem)$/.test(operation);
 
 /**
  * Aborts the first attempt of a write at once, but delays it at the proxy until `until` (by default the second attempt), and
  * each attempt from the third on until the first has ended. Uses no timeout, which could end other calls on a slow table.
  */
 const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: boolean) => {
-  const attempts: WireCall[] = [];
+  const attempts: ProxiedCall[] = [];
   const second = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
-  wires.table.choose((sent) => {
+  proxies.table.choose((sent) => {
     if (!isWrite(sent)) return undefined;
     attempts.push(sent);
     if (attempts.length !== 2) return undefined;
     second.resolve();
     return refuseSecond ? "conflict" : undefined;
   });
-  wires.table.watch(async (sent, moment) => {
+  proxies.table.watch(async (sent, moment) => {
     if (sent === attempts[0] && moment === "before") {
       sent.abandon();
       await (until ?? second.promise);
@@ -44,8 +50,8 @@ const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: bo
 };
 
 const stopInterfering = () => {
-  wires.table.choose(() => undefined);
-  wires.table.watch(async () => {});
+  proxies.table.choose(() => undefined);
+  proxies.table.watch(async () => {});
 };
 
 const violations = async () => (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
@@ -56,16 +62,16 @@ afterEach(stopInterfering);
 /** Gives the tests of one `describe` a table and tenants of their own. */
 const useOwnTable = () =>
   beforeAll(async () => {
-    await startAfresh();
+    await startOnNewTable();
     t = await tenants();
   });
 
-const writing = writings.filter(({ route }) => ["create", "update", "delete"].includes(route.operation));
-const creating = writing.filter(({ route }) => route.operation === "create");
-const named = (of: readonly Writing[]) => of.map((each) => [each.name, each] as const);
+const writingCases = endpointCases.filter(({ route }) => ["create", "update", "delete"].includes(route.operation));
+const creating = writingCases.filter(({ route }) => route.operation === "create");
+const named = (of: readonly EndpointCase[]) => of.map((each) => [each.name, each] as const);
 
 /** A creation without an Idempotency-Key. */
-const plainCreation = async ({ route, fromUpload }: Writing) => {
+const plainCreation = async ({ route, fromUpload }: EndpointCase) => {
   const data = await dataOf(t, { route, fromUpload }, randomUUID());
   return requestTo(route, { key: t.key("acme"), parent: parentId(t, route), data, fromUpload });
 };
@@ -73,14 +79,14 @@ const plainCreation = async ({ route, fromUpload }: Writing) => {
 describe("a write that commits after its client timed out succeeds", () => {
   useOwnTable();
 
-  it.each(named(writing))("%s", async (_, each) => {
+  it.each(named(writingCases))("%s", async (_, each) => {
     const { route } = each;
     const run = await repeatableRequest(t, each, route.operation === "create" ? {} : { "if-match": '"1"' });
     const attempts = delayFirstAttempt(undefined, true);
     const { status } = await run.send();
     expect([status, attempts.length]).toEqual([route.status, 3]);
     stopInterfering();
-    expect([await run.named(), await run.left()]).toEqual(
+    expect([await run.countNamed(), await run.countRemaining()]).toEqual(
       route.operation === "delete" ? [0, 0] : [1, expect.any(Number)],
     );
     expect(await checkInvariants(new Date())).toEqual([]);
@@ -119,11 +125,11 @@ describe("an upload that is refused while an attempt of it is still in flight", 
     const removed = Promise.withResolvers<void>();
     delayFirstAttempt(removed.promise, false);
     const { status } = await call("POST", path, { key, body: form({ "data[reference_id]": reference }) });
-    wires.table.choose(() => undefined);
+    proxies.table.choose(() => undefined);
     expect(status).toBe(422);
     expect((await call("DELETE", `${path}/${conflicting.id}`, { key })).status).toBe(200);
     removed.resolve();
-    await wires.table.idle();
+    await proxies.table.idle();
     const { body } = await call("GET", path, { key });
     expect(body).toMatchObject({ data: { page_info: { total: 1 } } });
     expect(await violations()).toEqual([]);
@@ -147,7 +153,7 @@ describe("a PATCH whose response is lost and that other PATCHes follow before it
   );
   it.each(cases)("changes $what once, $with If-Match, with $others writes in between", async (given) => {
     const { property, others, ifMatch } = given;
-    const each = writing.find(({ name }) => name === given.route);
+    const each = writingCases.find(({ name }) => name === given.route);
     if (!each) throw new Error(`there is no route ${given.route}`);
     const { route } = each;
     const { path } = await repeatableRequest(t, each);
@@ -157,9 +163,9 @@ describe("a PATCH whose response is lost and that other PATCHes follow before it
     // The name of a switch must be unique in its account.
     const uniqueName = randomUUID();
     const othersDone = Promise.withResolvers<void>();
-    wires.table.arm({ kind: "lose-answer", operation: /^(TransactWriteItems|UpdateItem)$/ });
-    wires.table.watch(async ({ fault }, moment) => {
-      if (fault !== "lose-answer" || moment === "before") return;
+    proxies.table.arm({ kind: "lose-response", operation: /^(TransactWriteItems|UpdateItem)$/ });
+    proxies.table.watch(async ({ fault }, moment) => {
+      if (fault !== "lose-response" || moment === "before") return;
       for (let n = 1; n <= others; n += 1) expect((await change(`${uniqueName} ${n}`)).status).toBe(200);
       othersDone.resolve();
     });

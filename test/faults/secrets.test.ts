@@ -5,15 +5,15 @@ import type { FaultKind } from "../support/fault-proxy/proxy.ts";
 import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, pdf } from "../support/fixtures/attachments.ts";
 import { newOrder } from "../support/fixtures/orders.ts";
-import { add, type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import { announcement, newContent } from "../support/fixtures/upload-content.ts";
+import { addMessagingNumbers, type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { declaredFile, newContent } from "../support/fixtures/upload-content.ts";
 import { admin } from "../support/processes/admin-cli.ts";
-import { type Answered, call, fetchFromService, send } from "../support/requests/client.ts";
+import { call, fetchFromService, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { parentId } from "../support/requests/repeatable-request.ts";
 import { createResource, requestTo } from "../support/requests/request-per-endpoint.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 import { carrier } from "../support/servers/carrier.ts";
-import { wires } from "../support/servers/own-table.ts";
+import { proxies } from "../support/servers/own-table.ts";
 import { checkOut } from "../support/servers/workflow.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
   shortenTimeouts(() => timeoutMs);
   t = await tenants();
 });
-afterEach(() => [wires.table.arm(), wires.files.arm()]);
+afterEach(() => [proxies.table.arm(), proxies.files.arm()]);
 
 const markers = () => [...Object.values(planted), t.key("acme"), t.key("other"), "apik_"];
 
@@ -44,7 +44,7 @@ let sent = 0;
 
 /** The data of a route's body, with markers wherever a caller may write. */
 const dataOf = ({ resource, document }: Route, name: string) => {
-  if (document === "upload") return { ...announcement(newContent()), filename: `${planted.notes}.pdf` };
+  if (document === "upload") return { ...declaredFile(newContent()), filename: `${planted.notes}.pdf` };
   return resource === "switch" ? { name, ...secrets } : { name, notes: planted.notes };
 };
 
@@ -62,10 +62,10 @@ const options = (route: Route, key = t.key("acme")) => {
 /** A resource with everything planted in it. */
 const plant = (route: Route) => createResource(fetchFromService, route, options(route));
 
-const sendTo = (route: Route, resource: string, key?: string): Promise<Answered> =>
+const sendTo = (route: Route, resource: string, key?: string): Promise<ReceivedResponse> =>
   send(requestTo(route, { ...options(route, key), resource }));
 
-const testedFaults: readonly FaultKind[] = ["status-500", "lose-answer", "cut", "delay"];
+const testedFaults: readonly FaultKind[] = ["status-500", "lose-response", "cut", "delay"];
 
 /** `npm test` takes one kind of fault for each route, in turns. */
 const stride = byExtent({ sample: testedFaults.length, most: 1, all: 1 });
@@ -83,20 +83,20 @@ it.each(routes.map((route, index) => [route.name, route, index] as const))(
     let last = 0;
     try {
       for (const kind of kinds)
-        for (const [wire, operation] of [
-          [wires.table, /GetItem/],
-          [wires.table, /Query|TransactWriteItems|UpdateItem/],
-          [wires.files, /Object/],
+        for (const [proxy, operation] of [
+          [proxies.table, /GetItem/],
+          [proxies.table, /Query|TransactWriteItems|UpdateItem/],
+          [proxies.files, /Object/],
         ] as const) {
           const targetId = await target();
-          wire.arm({ kind, operation, times: 99 });
+          proxy.arm({ kind, operation, times: 99 });
           // On a busy machine, other late calls may time out as well.
           if (kind === "delay") timeoutMs = 50;
           const { status, text } = await sendTo(route, targetId);
           timeoutMs = 5_000;
           requests += 1;
           if (status >= 400) errors.push(text);
-          wire.arm();
+          proxy.arm();
         }
       for (const key of [t.key("other"), "apik_planted"]) {
         const { status, text } = await sendTo(route, resource, key);
@@ -120,7 +120,7 @@ it("a checkout leaks no secret in its state or logs, whether it succeeds or fail
   const states: string[] = [];
   try {
     for (const status of [200, 400]) {
-      const order = await newOrder(add);
+      const order = await newOrder(addMessagingNumbers);
       const body = form({ "data[notes]": planted.notes }, pdf("loa.pdf", planted.file));
       await call("POST", order.paths.request(0), { key: order.key, body });
       if (status === 400) await upstream.misbehave({ method: "PUT", action: "status", status, times: 99 });

@@ -10,10 +10,10 @@ import { transact } from "../../shared/table/write.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
-import { arrivedUpload } from "../support/fixtures/uploads.ts";
+import { sentUpload } from "../support/fixtures/uploads.ts";
 import { admin, adminJson } from "../support/processes/admin-cli.ts";
 import { call } from "../support/requests/client.ts";
-import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
 const dayMs = 86_400_000;
@@ -25,7 +25,7 @@ const file = { content: new Uint8Array([1]), sha256, filename: "a", contentType:
 let t: Awaited<ReturnType<typeof tenants>>;
 let parent: { type: "request"; id: string };
 beforeEach(async () => {
-  await startAfresh();
+  await startOnNewTable();
   t = await tenants();
   parent = { type: "request", id: t.request("acme") };
 });
@@ -59,10 +59,10 @@ describe("the sweep", () => {
 
   it("removes the file of an unclaimed direct upload once it is a day old", async () => {
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
-    const claimed = await arrivedUpload(path, key);
+    const claimed = await sentUpload(path, key);
     const json = { type: "request_attachment", data: { name: "Scan", upload_id: claimed.id } };
     expect((await call("POST", path, { key, json })).status).toBe(201);
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     expect(await sweep(0.9, { all: true })).toMatchObject({ removed: 0 });
     expect(await stored()).toContain(fileKey(parent, id));
     expect(await sweep(2.1)).toMatchObject({ files: 2, removed: 1, finished: true });
@@ -80,9 +80,9 @@ describe("the sweep", () => {
     await orphan(1, ago(40));
     await sweep(2);
     await orphan(2, ago(39));
-    wires.files.arm();
+    proxies.files.arm();
     await sweep(3);
-    const listed = wires.files.calls.map(({ sent }) => new URL(`http://x${sent}`).searchParams.get("prefix"));
+    const listed = proxies.files.calls.map(({ sent }) => new URL(`http://x${sent}`).searchParams.get("prefix"));
     const days = listed.filter((prefix) => prefix !== "attachments/");
     expect(days).toHaveLength(2);
     expect(new Set(days).size).toBe(days.length);
@@ -110,17 +110,17 @@ describe("the sweep", () => {
   });
 
   it("removes the same files after a failure of S3 or DynamoDB", async () => {
-    for (const [wire, operation] of [
-      [wires.files, /ListObjectsV2/],
-      [wires.files, /DeleteObject/],
-      [wires.table, /BatchGetItem/],
-      [wires.table, /TransactWriteItems/],
+    for (const [proxy, operation] of [
+      [proxies.files, /ListObjectsV2/],
+      [proxies.files, /DeleteObject/],
+      [proxies.table, /BatchGetItem/],
+      [proxies.table, /TransactWriteItems/],
     ] as const) {
-      await startAfresh();
+      await startOnNewTable();
       const [, b] = [await orphan(1, ago(40)), await orphan(2, ago(39))];
-      wire.arm({ kind: "status-503", operation, times: 9 });
+      proxy.arm({ kind: "status-503", operation, times: 9 });
       await expect(sweep(2), String(operation)).rejects.toMatchObject({ status: 503 });
-      wire.arm();
+      proxy.arm();
       expect(await sweep(2), String(operation)).toMatchObject({ finished: true });
       expect([await stored(), b.key], String(operation)).toEqual([[], b.key]);
     }
@@ -129,13 +129,13 @@ describe("the sweep", () => {
   it("keeps a file whose metadata appears between its two checks", async () => {
     const { id, key } = await orphan(1);
     let checks = 0;
-    wires.table.watch(async ({ operation }, moment) => {
+    proxies.table.watch(async ({ operation }, moment) => {
       if (operation !== "BatchGetItem" || moment !== "after") return;
       checks += 1;
       if (checks === 1) await transact({ one: { put: { ...keys.attachment(parent, id), id } } });
     });
     expect(await sweep(2)).toMatchObject({ files: 1, removed: 0 });
-    wires.table.watch(async () => {});
+    proxies.table.watch(async () => {});
     expect([checks, await stored()]).toEqual([2, [key]]);
   });
 
@@ -165,9 +165,9 @@ describe("the sweep", () => {
   it("finishes a delete that could not remove its file", async () => {
     const path = t.attachments("request", "acme");
     const { id } = await upload(path, t.key("acme"));
-    wires.files.arm({ kind: "status-503", operation: /DeleteObject/, times: 9 });
+    proxies.files.arm({ kind: "status-503", operation: /DeleteObject/, times: 9 });
     expect((await call("DELETE", `${path}/${id}`, { key: t.key("acme") })).status).toBe(503);
-    wires.files.arm();
+    proxies.files.arm();
     expect(await get(keys.unfinishedDelete(parent, id))).toBeDefined();
     expect(await sweep(2)).toMatchObject({ removed: 1 });
     expect(await checkInvariants(later(2))).toEqual([]);

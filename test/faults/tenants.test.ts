@@ -3,7 +3,7 @@ import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { ownPermission, parentPermissions, type Route, routes } from "../../shared/routes.ts";
 import { apply } from "../../shared/tenants/apply.ts";
 import { allPermissions } from "../support/fixtures/tenants.ts";
-import { type Answered, fetchFromService, send } from "../support/requests/client.ts";
+import { fetchFromService, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { createResource, hasResourceId, requestTo } from "../support/requests/request-per-endpoint.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
@@ -101,7 +101,7 @@ const resourceFor = async (w: World, { route, state, feature }: Pick<Cell, "rout
 
 const missing = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-const comparable = ({ status, headers, text }: Answered, ...ids: readonly string[]) => {
+const comparable = ({ status, headers, text }: ReceivedResponse, ...ids: readonly string[]) => {
   const kept = [...headers].filter(([name]) => !["x-request-id", "date", "content-length"].includes(name));
   return [status, Object.fromEntries(kept), ids.filter(Boolean).reduce((all, id) => all.replaceAll(id, missing), text)];
 };

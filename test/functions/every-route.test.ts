@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { ownPermission, parentPermissions, type Route, routes } from "../../shared/routes.ts";
 import { apply } from "../../shared/tenants/apply.ts";
 import { upload } from "../support/fixtures/attachments.ts";
-import { makeSwitch } from "../support/fixtures/switches.ts";
+import { newSwitch } from "../support/fixtures/switches.ts";
 import { allPermissions, tenants } from "../support/fixtures/tenants.ts";
-import { type Answered, call, errorBody, notFoundBody, send } from "../support/requests/client.ts";
+import { call, errorBody, notFoundBody, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { pathOf, requestTo } from "../support/requests/request-per-endpoint.ts";
 
 /** The errors that every route returns, derived from the route table: a new row is covered at once. */
@@ -17,7 +17,7 @@ beforeAll(async () => {
   Object.assign(existing, { request: t.request("acme"), order: t.order("acme"), account: t.account("acme") });
   for (const kind of ["request", "order"] as const)
     existing[`${kind}_attachment`] = (await upload(t.attachments(kind, "acme"), t.key("acme"))).id;
-  existing.switch = (await makeSwitch(t.key("acme"), { name: "existing" })).id;
+  existing.switch = (await newSwitch(t.key("acme"), { name: "existing" })).id;
 });
 
 /** A valid ULID that contains AWS, which is no leak. */
@@ -26,7 +26,7 @@ const unknownId = "01AWS3NDEKTSV4RRFFQ69G5FAV";
 type Target = { readonly key?: string | undefined; readonly parent?: string; readonly resource?: string };
 
 /** Sends a request to a route, with the existing ids unless others are given. */
-const sendTo = (route: Route, { key, parent, resource }: Target): Promise<Answered> =>
+const sendTo = (route: Route, { key, parent, resource }: Target): Promise<ReceivedResponse> =>
   send(
     requestTo(route, {
       key,
@@ -39,7 +39,7 @@ const sendTo = (route: Route, { key, parent, resource }: Target): Promise<Answer
 const internals = /dynamodb|amazon|\baws\b|\bs3\b|bucket|patchbay-|lambda|node_modules|\bat .*\.ts|apik_|zod|ECONN/i;
 const ulids = /\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b/gi;
 
-const expectError = (response: Answered, status: number, body: unknown, label = "") => {
+const expectError = (response: ReceivedResponse, status: number, body: unknown, label = "") => {
   expect([response.status, response.body], label).toEqual([status, body]);
   expect(response.headers.get("content-type"), label).toBe("application/json");
   expect(response.headers.get("x-request-id"), label).toMatch(/^[\w-]{8,}$/);

@@ -4,9 +4,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { keys } from "../../shared/table/keys.ts";
 import { update } from "../../shared/table/write.ts";
 import { attachmentOf, form, pdf, upload } from "../support/fixtures/attachments.ts";
-import { makeSwitch, post, switchesPath } from "../support/fixtures/switches.ts";
-import { kinds, type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import { type Answered, call, errorBody, fetchFromService } from "../support/requests/client.ts";
+import { newSwitch, post, switchesPath } from "../support/fixtures/switches.ts";
+import { parentTypes, type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { call, errorBody, fetchFromService, type ReceivedResponse } from "../support/requests/client.ts";
 
 /** Additions to the interface: `include`, If-None-Match, and the conflicting resource in a 422. */
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
   t = await tenants();
 });
 
-const get = (path: string, key = t.key("acme")): Promise<Answered> => call("GET", path, { key });
+const get = (path: string, key = t.key("acme")): Promise<ReceivedResponse> => call("GET", path, { key });
 
 const includeError = (detail: string) =>
   errorBody({
@@ -26,7 +26,7 @@ const includeError = (detail: string) =>
     source: { in: "query", pointer: "/include" },
   });
 
-describe.each(kinds)("include=file on attachments of a %s", (kind) => {
+describe.each(parentTypes)("include=file on attachments of a %s", (kind) => {
   const own = () => (kind === "request" ? { request: { type: "request", data: { id: t.request("acme") } } } : {});
   const file = (data: object) => ({ associations: { ...own(), file: { type: "file", data } } });
 
@@ -90,8 +90,8 @@ describe("include=account on switches", () => {
 
   it("returns each switch's account, in show and in both lists", async () => {
     const under = `/api/v1/accounts/${t.account("east")}/switches`;
-    const own = await makeSwitch(t.key("acme"), { name: "Inbound" });
-    const below = await makeSwitch(t.key("acme"), { name: "Inbound" }, under);
+    const own = await newSwitch(t.key("acme"), { name: "Inbound" });
+    const below = await newSwitch(t.key("acme"), { name: "Inbound" }, under);
     for (const [{ id }, name] of [
       [own, "acme"],
       [below, "east"],
@@ -108,7 +108,7 @@ describe("include=account on switches", () => {
   });
 
   it("returns 422 for any other name", async () => {
-    const { id } = await makeSwitch(t.key("acme"), { name: "Other" });
+    const { id } = await newSwitch(t.key("acme"), { name: "Other" });
     for (const path of [switchesPath, `${switchesPath}/${id}`, `/api/v1/accounts/${t.account("acme")}/switches`]) {
       const { status, body } = await get(`${path}?include=file`);
       expect([status, body], path).toEqual([422, includeError("must be account")]);
@@ -129,7 +129,7 @@ describe("GET /accounts/{account_id}/switches", () => {
       ["two", paths.east],
       ["three", paths.east],
     ] as const)
-      ids.push((await makeSwitch(key("acme"), { name }, path)).id);
+      ids.push((await newSwitch(key("acme"), { name }, path)).id);
     ids.sort();
     const page = async (path: string, of = "acme") => {
       const { items, page_info } = Object((await get(path, key(of))).body).data;
@@ -162,16 +162,16 @@ describe("a 422 with constraint.unique", () => {
 
   it("names the switch that has the name, on create and update", async () => {
     const key = t.key("acme");
-    const { id } = await makeSwitch(key, { name: "Taken" });
+    const { id } = await newSwitch(key, { name: "Taken" });
     const created = await post(key, { name: "Taken" });
     expect([created.status, created.body]).toEqual([422, taken("/data/name", { id, type: "switch" })]);
-    const other = await makeSwitch(key, { name: "Free" });
+    const other = await newSwitch(key, { name: "Free" });
     const json = { type: "switch", data: { name: "Taken" } };
     const updated = await call("PATCH", `${switchesPath}/${other.id}`, { key, json });
     expect([updated.status, updated.body]).toEqual([422, taken("/data/name", { id, type: "switch" })]);
   });
 
-  it.each(kinds)("names the attachment of the %s that has the reference_id", async (kind) => {
+  it.each(parentTypes)("names the attachment of the %s that has the reference_id", async (kind) => {
     const key = t.key("acme");
     const path = t.attachments(kind, "acme");
     const reference = { "data[reference_id]": crypto.randomUUID() };
@@ -190,9 +190,9 @@ describe("If-None-Match", () => {
     });
 
   const paths = async () => {
-    const { id } = await makeSwitch(t.key("acme"), { name: crypto.randomUUID() });
+    const { id } = await newSwitch(t.key("acme"), { name: crypto.randomUUID() });
     const attachments = await Promise.all(
-      kinds.map(async (kind) => {
+      parentTypes.map(async (kind) => {
         const path = t.attachments(kind, "acme");
         return `${path}/${(await upload(path, t.key("acme"))).id}`;
       }),

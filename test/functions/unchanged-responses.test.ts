@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { attachmentOf } from "../support/fixtures/attachments.ts";
 import { switchesPath, switchOf } from "../support/fixtures/switches.ts";
-import { kinds, type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import { type Answered, call } from "../support/requests/client.ts";
+import { parentTypes, type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { call, type ReceivedResponse } from "../support/requests/client.ts";
 
 /**
  * Compares responses with those recorded before `include`, `reference_id`, `If-None-Match` and the detected file types
@@ -37,7 +37,11 @@ let t: Tenants;
 const recorded: Recorded[] = [];
 const normalized = normalizer();
 
-const record = async (method: string, path: string, options: Parameters<typeof call>[2] = {}): Promise<Answered> => {
+const record = async (
+  method: string,
+  path: string,
+  options: Parameters<typeof call>[2] = {},
+): Promise<ReceivedResponse> => {
   const response = await call(method, path, { key: t.key("acme"), ...options });
   const stableHeaders = [...response.headers].filter(([name]) => !variableHeaders.includes(name));
   recorded.push({
@@ -56,7 +60,7 @@ const upload = (path: string, data: Readonly<Record<string, string>>) => {
   return record("POST", path, { body });
 };
 
-const recordAttachments = async (kind: (typeof kinds)[number]) => {
+const recordAttachments = async (kind: (typeof parentTypes)[number]) => {
   const path = t.attachments(kind, "acme");
   const reference_id = "7B3E4C1A-5D2F-4E8A-9C61-0F2D8A4B6E13";
   const { id } = attachmentOf(await upload(path, { name: "LOA", file_hint: "LOA", reference_id, notes: "signed" }));
@@ -87,7 +91,7 @@ const recordSwitches = async () => {
 
 beforeAll(async () => {
   t = await tenants();
-  for (const kind of kinds) await recordAttachments(kind);
+  for (const kind of parentTypes) await recordAttachments(kind);
   await recordSwitches();
   if (process.env.RECORD) writeFileSync(recording, `${JSON.stringify(recorded, null, 2)}\n`);
 });

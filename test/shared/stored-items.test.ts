@@ -7,9 +7,9 @@ import type { Item } from "../../shared/table/expressions.ts";
 import { transact } from "../../shared/table/write.ts";
 import { listKeys, listUsers } from "../../shared/tenants/administration.ts";
 import { listOrders } from "../../shared/tenants/orders.ts";
-import { call, faultsOf } from "../support/requests/client.ts";
+import { call, invalidParametersOf } from "../support/requests/client.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
-import { startAfresh } from "../support/servers/own-table.ts";
+import { startOnNewTable } from "../support/servers/own-table.ts";
 
 /**
  * Items as earlier versions stored them: stored-items/version-1.json has those of the first version, later.json those of
@@ -49,7 +49,7 @@ const visible = (kind: RegExp) =>
     }));
 
 beforeAll(async () => {
-  await startAfresh();
+  await startOnNewTable();
   await put(...items);
 });
 
@@ -99,13 +99,13 @@ describe("an item of an earlier version", () => {
     const headers = { "idempotency-key": "used-before" };
     const json = { type: "switch", data: { name: "Another" } };
     const reused = await call("POST", "/api/v1/switches", { key, headers, json });
-    expect(faultsOf(reused)).toEqual(["header /Idempotency-Key constraint.unique"]);
+    expect(invalidParametersOf(reused)).toEqual(["header /Idempotency-Key constraint.unique"]);
     const body = new FormData();
     body.set("data[name]", "Again");
     body.set("data[reference_id]", "6f1c1c9e-30a5-4d7f-9c7e-4f6f0f1f2a3b");
     body.set("data[file]", new Blob(["bytes"]), "loa.pdf");
     const taken = await call("POST", request, { key, body });
-    expect(faultsOf(taken)).toEqual(["body /data/reference_id constraint.unique"]);
+    expect(invalidParametersOf(taken)).toEqual(["body /data/reference_id constraint.unique"]);
   });
 
   it("can be changed and deleted", async () => {

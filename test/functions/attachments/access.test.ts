@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { setPermissions } from "../../../shared/tenants/administration.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { attachmentOf, form, upload } from "../../support/fixtures/attachments.ts";
-import { allPermissions, kinds, tenants } from "../../support/fixtures/tenants.ts";
+import { allPermissions, parentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, errorBody, notFoundBody } from "../../support/requests/client.ts";
 
 const t = await tenants();
@@ -13,7 +13,7 @@ const parentPermission = {
   order: { CART: "ordering_carts:show", CHECKED_OUT: "ordering_orders:show" },
 };
 
-describe.each(kinds)("attachments of a %s", (kind) => {
+describe.each(parentTypes)("attachments of a %s", (kind) => {
   const path = (name: string) => t.attachments(kind, name);
   const parentId = (name: string) => (kind === "request" ? t.request(name) : t.order(name));
 
@@ -109,14 +109,14 @@ describe.each(kinds)("attachments of a %s", (kind) => {
 
   describe("the account feature", () => {
     it("is read from the account that owns the parent, not from the key's account", async () => {
-      const response = await call("GET", path("dark"), { key: t.key("acme") });
+      const response = await call("GET", path("withoutFeature"), { key: t.key("acme") });
       expect(response.status).toBe(403);
       expect(response.body).toEqual(
         errorBody({
           code: "access_denied.ordering_attachment_access",
           title: "Access Denied",
           detail: "Ordering Attachment Access is not enabled for this account.",
-          params: { account: { id: t.account("dark"), type: "account" } },
+          params: { account: { id: t.account("withoutFeature"), type: "account" } },
         }),
       );
       expect((await call("GET", path("east"), { key: t.key("acme") })).status).toBe(200);

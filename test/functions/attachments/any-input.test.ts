@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { attachmentOf, form, pdf, upload } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { type Answered, call, faultsOf } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { call, invalidParametersOf, type ReceivedResponse } from "../../support/requests/client.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
 const runs = byExtent({ sample: 10, most: 150, all: 1_000 });
@@ -13,13 +13,13 @@ const unit = fc.oneof(fc.constant("grapheme" as const), fc.constant("binary" as 
 const anyText = unit.chain((u) => fc.string({ unit: u, maxLength: 300 }));
 
 /** The response is the success or a 422 that names what is wrong. */
-const expectSuccessOr422 = (response: Answered, success: number) => {
+const expectSuccessOr422 = (response: ReceivedResponse, success: number) => {
   expect([success, 422]).toContain(response.status);
-  if (response.status === 422) expect(faultsOf(response).length).toBeGreaterThan(0);
+  if (response.status === 422) expect(invalidParametersOf(response).length).toBeGreaterThan(0);
   expect(response.headers.get("x-request-id")).not.toBeNull();
 };
 
-describe.each(kinds)("attachments of a %s", (kind) => {
+describe.each(parentTypes)("attachments of a %s", (kind) => {
   const path = t.attachments(kind, "acme");
 
   it("accept or refuse any text as name, notes and filename, and return what was accepted", async () => {

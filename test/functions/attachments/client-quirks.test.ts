@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, inject, it } from "vitest";
 import { createRequestAttachment } from "../../../shared/routes.ts";
 import { attachmentOf, form, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, faultsOf } from "../../support/requests/client.ts";
+import { call, codeOf, invalidParametersOf } from "../../support/requests/client.ts";
 import { eventOf, invoke } from "../../support/requests/event.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
 
@@ -66,7 +66,7 @@ describe("the text parts of a form", () => {
       `Content-Disposition: form-data; name="${part}"`,
       bytes,
     ]);
-    expect([response.status, faultsOf(response)]).toEqual([422, ["body  malformed"]]);
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
   });
 
   it("may declare UTF-8 as their charset", async () => {
@@ -79,21 +79,21 @@ describe("the text parts of a form", () => {
 
   it("are limited to 64 KiB", async () => {
     const response = await post(form({ "data[notes]": "n".repeat(65_537) }));
-    expect([response.status, faultsOf(response)]).toEqual([422, ["body  malformed"]]);
-    expect(faultsOf(await post(form({ "data[notes]": "n".repeat(65_536) })))).toEqual([
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
+    expect(invalidParametersOf(await post(form({ "data[notes]": "n".repeat(65_536) })))).toEqual([
       "body /data/notes constraint.length",
     ]);
   });
 
   it.each(["base64", "quoted-printable"])("and the file must not be encoded as %s", async (encoding) => {
     const response = await postRaw(name, file(`; filename="a.pdf"`, `\r\nContent-Transfer-Encoding: ${encoding}`));
-    expect([response.status, faultsOf(response)]).toEqual([422, ["body  malformed"]]);
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
   });
 });
 
 describe("a file name", () => {
   it.each([".", "..", " ", "\t "])("must not be %j in data[filename]", async (filename) => {
-    const [parameter] = faultsOf(await post(form({ "data[filename]": filename })));
+    const [parameter] = invalidParametersOf(await post(form({ "data[filename]": filename })));
     expect(parameter).toBe("body /data/filename constraint.format");
   });
 
@@ -106,7 +106,9 @@ describe("a file name", () => {
     const reference_id = crypto.randomUUID();
     const { id } = await upload(path, key, { "data[filename]": "LOA.pdf", "data[reference_id]": reference_id });
     const patch = (data: object) => call("PATCH", `${path}/${id}`, { key, json: { type: "request_attachment", data } });
-    expect(faultsOf(await patch({ filename: "loa.PDF" }))).toEqual(["body /data/filename constraint.immutable"]);
+    expect(invalidParametersOf(await patch({ filename: "loa.PDF" }))).toEqual([
+      "body /data/filename constraint.immutable",
+    ]);
     const same = { filename: "LOA.pdf", id: id.toLowerCase(), reference_id: reference_id.toUpperCase() };
     expect((await patch(same)).status).toBe(200);
   });

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { attachmentOf, form, pageOf, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, faultsOf } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, invalidParametersOf } from "../../support/requests/client.ts";
 
-describe.each(kinds)("attachments of a %s", (kind) => {
+describe.each(parentTypes)("attachments of a %s", (kind) => {
   let path: string;
   let key: string;
   let parentId: string;
@@ -83,7 +83,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
 
     it("counts characters, not UTF-16 units or bytes", async () => {
       expect((await post(form({ "data[name]": "😀".repeat(255) }))).status).toBe(201);
-      expect(faultsOf(await post(form({ "data[name]": "😀".repeat(256) })))).toEqual([
+      expect(invalidParametersOf(await post(form({ "data[name]": "😀".repeat(256) })))).toEqual([
         "body /data/name constraint.length",
       ]);
     });
@@ -176,7 +176,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
     ])("%s returns 422", async (_, send, parameter) => {
       const response = await send();
       expect(response.status).toBe(422);
-      expect(faultsOf(response)).toEqual([`body ${parameter}`]);
+      expect(invalidParametersOf(response)).toEqual([`body ${parameter}`]);
     });
 
     it("that is cut off, has no boundary or has too many parts returns 422", async () => {
@@ -187,7 +187,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
         ["without a boundary", { body, headers: { "content-type": "multipart/form-data" } }],
         ["with 150 parts", rawForm(...many)],
       ] as const)
-        expect(faultsOf(await call("POST", path, { key, ...sent })), label).toEqual(["body  malformed"]);
+        expect(invalidParametersOf(await call("POST", path, { key, ...sent })), label).toEqual(["body  malformed"]);
     });
 
     it("of another media type returns 415", async () => {

@@ -13,16 +13,16 @@ import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { readParent } from "../../../shared/tenants/orders.ts";
 import { attachmentOf, form, pageOf, upload as uploadForm } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { announcement, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
-import { arrivedUpload, prepareUpload, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
-import { call, errorBody, faultsOf } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { declaredFile, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
+import { prepareUpload, sentUpload, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
+import { call, errorBody, invalidParametersOf } from "../../support/requests/client.ts";
 import { invoke } from "../../support/requests/event.ts";
 
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const validityMs = limits.uploadSeconds * 1000;
 
-describe.each(kinds)("a direct upload to a %s", (kind) => {
+describe.each(parentTypes)("a direct upload to a %s", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
   let key: string;
@@ -56,10 +56,10 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
   it("takes three calls and creates an ordinary attachment", async () => {
     const content = newContent();
     const startedAt = Date.now();
-    const prepared = await prepare(announcement(content, { sha256: sha256Of(content).toUpperCase() }));
+    const prepared = await prepare(declaredFile(content, { sha256: sha256Of(content).toUpperCase() }));
     expect(prepared.status).toBe(201);
     const upload = uploadOf(prepared);
-    expect(upload).toMatchObject({ ...announcement(content), method: "PUT" });
+    expect(upload).toMatchObject({ ...declaredFile(content), method: "PUT" });
     expect(upload.headers).toEqual({
       "Content-Length": String(content.length),
       "Content-Type": "application/pdf",
@@ -118,7 +118,7 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       ["a long text", long(Buffer.from("Dear carrier")), null, null],
       ["one byte", Buffer.from("x"), null, null],
     ] as const) {
-      const { id } = await arrivedUpload(path, key, content);
+      const { id } = await sentUpload(path, key, content);
       expect((await claim({ upload_id: id }, { "idempotency-key": randomUUID() })).status, label).toBe(201);
       const { body } = await call("GET", `${path}/${id}?include=file`, { key });
       const sha256 = sha256Of(content);
@@ -129,12 +129,12 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
   }, 20_000);
 
   it("may get another file name when it is claimed", async () => {
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     expect(attachmentOf(await claim({ upload_id: id, filename: "other.pdf" })).filename).toBe("other.pdf");
   });
 
   it("without a content_type is application/octet-stream", async () => {
-    const { content_type: _, ...data } = announcement(newContent());
+    const { content_type: _, ...data } = declaredFile(newContent());
     const upload = uploadOf(await prepare(data));
     expect([upload.content_type, upload.headers["Content-Type"]]).toEqual(Array(2).fill("application/octet-stream"));
   });
@@ -143,14 +143,14 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
     const invalidParameters = async (data: Readonly<Record<string, unknown>>) => {
       const response = await prepare(data);
       expect(response.status).toBe(422);
-      return faultsOf(response);
+      return invalidParametersOf(response);
     };
     expect(await invalidParameters({})).toEqual([
       "body /data/filename constraint.required",
       "body /data/bytes constraint.required",
       "body /data/sha256 constraint.required",
     ]);
-    const valid = announcement(newContent());
+    const valid = declaredFile(newContent());
     for (const [name, value, rule] of [
       ["filename", "a/b.pdf", "constraint.format"],
       ["filename", "x".repeat(256), "constraint.length"],
@@ -168,7 +168,7 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
         `body /data/${name} ${rule}`,
       ]);
     const wrongType = await call("POST", uploadsPath(path), { key, json: { type, data: valid } });
-    expect(faultsOf(wrongType)).toEqual(["body /type constraint.enum"]);
+    expect(invalidParametersOf(wrongType)).toEqual(["body /type constraint.enum"]);
     expect((await prepare({ ...valid, bytes: limits.uploadBytes })).status).toBe(201);
   });
 
@@ -176,18 +176,18 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
     const content = newContent();
     const response = await call("POST", uploadsPath(path), {
       key: t.key("other"),
-      json: { type: "upload", data: announcement(content) },
+      json: { type: "upload", data: declaredFile(content) },
     });
     expect(response.status).toBe(404);
-    const withoutFeature = await call("POST", uploadsPath(t.attachments(kind, "dark")), {
+    const withoutFeature = await call("POST", uploadsPath(t.attachments(kind, "withoutFeature")), {
       key,
-      json: { type: "upload", data: announcement(content) },
+      json: { type: "upload", data: declaredFile(content) },
     });
     expect(withoutFeature.status).toBe(403);
   });
 
   it("can be claimed only once", async () => {
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     expect((await claim({ upload_id: id })).status).toBe(201);
     await expectRefusal(id, "has already been used");
     await call("DELETE", `${path}/${id}`, { key });
@@ -195,7 +195,7 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
   });
 
   it("creates one attachment for concurrent claims", async () => {
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     const before = pageOf(await call("GET", path, { key })).total;
     const responses = await Promise.all(Array.from({ length: 5 }, () => claim({ upload_id: id })));
     expect(responses.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422, 422]);
@@ -205,7 +205,7 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
   });
 
   it("cannot be claimed with an unknown id or under another parent", async () => {
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     for (const upload_id of [unknownId, "not-a-ulid", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"])
       await expectRefusal(upload_id, `is not an upload of this ${kind}`);
     await expectRefusal(id, `is not an upload of this ${kind}`, t.attachments(kind, "sibling"));
@@ -241,7 +241,7 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
   });
 
   it("cannot be claimed after an hour, even if DynamoDB has not removed its record yet", async () => {
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     const stored = await get(keys.upload(parent(), id));
     const old = new Date(Date.now() - validityMs).toISOString();
     await transact({ upload: { put: { ...stored, ...keys.upload(parent(), id), inserted_at: old } } });
@@ -251,7 +251,7 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
   });
 
   it("has a record that expires only after every possible retry of its claim", async () => {
-    const { id, expires_at } = await arrivedUpload(path, key);
+    const { id, expires_at } = await sentUpload(path, key);
     const stored = await get(keys.upload(parent(), id));
     expect(Number(stored?.expires_at) * 1000).toBeGreaterThan(
       Date.parse(expires_at) + limits.idempotencySeconds * 1000,
@@ -260,32 +260,34 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
 
   it("is not listed or shown before it is claimed", async () => {
     const before = pageOf(await call("GET", path, { key }));
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     expect(pageOf(await call("GET", path, { key }))).toEqual(before);
     expect((await call("GET", `${path}/${id}`, { key })).status).toBe(404);
   });
 
   it("can be claimed again after a claim was refused", async () => {
     const reference_id = randomUUID();
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     const first = await claim({ upload_id: id, reference_id });
     expect(first.status).toBe(201);
-    const second = await arrivedUpload(path, key);
+    const second = await sentUpload(path, key);
     const response = await claim({ upload_id: second.id, reference_id });
-    expect(faultsOf(response)).toEqual(["body /data/reference_id constraint.unique"]);
+    expect(invalidParametersOf(response)).toEqual(["body /data/reference_id constraint.unique"]);
     expect((await claim({ upload_id: second.id })).status).toBe(201);
   });
 
   it("is claimed as JSON with an upload_id and a name, not as a form", async () => {
     const response = await call("POST", path, { key, json: { type, data: { file: "x" } } });
-    expect(faultsOf(response)).toEqual([
+    expect(invalidParametersOf(response)).toEqual([
       "body /data/upload_id constraint.required",
       "body /data/name constraint.required",
     ]);
     const body = form({ "data[upload_id]": unknownId }, null);
-    expect(faultsOf(await call("POST", path, { key, body }))).toEqual(["body /data/file constraint.required"]);
+    expect(invalidParametersOf(await call("POST", path, { key, body }))).toEqual([
+      "body /data/file constraint.required",
+    ]);
     const untyped = await call("POST", path, { key, json: { data: { upload_id: unknownId, name: "x" } } });
-    expect(faultsOf(untyped)).toEqual(["body /type constraint.required"]);
+    expect(invalidParametersOf(untyped)).toEqual(["body /type constraint.required"]);
   });
 
   it("is suggested by the 413 for a form that is too large", async () => {
@@ -303,8 +305,8 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
     it("is prepared once, and retries return the same upload and URL", async () => {
       const headers = withKey();
       const content = newContent();
-      const first = await prepare(announcement(content), headers);
-      const again = await prepare(announcement(content), headers);
+      const first = await prepare(declaredFile(content), headers);
+      const again = await prepare(declaredFile(content), headers);
       expect([first.headers.get("idempotency-replayed"), again.headers.get("idempotency-replayed")]).toEqual([
         null,
         "true",
@@ -312,20 +314,20 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       expect([again.status, again.text]).toEqual([201, first.text]);
       expect(await sendFile(uploadOf(again), content)).toBe(200);
       expect((await claim({ upload_id: uploadOf(first).id })).status).toBe(201);
-      const other = await prepare(announcement(newContent()), headers);
-      expect(faultsOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
+      const other = await prepare(declaredFile(newContent()), headers);
+      expect(invalidParametersOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
     });
 
     it("is prepared once by concurrent requests", async () => {
       const headers = withKey();
-      const data = announcement(newContent());
+      const data = declaredFile(newContent());
       const responses = await Promise.all(Array.from({ length: 5 }, () => prepare(data, headers)));
       expect(responses.map(({ status }) => status)).toEqual(Array(5).fill(201));
       expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
     });
 
     it("is claimed once by two overlapping requests", async () => {
-      const { id: upload_id } = await arrivedUpload(path, key);
+      const { id: upload_id } = await sentUpload(path, key);
       const usedKey = keys.idempotency(t.account("acme"), randomUUID());
       // Both requests have found the key unused.
       const idempotency: Idempotency = {
@@ -344,7 +346,7 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
 
     it("is claimed once, and retries return the first response even after an update, a delete and the expiry", async () => {
       const headers = withKey();
-      const { id } = await arrivedUpload(path, key);
+      const { id } = await sentUpload(path, key);
       const responses = await Promise.all(Array.from({ length: 5 }, () => claim({ upload_id: id }, headers)));
       expect(responses.map(({ status }) => status)).toEqual(Array(5).fill(201));
       expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
@@ -365,7 +367,7 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
         await claim({ upload_id: id, name: "Other" }, headers),
       ];
       expect(reused.body).toEqual(refusal("has already been used"));
-      expect(faultsOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
+      expect(invalidParametersOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
     });
   });
 });
@@ -378,7 +380,7 @@ describe("MAX_UPLOAD_BYTES", () => {
       invoke(createRequestUpload, {
         headers: { authorization: `Bearer ${t.key("acme")}`, "content-type": "application/json" },
         ids: { request_id: t.request("acme") },
-        body: JSON.stringify({ type: "upload", data: announcement(newContent(), { bytes }) }),
+        body: JSON.stringify({ type: "upload", data: declaredFile(newContent(), { bytes }) }),
       });
     const [small, large] = [await prepare(100), await prepare(101)];
     vi.unstubAllEnvs();
@@ -503,7 +505,7 @@ describe("the URL of a direct upload", () => {
       key,
       json: { type: "request_attachment", data: { name: "Scan", upload_id: upload.id } },
     });
-    expect(faultsOf(claimedEarly)).toEqual(["body /data/upload_id constraint.reference"]);
+    expect(invalidParametersOf(claimedEarly)).toEqual(["body /data/upload_id constraint.reference"]);
     expect(await put(content)).toBe("200 ");
   });
 
@@ -522,7 +524,7 @@ describe("the URL of a direct upload", () => {
 
   it("expires after an hour", async () => {
     const content = newContent();
-    const file = announcement(content);
+    const file = declaredFile(content);
     const sendSigned = async (msAgo: number) =>
       sendFile(await signedPut(`expiry/${randomUUID()}`, file, new Date(Date.now() - msAgo)), content);
     expect([await sendSigned(validityMs - 60_000), await sendSigned(validityMs + 1_000)]).toEqual([200, 403]);

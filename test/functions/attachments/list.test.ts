@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { pageOf, upload } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { call, faultsOf } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { call, invalidParametersOf } from "../../support/requests/client.ts";
 
-describe.each(kinds)("attachments of a %s", (kind) => {
+describe.each(parentTypes)("attachments of a %s", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
   let key: string;
@@ -132,7 +132,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
     ])("returns 422: %s", async (query, parameters) => {
       const response = await list(query);
       expect(response.status).toBe(422);
-      expect(faultsOf(response)).toEqual(parameters);
+      expect(invalidParametersOf(response)).toEqual(parameters);
     });
 
     it("returns 422 for a cursor of another list", async () => {
@@ -142,7 +142,9 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       const { after } = pageOf(await list("?first=1", other));
       expect(after).not.toBeNull();
       for (const name of ["after", "before"])
-        expect(faultsOf(await list(`?${name}=${cursor(after)}`))).toEqual([`query /${name} constraint.format`]);
+        expect(invalidParametersOf(await list(`?${name}=${cursor(after)}`))).toEqual([
+          `query /${name} constraint.format`,
+        ]);
     });
   });
 });

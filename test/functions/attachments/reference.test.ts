@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { pageOf, upload } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, faultsOf } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, invalidParametersOf } from "../../support/requests/client.ts";
 
-describe.each(kinds)("the list of a %s by reference_id", (kind) => {
+describe.each(parentTypes)("the list of a %s by reference_id", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
   let key: string;
@@ -46,7 +46,7 @@ describe.each(kinds)("the list of a %s by reference_id", (kind) => {
     [`reference_id=${unused}&first=1&last=1`, ["query /last constraint.format"]],
   ])("returns 422: %s", async (query, parameters) => {
     const response = await list(query);
-    expect([response.status, faultsOf(response)]).toEqual([422, parameters]);
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
   });
 
   it("returns 404 to another tenant", async () => {

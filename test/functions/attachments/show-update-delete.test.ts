@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, faultsOf, notFoundBody } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 
-describe.each(kinds)("attachments of a %s", (kind) => {
+describe.each(parentTypes)("attachments of a %s", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
   let key: string;
@@ -89,7 +89,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
         },
       });
       expect(response.status).toBe(422);
-      expect(faultsOf(response)).toEqual([
+      expect(invalidParametersOf(response)).toEqual([
         "body /type constraint.enum",
         "body /data/name constraint.required",
         "body /data/notes constraint.type",
@@ -111,14 +111,14 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       [null, ["body  constraint.type"]],
     ])("refuses the body %j", async (json, parameters) => {
       const { id } = await upload(path, key);
-      expect(faultsOf(await call("PATCH", `${path}/${id}`, { key, json }))).toEqual(parameters);
+      expect(invalidParametersOf(await call("PATCH", `${path}/${id}`, { key, json }))).toEqual(parameters);
     });
 
     it("refuses a body that is not JSON, and another media type", async () => {
       const { id } = await upload(path, key);
       for (const body of ["", "{", "{'type': 1}"])
         expect(
-          faultsOf(
+          invalidParametersOf(
             await call("PATCH", `${path}/${id}`, { key, body, headers: { "content-type": "application/json" } }),
           ),
           body,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { handler } from "../../../functions/checkout/settle.ts";
-import { orderWithOne } from "../../support/fixtures/orders.ts";
+import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, stateOf } from "../../support/servers/workflow.ts";
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => upstream.close());
 
 it("a checkout whose failure path also fails locks its order until the end of its execution is reported", async () => {
-  const order = await orderWithOne();
+  const order = await orderWithOneAttachment();
   expect(await failWithFailurePath(order.id, "twice-1")).toMatchObject({
     status: "FAILED",
     cause: expect.stringContaining("too"),
@@ -38,11 +38,11 @@ it("a checkout whose failure path also fails locks its order until the end of it
   await reportEnd("twice-1", order.id);
   expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "CRASHED" });
   expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-  expect(await upstream.held(order.id)).toEqual([order.place]);
+  expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
 });
 
 it("a late report of an earlier execution does not unlock the order of the current one", async () => {
-  const order = await orderWithOne();
+  const order = await orderWithOneAttachment();
   await failWithFailurePath(order.id, "late-1");
   await reportEnd("late-1", order.id);
   await failWithFailurePath(order.id, "late-2");
@@ -51,7 +51,7 @@ it("a late report of an earlier execution does not unlock the order of the curre
 });
 
 it("a report changes nothing if the checkout has recorded its own failure or the execution is unknown", async () => {
-  const order = await orderWithOne();
+  const order = await orderWithOneAttachment();
   await checkOut(order.id, { before: { "checkout/gather": failing(4) } }, "orderly-1");
   const before = await stateOf(order.id);
   expect(before).toMatchObject({ run: "FAILED" });

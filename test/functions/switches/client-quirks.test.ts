@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { makeSwitch, post, switchesPath } from "../../support/fixtures/switches.ts";
+import { newSwitch, post, switchesPath } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, faultsOf } from "../../support/requests/client.ts";
+import { call, invalidParametersOf } from "../../support/requests/client.ts";
 
 /** Unusual requests that real clients send, and malformed ones that must be refused. */
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 let switchCount = 0;
 const invalidParameters = async (settings: object) => {
   switchCount += 1;
-  return faultsOf(await post(key, { name: `Quirk ${switchCount}`, ...settings }));
+  return invalidParametersOf(await post(key, { name: `Quirk ${switchCount}`, ...settings }));
 };
 
 describe("a switch", () => {
@@ -55,7 +55,7 @@ describe("a JSON body", () => {
   it("must be valid UTF-8, so that no secret is stored changed", async () => {
     const body = Buffer.from(`{"type":"switch","data":{"name":"Bytes","sms_secret":"\xe4"}}`, "latin1");
     const response = await call("POST", switchesPath, { key, body, headers: { "content-type": "application/json" } });
-    expect([response.status, faultsOf(response)]).toEqual([422, ["body  malformed"]]);
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
   });
 
   it("gets one error for a value of the wrong type", async () => {
@@ -69,7 +69,9 @@ describe("a JSON body", () => {
     expect((await send({ sms_enabled: false, name: " Fingerprint " })).headers.get("idempotency-replayed")).toBe(
       "true",
     );
-    expect(faultsOf(await send({ name: "Fingerprint" }))).toEqual(["header /Idempotency-Key constraint.unique"]);
+    expect(invalidParametersOf(await send({ name: "Fingerprint" }))).toEqual([
+      "header /Idempotency-Key constraint.unique",
+    ]);
   });
 });
 
@@ -78,12 +80,12 @@ describe("a list's query", () => {
     "cannot have first=%s, which is out of range",
     async (first) => {
       const response = await call("GET", `${switchesPath}?first=${first}`, { key });
-      expect(faultsOf(response)).toEqual(["query /first constraint.range"]);
+      expect(invalidParametersOf(response)).toEqual(["query /first constraint.range"]);
     },
   );
 
   it.each(["constructor", "__proto__", "toString"])("can have the unknown parameter %s", async (name) => {
-    await makeSwitch(key, { name: `Named by ${name}` });
+    await newSwitch(key, { name: `Named by ${name}` });
     expect((await call("GET", `${switchesPath}?${name}=1`, { key, headers: { [name]: "1" } })).status).toBe(200);
   });
 });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { makeSwitch, plain, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
+import { defaultSettings, newSwitch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, errorBody, faultsOf } from "../../support/requests/client.ts";
+import { call, codeOf, errorBody, invalidParametersOf } from "../../support/requests/client.ts";
 
 let t: Awaited<ReturnType<typeof tenants>>;
 beforeAll(async () => {
@@ -32,7 +32,7 @@ describe("POST /switches", () => {
     const { id, inserted_at, updated_at } = switchOf(response);
     expect([response.status, response.body]).toEqual([
       201,
-      { type: "switch", data: { id, name: "Plain", ...plain, inserted_at, updated_at } },
+      { type: "switch", data: { id, name: "Plain", ...defaultSettings, inserted_at, updated_at } },
     ]);
     expect(inserted_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(updated_at).toBe(inserted_at);
@@ -41,7 +41,7 @@ describe("POST /switches", () => {
 
   it("stores and returns every property, secrets included", async () => {
     const response = await post(t.key("acme"), { ...full, unknown: 1, sms_options: { ignored: true } });
-    const data = { ...plain, ...full };
+    const data = { ...defaultSettings, ...full };
     expect(switchOf(response)).toMatchObject(data);
     const fetched = await call("GET", `${switchesPath}/${switchOf(response).id}`, { key: t.key("acme") });
     expect([fetched.status, fetched.body]).toEqual([200, response.body]);
@@ -60,7 +60,7 @@ describe("POST /switches", () => {
       mms_identity: "x".repeat(256),
     });
     expect(response.status).toBe(422);
-    expect(faultsOf(response)).toEqual([
+    expect(invalidParametersOf(response)).toEqual([
       "body /data/name constraint.required",
       "body /data/sms_enabled constraint.type",
       "body /data/sms_protocol constraint.enum",
@@ -84,13 +84,13 @@ describe("POST /switches", () => {
     ["null", null, ["body  constraint.type"]],
   ])("refuses %s", async (_, json, parameters) => {
     const response = await call("POST", switchesPath, { key: t.key("acme"), json });
-    expect([response.status, faultsOf(response)]).toEqual([422, parameters]);
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
   });
 
   it.each(["", "{", "{'a':1}", "\u0000"])("refuses %j as not JSON", async (body) => {
     const headers = { "content-type": "application/json" };
     const response = await call("POST", switchesPath, { key: t.key("acme"), body, headers });
-    expect([response.status, faultsOf(response)]).toEqual([422, ["body  malformed"]]);
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
   });
 
   it.each([
@@ -149,7 +149,7 @@ describe("POST /switches", () => {
           [`${channel}_endpoints`]: [valid, invalid],
         });
         const expected = [422, [`body /data/${channel}_endpoints/1 constraint.format`]];
-        expect([response.status, faultsOf(response)], enabled ? "enabled" : "disabled").toEqual(expected);
+        expect([response.status, invalidParametersOf(response)], enabled ? "enabled" : "disabled").toEqual(expected);
       }
     },
   );
@@ -159,8 +159,8 @@ describe("POST /switches", () => {
     const of = (sms_endpoints: readonly string[]) =>
       post(t.key("acme"), { name: `endpoints ${sms_endpoints.length}`, sms_protocol: "HTTP", sms_endpoints });
     expect((await of(Array(10).fill(url))).status).toBe(201);
-    expect(faultsOf(await of(Array(11).fill(url)))).toEqual(["body /data/sms_endpoints constraint.length"]);
-    expect(faultsOf(await of([`${url}x`]))).toEqual(["body /data/sms_endpoints/0 constraint.length"]);
+    expect(invalidParametersOf(await of(Array(11).fill(url)))).toEqual(["body /data/sms_endpoints constraint.length"]);
+    expect(invalidParametersOf(await of([`${url}x`]))).toEqual(["body /data/sms_endpoints/0 constraint.length"]);
   });
 
   describe.each(["sms", "mms"])("with %s enabled", (channel) => {
@@ -180,7 +180,7 @@ describe("POST /switches", () => {
       ["BEARER without a secret", { auth_method: "BEARER", identity: "i" }, ["secret"]],
     ])("refuses %s", async (label, data, missing) => {
       const response = await post(t.key("acme"), { name: "never made", ...enabled(data) });
-      expect([response.status, faultsOf(response)]).toEqual([422, required(...missing)]);
+      expect([response.status, invalidParametersOf(response)]).toEqual([422, required(...missing)]);
       const off = await post(t.key("acme"), {
         name: `off ${channel} ${label}`,
         ...enabled({ ...data, enabled: false }),
@@ -194,7 +194,7 @@ describe("POST /switches", () => {
   });
 
   it("refuses a name that is taken in the account, and accepts it in another account", async () => {
-    const { id } = await makeSwitch(t.key("acme"), { name: "Taken" });
+    const { id } = await newSwitch(t.key("acme"), { name: "Taken" });
     const response = await post(t.key("acme"), { name: " Taken " });
     expect([response.status, response.body]).toEqual([
       422,
@@ -216,17 +216,17 @@ describe("POST /accounts/{account_id}/switches", () => {
   const under = (account: string) => `/api/v1/accounts/${account}/switches`;
 
   it("creates in the key's own account and in those below it, visible to the keys of both", async () => {
-    const own = await makeSwitch(t.key("acme"), { name: "under own" }, under(t.account("acme")));
-    const below = await makeSwitch(t.key("acme"), { name: "under east" }, under(t.account("east").toLowerCase()));
+    const own = await newSwitch(t.key("acme"), { name: "under own" }, under(t.account("acme")));
+    const below = await newSwitch(t.key("acme"), { name: "under east" }, under(t.account("east").toLowerCase()));
     const statusOf = async (key: string, id: string) => (await call("GET", `${switchesPath}/${id}`, { key })).status;
     expect([await statusOf(t.key("acme"), own.id), await statusOf(t.key("acme"), below.id)]).toEqual([200, 200]);
     expect([await statusOf(t.key("east"), own.id), await statusOf(t.key("east"), below.id)]).toEqual([404, 200]);
   });
 
   it("refuses a name that POST /switches has used in the account", async () => {
-    await makeSwitch(t.key("east"), { name: "shared" });
+    await newSwitch(t.key("east"), { name: "shared" });
     const response = await post(t.key("acme"), { name: "shared" }, under(t.account("east")));
-    expect([response.status, codeOf(response), faultsOf(response)]).toEqual([
+    expect([response.status, codeOf(response), invalidParametersOf(response)]).toEqual([
       422,
       "invalid_parameter",
       ["body /data/name constraint.unique"],
@@ -249,13 +249,13 @@ describe("an Idempotency-Key", () => {
   it("refuses other content in the same account, and accepts it in another account", async () => {
     await once("k2", "One thing");
     const other = await once("k2", "Another thing");
-    expect([other.status, faultsOf(other)]).toEqual([422, ["header /Idempotency-Key constraint.unique"]]);
+    expect([other.status, invalidParametersOf(other)]).toEqual([422, ["header /Idempotency-Key constraint.unique"]]);
     const east = await post(t.key("east"), { name: "Another thing" }, switchesPath, { "idempotency-key": "k2" });
     expect([east.status, east.headers.get("idempotency-replayed")]).toEqual([201, null]);
   });
 
   it("can be used again after a refused POST", async () => {
-    await makeSwitch(t.key("acme"), { name: "In the way" });
+    await newSwitch(t.key("acme"), { name: "In the way" });
     expect((await once("k3", "In the way")).status).toBe(422);
     expect((await once("k3", "Out of the way")).status).toBe(201);
   });

@@ -4,9 +4,9 @@ import * as z from "zod/mini";
 import { PageInfo } from "../../../shared/schema/page-document.ts";
 import { SwitchData } from "../../../shared/switches/schema.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
-import { makeSwitch, switchesPath } from "../../support/fixtures/switches.ts";
+import { newSwitch, switchesPath } from "../../support/fixtures/switches.ts";
 import { allPermissions } from "../../support/fixtures/tenants.ts";
-import { type Answered, call, faultsOf } from "../../support/requests/client.ts";
+import { call, invalidParametersOf, type ReceivedResponse } from "../../support/requests/client.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
 const List = z.object({
@@ -14,7 +14,7 @@ const List = z.object({
   data: z.object({ items: z.array(z.object({ type: z.string(), data: SwitchData })), page_info: PageInfo }),
 });
 
-const pageOf = ({ status, text, body }: Answered) => {
+const pageOf = ({ status, text, body }: ReceivedResponse) => {
   if (status !== 200) throw new Error(`list: ${status} ${text}`);
   const { items, page_info } = z.parse(List, body).data;
   return { items: items.map(({ data }) => data), ids: items.map(({ data }) => data.id), ...page_info };
@@ -41,7 +41,7 @@ describe("GET /switches", () => {
     const accounts = await accountChain(8);
     const created: string[] = [];
     for (const { id } of [...accounts, ...accounts.toReversed()])
-      created.push((await makeSwitch(accounts[0]?.key ?? "", { name: `s${created.length}` }, under(id))).id);
+      created.push((await newSwitch(accounts[0]?.key ?? "", { name: `s${created.length}` }, under(id))).id);
     for (const [level, { key }] of accounts.entries()) {
       const visible = created.filter((_, index) => Math.min(index, 15 - index) >= level).sort();
       const page = await list(key);
@@ -52,18 +52,18 @@ describe("GET /switches", () => {
 
   it("returns each switch as show does", async () => {
     const [root] = await accountChain(1);
-    const created = await makeSwitch(root?.key ?? "", { name: "whole", sms_secret: "s" });
+    const created = await newSwitch(root?.key ?? "", { name: "whole", sms_secret: "s" });
     expect((await list(root?.key ?? "")).items).toEqual([created]);
   });
 
   it("returns 422 for a cursor of another account's list, for first with last, and for a large page", async () => {
     const [root, below] = await accountChain(2);
-    for (const name of ["a", "b"]) await makeSwitch(root?.key ?? "", { name }, under(below?.id ?? ""));
+    for (const name of ["a", "b"]) await newSwitch(root?.key ?? "", { name }, under(below?.id ?? ""));
     const { after } = await list(root?.key ?? "", "?first=1");
     const get = (query: string) => call("GET", `${switchesPath}${query}`, { key: below?.key });
-    expect(faultsOf(await get(`?after=${after}`))).toEqual(["query /after constraint.format"]);
-    expect(faultsOf(await get("?first=1&last=1"))).toEqual(["query /last constraint.format"]);
-    expect(faultsOf(await get("?first=101"))).toEqual(["query /first constraint.range"]);
+    expect(invalidParametersOf(await get(`?after=${after}`))).toEqual(["query /after constraint.format"]);
+    expect(invalidParametersOf(await get("?first=1&last=1"))).toEqual(["query /last constraint.format"]);
+    expect(invalidParametersOf(await get("?first=101"))).toEqual(["query /first constraint.range"]);
   });
 
   it("returns a shorter page where Lambda's response limit requires it, and still visits every switch once", async () => {
@@ -72,9 +72,7 @@ describe("GET /switches", () => {
     const endpoints = Array.from({ length: 10 }, () => "\u0001".repeat(2048));
     const created: string[] = [];
     for (let n = 0; n < 25; n += 1)
-      created.push(
-        (await makeSwitch(key, { name: `big ${n}`, sms_endpoints: endpoints, mms_endpoints: endpoints })).id,
-      );
+      created.push((await newSwitch(key, { name: `big ${n}`, sms_endpoints: endpoints, mms_endpoints: endpoints })).id);
     const walk = async (size: "first" | "last", cursor: "after" | "before") => {
       const visited: string[][] = [];
       for (let query = `?${size}=100`; query; ) {
@@ -105,7 +103,7 @@ describe("GET /switches", () => {
         for (const [step, operation] of operations.entries()) {
           if (operation.kind === "create") {
             const path = under(accounts[operation.level]?.id ?? "");
-            model.push({ id: (await makeSwitch(root, { name: `${step}` }, path)).id, level: operation.level });
+            model.push({ id: (await newSwitch(root, { name: `${step}` }, path)).id, level: operation.level });
           } else if (operation.kind === "delete") {
             const [gone] = model.splice(operation.at % (model.length || 1), 1);
             if (gone) expect((await call("DELETE", `${switchesPath}/${gone.id}`, { key: root })).status).toBe(200);
@@ -132,7 +130,7 @@ describe("any JSON as a switch", () => {
   it("is accepted or returns 422", async () => {
     const [root] = await accountChain(1);
     const key = root?.key ?? "";
-    const { id } = await makeSwitch(key, { name: "target" });
+    const { id } = await newSwitch(key, { name: "target" });
     const names = Object.keys(SwitchData.shape);
     const value = fc.oneof(
       fc.jsonValue(),
@@ -153,7 +151,7 @@ describe("any JSON as a switch", () => {
           ] as const) {
             const response = await call(method, path, { key, json });
             expect([200, 201, 422]).toContain(response.status);
-            if (response.status === 422) expect(faultsOf(response).length).toBeGreaterThan(0);
+            if (response.status === 422) expect(invalidParametersOf(response).length).toBeGreaterThan(0);
             else expect((await call("GET", `${switchesPath}/${id}`, { key })).status).toBe(200);
           }
         },

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { makeSwitch, patch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
+import { newSwitch, patch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, faultsOf, notFoundBody } from "../../support/requests/client.ts";
+import { call, codeOf, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 
 let t: Awaited<ReturnType<typeof tenants>>;
 let key: string;
@@ -15,7 +15,7 @@ const remove = (id: string, headers = {}) => call("DELETE", `${switchesPath}/${i
 
 describe("GET /switches/{id}", () => {
   it("returns the switch for its id in either case, with the ETag of its version", async () => {
-    const created = await makeSwitch(key, { name: "Shown" });
+    const created = await newSwitch(key, { name: "Shown" });
     for (const id of [created.id, created.id.toLowerCase()]) {
       const response = await show(id);
       expect([response.status, response.body], id).toEqual([200, { type: "switch", data: created }]);
@@ -24,7 +24,7 @@ describe("GET /switches/{id}", () => {
   });
 
   it("returns the same 404 for another tenant's switch as for one that does not exist", async () => {
-    const { id } = await makeSwitch(t.key("other"), { name: "Foreign" });
+    const { id } = await newSwitch(t.key("other"), { name: "Foreign" });
     for (const method of ["GET", "DELETE"]) {
       const response = await call(method, `${switchesPath}/${id}`, { key });
       expect([response.status, response.body], method).toEqual([404, notFoundBody("switch", id)]);
@@ -36,7 +36,7 @@ describe("GET /switches/{id}", () => {
 
 describe("PATCH /switches/{id}", () => {
   it("changes what is sent, keeps the rest and sets updated_at", async () => {
-    const created = await makeSwitch(key, { name: "Before", sms_secret: "kept" });
+    const created = await newSwitch(key, { name: "Before", sms_secret: "kept" });
     const response = await patch(key, created.id, { name: " After ", mms_identity: "new" });
     const { updated_at } = switchOf(response);
     expect([response.status, response.body]).toEqual([
@@ -49,7 +49,7 @@ describe("PATCH /switches/{id}", () => {
   });
 
   it("leaves updated_at as it is if nothing changes, even if the whole document is echoed", async () => {
-    const created = await makeSwitch(key, { name: "Echo", sms_endpoints: ["a"] });
+    const created = await newSwitch(key, { name: "Echo", sms_endpoints: ["a"] });
     for (const data of [{}, { name: "Echo" }, created, { ...created, id: created.id.toLowerCase() }]) {
       const response = await patch(key, created.id, data);
       expect([response.status, response.body], JSON.stringify(data)).toEqual([200, { type: "switch", data: created }]);
@@ -58,12 +58,14 @@ describe("PATCH /switches/{id}", () => {
   });
 
   it("sets nullable properties to null, and refuses null for the others", async () => {
-    const created = await makeSwitch(key, { name: "Nulls", sms_identity: "i", sms_secret: "s" });
+    const created = await newSwitch(key, { name: "Nulls", sms_identity: "i", sms_secret: "s" });
     expect(switchOf(await patch(key, created.id, { sms_identity: null, sms_secret: null }))).toMatchObject({
       sms_identity: null,
       sms_secret: null,
     });
-    expect(faultsOf(await patch(key, created.id, { name: null, sms_endpoints: null, sms_enabled: null }))).toEqual([
+    expect(
+      invalidParametersOf(await patch(key, created.id, { name: null, sms_endpoints: null, sms_enabled: null })),
+    ).toEqual([
       "body /data/name constraint.required",
       "body /data/sms_enabled constraint.type",
       "body /data/sms_endpoints constraint.type",
@@ -71,9 +73,9 @@ describe("PATCH /switches/{id}", () => {
   });
 
   it("names immutable properties together with all other errors", async () => {
-    const created = await makeSwitch(key, { name: "Fixed" });
+    const created = await newSwitch(key, { name: "Fixed" });
     const response = await patch(key, created.id, { id: "x", inserted_at: "y", updated_at: null, sms_protocol: "FAX" });
-    expect([response.status, faultsOf(response)]).toEqual([
+    expect([response.status, invalidParametersOf(response)]).toEqual([
       422,
       [
         "body /data/sms_protocol constraint.enum",
@@ -85,26 +87,26 @@ describe("PATCH /switches/{id}", () => {
   });
 
   it("requires the type", async () => {
-    const { id } = await makeSwitch(key, { name: "Typed" });
+    const { id } = await newSwitch(key, { name: "Typed" });
     const response = await call("PATCH", `${switchesPath}/${id}`, { key, json: { data: { name: "x" } } });
-    expect([response.status, faultsOf(response)]).toEqual([422, ["body /type constraint.required"]]);
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body /type constraint.required"]]);
   });
 
   it("validates the merged result", async () => {
-    const { id } = await makeSwitch(key, {
+    const { id } = await newSwitch(key, {
       name: "Merged",
       sms_protocol: "HTTP",
       sms_endpoints: ["https://example.com/"],
       sms_auth_method: "BEARER",
     });
-    expect(faultsOf(await patch(key, id, { sms_enabled: true }))).toEqual([
+    expect(invalidParametersOf(await patch(key, id, { sms_enabled: true }))).toEqual([
       "body /data/sms_secret constraint.required",
     ]);
     expect((await patch(key, id, { sms_enabled: true, sms_secret: "s" })).status).toBe(200);
-    expect(faultsOf(await patch(key, id, { sms_endpoints: [] }))).toEqual([
+    expect(invalidParametersOf(await patch(key, id, { sms_endpoints: [] }))).toEqual([
       "body /data/sms_endpoints constraint.required",
     ]);
-    expect(faultsOf(await patch(key, id, { sms_protocol: "EMAIL" }))).toEqual([
+    expect(invalidParametersOf(await patch(key, id, { sms_protocol: "EMAIL" }))).toEqual([
       "body /data/sms_endpoints/0 constraint.format",
     ]);
     expect((await patch(key, id, { sms_protocol: "EMAIL", sms_endpoints: ["a@example.com"] })).status).toBe(200);
@@ -113,7 +115,7 @@ describe("PATCH /switches/{id}", () => {
 
   it("refuses one of two concurrent changes that are invalid together", async () => {
     for (let round = 0; round < 5; round += 1) {
-      const { id } = await makeSwitch(key, {
+      const { id } = await newSwitch(key, {
         name: `Race ${round}`,
         sms_protocol: "HTTP",
         sms_endpoints: ["http://a.b"],
@@ -125,21 +127,21 @@ describe("PATCH /switches/{id}", () => {
   });
 
   it("takes the new name and frees the old one at once", async () => {
-    const created = await makeSwitch(key, { name: "Old name" });
-    const other = await makeSwitch(key, { name: "Other name" });
-    expect(faultsOf(await patch(key, created.id, { name: "Other name" }))).toEqual([
+    const created = await newSwitch(key, { name: "Old name" });
+    const other = await newSwitch(key, { name: "Other name" });
+    expect(invalidParametersOf(await patch(key, created.id, { name: "Other name" }))).toEqual([
       "body /data/name constraint.unique",
     ]);
     expect((await patch(key, created.id, { name: "New name" })).status).toBe(200);
     expect((await patch(key, other.id, { name: "Old name" })).status).toBe(200);
-    expect(faultsOf(await post(key, { name: "New name" }))).toEqual(["body /data/name constraint.unique"]);
+    expect(invalidParametersOf(await post(key, { name: "New name" }))).toEqual(["body /data/name constraint.unique"]);
     expect((await post(key, { name: "Other name" })).status).toBe(201);
   });
 });
 
 describe("DELETE /switches/{id}", () => {
   it("returns the switch as it was, and 404 from then on, and frees its name", async () => {
-    const created = await makeSwitch(key, { name: "Gone", mms_secret: "s" });
+    const created = await newSwitch(key, { name: "Gone", mms_secret: "s" });
     const response = await remove(created.id);
     expect([response.status, response.body]).toEqual([200, { type: "switch", data: created }]);
     expect((await remove(created.id)).body).toEqual(notFoundBody("switch", created.id));
@@ -150,7 +152,7 @@ describe("DELETE /switches/{id}", () => {
 
 describe("If-Match", () => {
   it("lets PATCH and DELETE succeed only on the version that it names", async () => {
-    const { id } = await makeSwitch(key, { name: "Matched" });
+    const { id } = await newSwitch(key, { name: "Matched" });
     const changed = await patch(key, id, { sms_identity: "1" }, { "if-match": '"1"' });
     expect([changed.status, changed.headers.get("etag")]).toEqual([200, '"2"']);
     const stale = await patch(key, id, { sms_identity: "2" }, { "if-match": '"1"' });
@@ -160,7 +162,7 @@ describe("If-Match", () => {
   });
 
   it("lets one of ten concurrent changes succeed", async () => {
-    const { id } = await makeSwitch(key, { name: "Contended" });
+    const { id } = await newSwitch(key, { name: "Contended" });
     const tries = Array.from({ length: 10 }, (_, n) => patch(key, id, { sms_identity: `${n}` }, { "if-match": '"1"' }));
     const statuses = (await Promise.all(tries)).map(({ status }) => status).sort();
     expect(statuses).toEqual([200, ...Array(9).fill(412)]);
@@ -177,9 +179,7 @@ describe("concurrent requests", () => {
   });
 
   it("rename one of 30 switches to the same name", async () => {
-    const created = await Promise.all(
-      Array.from({ length: 30 }, (_, n) => makeSwitch(key, { name: `Contender ${n}` })),
-    );
+    const created = await Promise.all(Array.from({ length: 30 }, (_, n) => newSwitch(key, { name: `Contender ${n}` })));
     const renames = created.map(({ id }) => patch(key, id, { name: "Winner" }));
     expect(await statuses(renames)).toEqual([200, ...Array(29).fill(422)]);
   });
@@ -187,7 +187,7 @@ describe("concurrent requests", () => {
   it("delete each of 30 switches once with 60 DELETEs, and the total stays exact", async () => {
     const before = await call("GET", switchesPath, { key: t.key("other") });
     const created = await Promise.all(
-      Array.from({ length: 30 }, (_, n) => makeSwitch(t.key("other"), { name: `Doomed ${n}` })),
+      Array.from({ length: 30 }, (_, n) => newSwitch(t.key("other"), { name: `Doomed ${n}` })),
     );
     const deletes = [...created, ...created].map(({ id }) =>
       call("DELETE", `${switchesPath}/${id}`, { key: t.key("other") }),

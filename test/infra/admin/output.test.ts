@@ -7,8 +7,8 @@ import { startFiles } from "../../../infra/local/files.ts";
 import { startTable } from "../../../infra/local/table.ts";
 import project from "../../../package.json" with { type: "json" };
 import { apply } from "../../../shared/tenants/apply.ts";
-import { startWire } from "../../support/fault-proxy/proxy.ts";
-import { makeSwitch } from "../../support/fixtures/switches.ts";
+import { startFaultProxy } from "../../support/fault-proxy/proxy.ts";
+import { newSwitch } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
@@ -22,7 +22,7 @@ const controlsIn = (output: string) => output.replaceAll("\n", "").match(control
 describe("stored text on a terminal", () => {
   it("has no control characters in tables, details and JSON", async () => {
     const t = await tenants();
-    const { id } = await makeSwitch(t.key("east"), { name: `Switch ${hostile}` });
+    const { id } = await newSwitch(t.key("east"), { name: `Switch ${hostile}` });
     for (const args of [
       ["switch", "list", "--account", t.account("acme")],
       ["switch", "show", id],
@@ -106,9 +106,9 @@ describe("a command that takes more than three seconds", () => {
     const emptyName = `slow-${crypto.randomUUID()}`;
     await Promise.all([startTable(emptyName), startFiles(emptyName)]);
     // They respond slowly, as large ones do. The clients wait 2.5 s and 5 s for a response.
-    const wires = await Promise.all(
+    const proxies = await Promise.all(
       [environment.AWS_ENDPOINT_URL_DYNAMODB, environment.AWS_ENDPOINT_URL_S3].map(async (endpoint = "") => {
-        const wire = await startWire(endpoint);
+        const wire = await startFaultProxy(endpoint);
         wire.watch(async ({ operation }, moment) => {
           if (moment === "before" && operation === "Scan") await sleep(2_000);
           if (moment === "before" && operation === "ListObjectsV2") await sleep(3_500);
@@ -116,13 +116,13 @@ describe("a command that takes more than three seconds", () => {
         return wire;
       }),
     );
-    const [table, bucket] = wires.map(({ url }) => url);
+    const [table, bucket] = proxies.map(({ url }) => url);
     const endpoints = { AWS_ENDPOINT_URL_DYNAMODB: table ?? "", AWS_ENDPOINT_URL_S3: bucket ?? "" };
     const env = { ...endpoints, TABLE_NAME: emptyName, BUCKET_NAME: emptyName };
     const [list, check, sweep] = await Promise.all(
       [["key", "list"], ["check"], ["sweep", "--all", "--dry-run"]].map((args) => adminProcess(args, { env })),
     );
-    for (const wire of wires) await wire.close();
+    for (const wire of proxies) await wire.close();
     expect(list?.stderr).toMatch(/\nReading the table …, \d+ s\n/);
     expect(check?.stderr).toMatch(/\nChecking … [\d,]+ items and [\d,]+ files read, \d+ s\n/);
     expect(sweep?.stderr).toMatch(/\nSweeping … \d+ days and [\d,]+ files, \d+ of them orphans, \d+ s\n/);

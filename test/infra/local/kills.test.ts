@@ -7,7 +7,13 @@ import pLimit from "p-limit";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { form } from "../../support/fixtures/attachments.ts";
-import { attachmentPaths, createdId, killUnderLoad, type Ledger, newLedger } from "../../support/processes/load.ts";
+import {
+  attachmentPaths,
+  createdId,
+  killUnderLoad,
+  type Ledger,
+  newLedger,
+} from "../../support/processes/kill-under-load.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
@@ -28,7 +28,7 @@ const document = (data: unknown) => ({ associations: { forwarding: { type: "forw
 
 describe("the forwarding of a request's attachment", () => {
   it("is pending in the cart, forwarded after the checkout, and none for a later attachment", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const [id = ""] = order.requests;
     const attachment = await order.attach(0);
     const path = order.paths.request(0);
@@ -51,7 +51,7 @@ describe("the forwarding of a request's attachment", () => {
   });
 
   it("is refused if the carrier refuses it, without the carrier's message", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(0);
     await upstream.misbehave({ method: "PUT", action: "status", status: 422, times: 1 });
     expect((await checkOut(order.id)).status).toBe("FAILED");
@@ -74,7 +74,7 @@ describe("the forwarding of a request's attachment", () => {
 
 describe("the forwarding of an order's attachment", () => {
   it("lists each forwarded request, and is the least advanced state of all", async () => {
-    const order = await newOrder(add, "PORT_IN", add);
+    const order = await newOrder(addMessagingNumbers, "PORT_IN", addMessagingNumbers);
     const [first = "", , last = ""] = order.requests;
     const attachment = await order.attach("order");
     const state = (id: string, name: string, time: unknown = null) => ({ id, state: name, at: time });
@@ -109,7 +109,7 @@ describe("the forwarding of an order's attachment", () => {
 
 describe("the ETag of a document with its forwarding", () => {
   it("changes with the state, and is accepted in If-Match", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(0);
     const path = `${order.paths.request(0)}/${attachment}`;
     const show = (tag = "") =>

@@ -6,7 +6,7 @@ import { takeRun } from "../../../shared/checkout/run.ts";
 import { beginRound } from "../../../shared/checkout/seal.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts } from "../../support/servers/workflow.ts";
@@ -56,7 +56,7 @@ const change = async (method: "PATCH" | "DELETE", order: TestOrder, id: string, 
 
 describe("two copies of the forwarding step at once", () => {
   it("withdraw a file that was deleted while the first copy was sending it", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const page = await startRun(order);
     const first = await startDelayed(order, page);
@@ -67,40 +67,40 @@ describe("two copies of the forwarding step at once", () => {
     expect(second).toMatchObject({ outcome: "WAIT" });
     expect(await upstream.calls(order.id)).toEqual(["PUT null"]);
     expect((await first.ended).outcome).toBe("FORWARDED");
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${id}`]);
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${id}`]);
     expect((await forwardPage(second)).outcome).toBe("FORWARDED");
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "DELETE 200"]);
-    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await upstream.forwarded(order.id)).toEqual([]);
     expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${id} withdrawn`]);
   });
 
   it("withdraw the file even if the first copy never records its result", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const page = await startRun(order);
     let sent = () => {};
     const isSent = new Promise<void>((resolve) => {
       sent = resolve;
     });
-    const leave = interceptTableCalls(({ input }, pass) => {
+    const stopIntercepting = interceptTableCalls(({ input }, pass) => {
       if (!Object.values(input.ExpressionAttributeValues ?? {}).includes("forwarded")) return pass();
       sent();
       return new Promise(() => {});
     });
     void forwardPage(page);
     await isSent;
-    leave();
+    stopIntercepting();
     await change("DELETE", order, id);
     const second = await forwardPage(page);
     expect(second.outcome).toBe("WAIT");
     expect(second.wait_seconds).toBeGreaterThan(15);
     passTime(second.wait_seconds);
     expect((await forwardPage(second)).outcome).toBe("FORWARDED");
-    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await upstream.forwarded(order.id)).toEqual([]);
   });
 
   it("send changed metadata only when no earlier call can overwrite them", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const page = await startRun(order);
     const first = await startDelayed(order, page);
@@ -118,14 +118,14 @@ describe("two copies of the forwarding step at once", () => {
 
   it("store each file once", async () => {
     for (let round = 0; round < 5; round += 1) {
-      const order = await newOrder(add, add);
+      const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
       const places = [await order.attach(0), await order.attach(1)].map(
         (id, index) => `${order.requests[index]} ${id}`,
       );
       const page = await startRun(order);
       await Promise.all([forwardPage(page), forwardPage(page), forwardPage(page)]);
       expect((await forwardPage(page)).outcome).toBe("FORWARDED");
-      expect(await upstream.held(order.id)).toEqual(places.sort());
+      expect(await upstream.forwarded(order.id)).toEqual(places.sort());
       expect(await receipts(order.id)).toEqual(places.map((place) => `${place} forwarded`).sort());
     }
   });
@@ -133,11 +133,11 @@ describe("two copies of the forwarding step at once", () => {
 
 describe("a late copy of the forwarding step", () => {
   it("sends nothing if the attachment was deleted after the copy read it", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const page = await startRun(order);
     let planned = false;
-    const leave = interceptTableCalls(async ({ items }, pass) => {
+    const stopIntercepting = interceptTableCalls(async ({ items }, pass) => {
       // The step has decided what to send, and is about to write the receipt.
       if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
         planned = true;
@@ -146,16 +146,16 @@ describe("a late copy of the forwarding step", () => {
       return pass();
     });
     await forwardPage(page);
-    leave();
+    stopIntercepting();
     expect(await upstream.calls(order.id)).toEqual([]);
   });
 
   it("sends nothing if the run ended after the copy checked the lock", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const page = await startRun(order);
     let planned = false;
-    const leave = interceptTableCalls(async ({ items }, pass) => {
+    const stopIntercepting = interceptTableCalls(async ({ items }, pass) => {
       if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
         planned = true;
         await failRun(page, "injected failure", new Date());
@@ -163,9 +163,9 @@ describe("a late copy of the forwarding step", () => {
       return pass();
     });
     expect((await forwardPage(page)).outcome).toBe("FAILED");
-    leave();
+    stopIntercepting();
     expect(await upstream.calls(order.id)).toEqual([]);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${id}`]);
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${id}`]);
   });
 });

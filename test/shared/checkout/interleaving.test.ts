@@ -11,13 +11,13 @@ import {
 } from "../../support/models/interleaving-order.ts";
 import {
   afterRenameAndRequest,
-  brokenBy,
+  brokenPromises,
   type Changes,
   observe,
   withoutReceipts,
   withoutSealCondition,
 } from "../../support/models/observer.ts";
-import { everySchedule, gate, schedulesAt } from "../../support/models/schedules.ts";
+import { everySchedule, schedulesAt, waitForTurn } from "../../support/models/schedules.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
 import { byExtent, extent } from "../../support/setup/extent.ts";
@@ -34,7 +34,7 @@ vi.mock("../../../shared/attachments/files.ts", async (original) => {
   const inTurn =
     <T>(call: (key: string) => Promise<T>) =>
     async (key: string) => {
-      await gate([key]);
+      await waitForTurn([key]);
       return call(key);
     };
   return { ...real, openFile: inTurn(real.openFile), removeFile: inTurn(real.removeFile) };
@@ -46,13 +46,13 @@ beforeAll(async () => {
   upstream = await carrier();
   observer = observe();
 });
-afterEach(() => observer.spoil());
+afterEach(() => observer.rewriteCalls());
 afterAll(async () => {
-  observer.leave();
+  observer.stop();
   await upstream.close();
 });
 
-type Broken = ReturnType<typeof brokenBy>[number];
+type Broken = ReturnType<typeof brokenPromises>[number];
 
 /** Prepares a checkout with a concurrent upload and delete, and the check of its outcome. */
 const prepare = async (changes: Changes, note: (promises: readonly Broken[]) => "more" | "enough") => {
@@ -63,7 +63,7 @@ const prepare = async (changes: Changes, note: (promises: readonly Broken[]) => 
     upload: uploading(model, changes.upload),
     delete: deleting(model, changes.delete),
   };
-  const check = async () => note(brokenBy(model, changes, observer.seen, await upstream.cart(model.id)));
+  const check = async () => note(brokenPromises(model, changes, observer.observed, await upstream.cart(model.id)));
   return { actors, check };
 };
 
@@ -120,7 +120,7 @@ describe("a checkout during an upload and a delete", { timeout: 900_000 }, () =>
   it.each(byExtent({ sample: [], most: everyChange, all: everyChange }))(
     "fails without the seal's condition: upload to the $upload, delete from the $delete",
     async (changes) => {
-      observer.spoil(withoutSealCondition);
+      observer.rewriteCalls(withoutSealCondition);
       const found = await findBroken(changes, "left behind", "missing");
       // A sample of the schedules may not break both.
       if (extent === "all") expect(found).toEqual(["left behind", "missing"]);
@@ -129,7 +129,7 @@ describe("a checkout during an upload and a delete", { timeout: 900_000 }, () =>
   );
 
   it.runIf(extent !== "sample")("sends files twice without receipts", async () => {
-    observer.spoil(withoutReceipts);
+    observer.rewriteCalls(withoutReceipts);
     const changes = { upload: "order", delete: "first request" } as const;
     expect(await findBroken(changes, "sent twice")).toContain("sent twice");
   });
@@ -147,7 +147,8 @@ describe("a checkout during a PATCH and the creation of a request", { timeout: 9
       rename: renaming(model, place),
       request: addingRequest(model),
     };
-    const check = async () => note(afterRenameAndRequest(model, place, observer.seen, await upstream.cart(model.id)));
+    const check = async () =>
+      note(afterRenameAndRequest(model, place, observer.observed, await upstream.cart(model.id)));
     return { actors, check };
   };
 
@@ -159,14 +160,14 @@ describe("a checkout during a PATCH and the creation of a request", { timeout: 9
     };
     const schedules = await explore(() => run(place, note), byExtent({ sample: 4, most: 40, all: 0 }));
     console.log(`PATCH of the ${place} and a new request: ${schedules} schedules`);
-    for (const { expected, held } of results) expect(held, `SEED=${seed}`).toEqual(expected);
+    for (const { expected, actual } of results) expect(actual, `SEED=${seed}`).toEqual(expected);
   });
 
   it("fails without the seal's condition", async () => {
-    observer.spoil(withoutSealCondition);
+    observer.rewriteCalls(withoutSealCondition);
     let broken = 0;
-    const note = ({ expected, held }: Result) => {
-      if (expected.join() !== held.join()) broken += 1;
+    const note = ({ expected, actual }: Result) => {
+      if (expected.join() !== actual.join()) broken += 1;
       return broken > 0 ? ("enough" as const) : ("more" as const);
     };
     await explore(() => run("order", note), 100);

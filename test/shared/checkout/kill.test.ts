@@ -7,17 +7,17 @@ import { startCheckout, waitForCheckout } from "../../../infra/admin/start-check
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { admin } from "../../support/processes/admin-cli.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
-import { byExtent, everyNth } from "../../support/setup/extent.ts";
+import { byExtent, sampleOf } from "../../support/setup/extent.ts";
 
 /** Each step of a successful run, and each kind of call to the carrier. */
 const places = [...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"), "PUT", "POST", "DELETE"];
 /** A sample has one in five, before some and after others. */
-const moments = everyNth(
+const moments = sampleOf(
   places.flatMap((place) => [`before ${place}`, `after ${place}`]),
   byExtent({ sample: 5, most: 1, all: 1 }),
 );
@@ -32,7 +32,7 @@ const leaveOneToWithdraw = async (order: TestOrder) => {
   await upstream.misbehave({ method: "PUT", path: refused, action: "status", status: 422 });
   const run = await startCheckout(order.id);
   expect(await waitForCheckout(run, 10)).toMatchObject({ status: "FAILED" });
-  expect(await upstream.held(order.id)).toContain(`${order.requests[0]} ${forwarded}`);
+  expect(await upstream.forwarded(order.id)).toContain(`${order.requests[0]} ${forwarded}`);
   for (const id of [forwarded, refused])
     expect((await call("DELETE", `${order.paths.request(0)}/${id}`, { key: order.key })).status).toBe(200);
   return [forwarded, refused];
@@ -40,7 +40,7 @@ const leaveOneToWithdraw = async (order: TestOrder) => {
 
 /** Creates an order whose run is killed at this moment. */
 const orderToKill = async (moment: string) => {
-  const order = await newOrder(add, add);
+  const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
   const deleted = moment.endsWith("DELETE") ? await leaveOneToWithdraw(order) : [];
   const own = [`${order.requests[0]} ${await order.attach(0)}`, `${order.requests[1]} ${await order.attach(1)}`];
   const shared = await order.attach("order");
@@ -92,7 +92,7 @@ describe("a checkout whose process was killed", () => {
     expect(await waitForCheckout(run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
 
     expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 3, reason: null });
-    expect(await upstream.held(order.id)).toEqual(expected);
+    expect(await upstream.forwarded(order.id)).toEqual(expected);
     const { calls, checked_out, withdrawn } = await upstream.cart(order.id);
     expect(checked_out).toBe(true);
     expect(withdrawn.map(({ attachment_id }) => attachment_id)).toEqual(deleted.slice(0, 1));

@@ -4,7 +4,7 @@ import { callTimeoutMs, limits, longestCallMs } from "../../../shared/checkout/l
 import { submit } from "../../../shared/checkout/steps.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { type State, workflow } from "../../support/models/workflow-file.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, stateOf } from "../../support/servers/workflow.ts";
@@ -80,7 +80,7 @@ describe("Step Functions' limits", () => {
   });
 
   it("are not exceeded by an order that keeps changing: its run fails and reports why", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const changes = Array.from({ length: limits.loops + 5 }, () => () => order.attach(0));
     const run = await checkOut(order.id, { before: { "checkout/seal": changes } });
     expect(run).toMatchObject({ status: "FAILED", cause: expect.stringContaining("keep changing: try again later") });
@@ -88,20 +88,20 @@ describe("Step Functions' limits", () => {
     expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0 });
     expect((await upstream.cart(order.id)).checked_out).toBe(false);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect((await upstream.held(order.id)).length).toBe(limits.loops);
+    expect((await upstream.forwarded(order.id)).length).toBe(limits.loops);
   });
 
   it.runIf(extent !== "sample")(
     "are not exceeded by an order whose own attachments keep changing",
     async () => {
-      const order = await newOrder(add);
+      const order = await newOrder(addMessagingNumbers);
       const changes = Array.from({ length: limits.loops + 5 }, () => () => order.attach("order"));
       const run = await checkOut(order.id, { before: { "checkout/close": changes } });
       expect(run.cause).toBe("The attachments of the order keep changing: try again later.");
       expect(run.called.filter((name) => name === "checkout/gather").length).toBe(limits.loops);
       expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0 });
       expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-      expect((await upstream.held(order.id)).length).toBe(limits.loops);
+      expect((await upstream.forwarded(order.id)).length).toBe(limits.loops);
     },
     60_000,
   );
@@ -111,14 +111,14 @@ const requests = byExtent({ sample: 50, most: 200, all: 200 });
 
 describe(`an order of ${requests} requests`, () => {
   it("is checked out within the size limits of state and transactions", async () => {
-    const order = await newOrder(...Array.from({ length: requests }, () => add));
+    const order = await newOrder(...Array.from({ length: requests }, () => addMessagingNumbers));
     let maxWrites = 0;
-    const leave = interceptTableCalls((call, pass) => {
+    const stopIntercepting = interceptTableCalls((call, pass) => {
       maxWrites = Math.max(maxWrites, call.input.TransactItems?.length ?? 0);
       return pass();
     });
     const run = await checkOut(order.id);
-    leave();
+    stopIntercepting();
     expect(run.status).toBe("SUCCEEDED");
     // In the worst case, every page adds a reason, and one error its cause.
     const worstState = run.stateBytes + limits.pages * 200 + maxCauseLength;

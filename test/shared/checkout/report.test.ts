@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type OrderReport, orderReport } from "../../../shared/checkout/report.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { orderWithOne } from "../../support/fixtures/orders.ts";
+import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
@@ -21,7 +21,7 @@ const secondsAhead = (time: string | null | undefined) => (Date.parse(time ?? ""
 
 describe("the report of a checkout that waits for the carrier", () => {
   it("has the attempts, the last response and the time of the next attempt, of the attachment and the run", async () => {
-    const order = await orderWithOne();
+    const order = await orderWithOneAttachment();
     const busy = { action: "status", status: 503, headers: { "Retry-After": "600" } } as const;
     await upstream.misbehave({ method: "PUT", times: 2, ...busy });
     const reports: (OrderReport | undefined)[] = [];
@@ -44,7 +44,7 @@ describe("the report of a checkout that waits for the carrier", () => {
   });
 
   it("has the same of the checkout of the cart", async () => {
-    const order = await orderWithOne();
+    const order = await orderWithOneAttachment();
     const busy = { action: "status", status: 429, headers: { "Retry-After": "600" } } as const;
     await upstream.misbehave({ method: "POST", ...busy });
     let report: OrderReport | undefined;
@@ -62,7 +62,7 @@ describe("the report of a checkout that waits for the carrier", () => {
   });
 
   it("has no time of a next attempt once the run has failed", async () => {
-    const order = await orderWithOne();
+    const order = await orderWithOneAttachment();
     const busy = { action: "status", status: 503, headers: { "Retry-After": "60" } } as const;
     await upstream.misbehave({ method: "PUT", times: 100, ...busy });
     expect((await checkOut(order.id)).status).toBe("FAILED");
@@ -85,7 +85,7 @@ describe("a run of the first version", () => {
   };
   /** Creates an order with a receipt and a run as the first version stored them. */
   const oldOrder = async (state: string, status = "FAILED") => {
-    const order = await orderWithOne();
+    const order = await orderWithOneAttachment();
     const [request = ""] = order.requests;
     await transact({
       run: { put: { ...keys.checkout(order.id), ...oldRun, status } },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { serviceUnavailable } from "../../../shared/errors.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 
@@ -49,17 +49,17 @@ describe.each([
   });
 
   it("is retried, and the file reaches the carrier once", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     storage.remainingFaults = 3;
     const run = await checkOut(order.id);
     expect(run.status).toBe("SUCCEEDED");
     expect(run.called.filter((name) => name === "checkout/forward").length).toBe(4);
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${id}`]);
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${id}`]);
   });
 
   it("for too long ends the run, with the attachment and the reason", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach("order");
     storage.remainingFaults = 1000;
     const run = await checkOut(order.id);
@@ -68,8 +68,8 @@ describe.each([
     expect(run).toMatchObject({ status: "FAILED", error: "CheckoutFailed", cause });
     expect(await stateOf(order.id)).toEqual({ state: "CART", run: "FAILED", seals: 0, reason: cause });
     expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${id} pending`]);
-    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await upstream.forwarded(order.id)).toEqual([]);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${id}`]);
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${id}`]);
   });
 });
