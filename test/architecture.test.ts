@@ -4,7 +4,7 @@ import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { routes } from "../shared/routes.ts";
 
-/** The rules of the house: who may import whom, how large a function's world is, and that comments name what exists. */
+/** The architecture's rules: allowed imports, how many files a function loads, and no references to missing files. */
 
 const root = join(import.meta.dirname, "..");
 const sources = globSync(["shared/**/*.ts", "functions/**/*.ts", "infra/**/*.ts"], { cwd: root });
@@ -27,13 +27,13 @@ const offenders = (files: readonly string[], allowed: (imported: string, file: s
 const below = (...folders: readonly string[]) =>
   sources.filter((file) => folders.some((folder) => file.startsWith(folder)));
 
-/** What describes the interface and needs no AWS: for the table of routes, the template and OpenAPI. */
+/** Modules that need no AWS, for the template and OpenAPI. */
 const pure =
   /^shared\/((routes|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(schema|descriptions|documents)\.ts|checkout\/steps\.ts|table\/(keys|expressions)\.ts)/;
 
 const mayUseTheSdk = /^(shared\/(table\/(client|read|write)|attachments\/files|checkout\/carrier-token)\.ts|infra\/)/;
 
-/** What each folder of shared may import beside itself, zod and Node's own modules; "" is a file at its root. */
+/** The folders that each folder of shared may import beside itself, zod and Node's modules; "" is its root. */
 const allowedBelow: Readonly<Record<string, readonly string[]>> = {
   "": ["schema", "attachments/schema.ts", "switches/schema.ts"],
   schema: [""],
@@ -54,49 +54,49 @@ const staysBelow = (imported: string, file: string) => {
 };
 
 describe("the import rules", () => {
-  it("find the sources that they are about", () => {
+  it("cover the sources", () => {
     expect(sources.length).toBeGreaterThan(100);
     expect(importsOf("functions/request-attachments/show.ts")).toContain("shared/http/endpoint.ts");
     expect([...new Set(below("shared/").map(folderOf))].sort()).toEqual(Object.keys(allowedBelow).sort());
   });
 
-  it("let imports within shared point down: http and checkout, domains, table, schema, the files at the root", () => {
+  it("make imports within shared point down: http and checkout, domains, table, schema, the files at the root", () => {
     expect(offenders(below("shared/"), staysBelow)).toEqual([]);
   });
 
-  it("let only the clients' modules use an SDK", () => {
+  it("allow an SDK only in the modules of the clients", () => {
     const sdk = /^@aws-sdk\/|^@smithy\//;
     expect(offenders(sources, (name, file) => !sdk.test(name) || mayUseTheSdk.test(file))).toEqual([]);
   });
 
-  it("let a function import shared, and zod for its slice of the workflow's state; no function, infra or SDK", () => {
+  it("allow a function to import shared and zod, but no other function, infra or SDK", () => {
     expect(offenders(below("functions/"), (name) => name.startsWith("shared/") || name === "zod/mini")).toEqual([]);
   });
 
-  it("let what describes AWS and the interface import the pure modules only", () => {
+  it("allow the template and OpenAPI to import only pure modules of shared", () => {
     const shared = (name: string) => name.startsWith("shared/") && !pure.test(name);
     const files = below("infra/aws/", "infra/openapi/");
     expect(offenders(files, (name) => !shared(name) && !name.startsWith("functions/"))).toEqual([]);
   });
 
-  it("let only OpenAPI and the tests load what describes the documents", () => {
+  it("allow only OpenAPI and the tests to load descriptions of documents", () => {
     const describes = /\/(descriptions|[\w-]*documents?)\.ts$/;
     const files = sources.filter((file) => !file.startsWith("infra/openapi/") && !describes.test(file));
     expect(offenders(files, (name) => !name.startsWith("shared/") || !describes.test(name))).toEqual([]);
   });
 
-  it("let nothing import the tests", () => {
+  it("allow no import of the tests", () => {
     expect(offenders(sources, (name) => !name.startsWith("test/"))).toEqual([]);
   });
 
-  it("keep the root of shared and of infra free of anything loose", () => {
+  it("allow only the known files at the roots of shared and infra", () => {
     const loose = globSync("{shared,infra}/*.ts", { cwd: root });
     expect(loose.sort()).toEqual(["env", "errors", "limits", "log", "routes"].map((name) => `shared/${name}.ts`));
   });
 });
 
 describe("a function", () => {
-  it("is a file for every route, and a route for every file of an endpoint", () => {
+  it("exists for every route, and every endpoint's file has a route", () => {
     for (const { name } of routes) expect(existsSync(join(root, `functions/${name}.ts`)), name).toBe(true);
     const files = globSync("functions/{request-attachments,order-attachments,switches}/*.ts", { cwd: root });
     expect(files.map((file) => file.slice("functions/".length, -3)).sort()).toEqual(
@@ -109,10 +109,10 @@ describe("a function", () => {
   });
 
   it.each([
-    // A form and a direct upload: what they share is one transaction.
+    // A form and a direct upload, which share one transaction.
     ["request-attachments/create", 30],
     ["switches/list", 25],
-  ])("%s reaches at most %i files of ours", async (name, most) => {
+  ])("%s loads at most %i of our files", async (name, most) => {
     const { metafile } = await build({
       absWorkingDir: root,
       entryPoints: [`functions/${name}.ts`],
@@ -128,7 +128,7 @@ describe("a function", () => {
 });
 
 describe("comments and documents", () => {
-  it("name only files that exist", () => {
+  it("refer only to files that exist", () => {
     const files = [
       ...sources,
       ...globSync(["test/**/*.ts", "*.md", "{shared,functions,infra,test}/**/*.md"], { cwd: root }),

@@ -3,13 +3,13 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 
-/** `npm run test:faults` itself: what it runs, and what it says. */
+/** The command `npm run test:faults`. */
 
 const root = join(import.meta.dirname, "..");
 const run = (...args: readonly string[]) =>
   spawnSync(process.execPath, ["test/faults/run.ts", ...args], { cwd: root, encoding: "utf8" });
 
-it("npm run test:faults has every file of which npm test runs a sample, and names none that does not exist", () => {
+it("npm run test:faults runs every file of which npm test runs a sample, and no file that does not exist", () => {
   const { status, stdout } = run("--help");
   const named = [...stdout.matchAll(/\((test\/\S+\.test\.ts)\)/g)].map(([, file = ""]) => file);
   const sampled = globSync("test/**/*.test.ts", { cwd: root }).filter((file) =>
@@ -20,7 +20,7 @@ it("npm run test:faults has every file of which npm test runs a sample, and name
   expect(sampled.length).toBeGreaterThan(8);
 });
 
-it("npm run test:faults refuses a suite that it does not have", () => {
+it("npm run test:faults refuses an unknown suite", () => {
   const { status, stderr } = run("typo");
-  expect([status, stderr]).toEqual([1, "There is no suite typo: run with --help.\n"]);
+  expect([status, stderr]).toEqual([1, "There is no suite typo. To list them, run with --help.\n"]);
 });

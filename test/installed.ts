@@ -1,9 +1,9 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
 
-/** Runs before the tests: says what to do where npm was told to leave out what they cannot run without. */
+/** Runs before the tests: says what to do if npm left out dependencies that they need. */
 
-/** How the folders of packages begin that have a program for this platform, as optional dependencies of the tools. */
+/** Prefixes of the packages that have a tool's program for this platform, as an optional dependency. */
 const programs = { Vitest: "@rolldown/binding-", esbuild: "@esbuild/", Biome: "@biomejs/cli-" };
 
 const root = process.argv[2] ?? join(import.meta.dirname, "..");

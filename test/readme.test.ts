@@ -8,12 +8,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { logLevels } from "../shared/env.ts";
 import { limits } from "../shared/limits.ts";
 
-/** The commands of the READMEs, run word for word; what they print is what they say, but for ids, times and keys. */
+/** Runs the commands of the READMEs and compares their output, apart from ids, times and keys. */
 
 const root = join(import.meta.dirname, "..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");
 const documents = globSync(["*.md", "{functions,infra,shared,test}/**/*.md"], { cwd: root });
-/** Where `sh tour` blocks are, in the order of running them: the first sets the variables of all. */
+/** The files with `sh tour` blocks, in the order of running them. The first sets variables for all. */
 const tours = ["README.md", "infra/local/README.md", "infra/admin/README.md"];
 const state = mkdtempSync(join(tmpdir(), "patchbay-readme-"));
 
@@ -63,17 +63,18 @@ const settled = (output: string) =>
     .trim();
 
 describe("the READMEs", () => {
-  it("have a tour that works word for word and prints what they say", async () => {
+  it("have a tour that works and prints what they show", async () => {
     expect(tour.length).toBeGreaterThan(5);
     const marked = tour.map(({ command }, index) => `echo "@@${index}"\n${command}\necho`).join("\n");
     const { output, errors, code } = await run(marked);
     expect([code, errors]).toEqual([0, expect.not.stringMatching(/error/i)]);
     const outputs = output.split(/^@@\d+\n/m).slice(1);
-    for (const [index, { command, output: told }] of tour.entries())
-      if (told !== undefined) expect([command, settled(outputs[index] ?? "")]).toEqual([command, settled(told)]);
+    for (const [index, { command, output: expected }] of tour.entries())
+      if (expected !== undefined)
+        expect([command, settled(outputs[index] ?? "")]).toEqual([command, settled(expected)]);
   }, 120_000);
 
-  it("can rely on the examples of npm start, which work when pasted", async () => {
+  it("can rely on the printed examples of npm start, which work in a shell", async () => {
     const [, examples = ""] = printed.split("Paste these:");
     const { output, code } = await run(examples.split("In a browser:")[0] ?? "");
     expect([code, output]).toEqual([0, expect.not.stringContaining('"errors"')]);
@@ -81,7 +82,7 @@ describe("the READMEs", () => {
       expect(output).toContain(`{"type":"${type}","data":{`);
   });
 
-  it("name only commands that there are", () => {
+  it("name only commands that exist", () => {
     const { scripts } = JSON.parse(textOf("package.json"));
     const ofNpm = ["ci", "audit", "install", "and", "nothing", "scripts", "has", "either"];
     const named = documents.flatMap((file) =>
@@ -94,7 +95,7 @@ describe("the READMEs", () => {
   it("name every command of npm run", () => {
     const { scripts } = JSON.parse(textOf("package.json"));
     const all = documents.map(textOf).join("\n");
-    // npm runs `pre…` by itself.
+    // npm runs `pre…` scripts by itself.
     const named = Object.keys(scripts).filter((name) => !name.startsWith("pre"));
     expect(named.filter((name) => !new RegExp(`npm (run (-s )?)?${name}\\b`).test(all))).toEqual([]);
   });

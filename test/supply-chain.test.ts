@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 
-/** What comes with us: the lock file is whole, nothing runs on install that was not approved, every licence is known. */
+/** The dependencies: the lock file is complete, install scripts are approved, and every licence is known. */
 
 const root = join(import.meta.dirname, "..");
 const readJson = (file: string): unknown => JSON.parse(readFileSync(join(root, file), "utf8"));
@@ -37,7 +37,7 @@ const project = z.parse(
 const all = Object.entries(packages).filter(([path]) => path !== "");
 const nameOf = (path: string) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
 
-/** Where Node would find a package that one at `from` asks for. */
+/** The path at which Node finds a package that is imported from `from`. */
 const resolve = (from: string, name: string) => {
   for (let folder = from; ; folder = folder.slice(0, folder.lastIndexOf("node_modules/")).replace(/\/$/, "")) {
     const found = packages[`${folder && `${folder}/`}node_modules/${name}`];
@@ -46,13 +46,13 @@ const resolve = (from: string, name: string) => {
 };
 
 describe("the lock file", () => {
-  it("is there, with every package that package.json names, at exactly that version", () => {
+  it("has every package of package.json at exactly that version", () => {
     const named = { ...project.dependencies, ...project.devDependencies, ...project.optionalDependencies };
     for (const [name, version] of Object.entries(named))
       expect([name, packages[`node_modules/${name}`]?.version]).toEqual([name, version]);
   });
 
-  it("has an entry with a version for every dependency of every package, optional ones of other platforms included", () => {
+  it("has an entry for every dependency of every package, even optional ones of other platforms", () => {
     const missing = Object.entries(packages).flatMap(([path, { dependencies = {}, optionalDependencies = {} }]) =>
       Object.keys({ ...dependencies, ...optionalDependencies })
         .filter((name) => !resolve(path, name)?.version)
@@ -61,17 +61,17 @@ describe("the lock file", () => {
     expect(missing).toEqual([]);
   });
 
-  it("takes every package by its hash, whichever registry npm is set up with", () => {
-    const odd = all.filter(
+  it("has a hash for every package, and no registry's URL", () => {
+    const invalid = all.filter(
       ([, { resolved, integrity, inBundle }]) =>
         !inBundle && !(resolved === undefined && integrity?.startsWith("sha512-")),
     );
-    expect(odd.map(([path]) => path)).toEqual([]);
+    expect(invalid.map(([path]) => path)).toEqual([]);
   });
 });
 
 describe("an install", () => {
-  it("runs no script that was not approved or refused by name", () => {
+  it("runs only scripts that were approved by name", () => {
     const scripted = all.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path));
     const undecided = scripted.filter((name) => !(name in project.allowScripts));
     expect([undecided, project.allowScripts.node]).toEqual([[], true]);
@@ -79,7 +79,7 @@ describe("an install", () => {
     expect(approved.map(([name]) => name)).toEqual(["node"]);
   });
 
-  it("without optional dependencies leaves tests that say what to do", () => {
+  it("without optional dependencies makes the tests say what to do", () => {
     const empty = mkdtempSync(join(tmpdir(), "patchbay-"));
     const run = (folder: string) => {
       const { status, stderr } = spawnSync(process.execPath, ["test/installed.ts", folder], {
@@ -97,17 +97,17 @@ describe("an install", () => {
     for (const name of ["pretest", "pretest:faults"]) expect(project.scripts[name]).toBe("node test/installed.ts");
   });
 
-  it("on Node 20 prints no warnings about packages that run on the Node of node_modules", () => {
+  it("on Node 20 prints no warnings about packages that run on the Node in node_modules", () => {
     expect(readFileSync(join(root, ".npmrc"), "utf8")).toMatch(/^loglevel=error$/m);
     expect(project.devDependencies.node).toMatch(/^24\./);
   });
 
-  it("sends nothing to anyone: no package of those that report installations", () => {
+  it("includes no package that reports installations", () => {
     expect(all.map(([path]) => nameOf(path)).filter((name) => name.includes("scarf"))).toEqual([]);
   });
 });
 
-describe("what is deployed", () => {
+describe("the deployed code", () => {
   const licences = [
     "MIT",
     "MIT-0",
@@ -121,13 +121,13 @@ describe("what is deployed", () => {
   ];
   const production = all.filter(([, { dev }]) => !dev);
 
-  it("is under licences that we know", () => {
+  it("has only known licences", () => {
     const unknown = production.filter(([, { license }]) => !licences.includes(license ?? "none"));
     expect(production.length).toBeGreaterThan(20);
     expect(unknown.map(([path, { license }]) => `${nameOf(path)}: ${license}`)).toEqual([]);
   });
 
-  it("can be listed as an SBOM, and the project's own licence is there", () => {
+  it("can be listed as an SBOM, and the project's licence is in it", () => {
     expect(project.scripts.sbom).toBe("npm sbom --sbom-format cyclonedx --omit dev");
     expect(existsSync(join(root, "LICENSE"))).toBe(true);
   });

@@ -2,8 +2,8 @@ import { checkOut } from "../support/servers/workflow.ts";
 import { endPeak } from "./peak-memory.ts";
 
 /**
- * `node test/bench/check-out-order.ts <order>`: runs one checkout in a process of its own, against the environment's table,
- * files and carrier, and prints as JSON how it ended and what it took.
+ * `node test/bench/check-out-order.ts <order>`: runs one checkout in a separate process, with the environment's table, bucket
+ * and carrier, and prints the outcome, time and memory as JSON.
  */
 const started = performance.now();
 const { status, cause, events } = await checkOut(process.argv[2] ?? "");

@@ -8,18 +8,19 @@ import { invoke } from "../support/requests/event.ts";
 import { endPeak } from "./peak-memory.ts";
 
 /**
- * `node test/bench/claim-upload.ts <key> <request> <upload> <file>`: calls the functions of a direct upload whose file is in
- * storage, in a process of their own: another upload of the same file (as JSON), the attachment, its document, its list.
+ * `node test/bench/claim-upload.ts <key> <request> <upload> <file>`: calls the functions of a direct upload whose file has
+ * arrived, in a separate process: prepares another upload of the file, which is given as JSON, then creates the attachment,
+ * shows it and lists it. Prints the statuses and the memory as JSON.
  */
 const [key = "", request_id = "", upload_id = "", file = ""] = process.argv.slice(2);
 const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
 const ids = { request_id };
 const query = { include: "file,forwarding" };
 const data = { upload_id, name: "Scan" };
-const answers = [
+const responses = [
   await invoke(createRequestUpload, { headers, ids, body: JSON.stringify({ type: "upload", data: JSON.parse(file) }) }),
   await invoke(createRequestAttachment, { headers, ids, body: JSON.stringify({ type: "request_attachment", data }) }),
   await invoke(showRequestAttachment, { headers, ids: { ...ids, attachment_id: upload_id }, query }),
   await invoke(listRequestAttachments, { headers, ids, query }),
 ];
-console.log(JSON.stringify({ statuses: answers.map(({ statusCode }) => statusCode), peak: endPeak() }));
+console.log(JSON.stringify({ statuses: responses.map(({ statusCode }) => statusCode), peak: endPeak() }));

@@ -14,7 +14,7 @@ import { certificate, startTls } from "./tls/front.ts";
 
 const others = ["bare-dynamodb", "bare-both", "hono", "express"] as const;
 
-/** Builds what is compared with as the functions are built, but with the SDK's defaults. */
+/** Builds the alternatives with the same options as the functions, but with the SDK's defaults. */
 const bundleOthers = (outdir: string) =>
   buildSync({
     ...bundleOptions,
@@ -25,7 +25,7 @@ const bundleOthers = (outdir: string) =>
 const runChild = promisify(execFile);
 const child = join(import.meta.dirname, "cold-child.ts");
 
-/** The state that a step is given: an order without requests, so that it reads and writes, and calls no carrier twice. */
+/** The input of a step: an order without requests, so that the step reads and writes, and does not call the carrier twice. */
 const stateOf = (order: string, name: string) => {
   const run = { order_id: order, run: "bench" };
   const page = { ...run, after: null, through: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", loops: 9, waits: 0 };
@@ -37,10 +37,10 @@ const stateOf = (order: string, name: string) => {
 const needsFiles = (name: string) =>
   [...routes, ...steps].some((row) => row.name === name && row.access.files.length > 0);
 
-/** Well-formed, and nobody's. */
+/** A well-formed key that does not exist. */
 const unknownKey = `Bearer apik_${"A".repeat(43)}`;
 
-/** Import and first response of each bundle, beside the bare clients and beside what a user might pick instead. */
+/** Measures import and first response of each bundle, compared with bare clients and with other frameworks. */
 export const cold = async (repetitions: number): Promise<Section> => {
   const service = await benchService();
   const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));
@@ -72,7 +72,7 @@ export const cold = async (repetitions: number): Promise<Section> => {
       env: { ...process.env, ...service.environment, ...overTls, NODE_NO_WARNINGS: "1" },
     });
     const { first, whole, status }: { first: number; whole: number; status: number } = JSON.parse(stdout);
-    if (status >= 400) throw new Error(`${name} answered ${status}`);
+    if (status >= 400) throw new Error(`${name} returned ${status}`);
     wholes.set(name, [...(wholes.get(name) ?? []), whole]);
     return first;
   };
@@ -98,8 +98,8 @@ export const cold = async (repetitions: number): Promise<Section> => {
   return {
     title: `Cold start: import and first response over TLS, medians of ${repetitions}`,
     notes: [
-      "Endpoints without S3 refuse an unknown key: one round trip, as the bare client's one read. Steps, uploads and deletes do",
-      "their whole work, all its calls, beside the bare clients' one read (and one PUT). The last column is a whole request.",
+      "Endpoints without S3 refuse an unknown key, which takes one round trip like the bare client's read. Steps, uploads and",
+      "deletes make all their calls, against one read (and one PUT) of the bare clients. The last column is a complete request.",
     ],
     rows,
   };

@@ -1,9 +1,9 @@
 import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
-import { measuredService } from "../support/servers/measured.ts";
+import { measuredService } from "../support/servers/measured-service.ts";
 import { round, type Section } from "./figures.ts";
 import { startParts } from "./parts.ts";
 
-/** Public on-demand prices in us-east-1, in dollars: https://aws.amazon.com/dynamodb/pricing/on-demand/ and its like. */
+/** Public on-demand prices in us-east-1, in dollars: https://aws.amazon.com/dynamodb/pricing/on-demand/ and similar pages. */
 const prices = {
   readUnit: 0.125 / 1e6,
   writeUnit: 0.625 / 1e6,
@@ -14,10 +14,10 @@ const prices = {
   gatewayRequest: 3.5 / 1e6,
 } as const;
 
-/** Billed time of one request: a millisecond of our own, and 5 ms for each AWS call that had to wait for another. */
+/** The billed time of one request: a millisecond of our code, and 5 ms for each sequential AWS call. */
 const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
 
-/** Rounds, units and dollars of one request of each endpoint. */
+/** Measures round trips, capacity units and dollars of one request to each endpoint. */
 export const cost = async (): Promise<Section> => {
   const parts = await startParts();
   const service = await measuredService();
@@ -44,7 +44,7 @@ export const cost = async (): Promise<Section> => {
   await service.close();
   await parts.stop();
   return {
-    title: "Round trips, capacity and money",
+    title: "Round trips, capacity units and cost",
     notes: [
       "On-demand prices of us-east-1: $0.125 and $0.625 per million read and write units, $5 per million S3 PUTs, $0.20",
       "per million invocations, $0.0000133334 per GB-second (arm64, 1 GB, 5 ms a round trip), $3.50 per million API calls.",

@@ -1,4 +1,4 @@
-/** Numbers from noisy machines: medians of interleaved runs, and tables of them. */
+/** Statistics of interleaved runs, for machines with noise. */
 
 export const median = (values: readonly number[]): number => {
   const sorted = values.toSorted((a, b) => a - b);
@@ -10,7 +10,7 @@ export const median = (values: readonly number[]): number => {
 export const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0;
 
-/** Runs each of `runs` once, in turn, `repetitions` times over: whatever the machine does, it does to all of them. */
+/** Runs each of `runs` in turn, `repetitions` times, so that other load on the machine affects all of them. */
 export const interleaved = async (
   runs: Readonly<Record<string, () => Promise<number>>>,
   repetitions: number,
@@ -21,12 +21,12 @@ export const interleaved = async (
   return results;
 };
 
-/** Makes one run ready; what that answers is run and timed. */
+/** Prepares one run; the returned function is run and timed. */
 type Ready = () => Promise<() => Promise<unknown>>;
 
 /**
- * Milliseconds of `repetitions` runs of two things. They are made ready a batch at a time and then run by turns, each the
- * first as often as the other: what making them ready leaves behind, in caches or on the event loop, slows neither.
+ * Times `repetitions` runs of two things, in milliseconds. They are prepared in batches and then run alternately, each the
+ * first as often as the other, so that effects of the preparation on caches and the event loop are the same for both.
  */
 export const alternating = async (
   one: Ready,

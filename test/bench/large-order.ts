@@ -3,7 +3,7 @@ import { startStack } from "../../infra/local/stack.ts";
 
 /**
  * `node test/bench/large-order.ts [--requests 200] [--attachments 20] [--bytes 100000]`: checks a large order out locally,
- * compares what the carrier has with what was uploaded, and prints peak memory beside that of a small order.
+ * compares the carrier's files with the uploaded ones, and prints the peak memory of it and of a small order.
  */
 const { values } = parseArgs({
   options: {
@@ -15,7 +15,7 @@ const { values } = parseArgs({
 const fileBytes = Number(values.bytes);
 const stack = await startStack({ port: 0 });
 const { CARRIER_URL } = stack.environment;
-// Only now does the environment say where the table is.
+// Imported only now that the environment has the table's address.
 const { largeOrder } = await import("../support/fixtures/large-order.ts");
 const { checkOutMeasured } = await import("../support/processes/measured-process.ts");
 const { forwardedTo } = await import("../support/servers/carrier.ts");

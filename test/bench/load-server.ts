@@ -2,7 +2,7 @@ import { DynamoDBClient, GetItemCommand, PutItemCommand } from "@aws-sdk/client-
 import type { Handler } from "../../infra/local/gateway.ts";
 import { benchService } from "./service.ts";
 
-/** A service under load, in a process of its own: ours, or handlers that make as many bare reads and writes. */
+/** A service under load in a separate process: ours, or bare handlers that make as many reads and writes. */
 const bareHandlers = (): Handler => {
   const client = new DynamoDBClient({ endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "" });
   const TableName = process.env.TABLE_NAME;

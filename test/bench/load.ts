@@ -9,12 +9,12 @@ const Place = z.object({ url: z.string(), key: z.string(), request: z.string() }
 const Memory = z.object({ rss: z.number() });
 
 const rssOf = async (child: ChildProcess) => {
-  const answer = once(child, "message");
+  const message = once(child, "message");
   child.send("rss");
-  return z.parse(Memory, (await answer)[0]).rss / 1e6;
+  return z.parse(Memory, (await message)[0]).rss / 1e6;
 };
 
-/** Nine reads for each write, by 50 clients at once. */
+/** Sends nine reads for each write, from 50 concurrent clients. */
 const fire = ({ url, key, request }: z.infer<typeof Place>, seconds: number) => {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const create = {
@@ -33,7 +33,7 @@ const fire = ({ url, key, request }: z.infer<typeof Place>, seconds: number) => 
   return autocannon({ url, connections: 50, duration: seconds, headers, requests });
 };
 
-/** The service under 50 clients at once, beside bare handlers behind the same gateway. */
+/** Measures the service under 50 concurrent clients, compared with bare handlers behind the same gateway. */
 export const load = async (seconds: number): Promise<Section> => {
   const rows: Record<string, string | number>[] = [];
   for (const mode of ["ours", "bare"]) {
@@ -58,8 +58,8 @@ export const load = async (seconds: number): Promise<Section> => {
   return {
     title: `Load: 50 clients for ${seconds} s`,
     notes: [
-      "Each server is one process; the embedded DynamoDB and the clients share the machine with it. The start is after",
-      "a quarter of that time under the same load, when the heap has grown to what the load needs.",
+      "Each server is one process. The embedded DynamoDB and the clients run on the same machine. Memory at the start is taken after",
+      "a quarter of that time under the same load, when the heap has grown to the size that the load needs.",
     ],
     rows,
   };

@@ -7,8 +7,8 @@ import { startCarrier } from "../../infra/local/carrier.ts";
 const Urls = z.object({ table: z.string(), files: z.string() });
 
 /**
- * The embedded parts on free ports, and the environment that names them. `latencyMs` is added to each call of DynamoDB
- * and S3: embedded, they answer in less time than any network takes.
+ * Starts the embedded DynamoDB, S3 and carrier on free ports, and sets the environment. `latencyMs` is added to each call to
+ * DynamoDB and S3, since the embedded ones respond faster than over any network.
  */
 export const startParts = async (latencyMs = 0) => {
   const names = { TABLE_NAME: "patchbay", BUCKET_NAME: "files" };

@@ -1,11 +1,11 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Watches the memory of a process from when it is loaded on, in whole megabytes. */
+/** Measures the peak memory of this process from the import of this module on, in megabytes. */
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
-/** What the process had of the machine, and what of it was still in use after garbage collection. */
+/** Resident memory, and memory in use after garbage collection. */
 const peak = { rss: 0, inUse: 0 };
 const megabytes = (bytes: number) => Math.round(bytes / 1e6);
 const sampleRss = () => {
@@ -17,10 +17,10 @@ const sampleInUse = () => {
   peak.inUse = Math.max(peak.inUse, megabytes(heapUsed + external));
 };
 
-// Not resourceUsage().maxRSS: that begins with the memory of the process that forked this one.
+// Not resourceUsage().maxRSS, which starts with the memory of the parent process.
 const timers = [setInterval(sampleRss, 20), setInterval(sampleInUse, 250)];
 
-/** Ends the watch. */
+/** Ends the measurement and returns the peak. */
 export const endPeak = () => {
   for (const timer of timers) clearInterval(timer);
   sampleRss();

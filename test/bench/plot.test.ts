@@ -7,7 +7,7 @@ import { plot } from "./plot.ts";
 const folder = mkdtempSync(join(tmpdir(), "patchbay-plot-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it("plots the sections that ran as SVG, light and dark, without anything from elsewhere", async () => {
+it("plots the measured sections as light and dark SVGs without external resources", async () => {
   const cold = { bundle: "switches/show", "beside the bare client": 0.6, target: 0.75 };
   const flat = { growth: "switches", endpoint: "switches/show", few: "2 / 3 / 0", many: "2 / 3 / 0" };
   await plot({ cold: { title: "", rows: [cold] }, flat: { title: "", rows: [flat] } }, folder);

@@ -4,7 +4,7 @@ import * as vega from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 import type { Section } from "./figures.ts";
 
-/** The benchmark as a picture: cold starts and warm ratios beside bare clients, and capacity as the data grow. */
+/** Draws the benchmark: ratios of cold starts and warm requests to bare clients, and capacity units as the data grow. */
 
 type Row = Section["rows"][number];
 
@@ -17,7 +17,7 @@ type Theme = (typeof themes)[keyof typeof themes];
 
 const y = (field: string) => ({ field, type: "nominal", sort: null, axis: { title: null, labelLimit: 320 } }) as const;
 
-/** Bars of a ratio, and the target of each as a tick. */
+/** Draws each ratio as a bar and its target as a tick. */
 const ratios = (theme: Theme, title: string, rows: readonly Row[], name: string, ratio: string) => ({
   title,
   width: 260,
@@ -39,14 +39,14 @@ const ratios = (theme: Theme, title: string, rows: readonly Row[], name: string,
   ],
 });
 
-/** Read and write units of `"3 / 5.5 / 6"`: rounds, read units, write units. */
+/** The sum of read and write units in `"3 / 5.5 / 6"` (rounds, read units, write units). */
 const unitsOf = (figures: string | number | undefined) =>
   String(figures)
     .split(" / ")
     .slice(1)
     .reduce((sum, each) => sum + Number(each), 0);
 
-/** A ring for little stored and a dot for much: where nothing grows, the dot is in the ring. */
+/** Draws a ring for little data and a dot for much. The dot is in the ring if the units do not grow. */
 const flatness = (theme: Theme, rows: readonly Row[]) => {
   const points = rows.flatMap(({ growth, endpoint, few, many }) => {
     const name = `${endpoint} (${growth})`;
@@ -56,7 +56,7 @@ const flatness = (theme: Theme, rows: readonly Row[]) => {
     ];
   });
   return {
-    title: "Capacity units with little (ring) and much (dot) stored",
+    title: "Capacity units with little (ring) and much (dot) data stored",
     width: 260,
     data: { values: points },
     encoding: { y: y("name"), x: { field: "units", type: "quantitative" as const, title: "read and write units" } },

@@ -9,15 +9,15 @@ import { load } from "./load.ts";
 import { upload } from "./upload.ts";
 import { warm } from "./warm.ts";
 
-/** `npm run bench`: every benchmark, side by side in one run. Nothing here fails for being slow. */
+/** `npm run bench`: runs every benchmark. It never fails because something is slow. */
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <names>        some of: cost, flat, cold, warm, warm-embedded, upload, load (with commas between them)
-  --repetitions <n>     runs of each thing that is timed (default: 21)
-  --seconds <n>         length of the load (default: 60)
+  --only <names>        comma-separated: cost, flat, cold, warm, warm-embedded, upload, load
+  --repetitions <n>     runs of each measurement (default: 21)
+  --seconds <n>         duration of the load (default: 60)
   --json                print JSON
-  --plot                also write cold, warm and flat, as far as they run, to docs/images/benchmark-{light,dark}.svg
+  --plot                also draw cold, warm and flat, if they run, to docs/images/benchmark-{light,dark}.svg
   --help                show this`;
 
 const options = {
@@ -43,7 +43,7 @@ const benchmarks: Record<string, () => Promise<Section>> = {
   load: () => load(Number(values.seconds)),
 };
 
-/** Each benchmark in a process of its own, so that none inherits what another has loaded. */
+/** Runs a benchmark in a separate process, so that it does not inherit the modules of another. */
 const inChild = async (name: string): Promise<Section> => {
   const passed = ["--repetitions", values.repetitions, "--seconds", values.seconds, "--json", "--here"];
   const { stdout } = await promisify(execFile)(process.execPath, [import.meta.filename, "--only", name, ...passed], {
@@ -60,7 +60,7 @@ const main = async () => {
   const sections: Record<string, Section> = {};
   for (const name of names) {
     const run = benchmarks[name];
-    if (!run) throw new Error(`There is no benchmark ${name}: run with --help.`);
+    if (!run) throw new Error(`There is no benchmark ${name}. To list them, run with --help.`);
     if (values.here) return console.log(JSON.stringify(await run()));
     console.error(`${name} …`);
     const section = await inChild(name);
@@ -68,7 +68,7 @@ const main = async () => {
     if (!values.json) show(section);
   }
   if (values.json) console.log(JSON.stringify(Object.values(sections), null, 2));
-  // Imported here so that no benchmark's own process has the plotting library in its memory.
+  // Imported here, so that the plotting library is not in a benchmark's memory.
   if (values.plot) await (await import("./plot.ts")).plot(sections, "docs/images");
 };
 

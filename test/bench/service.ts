@@ -3,10 +3,10 @@ import type { Handler } from "../../infra/local/gateway.ts";
 import type { EndpointRequest } from "../support/requests/request-per-endpoint.ts";
 import { startParts } from "./parts.ts";
 
-/** The service on the embedded parts, for benchmarks: real servers, on free ports, stopped at the end. */
+/** Starts the service with the embedded DynamoDB and S3, on free ports. */
 export const benchService = async (latencyMs = 0) => {
   const { environment, stop } = await startParts(latencyMs);
-  // Clients are made when these are imported: only after the environment says where everything is.
+  // Imported only after the environment has the addresses.
   const { routes } = await import("../../shared/routes.ts");
   const { loadEndpoints } = await import("../../infra/local/handlers.ts");
   const { startGateway } = await import("../../infra/local/gateway.ts");
@@ -31,7 +31,7 @@ export const benchService = async (latencyMs = 0) => {
     url: gateway.url,
     send,
     place: { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") },
-    /** The event that the gateway would hand to the function. */
+    /** The event that the gateway passes to the function. */
     eventOf: async (request: EndpointRequest): Promise<APIGatewayProxyEvent> => {
       capturing = true;
       await send(request);

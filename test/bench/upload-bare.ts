@@ -8,7 +8,7 @@ const table = DynamoDBDocumentClient.from(
 );
 const files = new S3Client({ ...(AWS_ENDPOINT_URL_S3 && { endpoint: AWS_ENDPOINT_URL_S3, forcePathStyle: true }) });
 
-/** The least that an upload can be: base64 decoded, one PUT, one transaction of three writes; nothing parsed or checked. */
+/** The smallest upload: decodes base64, and makes one PUT and one transaction of three writes, without parsing or checks. */
 export const uploadBare = async ({ body }: { readonly body: string | null }) => {
   const id = crypto.randomUUID();
   await files.send(new PutObjectCommand({ Bucket: BUCKET_NAME, Key: id, Body: Buffer.from(body ?? "", "base64") }));

@@ -10,12 +10,12 @@ import { type EndpointRequest, requestPerEndpoint } from "../support/requests/re
 import { alternating, median, percentile, round, type Section } from "./figures.ts";
 import { type BenchService, benchService } from "./service.ts";
 
-/** One AWS call as our code made it: its command, its input, and when it ran. */
+/** One AWS call of our code: its command, its input, and its time. */
 type Recorded = { readonly operation: string; readonly input: object; readonly startedAt: number; endedAt: number };
 
 const commands = { ...documents, PutObjectCommand, DeleteObjectCommand };
 
-/** Records every command that goes through the SDK's clients; `delayMs` shows which of them overlap. */
+/** Records every command of the SDK's clients. `delayMs` makes concurrent calls overlap. */
 const recorder = () => {
   let calls: Recorded[] | undefined;
   let delayMs = 0;
@@ -54,16 +54,16 @@ const recorder = () => {
 const roundsOf = (calls: readonly Recorded[]) =>
   calls.map((call) => sequentialRounds(calls.filter(({ startedAt }) => startedAt <= call.startedAt)));
 
-/** The same input about another thing: its id, and what else must be new, in every string. */
-const about = (value: unknown, ids: readonly [string, string], fresh: string): unknown => {
+/** The same input for another resource: replaces its id, and other values that must be unique, in every string. */
+const withNewIds = (value: unknown, ids: readonly [string, string], fresh: string): unknown => {
   if (typeof value === "string")
     return value
       .replaceAll(...ids)
       .replace(/^SWITCH_NAME#.*/, `SWITCH_NAME#${fresh}`)
       .replace(/^REFERENCE#.*/, `REFERENCE#${fresh}`);
-  if (Array.isArray(value)) return value.map((each) => about(each, ids, fresh));
+  if (Array.isArray(value)) return value.map((each) => withNewIds(each, ids, fresh));
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, about(each, ids, fresh)]));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withNewIds(each, ids, fresh)]));
 };
 
 const bareClients = ({ environment }: BenchService) => {
@@ -77,8 +77,8 @@ const bareClients = ({ environment }: BenchService) => {
 };
 
 /**
- * Whole handler time beside the same AWS calls made bare, in the same order and concurrency. `latencyMs` is added to each
- * call of both: within a region one takes some milliseconds; embedded, a tenth of that.
+ * Measures a whole handler, compared with the same AWS calls made by bare clients in the same order and concurrency.
+ * `latencyMs` is added to each call of both: a call within a region takes some milliseconds, an embedded one a tenth of that.
  */
 export const warm = async (repetitions: number, latencyMs: number): Promise<Section> => {
   const service = await benchService(latencyMs);
@@ -101,13 +101,13 @@ export const warm = async (repetitions: number, latencyMs: number): Promise<Sect
       const run = await handle(name, await prepare());
       return async () => {
         const { statusCode } = await run();
-        if (statusCode >= 300) throw new Error(`${name} answered ${statusCode}`);
+        if (statusCode >= 300) throw new Error(`${name} returned ${statusCode}`);
       };
     };
     const bareReady = async () => {
       const ids = [id, creates ? ulid() : lastOf(await prepare())] as const;
       const sends = calls.map(({ operation, input }) => {
-        const fresh = about(input, ids, crypto.randomUUID());
+        const fresh = withNewIds(input, ids, crypto.randomUUID());
         return () => bare(operation, fresh);
       });
       return async () => {
@@ -129,10 +129,10 @@ export const warm = async (repetitions: number, latencyMs: number): Promise<Sect
   }
   await service.close();
   return {
-    title: `Warm, ${latencyMs} ms from AWS: a whole handler beside the same calls made bare, medians of ${repetitions}`,
+    title: `Warm, ${latencyMs} ms from AWS: a whole handler compared with the same bare calls, medians of ${repetitions}`,
     notes: [
-      "Bare calls are the SDK's with its defaults, in the same order and concurrency, on fresh items. The latency is added to",
-      "each call of both; without it there is only what the embedded servers take themselves, which is less than any network.",
+      "Bare calls use the SDK's defaults, in the same order and concurrency, on new items. The latency is added to each call",
+      "of both; without it, the embedded servers respond faster than over any network.",
     ],
     rows,
   };

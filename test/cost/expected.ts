@@ -1,4 +1,4 @@
-/** What one request of each endpoint costs: status, round trips that wait for one another, read units, write units. */
+/** The cost of one request to each endpoint: status, sequential round trips, read units, write units. */
 export const endpointCosts: readonly (readonly [
   name: string,
   status: number,
@@ -29,7 +29,7 @@ export const endpointCosts: readonly (readonly [
   ["switches/delete", 200, 3, 3, 8],
 ];
 
-/** How many round trips a query adds to those of its endpoint. */
+/** The round trips that a query adds to those of its endpoint. */
 export const queryRounds: readonly (readonly [name: string, more: number])[] = [
   ["request-attachments/list?include=file", 0],
   ["request-attachments/list?include=file,forwarding", 1],

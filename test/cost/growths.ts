@@ -1,10 +1,10 @@
 import type { customer } from "../support/fixtures/tenants.ts";
-import { type Place, requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
-import type { Cost, MeasuredService } from "../support/servers/measured.ts";
-import { measuredService } from "../support/servers/measured.ts";
+import { type KeyAndParents, requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
+import type { Cost, MeasuredService } from "../support/servers/measured-service.ts";
+import { measuredService } from "../support/servers/measured-service.ts";
 import { expectedRounds } from "./expected.ts";
 
-/** Measures each endpoint with little and with much stored around it. */
+/** Measures each endpoint with little and with much data stored. */
 
 type Costs = ReadonlyMap<string, Cost>;
 type Pair = { readonly few: Costs; readonly many: Costs };
@@ -18,12 +18,12 @@ type What =
 
 export type Grown = { readonly pairs: Readonly<Record<What, Pair>>; readonly close: () => Promise<void> };
 
-/** Enough to fill a page of 50, with more to follow. */
+/** Enough to fill a page of 50 and have a next one. */
 const few = 60;
 
 type Customer = Awaited<ReturnType<typeof customer>>;
 
-const placeOf = ({ key, order, requests, accounts }: Customer): Place => ({
+const placeOf = ({ key, order, requests, accounts }: Customer): KeyAndParents => ({
   key,
   order,
   request: requests[0] ?? "",

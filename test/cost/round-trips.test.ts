@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
-import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured.ts";
+import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured-service.ts";
 import { endpointCosts, expectedRounds, queryRounds } from "./expected.ts";
 
-/** The AWS calls of one request of each endpoint, and how many of them had to wait for another: counted on the wire. */
+/** Counts, at a proxy, the AWS calls of one request to each endpoint, and how many of them are sequential. */
 
 let service: MeasuredService;
 let costs: Map<string, Cost>;
@@ -19,23 +19,26 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-describe("what one request costs: status, sequential calls, read units, write units", () => {
-  it.each(endpointCosts)("%s: %i, %i in a row, %i and %i", (name, status, rounds, readUnits, writeUnits) => {
-    expect(costs.get(name)).toEqual({ status, rounds, readUnits, writeUnits, calls: expect.any(Array) });
-  });
+describe("the cost of one request: status, sequential calls, read units, write units", () => {
+  it.each(endpointCosts)(
+    "%s: status %i, %i sequential calls, %i read units, %i write units",
+    (name, status, rounds, readUnits, writeUnits) => {
+      expect(costs.get(name)).toEqual({ status, rounds, readUnits, writeUnits, calls: expect.any(Array) });
+    },
+  );
 
-  it("covers every route", async () => {
+  it("is tested for every route", async () => {
     const { routes } = await import("../../shared/routes.ts");
     const names = [...costs.keys()].filter((name) => !name.endsWith(" from an upload"));
     expect(names.sort()).toEqual(routes.map(({ name }) => name).sort());
   });
 
-  it("looks at both ends of the file of a direct upload beside the record of it", () => {
+  it("includes reading both ends of the file of a direct upload", () => {
     const { calls = [] } = costs.get("request-attachments/create from an upload") ?? {};
     expect(calls.filter((call) => call.endsWith("Object"))).toEqual(["GetObject", "GetObject"]);
   });
 
-  it("needs S3 for creates and deletes of attachments only", () => {
+  it("includes S3 only for creates and deletes of attachments", () => {
     const withFiles = [...costs].filter(([, { calls }]) => calls.some((call) => call.endsWith("Object")));
     expect(withFiles.map(([name]) => name)).toEqual([
       ...["request", "order"].flatMap((kind) => [`${kind}-attachments/create`, `${kind}-attachments/delete`]),
@@ -44,13 +47,13 @@ describe("what one request costs: status, sequential calls, read units, write un
   });
 });
 
-describe("what a query costs beside that: sequential calls", () => {
-  it.each(queryRounds)("%s: %i", (name) => {
+describe("the cost of a query: sequential calls", () => {
+  it.each(queryRounds)("%s: %i more than without it", (name) => {
     const rounds = expectedRounds.get(name);
     expect(queries.get(name)).toMatchObject({ status: 200, rounds, writeUnits: 0 });
   });
 
-  it("is tried with every query", () => {
+  it("is tested for every query", () => {
     expect(queries.size).toBe(11);
   });
 });

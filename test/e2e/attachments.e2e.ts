@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { attachmentOf, form, pageOf, upload } from "../support/fixtures/attachments.ts";
-import { call, codeOf, faultsOf, notFoundBody } from "../support/requests/client.ts";
+import { call, codeOf, invalidParametersOf, notFoundBody } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -33,61 +33,65 @@ describe.each(["request", "order"] as const)("an attachment of a %s", (kind) => 
       }),
     });
     expect([created.status, created.headers.get("etag")]).toEqual([201, '"1"']);
-    const made = attachmentOf(created);
-    expect(made).toMatchObject({ name: "LOA", notes: "Grüße – 署名", file_hint: "LOA", reference_id: reference });
+    const attachment = attachmentOf(created);
+    expect(attachment).toMatchObject({ name: "LOA", notes: "Grüße – 署名", file_hint: "LOA", reference_id: reference });
 
-    const shown = await call("GET", `${path}/${made.id}`, { key });
-    expect([shown.status, shown.body]).toEqual([200, created.body]);
+    const fetched = await call("GET", `${path}/${attachment.id}`, { key });
+    expect([fetched.status, fetched.body]).toEqual([200, created.body]);
 
-    const updated = await patch(made.id, { name: "Signed" });
+    const updated = await patch(attachment.id, { name: "Signed" });
     expect([updated.status, updated.headers.get("etag")]).toEqual([200, '"2"']);
-    expect(attachmentOf(updated)).toEqual({ ...made, name: "Signed", updated_at: attachmentOf(updated).updated_at });
+    expect(attachmentOf(updated)).toEqual({
+      ...attachment,
+      name: "Signed",
+      updated_at: attachmentOf(updated).updated_at,
+    });
 
-    expect(pageOf(await call("GET", path, { key })).ids).toContain(made.id);
-    const deleted = await call("DELETE", `${path}/${made.id}`, { key });
+    expect(pageOf(await call("GET", path, { key })).ids).toContain(attachment.id);
+    const deleted = await call("DELETE", `${path}/${attachment.id}`, { key });
     expect([deleted.status, deleted.body]).toEqual([200, updated.body]);
-    const gone = await call("GET", `${path}/${made.id}`, { key });
-    expect([gone.status, gone.body]).toEqual([404, notFoundBody(`${kind}_attachment`, made.id)]);
-    expect(pageOf(await call("GET", path, { key })).ids).not.toContain(made.id);
+    const gone = await call("GET", `${path}/${attachment.id}`, { key });
+    expect([gone.status, gone.body]).toEqual([404, notFoundBody(`${kind}_attachment`, attachment.id)]);
+    expect(pageOf(await call("GET", path, { key })).ids).not.toContain(attachment.id);
   });
 
   it("is listed page by page, forwards and backwards", async () => {
     const list = customer.attachments(kind, kind === "request" ? "second" : "acme");
-    const made: string[] = [];
-    for (const name of ["a", "b", "c"]) made.push((await upload(list, key, { "data[name]": name })).id);
+    const ids: string[] = [];
+    for (const name of ["a", "b", "c"]) ids.push((await upload(list, key, { "data[name]": name })).id);
     const first = pageOf(await call("GET", `${list}?first=2`, { key }));
-    expect([first.ids, first.limit, first.total, first.before]).toEqual([made.slice(0, 2), 2, 3, null]);
+    expect([first.ids, first.limit, first.total, first.before]).toEqual([ids.slice(0, 2), 2, 3, null]);
     const rest = pageOf(await call("GET", `${list}?first=2&after=${first.after}`, { key }));
-    expect([rest.ids, rest.after]).toEqual([made.slice(2), null]);
+    expect([rest.ids, rest.after]).toEqual([ids.slice(2), null]);
     const back = pageOf(await call("GET", `${list}?last=2&before=${rest.before}`, { key }));
-    expect(back.ids).toEqual(made.slice(0, 2));
-    for (const id of made) await call("DELETE", `${list}/${id}`, { key });
+    expect(back.ids).toEqual(ids.slice(0, 2));
+    for (const id of ids) await call("DELETE", `${list}/${id}`, { key });
   });
 
-  it("is made once for one Idempotency-Key", async () => {
+  it("is created once for one Idempotency-Key", async () => {
     const headers = { "idempotency-key": randomUUID() };
     const first = await call("POST", path, { key, headers, body: form() });
     const again = await call("POST", path, { key, headers, body: form() });
     expect([first.status, again.status, again.body]).toEqual([201, 201, first.body]);
     expect(again.headers.get("idempotency-replayed")).toBe("true");
     const other = await call("POST", path, { key, headers, body: form({ "data[name]": "Other" }) });
-    expect([other.status, faultsOf(other)]).toEqual([422, ["header /Idempotency-Key constraint.unique"]]);
+    expect([other.status, invalidParametersOf(other)]).toEqual([422, ["header /Idempotency-Key constraint.unique"]]);
   });
 
-  it("is not overwritten against its ETag", async () => {
+  it("is not overwritten with an outdated If-Match", async () => {
     const { id } = await upload(path, key);
     expect((await patch(id, { name: "a" }, { "if-match": '"1"' })).status).toBe(200);
     const lost = await patch(id, { name: "b" }, { "if-match": '"1"' });
     expect([lost.status, codeOf(lost)]).toEqual([412, "precondition_failed"]);
   });
 
-  it("is refused with all its faults, and with a reference_id that is taken", async () => {
-    const bad = await call("POST", path, {
+  it("is refused with every invalid parameter, and with a reference_id that is taken", async () => {
+    const invalid = await call("POST", path, {
       key,
       body: form({ "data[name]": undefined, "data[file_hint]": "X" }, null),
     });
-    expect(bad.status).toBe(422);
-    expect(faultsOf(bad).sort()).toEqual([
+    expect(invalid.status).toBe(422);
+    expect(invalidParametersOf(invalid).sort()).toEqual([
       "body /data/file constraint.required",
       "body /data/file_hint constraint.enum",
       "body /data/name constraint.required",
@@ -95,23 +99,23 @@ describe.each(["request", "order"] as const)("an attachment of a %s", (kind) => 
     const reference = { "data[reference_id]": randomUUID() };
     await upload(path, key, reference);
     const taken = await call("POST", path, { key, body: form(reference) });
-    expect([taken.status, faultsOf(taken)]).toEqual([422, ["body /data/reference_id constraint.unique"]]);
+    expect([taken.status, invalidParametersOf(taken)]).toEqual([422, ["body /data/reference_id constraint.unique"]]);
   });
 
-  it("is kept from whoever may not see it: 401, 403 and 404", async () => {
-    const seen = async (to: string, sent: { key?: string }) => {
-      const answer = await call("GET", to, sent);
-      return [answer.status, codeOf(answer)];
+  it("returns 401, 403 or 404 to a caller without access", async () => {
+    const statusAndCode = async (to: string, sent: { key?: string }) => {
+      const response = await call("GET", to, sent);
+      return [response.status, codeOf(response)];
     };
-    expect(await seen(path, {})).toEqual([401, "unauthorized"]);
-    expect(await seen(path, { key: `apik_${"z".repeat(43)}` })).toEqual([401, "unauthorized"]);
-    expect(await seen(path, { key: customer.key("guest") })).toEqual([403, "access_denied.permission"]);
-    expect(await seen(customer.attachments(kind, "dark"), { key })).toEqual([
+    expect(await statusAndCode(path, {})).toEqual([401, "unauthorized"]);
+    expect(await statusAndCode(path, { key: `apik_${"z".repeat(43)}` })).toEqual([401, "unauthorized"]);
+    expect(await statusAndCode(path, { key: customer.key("guest") })).toEqual([403, "access_denied.permission"]);
+    expect(await statusAndCode(customer.attachments(kind, "withoutFeature"), { key })).toEqual([
       403,
       "access_denied.ordering_attachment_access",
     ]);
-    expect(await seen(path, { key: customer.key("other") })).toEqual([404, "not_found"]);
-    expect(await seen(`${path}/${unknownId}`, { key })).toEqual([404, "not_found"]);
-    expect(await seen(`/api/v1/${kind}s/${unknownId}/attachments`, { key })).toEqual([404, "not_found"]);
+    expect(await statusAndCode(path, { key: customer.key("other") })).toEqual([404, "not_found"]);
+    expect(await statusAndCode(`${path}/${unknownId}`, { key })).toEqual([404, "not_found"]);
+    expect(await statusAndCode(`/api/v1/${kind}s/${unknownId}/attachments`, { key })).toEqual([404, "not_found"]);
   });
 });

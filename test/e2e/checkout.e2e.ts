@@ -29,7 +29,7 @@ describe("a checkout", () => {
   const checkOut = () => admin(["order", "checkout", order, "--wait", "--json"]);
   const state = async () => (await adminJson(["order", "show", order, "--json"])).state;
 
-  it("that the carrier refuses is FAILED with its reason, and leaves the order in its cart, open for more", async () => {
+  it("that the carrier refuses is FAILED with the reason, and leaves the order in its cart, open for more attachments", async () => {
     const { id } = await upload(customer.attachments("order", "acme"), key);
     const fault = { method: "PUT", path: order, action: "status", status: 422, times: 2 };
     expect((await fetch(`${carrier}/faults`, { method: "POST", body: JSON.stringify(fault) })).status).toBe(201);
@@ -42,10 +42,10 @@ describe("a checkout", () => {
     expect([await state(), (await cartOf(order)).checked_out]).toEqual(["CART", false]);
   });
 
-  it("can be run again: SUCCEEDED, and every file is at the carrier, once and byte for byte", async () => {
+  it("can be repeated, and then every file is at the carrier once, byte for byte", async () => {
     const content = new Uint8Array(Buffer.alloc(1_000_000, "\r\n--ä\0"));
     const body = form({}, new File([content], "own.pdf", { type: "application/pdf" }));
-    const own = attachmentOf(await call("POST", customer.attachments("request", "acme"), { key, body })).id;
+    const uploaded = attachmentOf(await call("POST", customer.attachments("request", "acme"), { key, body })).id;
 
     const { stdout } = await checkOut();
     expect(JSON.parse(stdout)).toEqual({ run: `checkout-${order}-2`, status: "SUCCEEDED", reason: null });
@@ -56,7 +56,7 @@ describe("a checkout", () => {
     expect(cart.checked_out).toBe(true);
     expect(cart.attachments.map(({ request_id }) => request_id).sort()).toEqual([first, first, second].sort());
     expect(cart.attachments.map(({ received }) => received)).toEqual([1, 1, 1]);
-    const forwarded = cart.attachments.find(({ attachment_id }) => attachment_id === own);
+    const forwarded = cart.attachments.find(({ attachment_id }) => attachment_id === uploaded);
     expect(forwarded?.sha256).toBe(createHash("sha256").update(content).digest("hex"));
     expect((await call("GET", customer.attachments("request", "acme"), { key })).status).toBe(200);
   });

@@ -11,7 +11,7 @@ const document = {
   accounts: {
     acme: { name: "Acme", features: on },
     east: { name: "East", parent: "acme", features: on },
-    dark: { name: "Dark", parent: "acme" },
+    withoutFeature: { name: "Dark", parent: "acme" },
     other: { name: "Other", features: on },
   },
   users: {
@@ -24,24 +24,24 @@ const document = {
     other: { account: "other", user: "other" },
     guest: { account: "acme", user: "guest" },
   },
-  orders: { acme: { account: "acme" }, dark: { account: "dark" } },
+  orders: { acme: { account: "acme" }, withoutFeature: { account: "withoutFeature" } },
   requests: {
     acme: { order: "acme", type: "ADD_MESSAGING_NUMBERS" },
     second: { order: "acme", type: "ADD_MESSAGING_NUMBERS" },
-    dark: { order: "dark", type: "ADD_MESSAGING_NUMBERS" },
+    withoutFeature: { order: "withoutFeature", type: "ADD_MESSAGING_NUMBERS" },
   },
 };
 
-/** A customer of a test file's own, made by the operators' CLI: the ids by their names, and the keys. */
+/** Creates a customer for one test file with the operators' CLI; returns its ids by name, and its keys. */
 export const newCustomer = async () => {
-  const made = z.parse(Applied, await adminJson(["apply", "-"], JSON.stringify(document)));
-  const find = (section: keyof typeof made, name: string) => {
-    const found = made[section][name];
-    if (!found) throw new Error(`no ${section} ${name} was made`);
+  const created = z.parse(Applied, await adminJson(["apply", "-"], JSON.stringify(document)));
+  const find = (section: keyof typeof created, name: string) => {
+    const found = created[section][name];
+    if (!found) throw new Error(`no ${section} ${name} was created`);
     return found;
   };
   return {
-    id: (section: keyof typeof made, name: string) => find(section, name).id,
+    id: (section: keyof typeof created, name: string) => find(section, name).id,
     key: (name: string) => find("keys", name).key ?? "",
     /** The path of the attachments of the request or order of that name. */
     attachments: (kind: "request" | "order", name: string) =>

@@ -4,8 +4,8 @@ import { openFile } from "../../shared/attachments/files.ts";
 import { fileKey } from "../../shared/table/keys.ts";
 import { attachmentOf, form } from "../support/fixtures/attachments.ts";
 import { newContent } from "../support/fixtures/upload-content.ts";
-import { arrivedUpload } from "../support/fixtures/uploads.ts";
-import { call, codeOf, faultsOf } from "../support/requests/client.ts";
+import { sentUpload } from "../support/fixtures/uploads.ts";
+import { call, codeOf, invalidParametersOf } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 let customer: Customer;
@@ -29,11 +29,11 @@ const stored = (attachment: string) =>
   openFile(fileKey({ type: "request", id: customer.id("requests", "acme") }, attachment));
 
 describe("a file", () => {
-  it("of 4.2 MB is stored byte for byte, and is gone once its attachment is deleted", async () => {
+  it("of 4.2 MB is stored byte for byte, and is removed with its attachment", async () => {
     const content = new Uint8Array(randomBytes(4_200_000));
-    const answer = await uploadBytes(content);
-    expect(answer.status).toBe(201);
-    const { id } = attachmentOf(answer);
+    const response = await uploadBytes(content);
+    expect(response.status).toBe(201);
+    const { id } = attachmentOf(response);
     expect(await sha256((await stored(id)) ?? [])).toBe(await sha256([content]));
 
     const path = `${customer.attachments("request", "acme")}/${id}`;
@@ -41,20 +41,20 @@ describe("a file", () => {
     expect(await stored(id)).toBeUndefined();
   });
 
-  it("of 20 MB goes to storage directly, and is an attachment like any other", async () => {
+  it("of 20 MB is uploaded directly, and becomes an ordinary attachment", async () => {
     const [path, key] = [customer.attachments("request", "acme"), customer.key("acme")];
     const content = newContent(20_000_000);
-    const { id } = await arrivedUpload(path, key, content);
+    const { id } = await sentUpload(path, key, content);
     const json = { type: "request_attachment", data: { name: "Scan", upload_id: id } };
-    const answer = await call("POST", path, { key, json });
-    expect([answer.status, attachmentOf(answer).id]).toEqual([201, id]);
+    const response = await call("POST", path, { key, json });
+    expect([response.status, attachmentOf(response).id]).toEqual([201, id]);
     expect(await sha256((await stored(id)) ?? [])).toBe(await sha256([content]));
     const again = await call("POST", path, { key, json });
-    expect(faultsOf(again)).toEqual(["body /data/upload_id constraint.reference"]);
+    expect(invalidParametersOf(again)).toEqual(["body /data/upload_id constraint.reference"]);
   });
 
-  it("that is too large is a 413 in the service's own words", async () => {
-    const answer = await uploadBytes(new Uint8Array(5_000_000));
-    expect([answer.status, codeOf(answer)]).toEqual([413, "payload_too_large"]);
+  it("that is too large returns the service's own 413", async () => {
+    const response = await uploadBytes(new Uint8Array(5_000_000));
+    expect([response.status, codeOf(response)]).toEqual([413, "payload_too_large"]);
   });
 });

@@ -2,11 +2,11 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-/** `npm run test:e2e`: the black-box suite, over HTTP, against a deployment that is there already. */
+/** `npm run test:e2e`: the end-to-end suite, over HTTP, against an existing deployment. */
 
 const help = `Usage: npm run test:e2e -- --base-url <url> [options] [part of a file's name]
 
-Runs the end-to-end suite against a deployment: AWS, LocalStack, MiniStack, or \`npm start\`. It makes accounts, orders
+Runs the end-to-end suite against a deployment: AWS, LocalStack, MiniStack, or \`npm start\`. It creates accounts, orders
 and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
 
   --base-url <url>     the stack's output BaseUrl, or what \`npm start\` prints
@@ -53,7 +53,7 @@ const main = (): number => {
     return 0;
   }
   const baseUrl = given.values["base-url"];
-  if (!baseUrl) throw new Error("Say where the deployment answers: --base-url <url>.");
+  if (!baseUrl) throw new Error("Name the address of the deployment: --base-url <url>.");
   if (!URL.canParse(baseUrl)) throw new Error(`${baseUrl} is no URL.`);
   return run(baseUrl, given);
 };

@@ -10,17 +10,17 @@ declare module "vitest" {
   }
 }
 
-/** Where deploy:local tells the functions that the carrier is, unless it is told otherwise. */
+/** The carrier's address that deploy:local configures by default. */
 const carrierPort = Number(process.env.E2E_CARRIER_PORT ?? 4567);
 
-/** Finds what the CLI needs to make data for the deployment under test, and the carrier that the deployment calls. */
+/** Finds the settings that the CLI needs to create data in the deployment under test, and its carrier. */
 export default async (project: TestProject) => {
   const baseUrl = process.env.E2E_BASE_URL ?? "";
   process.env.LOG_LEVEL = "SILENT";
   const local = runningStacks().find(({ url }) => url === baseUrl);
   if (local) await useTarget({ port: String(local.port) });
   else {
-    // MiniStack and LocalStack answer for the APIs below the endpoint that answers for all else.
+    // MiniStack and LocalStack serve the APIs under the same address as all other services.
     if (baseUrl.includes("/_user_request_")) process.env.AWS_ENDPOINT_URL ??= new URL(baseUrl).origin;
     await useTarget({ stack: process.env.PATCHBAY_STACK || "Patchbay-sandbox" });
   }
@@ -38,7 +38,7 @@ const carrier = async () => {
   return { url: started.url, stop: started.close };
 };
 
-/** What the tests' own processes and the CLI read. */
+/** The variables that the tests' processes and the CLI read. */
 const environment = () => {
   const names = /^(AWS_|TABLE_NAME|BUCKET_NAME|DYNAMODB_|S3_|STATE_MACHINE_|STEP_FUNCTIONS_|LOG_LEVEL)/;
   return Object.fromEntries(

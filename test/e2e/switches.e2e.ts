@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { makeSwitch, patch, plain, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
-import { call, codeOf, faultsOf, notFoundBody } from "../support/requests/client.ts";
+import { defaultSettings, newSwitch, patch, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
+import { call, codeOf, invalidParametersOf, notFoundBody } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 let customer: Customer;
@@ -21,45 +21,45 @@ describe("a switch", () => {
     const http = { sms_enabled: true, sms_protocol: "HTTP", sms_endpoints: ["https://example.com/sms"] };
     const created = await post(key, { name: "Main", ...http });
     expect([created.status, created.headers.get("etag")]).toEqual([201, '"1"']);
-    const made = switchOf(created);
-    expect(made).toMatchObject({ ...plain, ...http, name: "Main" });
+    const original = switchOf(created);
+    expect(original).toMatchObject({ ...defaultSettings, ...http, name: "Main" });
 
-    const shown = await call("GET", `${switchesPath}/${made.id}`, { key });
-    expect([shown.status, shown.body]).toEqual([200, created.body]);
+    const fetched = await call("GET", `${switchesPath}/${original.id}`, { key });
+    expect([fetched.status, fetched.body]).toEqual([200, created.body]);
 
-    const updated = await patch(key, made.id, { name: "Renamed", mms_secret: "s" });
+    const updated = await patch(key, original.id, { name: "Renamed", mms_secret: "s" });
     expect([updated.status, updated.headers.get("etag")]).toEqual([200, '"2"']);
     expect(switchOf(updated)).toEqual({
-      ...made,
+      ...original,
       name: "Renamed",
       mms_secret: "s",
       updated_at: switchOf(updated).updated_at,
     });
 
-    const deleted = await call("DELETE", `${switchesPath}/${made.id}`, { key });
+    const deleted = await call("DELETE", `${switchesPath}/${original.id}`, { key });
     expect([deleted.status, deleted.body]).toEqual([200, updated.body]);
-    const gone = await call("GET", `${switchesPath}/${made.id}`, { key });
-    expect([gone.status, gone.body]).toEqual([404, notFoundBody("switch", made.id)]);
+    const gone = await call("GET", `${switchesPath}/${original.id}`, { key });
+    expect([gone.status, gone.body]).toEqual([404, notFoundBody("switch", original.id)]);
   });
 
-  it("under a sub-account is in the list of the account above it, of no other", async () => {
-    const own = await makeSwitch(key, { name: "Own" });
-    const eastern = await makeSwitch(key, { name: "Eastern" }, under("east"));
+  it("under a sub-account is listed in the account above it and no other", async () => {
+    const own = await newSwitch(key, { name: "Own" });
+    const eastern = await newSwitch(key, { name: "Eastern" }, under("east"));
     expect(idsOf(await call("GET", switchesPath, { key }))).toEqual([own.id, eastern.id].sort());
     expect(idsOf(await call("GET", `${switchesPath}?first=1`, { key }))).toEqual([own.id]);
     expect(idsOf(await call("GET", switchesPath, { key: customer.key("other") }))).toEqual([]);
   });
 
-  it("has a name that is taken once, also by an update", async () => {
-    await makeSwitch(key, { name: "Taken" });
+  it("has a unique name, also after an update", async () => {
+    await newSwitch(key, { name: "Taken" });
     const second = await post(key, { name: "Taken" });
-    expect([second.status, faultsOf(second)]).toEqual([422, ["body /data/name constraint.unique"]]);
-    const other = await makeSwitch(key, { name: "Free" });
+    expect([second.status, invalidParametersOf(second)]).toEqual([422, ["body /data/name constraint.unique"]]);
+    const other = await newSwitch(key, { name: "Free" });
     const renamed = await patch(key, other.id, { name: "Taken" });
-    expect([renamed.status, faultsOf(renamed)]).toEqual([422, ["body /data/name constraint.unique"]]);
+    expect([renamed.status, invalidParametersOf(renamed)]).toEqual([422, ["body /data/name constraint.unique"]]);
   });
 
-  it("is made once for one Idempotency-Key, and not overwritten against its ETag", async () => {
+  it("is created once for one Idempotency-Key, and not overwritten with an outdated If-Match", async () => {
     const headers = { "idempotency-key": randomUUID() };
     const first = await post(key, { name: "Once" }, switchesPath, headers);
     const again = await post(key, { name: "Once" }, switchesPath, headers);
@@ -70,14 +70,14 @@ describe("a switch", () => {
     expect([lost.status, codeOf(lost)]).toEqual([412, "precondition_failed"]);
   });
 
-  it("is kept from whoever may not see it: 401, 403 and 404", async () => {
-    const { id } = await makeSwitch(key, { name: "Private" });
-    const seen = async (sent: { key?: string }) => {
-      const answer = await call("GET", `${switchesPath}/${id}`, sent);
-      return [answer.status, codeOf(answer)];
+  it("returns 401, 403 or 404 to a caller without access", async () => {
+    const { id } = await newSwitch(key, { name: "Private" });
+    const statusAndCode = async (sent: { key?: string }) => {
+      const response = await call("GET", `${switchesPath}/${id}`, sent);
+      return [response.status, codeOf(response)];
     };
-    expect(await seen({})).toEqual([401, "unauthorized"]);
-    expect(await seen({ key: customer.key("guest") })).toEqual([403, "access_denied.permission"]);
-    expect(await seen({ key: customer.key("other") })).toEqual([404, "not_found"]);
+    expect(await statusAndCode({})).toEqual([401, "unauthorized"]);
+    expect(await statusAndCode({ key: customer.key("guest") })).toEqual([403, "access_denied.permission"]);
+    expect(await statusAndCode({ key: customer.key("other") })).toEqual([404, "not_found"]);
   });
 });

@@ -4,50 +4,50 @@ import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { update } from "../../shared/table/write.ts";
 import { upload } from "../support/fixtures/attachments.ts";
-import { makeSwitch, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
+import { newSwitch, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { call } from "../support/requests/client.ts";
 
-import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent, extent } from "../support/setup/extent.ts";
 
-/** Many writes at once, on a table that refuses overlapping transactions as DynamoDB does, 8 ms each. */
+/** Concurrent writes to a table that refuses overlapping transactions as DynamoDB does. Each transaction takes 8 ms. */
 
 const rounds = byExtent({ sample: 1, most: 3, all: 3 });
-const atOnce = byExtent({ sample: 25, most: 100, all: 100 });
-/** Whether figures are asserted that depend on the speed of the embedded DynamoDB. */
-const timed = process.env.TEST_TIMING !== "off";
+const switchCount = byExtent({ sample: 25, most: 100, all: 100 });
+/** Whether to assert figures that depend on the speed of the embedded DynamoDB. */
+const assertsTiming = process.env.TEST_TIMING !== "off";
 
 const times = <T>(count: number, make: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, n) => make(n)));
 
 let t: Tenants;
 let key: string;
-const anew = async () => {
-  await startAfresh();
+const newTable = async () => {
+  await startOnNewTable();
   t = await tenants();
   key = t.key("acme");
 };
-beforeEach(anew);
-afterEach(() => wires.table.lock(true));
+beforeEach(newTable);
+afterEach(() => proxies.table.lock(true));
 
-const inEast = () => `/api/v1/accounts/${t.account("east")}/switches`;
+const eastSwitchesPath = () => `/api/v1/accounts/${t.account("east")}/switches`;
 const expectTotal = async (path: string, total: number) =>
   expect((await call("GET", path, { key })).body).toMatchObject({ data: { page_info: { total } } });
-const consistent = async () => expect(await checkInvariants(new Date())).toEqual([]);
+const expectInvariants = async () => expect(await checkInvariants(new Date())).toEqual([]);
 
 /** Creates a switch as a client does that retries a 503: a busy machine may be too slow for 100 connections at once. */
-const createPatiently = async (name: string) => {
+const createWithRetries = async (name: string) => {
   for (let attempt = 1; ; attempt += 1) {
-    const response = await post(key, { name }, inEast(), { "idempotency-key": name });
+    const response = await post(key, { name }, eastSwitchesPath(), { "idempotency-key": name });
     if (response.status === 201) return switchOf(response);
     if (response.status !== 503 || attempt === 10) throw new Error(`create: ${response.status} ${response.text}`);
     await sleep(100 * attempt * Math.random());
   }
 };
 
-/** The same of a delete: after a 503, a 404 says that it was done. */
-const deletePatiently = async (id: string) => {
+/** Deletes with retries: after a 503, a 404 means that an earlier attempt succeeded. */
+const deleteWithRetries = async (id: string) => {
   for (let attempt = 1; ; attempt += 1) {
     const { status } = await call("DELETE", `${switchesPath}/${id}`, { key });
     if (status === 404 && attempt > 1) return 200;
@@ -56,69 +56,69 @@ const deletePatiently = async (id: string) => {
   }
 };
 
-/** Creates switches two levels deep, with conflicts or without: how long that takes, and how many transactions. */
-const createAtOnce = async (conflicts: boolean) => {
-  await anew();
-  wires.table.lock(conflicts);
-  wires.table.arm();
+/** Creates switches two levels deep, with or without conflicts; returns the time and the number of transactions. */
+const createConcurrently = async (conflicts: boolean) => {
+  await newTable();
+  proxies.table.lock(conflicts);
+  proxies.table.arm();
   const startedAt = performance.now();
-  const created = await times(atOnce, (n) => createPatiently(`Switch-${n}`));
-  const transactions = wires.table.calls.filter(({ operation }) => operation === "TransactWriteItems").length;
+  const created = await times(switchCount, (n) => createWithRetries(`Switch-${n}`));
+  const transactions = proxies.table.calls.filter(({ operation }) => operation === "TransactWriteItems").length;
   return { created, transactions, ms: performance.now() - startedAt };
 };
 
-describe("switches of one tree, many at once", () => {
-  it("are created with less than two retries each, in at most 1.6 times the time without conflicts, and counted exactly", {
+describe("switches of one account tree, changed concurrently", () => {
+  it("are created with fewer than two retries each, in at most 1.6 times the time without conflicts, and counted exactly", {
     timeout: 180_000,
   }, async () => {
-    // Other tests that run at the same time make a ratio meaningless: it is measured where there are none.
-    const measured = timed && extent !== "sample";
-    if (measured) await createAtOnce(false);
+    // Other tests at the same time make the ratio meaningless, so a sample does not measure it.
+    const comparesTimes = assertsTiming && extent !== "sample";
+    if (comparesTimes) await createConcurrently(false);
     const ratios: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const without = measured ? await createAtOnce(false) : undefined;
-      const withConflicts = await createAtOnce(true);
-      if (timed) expect(withConflicts.transactions).toBeLessThan(3 * atOnce);
+      const without = comparesTimes ? await createConcurrently(false) : undefined;
+      const withConflicts = await createConcurrently(true);
+      if (assertsTiming) expect(withConflicts.transactions).toBeLessThan(3 * switchCount);
       if (without) ratios.push(withConflicts.ms / without.ms);
-      await expectTotal(switchesPath, atOnce);
+      await expectTotal(switchesPath, switchCount);
     }
-    if (measured) {
+    if (comparesTimes) {
       console.info(
         "creates take this many times as long with conflicts:",
         ratios.map((ratio) => ratio.toFixed(2)),
       );
       expect(Math.min(...ratios)).toBeLessThanOrEqual(1.6);
     }
-    await consistent();
+    await expectInvariants();
   });
 
-  it("are deleted as well, and counted exactly", async () => {
-    const { created } = await createAtOnce(true);
-    const deleted = await times(atOnce, (n) => deletePatiently(created[n]?.id ?? ""));
+  it("are deleted and counted exactly", async () => {
+    const { created } = await createConcurrently(true);
+    const deleted = await times(switchCount, (n) => deleteWithRetries(created[n]?.id ?? ""));
     expect(deleted).toEqual(created.map(() => 200));
     await expectTotal(switchesPath, 0);
-    await consistent();
+    await expectInvariants();
   });
 });
 
-describe("what an earlier version counted in the account's own item", () => {
-  it("stays counted, also when such a switch is deleted", async () => {
-    const { id } = await makeSwitch(key, { name: "Counted there" });
+describe("a switch that an earlier version counted in the account's own item", () => {
+  it("stays in the total until it is deleted", async () => {
+    const { id } = await newSwitch(key, { name: "Counted there" });
     const account = t.account("acme");
     await update({ update: keys.switchCount(account, id), add: { switch_count: -1 }, when: {} });
     await expectTotal(switchesPath, 0);
     await update({ update: keys.account(account), add: { switch_count: 1 }, when: { exists: true } });
-    await makeSwitch(key, { name: "Counted beside" }, inEast());
+    await newSwitch(key, { name: "Counted beside" }, eastSwitchesPath());
     await expectTotal(switchesPath, 2);
-    await consistent();
+    await expectInvariants();
     expect((await call("DELETE", `${switchesPath}/${id}`, { key })).status).toBe(200);
     await expectTotal(switchesPath, 1);
-    await consistent();
+    await expectInvariants();
   });
 });
 
-describe("one item, written many times at once", () => {
-  it("takes every change of an attachment, one after the other", async () => {
+describe("an item that is written concurrently", () => {
+  it("gets every change of an attachment, one after the other", async () => {
     const path = t.attachments("request", "acme");
     const { id } = await upload(path, key);
     const change = (n: number) => ({ type: "request_attachment", data: { name: `Name ${n}` } });
@@ -129,10 +129,10 @@ describe("one item, written many times at once", () => {
     );
   });
 
-  it("counts every upload to one request", async () => {
+  it("counts every upload to a request", async () => {
     const path = t.attachments("request", "acme");
     await times(20, () => upload(path, key));
     await expectTotal(path, 20);
-    await consistent();
+    await expectInvariants();
   });
 });

@@ -9,41 +9,41 @@ import {
   routes,
   updateSwitch,
 } from "../../shared/routes.ts";
-import type { WireCall } from "../support/fault-proxy/proxy.ts";
+import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import { plain, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { repeatableRequest, withUsualBody } from "../support/requests/repeatable-request.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
-import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
-/** The deadline of a request, with functions that have 7 s instead of 28: 1 s for the request, 6 s in reserve. */
+/** Functions have 7 s here instead of 28: 1 s for the request, and 6 s in reserve. */
 const functionTimeoutMs = 7_000;
 
 const stride = byExtent({ sample: 7, most: 1, all: 1 });
 const sample = routes.filter((_, index) => index % stride === 0);
 
 let t: Tenants;
-let patient: string | undefined;
+let ownServiceUrl: string | undefined;
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 let logs: ReturnType<typeof captureLogs>;
 
-const inAHurry = async <T>(send: () => Promise<T>): Promise<T> => {
+const sendWithShortDeadline = async <T>(send: () => Promise<T>): Promise<T> => {
   process.env.PATCHBAY_URL = gateway.url;
   return send().finally(() => {
-    process.env.PATCHBAY_URL = patient;
+    process.env.PATCHBAY_URL = ownServiceUrl;
   });
 };
 
 beforeAll(async () => {
-  await startAfresh();
+  await startOnNewTable();
   t = await tenants();
-  patient = process.env.PATCHBAY_URL;
+  ownServiceUrl = process.env.PATCHBAY_URL;
   const handlers = await loadEndpoints(routes);
   gateway = await startGateway({ routes, load: ({ name }) => handlers.get(name), port: 0, functionTimeoutMs });
   logs = captureLogs();
 });
 afterEach(() => {
-  for (const wire of Object.values(wires)) wire.choose(() => undefined);
+  for (const proxy of Object.values(proxies)) proxy.choose(() => undefined);
 });
 afterAll(async () => {
   logs.stop();
@@ -56,8 +56,8 @@ const loggedError = () => {
   return lines.findLast(({ message }) => message === "request").error;
 };
 
-/** Two of three attempts of every call hang for two seconds. */
-const slow = () => {
+/** Delays two of three attempts of every call by two seconds. */
+const delayTwoOfThree = () => {
   let count = 0;
   return () => (count++ % 3 < 2 ? "delay" : undefined);
 };
@@ -67,34 +67,34 @@ describe("the log of a 503", () => {
     ["table", "GetItem", "dynamodb GetItem"],
     ["table", "TransactWriteItems", "dynamodb TransactWriteItems"],
     ["files", "PutObject", "s3 PutObject"],
-  ] as const)("names the service, the operation and the attempts made: %s, %s", async (wire, operation, call) => {
-    const run = await repeatableRequest(t, plain(createRequestAttachment));
-    wires[wire].choose((made) => (made.operation === operation ? "status-500" : undefined));
+  ] as const)("names the service, the operation and the number of attempts: %s, %s", async (proxy, operation, call) => {
+    const run = await repeatableRequest(t, withUsualBody(createRequestAttachment));
+    proxies[proxy].choose((made) => (made.operation === operation ? "status-500" : undefined));
     expect((await run.send()).status).toBe(503);
     expect(loggedError()).toMatchObject({ call, attempts: 3 });
   });
 });
 
-describe("at the deadline", () => {
-  it("no attempt follows that nobody waits for", async () => {
-    const run = await repeatableRequest(t, plain(listSwitches));
-    wires.table.arm();
-    wires.table.choose(() => "delay");
-    await inAHurry(run.send);
-    const { length } = wires.table.calls;
-    await wires.table.idle();
+describe("at a request's deadline", () => {
+  it("no further attempt is made", async () => {
+    const run = await repeatableRequest(t, withUsualBody(listSwitches));
+    proxies.table.arm();
+    proxies.table.choose(() => "delay");
+    await sendWithShortDeadline(run.send);
+    const { length } = proxies.table.calls;
+    await proxies.table.idle();
     // The SDK would repeat the call within 100 ms.
     await sleep(500);
-    expect(wires.table.calls).toHaveLength(length);
+    expect(proxies.table.calls).toHaveLength(length);
   });
 
-  it("a write that meets conflicts waits no longer", async () => {
-    const run = await repeatableRequest(t, plain(updateSwitch));
-    wires.table.arm();
-    const writes = ({ operation }: WireCall) => /UpdateItem|TransactWriteItems/.test(operation);
-    wires.table.choose((call) => (writes(call) ? "conflict" : undefined));
-    expect((await inAHurry(run.send)).status).toBe(503);
-    const attempts = wires.table.calls.filter(writes).length;
+  it("a write stops retrying conflicts", async () => {
+    const run = await repeatableRequest(t, withUsualBody(updateSwitch));
+    proxies.table.arm();
+    const writes = ({ operation }: ProxiedCall) => /UpdateItem|TransactWriteItems/.test(operation);
+    proxies.table.choose((call) => (writes(call) ? "conflict" : undefined));
+    expect((await sendWithShortDeadline(run.send)).status).toBe(503);
+    const attempts = proxies.table.calls.filter(writes).length;
     expect(attempts).toBeLessThan(13);
     const { cause, ...error } = loggedError();
     // The last wait would have ended too late, or the last attempt did not end in time.
@@ -104,22 +104,22 @@ describe("at the deadline", () => {
     expect(cause).toMatchObject({ call: "dynamodb TransactWriteItems", attempts: 1 });
   });
 
-  it("a delete whose file is still there leaves what finishes it", async () => {
-    const run = await repeatableRequest(t, plain(deleteRequestAttachment));
-    wires.files.choose(() => "delay");
-    expect((await inAHurry(run.send)).status).toBe(503);
+  it("a delete that could not remove its file can be finished by a retry", async () => {
+    const run = await repeatableRequest(t, withUsualBody(deleteRequestAttachment));
+    proxies.files.choose(() => "delay");
+    expect((await sendWithShortDeadline(run.send)).status).toBe(503);
     expect(loggedError()).toMatchObject({ name: "TimeoutError", call: "s3 DeleteObject" });
-    wires.files.choose(() => undefined);
+    proxies.files.choose(() => undefined);
     expect((await run.send()).status).toBe(200);
   });
 });
 
-describe("where every call to AWS hangs, a request is a 503 before its function's time is over", () => {
+describe("a request whose AWS calls all hang returns 503 before its function times out", () => {
   it.each(sample.map((route) => [route.name, route] as const))("%s", async (_, route) => {
-    const run = await repeatableRequest(t, plain(route));
-    for (const wire of Object.values(wires)) wire.choose(slow());
+    const run = await repeatableRequest(t, withUsualBody(route));
+    for (const proxy of Object.values(proxies)) proxy.choose(delayTwoOfThree());
     const startedAt = performance.now();
-    const { status, headers } = await inAHurry(run.send);
+    const { status, headers } = await sendWithShortDeadline(run.send);
     expect([status, headers.get("retry-after")]).toEqual([503, "2"]);
     expect(performance.now() - startedAt).toBeLessThan(functionTimeoutMs);
     expect(loggedError()).toMatchObject({

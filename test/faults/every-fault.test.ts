@@ -3,51 +3,51 @@ import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Route } from "../../shared/routes.ts";
 import { type FaultKind, faultKinds } from "../support/fault-proxy/proxy.ts";
-import { configured, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
+import { configuredTimeouts, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import type { Answered } from "../support/requests/client.ts";
-import { repeatableRequest, type Writing, writings } from "../support/requests/repeatable-request.ts";
-import { shortTimeoutMs, startAfresh, wires } from "../support/servers/own-table.ts";
+import type { ReceivedResponse } from "../support/requests/client.ts";
+import { type EndpointCase, endpointCases, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { proxies, shortTimeoutMs, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
 /**
- * Every single fault, everywhere: each AWS call that an endpoint makes in a plain run, spoiled in each way, once and
- * for as long as it is retried. What an endpoint calls is recorded here, so that no new call is forgotten.
+ * Injects every kind of fault into each AWS call of each endpoint, once and on every retry. The calls are recorded from an
+ * undisturbed request, so that a new call is included.
  */
 
-/** One in so many of all faults: prime to the number of kinds, so that each kind has its turn. */
+/** Takes every nth fault, with a stride that is prime to the number of kinds, so that a sample has each kind. */
 const stride = byExtent({ sample: 97, most: 11, all: 1 });
 
-type WireName = keyof typeof wires;
-type Call = { readonly wire: WireName; readonly operation: string; readonly nth: number };
-type Spoiled = Call & { readonly kind: FaultKind; readonly times: number; readonly ifMatch: boolean };
+type ProxyName = keyof typeof proxies;
+type RecordedCall = { readonly proxy: ProxyName; readonly operation: string; readonly nth: number };
+type CallFault = RecordedCall & { readonly kind: FaultKind; readonly times: number; readonly ifMatch: boolean };
 
-const wireNames: readonly WireName[] = ["table", "files"];
-const disarm = () => wireNames.map((name) => wires[name].arm());
+const proxyNames: readonly ProxyName[] = ["table", "files"];
+const disarm = () => proxyNames.map((name) => proxies[name].arm());
 
 const day = 86_400_000;
 
-/** Only where a call is held up, a timeout is short: on a busy machine others may take their time. */
-const patientMs = 5_000;
-let timeoutMs = patientMs;
+/** Timeouts are short only for delayed calls, since on a busy machine other calls may be slow. */
+const longTimeoutMs = 5_000;
+let timeoutMs = longTimeoutMs;
 
-/** The calls of a run without faults. */
-const record = async (t: Tenants, writing: Writing): Promise<Call[]> => {
-  const { send } = await repeatableRequest(t, writing);
+/** The AWS calls of a request without faults. */
+const record = async (t: Tenants, endpointCase: EndpointCase): Promise<RecordedCall[]> => {
+  const { send } = await repeatableRequest(t, endpointCase);
   disarm();
-  expect((await send()).status).toBe(writing.route.status);
-  return wireNames.flatMap((wire) => {
-    const operations = wires[wire].calls.map(({ operation }) => operation);
+  expect((await send()).status).toBe(endpointCase.route.status);
+  return proxyNames.flatMap((proxy) => {
+    const operations = proxies[proxy].calls.map(({ operation }) => operation);
     return operations.map((operation, index) => {
       const nth = operations.slice(0, index + 1).filter((other) => other === operation).length;
-      return { wire, operation, nth };
+      return { proxy, operation, nth };
     });
   });
 };
 
 const canConflict = /^(TransactWriteItems|UpdateItem|PutItem)$/;
 
-const faultsOf = ({ method }: Route, calls: readonly Call[]): Spoiled[] =>
+const faultsOf = ({ method }: Route, calls: readonly RecordedCall[]): CallFault[] =>
   calls.flatMap((call) =>
     faultKinds
       .filter((kind) => kind !== "conflict" || canConflict.test(call.operation))
@@ -57,80 +57,84 @@ const faultsOf = ({ method }: Route, calls: readonly Call[]): Spoiled[] =>
       ),
   );
 
-/** The success; of a DELETE or a PATCH with If-Match that was done although its answer was lost, that it cannot be done again. */
-const mended = (route: Route, ifMatch: boolean, wasDone: boolean, status: number): boolean =>
+/** Whether a retry succeeded. After a lost response, a DELETE may return 404, and a PATCH with If-Match 412. */
+const retrySucceeded = (route: Route, ifMatch: boolean, wasDone: boolean, status: number): boolean =>
   status === route.status ||
   (wasDone && route.operation === "delete" && status === 404) ||
   (wasDone && route.operation === "update" && ifMatch && status === 412);
 
-/** The success, or a 503 that says when to come again. */
-const documented = (route: Route, { status, headers, body }: Answered): boolean => {
+/** Whether a response is the success, or a 503 with Retry-After. */
+const isDocumented = (route: Route, { status, headers, body }: ReceivedResponse): boolean => {
   if (status === route.status) return true;
   if (status !== 503 || !/^\d+$/.test(headers.get("retry-after") ?? "")) return false;
   expect(body).toMatchObject({ errors: [{ code: "service_unavailable", sub_code: "none" }] });
   return true;
 };
 
-/** Runs an endpoint with one fault, then again without; what did not hold. */
-const failures = async (t: Tenants, writing: Writing, { wire, ifMatch, ...fault }: Spoiled): Promise<string[]> => {
-  const { route } = writing;
-  const run = await repeatableRequest(t, writing, ifMatch ? { "if-match": '"1"' } : {});
+/** Runs an endpoint with one fault, then again without it; returns what went wrong. */
+const failures = async (
+  t: Tenants,
+  endpointCase: EndpointCase,
+  { proxy, ifMatch, ...fault }: CallFault,
+): Promise<string[]> => {
+  const { route } = endpointCase;
+  const run = await repeatableRequest(t, endpointCase, ifMatch ? { "if-match": '"1"' } : {});
   disarm();
-  wires[wire].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
-  timeoutMs = /^(delay|late)$/.test(fault.kind) ? shortTimeoutMs : patientMs;
+  proxies[proxy].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
+  timeoutMs = /^(delay|late)$/.test(fault.kind) ? shortTimeoutMs : longTimeoutMs;
   const first = await run.send();
-  timeoutMs = patientMs;
-  const fallen = wires[wire].calls.some((call) => call.fault === fault.kind);
-  if (fault.kind === "late") await wires[wire].idle();
+  timeoutMs = longTimeoutMs;
+  const wasInjected = proxies[proxy].calls.some((call) => call.fault === fault.kind);
+  if (fault.kind === "late") await proxies[proxy].idle();
   disarm();
-  const wasDone = route.operation === "delete" ? (await run.left()) === 0 : (await run.named()) === 1;
+  const wasDone = route.operation === "delete" ? (await run.countRemaining()) === 0 : (await run.countNamed()) === 1;
   const second = await run.send();
   const expected = route.operation === "create" || route.operation === "update" ? 1 : 0;
   const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
-  const [made, left] = [await run.named(), await run.left()];
+  const [created, left] = [await run.countNamed(), await run.countRemaining()];
   return [
-    fallen ? "" : "the fault did not fall",
-    documented(route, first) ? "" : `answered ${first.status} ${first.text}`,
-    mended(route, ifMatch, wasDone, second.status) ? "" : `the retry answered ${second.status} ${second.text}`,
-    made === expected ? "" : `${made} of it exist`,
-    route.operation === "delete" && left > 0 ? "it is still there" : "",
+    wasInjected ? "" : "the fault was not injected",
+    isDocumented(route, first) ? "" : `it returned ${first.status} ${first.text}`,
+    retrySucceeded(route, ifMatch, wasDone, second.status) ? "" : `the retry returned ${second.status} ${second.text}`,
+    created === expected ? "" : `${created} of the resource exist`,
+    route.operation === "delete" && left > 0 ? "the deleted resource still exists" : "",
     ...violated.map(({ rule, at, detail }) => `${rule}: ${at}: ${detail}`),
   ].filter(Boolean);
 };
 
-const tried: { endpoint: string; calls: number; faults: number; held: number }[] = [];
+const tried: { endpoint: string; calls: number; faults: number; passed: number }[] = [];
 let index = 0;
 
-// That a request ends in time with the timeouts that are configured is the subject of deadline.test.ts.
+// deadline.test.ts tests requests with the configured timeouts.
 beforeAll(() => shortenTimeouts(() => timeoutMs));
 
 afterAll(() => {
-  const sum = (of: "calls" | "faults" | "held") => tried.reduce((all, row) => all + row[of], 0);
-  console.table([...tried, { endpoint: "all", calls: sum("calls"), faults: sum("faults"), held: sum("held") }]);
+  const sum = (of: "calls" | "faults" | "passed") => tried.reduce((all, row) => all + row[of], 0);
+  console.table([...tried, { endpoint: "all", calls: sum("calls"), faults: sum("faults"), passed: sum("passed") }]);
 });
 
-describe("under every single fault of every AWS call, an endpoint answers as documented, and a retry mends it", () => {
-  it.each(writings.map((writing) => [writing.name, writing] as const))(
+describe("an endpoint returns a documented response under every fault of every AWS call, and a retry succeeds", () => {
+  it.each(endpointCases.map((endpointCase) => [endpointCase.name, endpointCase] as const))(
     "%s",
     { timeout: 1_800_000 },
-    async (_, writing) => {
-      await startAfresh();
+    async (_, endpointCase) => {
+      await startOnNewTable();
       const t = await tenants();
-      const { route } = writing;
-      const calls = await record(t, writing);
+      const { route } = endpointCase;
+      const calls = await record(t, endpointCase);
       const faults = faultsOf(route, calls).filter(() => index++ % stride === 0);
       const broken: string[] = [];
       for (const fault of faults) {
-        const found = await failures(t, writing, fault);
+        const found = await failures(t, endpointCase, fault);
         const { kind, operation, nth, times, ifMatch } = fault;
         const called = `${kind} x${times} at ${operation} ${nth}${ifMatch ? " with If-Match" : ""}`;
         if (found.length > 0) broken.push(`${called}: ${found.join("; ")}`);
       }
       tried.push({
-        endpoint: writing.name,
+        endpoint: endpointCase.name,
         calls: calls.length,
         faults: faults.length,
-        held: faults.length - broken.length,
+        passed: faults.length - broken.length,
       });
       expect(broken).toEqual([]);
       const now = new Date(Date.now() + 2 * day);
@@ -141,33 +145,33 @@ describe("under every single fault of every AWS call, an endpoint answers as doc
 });
 
 describe("a PATCH with If-Match", () => {
-  const patches = writings.filter(({ route }) => route.method === "PATCH");
-  it.each(patches.map((writing) => [writing.name, writing] as const))(
-    "hears of its success where the first answer was lost: %s",
-    async (_, writing) => {
+  const patches = endpointCases.filter(({ route }) => route.method === "PATCH");
+  it.each(patches.map((endpointCase) => [endpointCase.name, endpointCase] as const))(
+    "returns 200 although the first response of DynamoDB was lost: %s",
+    async (_, endpointCase) => {
       const t = await tenants();
-      const run = await repeatableRequest(t, writing, { "if-match": '"1"' });
+      const run = await repeatableRequest(t, endpointCase, { "if-match": '"1"' });
       disarm();
-      wires.table.arm({ kind: "lose-answer", operation: /UpdateItem|TransactWriteItems/ });
+      proxies.table.arm({ kind: "lose-response", operation: /UpdateItem|TransactWriteItems/ });
       const { status, headers } = await run.send();
-      expect([wires.table.spent(), status, headers.get("etag")]).toEqual([true, 200, '"2"']);
+      expect([proxies.table.spent(), status, headers.get("etag")]).toEqual([true, 200, '"2"']);
       expect((await run.send()).status).toBe(412);
     },
   );
 });
 
-describe("the clients", () => {
-  it("have timeouts and a number of attempts that were chosen, not the SDK's defaults", async () => {
+describe("the AWS clients", () => {
+  it("have our own timeouts and number of attempts instead of the SDK's defaults", async () => {
     for (const [name, operation] of [
       ["table", "GetItem"],
       ["files", "ListObjectsV2"],
     ] as const) {
-      wires[name].arm({ kind: "status-500", operation: new RegExp(operation), times: 99 });
+      proxies[name].arm({ kind: "status-500", operation: new RegExp(operation), times: 99 });
       await expect(sweepOrphanFiles({ now: new Date() })).rejects.toMatchObject({ status: 503 });
-      expect(wires[name].calls).toHaveLength(3);
+      expect(proxies[name].calls, name).toHaveLength(3);
       disarm();
     }
-    const timeouts = wireNames.map((name) => configured.get(Number(new URL(wires[name].url).port)));
+    const timeouts = proxyNames.map((name) => configuredTimeouts.get(Number(new URL(proxies[name].url).port)));
     expect(timeouts).toMatchObject([
       { connectionTimeout: 1_000, requestTimeout: 2_500 },
       { connectionTimeout: 1_000, requestTimeout: 5_000 },

@@ -1,38 +1,44 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
-import type { WireCall } from "../support/fault-proxy/proxy.ts";
+import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { interceptTableCalls } from "../support/fault-proxy/table-proxy.ts";
 import { form, upload } from "../support/fixtures/attachments.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { call, send } from "../support/requests/client.ts";
-import { dataOf, parentId, repeatableRequest, type Writing, writings } from "../support/requests/repeatable-request.ts";
+import {
+  dataOf,
+  type EndpointCase,
+  endpointCases,
+  parentId,
+  repeatableRequest,
+} from "../support/requests/repeatable-request.ts";
 import { requestTo } from "../support/requests/request-per-endpoint.ts";
-import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 
 /**
- * A write that arrives after its client has given up on it: the SDK's second attempt is refused with a conflict, the
- * first one commits, and the next attempt finds what the first one wrote.
+ * A write can commit after its client has timed out: the SDK's second attempt is refused with a conflict, the first one
+ * commits, and the third attempt finds what the first one wrote.
  */
 
-const isWrite = ({ operation }: WireCall) => /^(TransactWriteItems|UpdateItem)$/.test(operation);
+const isWrite = ({ operation }: ProxiedCall) => /^(TransactWriteItems|UpdateItem)$/.test(operation);
 
 /**
- * Holds the first attempt of a write back until `until`, though its client gives up on it at once, and each attempt from
- * the third on until the first has ended. Waits for no timeout, which on a slow table would end other calls too.
+ * Aborts the first attempt of a write at once, but delays it at the proxy until `until` (by default the second attempt), and
+ * each attempt from the third on until the first has ended. Uses no timeout, which could end other calls on a slow table.
  */
 const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: boolean) => {
-  const attempts: WireCall[] = [];
+  const attempts: ProxiedCall[] = [];
   const second = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
-  wires.table.choose((sent) => {
+  proxies.table.choose((sent) => {
     if (!isWrite(sent)) return undefined;
     attempts.push(sent);
     if (attempts.length !== 2) return undefined;
     second.resolve();
     return refuseSecond ? "conflict" : undefined;
   });
-  wires.table.watch(async (sent, moment) => {
+  proxies.table.watch(async (sent, moment) => {
     if (sent === attempts[0] && moment === "before") {
       sent.abandon();
       await (until ?? second.promise);
@@ -43,44 +49,44 @@ const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: bo
   return attempts;
 };
 
-const undisturbed = () => {
-  wires.table.choose(() => undefined);
-  wires.table.watch(async () => {});
+const stopInterfering = () => {
+  proxies.table.choose(() => undefined);
+  proxies.table.watch(async () => {});
 };
 
 const violations = async () => (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
 
 let t: Tenants;
-afterEach(undisturbed);
+afterEach(stopInterfering);
 
-/** A table and tenants of their own for the tests of one `describe`. */
-const inOwnTable = () =>
+/** Gives the tests of one `describe` a table and tenants of their own. */
+const useOwnTable = () =>
   beforeAll(async () => {
-    await startAfresh();
+    await startOnNewTable();
     t = await tenants();
   });
 
-const writing = writings.filter(({ route }) => ["create", "update", "delete"].includes(route.operation));
-const creating = writing.filter(({ route }) => route.operation === "create");
-const named = (of: readonly Writing[]) => of.map((each) => [each.name, each] as const);
+const writingCases = endpointCases.filter(({ route }) => ["create", "update", "delete"].includes(route.operation));
+const creating = writingCases.filter(({ route }) => route.operation === "create");
+const named = (of: readonly EndpointCase[]) => of.map((each) => [each.name, each] as const);
 
 /** A creation without an Idempotency-Key. */
-const plainCreation = async ({ route, fromUpload }: Writing) => {
+const plainCreation = async ({ route, fromUpload }: EndpointCase) => {
   const data = await dataOf(t, { route, fromUpload }, randomUUID());
   return requestTo(route, { key: t.key("acme"), parent: parentId(t, route), data, fromUpload });
 };
 
-describe("a write that commits late is a success", () => {
-  inOwnTable();
+describe("a write that commits after its client timed out succeeds", () => {
+  useOwnTable();
 
-  it.each(named(writing))("%s", async (_, each) => {
+  it.each(named(writingCases))("%s", async (_, each) => {
     const { route } = each;
     const run = await repeatableRequest(t, each, route.operation === "create" ? {} : { "if-match": '"1"' });
     const attempts = delayFirstAttempt(undefined, true);
     const { status } = await run.send();
     expect([status, attempts.length]).toEqual([route.status, 3]);
-    undisturbed();
-    expect([await run.named(), await run.left()]).toEqual(
+    stopInterfering();
+    expect([await run.countNamed(), await run.countRemaining()]).toEqual(
       route.operation === "delete" ? [0, 0] : [1, expect.any(Number)],
     );
     expect(await checkInvariants(new Date())).toEqual([]);
@@ -90,12 +96,12 @@ describe("a write that commits late is a success", () => {
     const request = await plainCreation(each);
     delayFirstAttempt(undefined, true);
     const { status } = await send(request);
-    undisturbed();
+    stopInterfering();
     expect(status).toBe(201);
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 
-  it.each(named(creating))("%s, where the table no longer knows the token", async (_, each) => {
+  it.each(named(creating))("%s, after DynamoDB has forgotten the request token", async (_, each) => {
     const request = await plainCreation(each);
     delayFirstAttempt(undefined, true);
     const remove = interceptTableCalls(({ rewrite }, pass) => {
@@ -103,27 +109,27 @@ describe("a write that commits late is a success", () => {
       return pass();
     });
     const { status } = await send(request).finally(remove);
-    undisturbed();
+    stopInterfering();
     expect(status).toBe(201);
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 });
 
-describe("an upload that is refused while an attempt of it is still on its way", () => {
-  inOwnTable();
+describe("an upload that is refused while an attempt of it is still in flight", () => {
+  useOwnTable();
 
-  it("keeps its file, in case that attempt commits", async () => {
+  it("keeps its file in case that attempt commits", async () => {
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
     const reference = randomUUID();
-    const inTheWay = await upload(path, key, { "data[reference_id]": reference });
+    const conflicting = await upload(path, key, { "data[reference_id]": reference });
     const removed = Promise.withResolvers<void>();
     delayFirstAttempt(removed.promise, false);
     const { status } = await call("POST", path, { key, body: form({ "data[reference_id]": reference }) });
-    wires.table.choose(() => undefined);
+    proxies.table.choose(() => undefined);
     expect(status).toBe(422);
-    expect((await call("DELETE", `${path}/${inTheWay.id}`, { key })).status).toBe(200);
+    expect((await call("DELETE", `${path}/${conflicting.id}`, { key })).status).toBe(200);
     removed.resolve();
-    await wires.table.idle();
+    await proxies.table.idle();
     const { body } = await call("GET", path, { key });
     expect(body).toMatchObject({ data: { page_info: { total: 1 } } });
     expect(await violations()).toEqual([]);
@@ -137,39 +143,39 @@ const changes = [
   ["a switch's name", "switches/update", "name"],
 ] as const;
 
-describe("a PATCH whose response is lost, and that another PATCH follows before its retry", () => {
-  inOwnTable();
+describe("a PATCH whose response is lost and that other PATCHes follow before its retry", () => {
+  useOwnTable();
 
   const cases = changes.flatMap(([what, route, property]) =>
     [1, 7].flatMap((others) =>
       [true, false].map((ifMatch) => ({ what, route, property, others, ifMatch, with: ifMatch ? "with" : "without" })),
     ),
   );
-  it.each(cases)("changes $what once, $with If-Match, $others writes in between", async (given) => {
+  it.each(cases)("changes $what once, $with If-Match, with $others writes in between", async (given) => {
     const { property, others, ifMatch } = given;
-    const each = writing.find(({ name }) => name === given.route);
+    const each = writingCases.find(({ name }) => name === given.route);
     if (!each) throw new Error(`there is no route ${given.route}`);
     const { route } = each;
     const { path } = await repeatableRequest(t, each);
     const key = t.key("acme");
     const change = (value: string, headers = {}) =>
       call("PATCH", path, { key, headers, json: { type: route.resource, data: { [property]: value } } });
-    // A switch's name is its account's own.
-    const mark = randomUUID();
-    const followed = Promise.withResolvers<void>();
-    wires.table.arm({ kind: "lose-answer", operation: /^(TransactWriteItems|UpdateItem)$/ });
-    wires.table.watch(async ({ fault }, moment) => {
-      if (fault !== "lose-answer" || moment === "before") return;
-      for (let n = 1; n <= others; n += 1) expect((await change(`${mark} ${n}`)).status).toBe(200);
-      followed.resolve();
+    // The name of a switch must be unique in its account.
+    const uniqueName = randomUUID();
+    const othersDone = Promise.withResolvers<void>();
+    proxies.table.arm({ kind: "lose-response", operation: /^(TransactWriteItems|UpdateItem)$/ });
+    proxies.table.watch(async ({ fault }, moment) => {
+      if (fault !== "lose-response" || moment === "before") return;
+      for (let n = 1; n <= others; n += 1) expect((await change(`${uniqueName} ${n}`)).status).toBe(200);
+      othersDone.resolve();
     });
-    const first = await change(`${mark} first`, ifMatch ? { "if-match": '"1"' } : {});
+    const first = await change(`${uniqueName} first`, ifMatch ? { "if-match": '"1"' } : {});
     expect([first.status, first.headers.get("etag")]).toEqual([200, '"2"']);
-    expect(first.body).toMatchObject({ data: { [property]: `${mark} first` } });
+    expect(first.body).toMatchObject({ data: { [property]: `${uniqueName} first` } });
     expect(first.text).not.toContain("writers");
-    await followed.promise;
+    await othersDone.promise;
     const now = await call("GET", path, { key });
-    expect(now.body).toMatchObject({ data: { [property]: `${mark} ${others}` } });
+    expect(now.body).toMatchObject({ data: { [property]: `${uniqueName} ${others}` } });
     expect(now.headers.get("etag")).toBe(`"${others + 2}"`);
   });
 });

@@ -3,34 +3,43 @@ import { parseArgs } from "node:util";
 
 /** `npm run test:faults`: the exhaustive suites, of which `npm test` runs a sample. */
 const suites: Readonly<Record<string, readonly [file: string, about: string]>> = {
-  faults: ["test/faults/every-fault.test.ts", "each AWS call of each endpoint, spoiled in each of nine ways"],
-  deadline: ["test/faults/deadline.test.ts", "each endpoint where every AWS call hangs"],
-  late: ["test/faults/late-commit.test.ts", "writes that commit after their client has given up on them"],
-  secrets: ["test/faults/secrets.test.ts", "planted secrets in logs and errors, whatever goes wrong"],
-  conflicts: ["test/faults/conflicts.test.ts", "many writes at once, where overlapping transactions conflict"],
-  sweep: ["test/faults/sweep.test.ts", "the sweep beside uploads and deletes"],
+  faults: ["test/faults/every-fault.test.ts", "nine kinds of fault in each AWS call of each endpoint"],
+  deadline: ["test/faults/deadline.test.ts", "each endpoint with AWS calls that all hang"],
+  late: ["test/faults/late-commit.test.ts", "writes that commit after their client has timed out"],
+  secrets: ["test/faults/secrets.test.ts", "planted secrets, which no log or error may contain under any fault"],
+  conflicts: ["test/faults/conflicts.test.ts", "concurrent writes with conflicts between their transactions"],
+  sweep: ["test/faults/sweep.test.ts", "the sweep during uploads and deletes"],
   crashes: ["test/faults/crash.test.ts", "the process killed before and after each AWS call"],
   fuzz: ["test/faults/fuzz.test.ts", "hostile bodies, headers, queries and paths"],
   tenants: ["test/faults/tenants.test.ts", "each endpoint with each kind of key of each related account"],
   schedules: ["test/shared/checkout/interleaving.test.ts", "a checkout, an upload and a delete in every order"],
   kills: ["test/shared/checkout/kill.test.ts", "the checkout's process killed at each step and each call"],
-  duplicates: ["test/shared/checkout/duplicates.test.ts", "two copies of a checkout's step at once"],
+  duplicates: ["test/shared/checkout/duplicates.test.ts", "two copies of a checkout step at once"],
   restarts: ["test/infra/local/kills.test.ts", "the local stack killed under load and during checkouts, with --data"],
-  start: ["test/infra/local/start.test.ts", "the local stack's data, parts and limits: up to 200 uploads at once"],
-  data: ["test/infra/local/data.test.ts", "what the local stack keeps with --data over a stop, a kill and torn files"],
+  start: [
+    "test/infra/local/start.test.ts",
+    "the data, processes and limits of the local stack, with up to 200 uploads at once",
+  ],
+  data: [
+    "test/infra/local/data.test.ts",
+    "the data that the local stack keeps after a stop, a kill and truncated files, with --data",
+  ],
   reference: [
     "test/infra/local/docs/page.test.ts",
-    "the API reference in each width and colour scheme, all of it by axe",
+    "the API reference in each width and colour scheme, checked by axe",
   ],
-  files: ["test/infra/local/docs/too-many-files.test.ts", "the API reference without a file descriptor to spare"],
-  client: ["test/infra/local/docs/typed-client.test.ts", "the README's typed client, compiled as strictly as it gets"],
+  client: [
+    "test/infra/local/docs/typed-client.test.ts",
+    "the README's typed client, compiled with the strictest options",
+  ],
+  files: ["test/infra/local/docs/too-many-files.test.ts", "the API reference without a free file descriptor"],
   limits: ["test/shared/checkout/limits.test.ts", "the state and the transactions of an order of 200 requests"],
-  large: ["test/shared/checkout/large.test.ts", "the memory of a checkout of large files, and of many"],
-  flat: ["test/cost/flat.test.ts", "the cost of a request beside little and beside much that is stored"],
-  input: ["test/functions/attachments/any-input.test.ts", "any text and any JSON, in attachments"],
-  lists: ["test/functions/attachments/list-model.test.ts", "lists of attachments against a model"],
-  pages: ["test/functions/switches/page-size.test.ts", "pages of switches as large as Lambda allows"],
-  switches: ["test/functions/switches/list.test.ts", "lists of switches against a model, and any JSON"],
+  large: ["test/shared/checkout/large.test.ts", "the memory of a checkout of large files and of many files"],
+  flat: ["test/cost/flat.test.ts", "the cost of a request with little and with much data stored"],
+  input: ["test/functions/attachments/any-input.test.ts", "random text and JSON for attachments"],
+  lists: ["test/functions/attachments/list-model.test.ts", "lists of attachments compared with a model"],
+  pages: ["test/functions/switches/page-size.test.ts", "pages of switches up to Lambda's response limit"],
+  switches: ["test/functions/switches/list.test.ts", "lists of switches compared with a model, and random JSON"],
 };
 
 const help = `Usage: npm run test:faults -- [suite ...] [--full]
@@ -53,7 +62,7 @@ const run = (): number => {
     return 0;
   }
   const unknown = positionals.filter((name) => !(name in suites));
-  if (unknown.length > 0) throw new Error(`There is no suite ${unknown.join(", ")}: run with --help.`);
+  if (unknown.length > 0) throw new Error(`There is no suite ${unknown.join(", ")}. To list them, run with --help.`);
   const names = positionals.length > 0 ? positionals : Object.keys(suites);
   const files = names.flatMap((name) => suites[name]?.slice(0, 1) ?? []);
   const vitest = new URL("../../node_modules/vitest/vitest.mjs", import.meta.url).pathname;

@@ -5,19 +5,19 @@ import type { FaultKind } from "../support/fault-proxy/proxy.ts";
 import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, pdf } from "../support/fixtures/attachments.ts";
 import { newOrder } from "../support/fixtures/orders.ts";
-import { add, type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import { announcement, newContent } from "../support/fixtures/upload-content.ts";
+import { addMessagingNumbers, type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { declaredFile, newContent } from "../support/fixtures/upload-content.ts";
 import { admin } from "../support/processes/admin-cli.ts";
-import { type Answered, call, fetchFromService, send } from "../support/requests/client.ts";
+import { call, fetchFromService, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { parentId } from "../support/requests/repeatable-request.ts";
 import { createResource, requestTo } from "../support/requests/request-per-endpoint.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 import { carrier } from "../support/servers/carrier.ts";
-import { wires } from "../support/servers/own-table.ts";
+import { proxies } from "../support/servers/own-table.ts";
 import { checkOut } from "../support/servers/workflow.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
-/** Planted markers are found in no log line, error, metric or workflow state. */
+/** Plants markers wherever a caller may write, and looks for them in logs, errors, metrics and workflow states. */
 
 const planted = {
   file: "planted-content-7f3a",
@@ -32,18 +32,19 @@ beforeAll(async () => {
   shortenTimeouts(() => timeoutMs);
   t = await tenants();
 });
-afterEach(() => [wires.table.arm(), wires.files.arm()]);
+afterEach(() => [proxies.table.arm(), proxies.files.arm()]);
 
 const markers = () => [...Object.values(planted), t.key("acme"), t.key("other"), "apik_"];
 
-const found = (texts: readonly string[]) => markers().filter((marker) => texts.some((text) => text.includes(marker)));
+const foundMarkers = (texts: readonly string[]) =>
+  markers().filter((marker) => texts.some((text) => text.includes(marker)));
 
 const secrets = { sms_secret: planted.smsSecret, mms_secret: planted.mmsSecret };
 let sent = 0;
 
-/** What a route's body says: markers wherever a caller may write. */
+/** The data of a route's body, with markers wherever a caller may write. */
 const dataOf = ({ resource, document }: Route, name: string) => {
-  if (document === "upload") return { ...announcement(newContent()), filename: `${planted.notes}.pdf` };
+  if (document === "upload") return { ...declaredFile(newContent()), filename: `${planted.notes}.pdf` };
   return resource === "switch" ? { name, ...secrets } : { name, notes: planted.notes };
 };
 
@@ -61,19 +62,19 @@ const options = (route: Route, key = t.key("acme")) => {
 /** A resource with everything planted in it. */
 const plant = (route: Route) => createResource(fetchFromService, route, options(route));
 
-const sendTo = (route: Route, resource: string, key?: string): Promise<Answered> =>
+const sendTo = (route: Route, resource: string, key?: string): Promise<ReceivedResponse> =>
   send(requestTo(route, { ...options(route, key), resource }));
 
-const spoilt: readonly FaultKind[] = ["status-500", "lose-answer", "cut", "delay"];
+const testedFaults: readonly FaultKind[] = ["status-500", "lose-response", "cut", "delay"];
 
 /** `npm test` takes one kind of fault for each route, in turns. */
-const stride = byExtent({ sample: spoilt.length, most: 1, all: 1 });
+const stride = byExtent({ sample: testedFaults.length, most: 1, all: 1 });
 
 it.each(routes.map((route, index) => [route.name, route, index] as const))(
-  "%s tells nothing, whatever goes wrong",
+  "%s leaks no secret under any fault",
   { timeout: 120_000 },
   async (_, route, index) => {
-    const kinds = spoilt.filter((_, nth) => (nth + index) % stride === 0);
+    const kinds = testedFaults.filter((_, nth) => (nth + index) % stride === 0);
     let requests = 0;
     const resource = await plant(route);
     const target = () => (route.method === "DELETE" ? plant(route) : resource);
@@ -82,20 +83,20 @@ it.each(routes.map((route, index) => [route.name, route, index] as const))(
     let last = 0;
     try {
       for (const kind of kinds)
-        for (const [wire, operation] of [
-          [wires.table, /GetItem/],
-          [wires.table, /Query|TransactWriteItems|UpdateItem/],
-          [wires.files, /Object/],
+        for (const [proxy, operation] of [
+          [proxies.table, /GetItem/],
+          [proxies.table, /Query|TransactWriteItems|UpdateItem/],
+          [proxies.files, /Object/],
         ] as const) {
-          const on = await target();
-          wire.arm({ kind, operation, times: 99 });
-          // Whatever else is late on a busy machine may time out as well.
+          const targetId = await target();
+          proxy.arm({ kind, operation, times: 99 });
+          // On a busy machine, other late calls may time out as well.
           if (kind === "delay") timeoutMs = 50;
-          const { status, text } = await sendTo(route, on);
+          const { status, text } = await sendTo(route, targetId);
           timeoutMs = 5_000;
           requests += 1;
           if (status >= 400) errors.push(text);
-          wire.arm();
+          proxy.arm();
         }
       for (const key of [t.key("other"), "apik_planted"]) {
         const { status, text } = await sendTo(route, resource, key);
@@ -109,17 +110,17 @@ it.each(routes.map((route, index) => [route.name, route, index] as const))(
     expect(logs.written.length).toBeGreaterThan(requests);
     expect(errors.length).toBeGreaterThanOrEqual(2 + kinds.length);
     expect(last).toBe(route.status);
-    expect([found(logs.written), found(errors)]).toEqual([[], []]);
+    expect([foundMarkers(logs.written), foundMarkers(errors)]).toEqual([[], []]);
   },
 );
 
-it("a checkout tells nothing in its state, its logs or its report, whether it succeeds or fails", async () => {
+it("a checkout leaks no secret in its state or logs, whether it succeeds or fails", async () => {
   const upstream = await carrier();
   const logs = captureLogs();
   const states: string[] = [];
   try {
     for (const status of [200, 400]) {
-      const order = await newOrder(add);
+      const order = await newOrder(addMessagingNumbers);
       const body = form({ "data[notes]": planted.notes }, pdf("loa.pdf", planted.file));
       await call("POST", order.paths.request(0), { key: order.key, body });
       if (status === 400) await upstream.misbehave({ method: "PUT", action: "status", status, times: 99 });
@@ -131,18 +132,18 @@ it("a checkout tells nothing in its state, its logs or its report, whether it su
     await upstream.close();
   }
   expect(states.map((state) => /"status":"(\w+)"/.exec(state)?.[1])).toEqual(["SUCCEEDED", "FAILED"]);
-  expect([found(states), found(logs.written)]).toEqual([[], []]);
+  expect([foundMarkers(states), foundMarkers(logs.written)]).toEqual([[], []]);
 });
 
-it("the sweep's metrics, and what operators see, tell nothing", async () => {
+it("the sweep's metrics and the operators' commands leak no secret", async () => {
   const logs = captureLogs();
   await sweep({}, { getRemainingTimeInMillis: () => 60_000 }).finally(logs.stop);
-  const seen = await Promise.all(
+  const outputs = await Promise.all(
     [["check"], ["sweep"], ["account", "list"], ["key", "list"]].map((args) => admin(args)),
   );
-  expect(found([...logs.written, ...seen.flatMap(({ stdout, stderr }) => [stdout, stderr])])).toEqual([]);
+  expect(foundMarkers([...logs.written, ...outputs.flatMap(({ stdout, stderr }) => [stdout, stderr])])).toEqual([]);
 });
 
-it("a marker would be found where it is", () => {
-  expect(found([`x ${planted.file} y`])).toEqual([planted.file]);
+it("the search finds a planted marker", () => {
+  expect(foundMarkers([`x ${planted.file} y`])).toEqual([planted.file]);
 });

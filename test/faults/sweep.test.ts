@@ -10,10 +10,10 @@ import { transact } from "../../shared/table/write.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
-import { arrivedUpload } from "../support/fixtures/uploads.ts";
+import { sentUpload } from "../support/fixtures/uploads.ts";
 import { admin, adminJson } from "../support/processes/admin-cli.ts";
 import { call } from "../support/requests/client.ts";
-import { startAfresh, wires } from "../support/servers/own-table.ts";
+import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
 const dayMs = 86_400_000;
@@ -25,12 +25,12 @@ const file = { content: new Uint8Array([1]), sha256, filename: "a", contentType:
 let t: Awaited<ReturnType<typeof tenants>>;
 let parent: { type: "request"; id: string };
 beforeEach(async () => {
-  await startAfresh();
+  await startOnNewTable();
   t = await tenants();
   parent = { type: "request", id: t.request("acme") };
 });
 
-/** A file without metadata: what an upload leaves that crashes between its steps. */
+/** Stores a file without metadata, as an upload does that crashes between its steps. */
 const orphan = async (number: number, day?: string) => {
   const id = `01ARZ3NDEKTSV4RRFFQ69${String(number).padStart(5, "0")}`;
   const own = fileKey(parent, id);
@@ -40,14 +40,14 @@ const orphan = async (number: number, day?: string) => {
   return { id, key };
 };
 
-/** How many uploads and deletes run beside a sweep. */
+/** The number of uploads and deletes during a sweep. */
 const uploads = byExtent({ sample: 20, most: 60, all: 60 });
 
 const stored = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
 const sweep = (days: number, more = {}) => sweepOrphanFiles({ now: later(days), ...more });
 
 describe("the sweep", () => {
-  it("removes a file without metadata when it is older than a day, and no other", async () => {
+  it("removes only files that have no metadata and are older than a day", async () => {
     const { id } = await upload(t.attachments("request", "acme"), t.key("acme"));
     const { key } = await orphan(1);
     expect(await sweep(0)).toMatchObject({ removed: 0 });
@@ -57,12 +57,12 @@ describe("the sweep", () => {
     expect(await checkInvariants(later(2))).toEqual([]);
   });
 
-  it("removes the file of a direct upload that was never claimed, once it is a day old", async () => {
+  it("removes the file of an unclaimed direct upload once it is a day old", async () => {
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
-    const claimed = await arrivedUpload(path, key);
+    const claimed = await sentUpload(path, key);
     const json = { type: "request_attachment", data: { name: "Scan", upload_id: claimed.id } };
     expect((await call("POST", path, { key, json })).status).toBe(201);
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     expect(await sweep(0.9, { all: true })).toMatchObject({ removed: 0 });
     expect(await stored()).toContain(fileKey(parent, id));
     expect(await sweep(2.1)).toMatchObject({ files: 2, removed: 1, finished: true });
@@ -70,7 +70,7 @@ describe("the sweep", () => {
     expect(await checkInvariants(later(2.1))).toEqual([]);
   });
 
-  it("leaves what was stored late under an early day until that is a day old as well", async () => {
+  it("keeps a new file that was stored parentWithAccount an old day until it is a day old", async () => {
     const { key } = await orphan(1, ago(40));
     expect(await sweep(0.9)).toMatchObject({ files: 1, removed: 0 });
     expect(await stored()).toEqual([key]);
@@ -80,16 +80,16 @@ describe("the sweep", () => {
     await orphan(1, ago(40));
     await sweep(2);
     await orphan(2, ago(39));
-    wires.files.arm();
+    proxies.files.arm();
     await sweep(3);
-    const listed = wires.files.calls.map(({ sent }) => new URL(`http://x${sent}`).searchParams.get("prefix"));
+    const listed = proxies.files.calls.map(({ sent }) => new URL(`http://x${sent}`).searchParams.get("prefix"));
     const days = listed.filter((prefix) => prefix !== "attachments/");
     expect(days).toHaveLength(2);
     expect(new Set(days).size).toBe(days.length);
     expect(await sweep(3)).toMatchObject({ days: 0, files: 0 });
   });
 
-  it("goes on where it stopped, and stops before its time is over", async () => {
+  it("stops before its function times out, and resumes there", async () => {
     for (let n = 1; n <= 4; n += 1) await orphan(n, ago(40 - n));
     let left = 2;
     const remainingMs = () => (left-- > 0 ? 60_000 : 5_000);
@@ -100,7 +100,7 @@ describe("the sweep", () => {
     expect(await stored()).toEqual([]);
   });
 
-  it("goes on within a day of many pages", async () => {
+  it("resumes within a day of several pages", async () => {
     for (let n = 1; n <= 5; n += 1) await orphan(n, ago(40));
     let left = 2;
     const remainingMs = () => (left-- > 0 ? 60_000 : 5_000);
@@ -109,73 +109,73 @@ describe("the sweep", () => {
     expect(await stored()).toEqual([]);
   });
 
-  it("goes on after a fault of storage or table, and has then removed the same", async () => {
-    for (const [wire, operation] of [
-      [wires.files, /ListObjectsV2/],
-      [wires.files, /DeleteObject/],
-      [wires.table, /BatchGetItem/],
-      [wires.table, /TransactWriteItems/],
+  it("removes the same files after a failure of S3 or DynamoDB", async () => {
+    for (const [proxy, operation] of [
+      [proxies.files, /ListObjectsV2/],
+      [proxies.files, /DeleteObject/],
+      [proxies.table, /BatchGetItem/],
+      [proxies.table, /TransactWriteItems/],
     ] as const) {
-      await startAfresh();
+      await startOnNewTable();
       const [, b] = [await orphan(1, ago(40)), await orphan(2, ago(39))];
-      wire.arm({ kind: "status-503", operation, times: 9 });
-      await expect(sweep(2)).rejects.toMatchObject({ status: 503 });
-      wire.arm();
-      expect(await sweep(2)).toMatchObject({ finished: true });
-      expect([await stored(), b.key]).toEqual([[], b.key]);
+      proxy.arm({ kind: "status-503", operation, times: 9 });
+      await expect(sweep(2), String(operation)).rejects.toMatchObject({ status: 503 });
+      proxy.arm();
+      expect(await sweep(2), String(operation)).toMatchObject({ finished: true });
+      expect([await stored(), b.key], String(operation)).toEqual([[], b.key]);
     }
   });
 
-  it("never removes a file whose metadata appears between its two looks", async () => {
+  it("keeps a file whose metadata appears between its two checks", async () => {
     const { id, key } = await orphan(1);
-    let looks = 0;
-    wires.table.watch(async ({ operation }, moment) => {
+    let checks = 0;
+    proxies.table.watch(async ({ operation }, moment) => {
       if (operation !== "BatchGetItem" || moment !== "after") return;
-      looks += 1;
-      if (looks === 1) await transact({ one: { put: { ...keys.attachment(parent, id), id } } });
+      checks += 1;
+      if (checks === 1) await transact({ one: { put: { ...keys.attachment(parent, id), id } } });
     });
     expect(await sweep(2)).toMatchObject({ files: 1, removed: 0 });
-    wires.table.watch(async () => {});
-    expect([looks, await stored()]).toEqual([2, [key]]);
+    proxies.table.watch(async () => {});
+    expect([checks, await stored()]).toEqual([2, [key]]);
   });
 
-  it("never removes a file of uploads and deletes that run beside it, though their day be due", async () => {
+  it("keeps the files of concurrent uploads, even if their day is due", async () => {
     const account = await readAccount(t.account("acme"));
     if (!account) throw new Error("no account");
-    const under = { ...parent, account, state: "CART", attachment_count: 0, forwarded: false } as const;
+    const parentWithAccount = { ...parent, account, state: "CART", attachment_count: 0, forwarded: false } as const;
     const data = { file, name: "LOA", notes: null, file_hint: "LOA", reference_id: null } as const;
-    const made: string[] = [];
+    const uploaded: string[] = [];
     let sweeps = 0;
     let done = false;
     const sweeping = (async () => {
       for (; !done; sweeps += 1) await sweepOrphanFiles({ now: new Date(), all: true });
     })();
     for (let n = 0; n < uploads; n += 1) {
-      const { attachment } = await createAttachment(under, data, later(-3), undefined);
-      if (n % 2 === 0) made.push(attachment.id);
-      else await deleteAttachment(under, { ...attachment, unfinished: false }, () => {});
+      const { attachment } = await createAttachment(parentWithAccount, data, later(-3), undefined);
+      if (n % 2 === 0) uploaded.push(attachment.id);
+      else await deleteAttachment(parentWithAccount, { ...attachment, unfinished: false }, () => {});
     }
     done = true;
     await sweeping;
     expect(sweeps).toBeGreaterThan(uploads / 6);
-    for (const id of made) expect(await openFile(fileKey(parent, id)), id).toBeDefined();
+    for (const id of uploaded) expect(await openFile(fileKey(parent, id)), id).toBeDefined();
     expect(await checkInvariants(new Date())).toEqual([]);
   });
 
-  it("clears away the note of a delete that could not remove its file", async () => {
+  it("finishes a delete that could not remove its file", async () => {
     const path = t.attachments("request", "acme");
     const { id } = await upload(path, t.key("acme"));
-    wires.files.arm({ kind: "status-503", operation: /DeleteObject/, times: 9 });
+    proxies.files.arm({ kind: "status-503", operation: /DeleteObject/, times: 9 });
     expect((await call("DELETE", `${path}/${id}`, { key: t.key("acme") })).status).toBe(503);
-    wires.files.arm();
+    proxies.files.arm();
     expect(await get(keys.unfinishedDelete(parent, id))).toBeDefined();
     expect(await sweep(2)).toMatchObject({ removed: 1 });
     expect(await checkInvariants(later(2))).toEqual([]);
   });
 });
 
-describe("the days that are due", () => {
-  it("are each new day once, when all its files are a day old, and each older day every 30 days", () => {
+describe("the days that a sweep reads", () => {
+  it("are each new day once all its files are a day old, and each older day every 30 days", () => {
     const start = Date.parse("2026-01-01T00:00:00Z");
     const day = (n: number) => new Date(start + n * dayMs).toISOString().slice(0, 10);
     const read = new Map<string, number[]>();
@@ -183,10 +183,10 @@ describe("the days that are due", () => {
       for (const due of dueDays(day(0), today === 0 ? undefined : day(today - 1), day(today)))
         read.set(due, [...(read.get(due) ?? []), today]);
     for (let n = 0; n <= 117; n += 1)
-      expect(read.get(day(n))).toEqual([2, 32, 62, 92].map((age) => n + age).filter((today) => today < 120));
+      expect(read.get(day(n)), day(n)).toEqual([2, 32, 62, 92].map((age) => n + age).filter((today) => today < 120));
   });
 
-  it("are those of sweeps that were missed as well", () => {
+  it("include those of missed sweeps", () => {
     expect(dueDays("2026-01-01", "2026-01-03", "2026-01-07")).toEqual([
       "2026-01-02",
       "2026-01-03",
@@ -198,8 +198,8 @@ describe("the days that are due", () => {
   });
 });
 
-describe("the function", () => {
-  it("tells CloudWatch what it has done, in one line", async () => {
+describe("the sweep's function", () => {
+  it("logs its metrics for CloudWatch in one line", async () => {
     const lines = vi.spyOn(process.stdout, "write").mockReturnValue(true);
     await orphan(1, ago(40));
     expect(await handler({}, { getRemainingTimeInMillis: () => 60_000 })).toMatchObject({ files: 1, removed: 0 });
@@ -213,7 +213,7 @@ describe("the function", () => {
 });
 
 describe("admin sweep", () => {
-  it("counts without removing where it is told so", async () => {
+  it("counts without removing with --dry-run", async () => {
     await orphan(1, ago(40));
     expect(await adminJson(["sweep", "--dry-run", "--json"])).toMatchObject({ files: 1, would_remove: 0 });
     expect(await get(keys.sweep())).toBeUndefined();

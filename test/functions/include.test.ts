@@ -4,18 +4,18 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { keys } from "../../shared/table/keys.ts";
 import { update } from "../../shared/table/write.ts";
 import { attachmentOf, form, pdf, upload } from "../support/fixtures/attachments.ts";
-import { makeSwitch, post, switchesPath } from "../support/fixtures/switches.ts";
-import { kinds, type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import { type Answered, call, errorBody, fetchFromService } from "../support/requests/client.ts";
+import { newSwitch, post, switchesPath } from "../support/fixtures/switches.ts";
+import { parentTypes, type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { call, errorBody, fetchFromService, type ReceivedResponse } from "../support/requests/client.ts";
 
-/** What GET takes beyond the interface: `include`, If-None-Match; and what a 422 says of what is in the way. */
+/** Additions to the interface: `include`, If-None-Match, and the conflicting resource in a 422. */
 
 let t: Tenants;
 beforeAll(async () => {
   t = await tenants();
 });
 
-const get = (path: string, key = t.key("acme")): Promise<Answered> => call("GET", path, { key });
+const get = (path: string, key = t.key("acme")): Promise<ReceivedResponse> => call("GET", path, { key });
 
 const includeError = (detail: string) =>
   errorBody({
@@ -26,11 +26,11 @@ const includeError = (detail: string) =>
     source: { in: "query", pointer: "/include" },
   });
 
-describe.each(kinds)("include=file on attachments of a %s", (kind) => {
+describe.each(parentTypes)("include=file on attachments of a %s", (kind) => {
   const own = () => (kind === "request" ? { request: { type: "request", data: { id: t.request("acme") } } } : {});
   const file = (data: object) => ({ associations: { ...own(), file: { type: "file", data } } });
 
-  it("returns what the upload found out, in show and list; the request stays the first association", async () => {
+  it("returns the file's properties in show and list, after the association of the request", async () => {
     const path = t.attachments(kind, "acme");
     const content = readFileSync(join(import.meta.dirname, "../support/fixtures/pdfs/user-aes-256.pdf"));
     const body = form({}, new File([content], "loa.pdf", { type: "text/plain; charset=utf-8" }));
@@ -43,15 +43,15 @@ describe.each(kinds)("include=file on attachments of a %s", (kind) => {
       detected_type: "application/pdf",
       encrypted: true,
     };
-    const shown = await get(`${path}/${id}?include=file`);
-    expect(shown.body).toEqual({ ...Object(plain.body), ...file(data) });
-    expect(Object.keys(Object(shown.body).associations)).toEqual([...Object.keys(own()), "file"]);
+    const withFile = await get(`${path}/${id}?include=file`);
+    expect(withFile.body).toEqual({ ...Object(plain.body), ...file(data) });
+    expect(Object.keys(Object(withFile.body).associations)).toEqual([...Object.keys(own()), "file"]);
     const listed = await get(`${path}?last=1&include=file`);
-    expect(Object(listed.body).data.items).toEqual([shown.body]);
+    expect(Object(listed.body).data.items).toEqual([withFile.body]);
     expect((await get(`${path}?last=1`)).body).toMatchObject({ data: { items: [plain.body] } });
   });
 
-  it("has null for a file that is older than the detection", async () => {
+  it("returns null for a file that was uploaded before its type was detected", async () => {
     const path = t.attachments(kind, "sibling");
     const { id } = await upload(path, t.key("acme"));
     const key = keys.attachment({ type: kind, id: kind === "request" ? t.request("sibling") : t.order("sibling") }, id);
@@ -61,18 +61,21 @@ describe.each(kinds)("include=file on attachments of a %s", (kind) => {
     expect(body).toMatchObject({ associations: { file: { type: "file", data } } });
   });
 
-  it.each(["", "files", "file,", "file,owner", "FILE", "file, forwarding"])("takes no include=%s", async (names) => {
-    const path = t.attachments(kind, "acme");
-    const { id } = await upload(path, t.key("acme"));
-    const encoded = encodeURIComponent(names);
-    const shown = await get(`${path}/${id}?include=${encoded}`);
-    expect([shown.status, shown.body]).toEqual([422, includeError("must be one of file, forwarding")]);
-    const listed = await get(`${path}?include=${encoded}`);
-    const detail = kind === "request" ? "must be one of file, forwarding" : "must be file";
-    expect([listed.status, listed.body]).toEqual([422, includeError(detail)]);
-  });
+  it.each(["", "files", "file,", "file,owner", "FILE", "file, forwarding"])(
+    "returns 422 for include=%s",
+    async (names) => {
+      const path = t.attachments(kind, "acme");
+      const { id } = await upload(path, t.key("acme"));
+      const encoded = encodeURIComponent(names);
+      const single = await get(`${path}/${id}?include=${encoded}`);
+      expect([single.status, single.body]).toEqual([422, includeError("must be one of file, forwarding")]);
+      const listed = await get(`${path}?include=${encoded}`);
+      const detail = kind === "request" ? "must be one of file, forwarding" : "must be file";
+      expect([listed.status, listed.body]).toEqual([422, includeError(detail)]);
+    },
+  );
 
-  it("takes the names in any order, and more than once", async () => {
+  it("accepts the names in any order and more than once", async () => {
     const path = t.attachments(kind, "acme");
     const { id } = await upload(path, t.key("acme"));
     const { body } = await get(`${path}/${id}?include=forwarding,file,forwarding`);
@@ -85,17 +88,17 @@ describe("include=account on switches", () => {
     account: { type: "account", data: { id: t.account(name), name: name === "acme" ? "Acme" : "East" } },
   });
 
-  it("tells switches of one name apart, in show and both lists", async () => {
+  it("returns each switch's account, in show and in both lists", async () => {
     const under = `/api/v1/accounts/${t.account("east")}/switches`;
-    const own = await makeSwitch(t.key("acme"), { name: "Inbound" });
-    const below = await makeSwitch(t.key("acme"), { name: "Inbound" }, under);
+    const own = await newSwitch(t.key("acme"), { name: "Inbound" });
+    const below = await newSwitch(t.key("acme"), { name: "Inbound" }, under);
     for (const [{ id }, name] of [
       [own, "acme"],
       [below, "east"],
     ] as const) {
       const plain = await get(`${switchesPath}/${id}`);
-      const shown = await get(`${switchesPath}/${id}?include=account`);
-      expect(shown.body).toEqual({ ...Object(plain.body), associations: account(name) });
+      const withAccount = await get(`${switchesPath}/${id}?include=account`);
+      expect(withAccount.body, name).toEqual({ ...Object(plain.body), associations: account(name) });
     }
     const owners = async (path: string) =>
       Object((await get(path)).body).data.items.map(({ associations }: { associations?: object }) => associations);
@@ -104,8 +107,8 @@ describe("include=account on switches", () => {
     expect(await owners(switchesPath)).toEqual([undefined, undefined]);
   });
 
-  it("takes no other name", async () => {
-    const { id } = await makeSwitch(t.key("acme"), { name: "Other" });
+  it("returns 422 for any other name", async () => {
+    const { id } = await newSwitch(t.key("acme"), { name: "Other" });
     for (const path of [switchesPath, `${switchesPath}/${id}`, `/api/v1/accounts/${t.account("acme")}/switches`]) {
       const { status, body } = await get(`${path}?include=file`);
       expect([status, body], path).toEqual([422, includeError("must be account")]);
@@ -114,7 +117,7 @@ describe("include=account on switches", () => {
 });
 
 describe("GET /accounts/{account_id}/switches", () => {
-  it("lists the switches of that account and below it, with its own total and cursors", async () => {
+  it("lists the switches of that account and the accounts below it, with a total and cursors of its own", async () => {
     const { account, key } = await tenants();
     const paths = {
       acme: `/api/v1/accounts/${account("acme")}/switches`,
@@ -126,7 +129,7 @@ describe("GET /accounts/{account_id}/switches", () => {
       ["two", paths.east],
       ["three", paths.east],
     ] as const)
-      ids.push((await makeSwitch(key("acme"), { name }, path)).id);
+      ids.push((await newSwitch(key("acme"), { name }, path)).id);
     ids.sort();
     const page = async (path: string, of = "acme") => {
       const { items, page_info } = Object((await get(path, key(of))).body).data;
@@ -146,7 +149,7 @@ describe("GET /accounts/{account_id}/switches", () => {
   });
 });
 
-describe("constraint.unique", () => {
+describe("a 422 with constraint.unique", () => {
   const taken = (pointer: string, resource: object) =>
     errorBody({
       code: "invalid_parameter",
@@ -157,18 +160,18 @@ describe("constraint.unique", () => {
       params: { resource },
     });
 
-  it("names the switch that has the name, on create and on update", async () => {
+  it("names the switch that has the name, on create and update", async () => {
     const key = t.key("acme");
-    const { id } = await makeSwitch(key, { name: "Taken" });
+    const { id } = await newSwitch(key, { name: "Taken" });
     const created = await post(key, { name: "Taken" });
     expect([created.status, created.body]).toEqual([422, taken("/data/name", { id, type: "switch" })]);
-    const other = await makeSwitch(key, { name: "Free" });
+    const other = await newSwitch(key, { name: "Free" });
     const json = { type: "switch", data: { name: "Taken" } };
     const updated = await call("PATCH", `${switchesPath}/${other.id}`, { key, json });
     expect([updated.status, updated.body]).toEqual([422, taken("/data/name", { id, type: "switch" })]);
   });
 
-  it.each(kinds)("names the attachment of the %s that has the reference_id", async (kind) => {
+  it.each(parentTypes)("names the attachment of the %s that has the reference_id", async (kind) => {
     const key = t.key("acme");
     const path = t.attachments(kind, "acme");
     const reference = { "data[reference_id]": crypto.randomUUID() };
@@ -187,9 +190,9 @@ describe("If-None-Match", () => {
     });
 
   const paths = async () => {
-    const { id } = await makeSwitch(t.key("acme"), { name: crypto.randomUUID() });
+    const { id } = await newSwitch(t.key("acme"), { name: crypto.randomUUID() });
     const attachments = await Promise.all(
-      kinds.map(async (kind) => {
+      parentTypes.map(async (kind) => {
         const path = t.attachments(kind, "acme");
         return `${path}/${(await upload(path, t.key("acme"))).id}`;
       }),
@@ -198,7 +201,7 @@ describe("If-None-Match", () => {
     return [...all, ...all.map((path) => `${path}?include=${path.startsWith(switchesPath) ? "account" : "file"}`)];
   };
 
-  it("answers 304 without a body where it lists the ETag, weak or not, or is *", async () => {
+  it("returns 304 without a body if it is * or lists the ETag, weak or strong", async () => {
     for (const path of await paths()) {
       const tag = (await get(path)).headers.get("etag") ?? "";
       for (const sent of [tag, `W/${tag}`, `"x", ${tag}`, "*"]) {
@@ -211,12 +214,12 @@ describe("If-None-Match", () => {
     }
   });
 
-  it("answers 200 to any other tag, and where it is empty", async () => {
+  it("returns 200 for any other tag", async () => {
     for (const path of await paths())
       for (const sent of ['"0"', 'W/"0"', "1", '""']) expect((await conditional(path, sent)).status, sent).toBe(200);
   });
 
-  it("changes nothing for lists and for what does not exist", async () => {
+  it("has no effect on lists and on resources that do not exist", async () => {
     expect((await conditional(switchesPath, "*")).status).toBe(200);
     expect((await conditional(`${switchesPath}/01ARZ3NDEKTSV4RRFFQ69G5FAV`, "*")).status).toBe(404);
   });

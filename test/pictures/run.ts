@@ -6,7 +6,7 @@ import { startDemo } from "../support/processes/npm-start.ts";
 import { recordSession } from "./session.ts";
 import { terminalSvg } from "./terminal.ts";
 
-/** `npm run pictures`: makes the pictures of the README again, from the service as it is. */
+/** `npm run pictures`: recreates the pictures of the README from the current service. */
 
 const help = `Usage: npm run pictures -- [options]
 
@@ -55,7 +55,7 @@ const main = async () => {
   mkdirSync(folder, { recursive: true });
   for (const name of values.only?.split(",") ?? Object.keys(pictures)) {
     const make = pictures[name];
-    if (!make) throw new Error(`There is no picture ${name}: run with --help.`);
+    if (!make) throw new Error(`There is no picture ${name}. To list them, run with --help.`);
     await make();
   }
 };

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Line } from "./terminal.ts";
 
-/** `npm start` and the beginning of the README's tour, run for real. */
+/** Records a real run of `npm start` and of the beginning of the README's tour. */
 
 const root = join(import.meta.dirname, "../..");
 
@@ -44,7 +44,7 @@ const startService = async (env: NodeJS.ProcessEnv) => {
   return { printed: printed.trimEnd(), stop };
 };
 
-/** The port that a reader has, in place of the free one that was taken for the recording. */
+/** Replaces the free port of the recording with the default port. */
 const withUsualPort = (output: string, url: string) => output.replaceAll(url, "http://127.0.0.1:3000");
 
 const outputLines = (output: string): readonly Line[] =>

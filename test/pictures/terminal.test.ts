@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { terminalSvg } from "./terminal.ts";
 
-it("shows each line after the one before, escaped, and scrolls once the screen is full", () => {
+it("a recorded session shows its lines one after the other, escaped, and scrolls once the screen is full", () => {
   const short = terminalSvg("A session", [
     { kind: "command", text: "$ echo '<a> & b'", after: 1 },
     { kind: "output", text: "<a> & b", after: 0.5 },
@@ -15,7 +15,7 @@ it("shows each line after the one before, escaped, and scrolls once the screen i
   expect(terminalSvg("A long session", lines)).toContain("100% { transform: translateY(-38px); }");
 });
 
-it("folds lines that are too long, and cuts what would fill the screen", () => {
+it("a recorded session wraps long lines, and cuts those that would fill the screen", () => {
   const svg = terminalSvg("Long lines", [{ kind: "output", text: "x".repeat(1_000), after: 1 }]);
   const widths = [...svg.matchAll(/>(x+…?)<\/text>/g)].map(([, text = ""]) => text.length);
   expect(widths).toEqual([104, 104, 104]);

@@ -1,4 +1,4 @@
-/** A terminal session as an animated SVG, without scripts or fonts, as GitHub shows it in an `<img>`. */
+/** Draws a terminal session as an animated SVG without scripts or fonts, so that GitHub shows it in an `<img>`. */
 
 export type Line = {
   readonly kind: "command" | "output" | "comment";
@@ -15,7 +15,7 @@ const barHeight = 34;
 
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-/** Rows that one long line may take. */
+/** The maximum number of rows of one long line. */
 const rowsOfLine = 3;
 
 const folded = (line: Line): readonly Line[] => {
@@ -27,10 +27,10 @@ const folded = (line: Line): readonly Line[] => {
 
 const round = (value: number) => Number(value.toFixed(2));
 
-/** Moves the text up by one row whenever a line would fall below the last row. */
+/** Scrolls up by one row for each line below the last row. */
 const scrolling = (times: readonly number[]) => {
   const end = (times.at(-1) ?? 0) + 1;
-  // Rows of one folded line appear together: the last of them says how far to move.
+  // Rows of one wrapped line appear together, so the last of them determines the scrolling.
   const hiddenAt = new Map(times.map((time, index) => [round((time / end) * 100), index + 1 - rows] as const));
   const steps = [...hiddenAt]
     .filter(([, hidden]) => hidden > 0)

@@ -17,16 +17,16 @@ const metrics = (dimension: string) => ({
   ],
 });
 
-/** The lines that are written meanwhile. */
-const during = async (act: () => Promise<unknown>) => {
+/** The log lines that are written while `act` runs. */
+const linesDuring = async (act: () => Promise<unknown>) => {
   const before = logs.written.length;
   await act();
   return logs.written.slice(before).map((line) => JSON.parse(line));
 };
 
 describe("the log", () => {
-  it("has one line for a request, which is its metric too", async () => {
-    const [line, ...others] = await during(() => invoke(showSwitch, {}));
+  it("has one line for a request, which is also its metric", async () => {
+    const [line, ...others] = await linesDuring(() => invoke(showSwitch, {}));
     expect(others).toEqual([]);
     expect(line).toEqual({
       level: "INFO",
@@ -41,8 +41,8 @@ describe("the log", () => {
     });
   });
 
-  it("has one line for a step, with what went wrong", async () => {
-    const [line, ...others] = await during(async () => loadStep("checkout/load")?.({}).catch(() => undefined));
+  it("has one line for a step, with its error", async () => {
+    const [line, ...others] = await linesDuring(async () => loadStep("checkout/load")?.({}).catch(() => undefined));
     expect(others).toEqual([]);
     expect(line).toMatchObject({ level: "ERROR", message: "step", step: "checkout/load", _aws: metrics("step") });
     expect(line.error.stack).toContain("step-handler.ts");

@@ -7,18 +7,18 @@ import type { Item } from "../../shared/table/expressions.ts";
 import { transact } from "../../shared/table/write.ts";
 import { listKeys, listUsers } from "../../shared/tenants/administration.ts";
 import { listOrders } from "../../shared/tenants/orders.ts";
-import { call, faultsOf } from "../support/requests/client.ts";
+import { call, invalidParametersOf } from "../support/requests/client.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
-import { startAfresh } from "../support/servers/own-table.ts";
+import { startOnNewTable } from "../support/servers/own-table.ts";
 
 /**
- * Items as earlier versions have stored them: stored-items/version-1.json has those of the first version, later.json
- * each later shape. They are frozen: a change of a shape adds items, and changes none.
+ * Items as earlier versions stored them: stored-items/version-1.json has those of the first version, later.json those of
+ * each later shape. Never change them: a new shape adds items.
  */
 const Stored = z.array(z.looseObject({ pk: z.string(), sk: z.string() }));
-const frozen = (name: string) =>
+const readItems = (name: string) =>
   z.parse(Stored, JSON.parse(readFileSync(new URL(`stored-items/${name}.json`, import.meta.url), "utf8")));
-const items = [...frozen("version-1"), ...frozen("later")];
+const items = [...readItems("version-1"), ...readItems("later")];
 
 const put = (...all: typeof items) =>
   transact(Object.fromEntries(all.map((item, index) => [String(index), { put: item }])));
@@ -29,15 +29,27 @@ const request = `/api/v1/requests/${id("Q1")}/attachments`;
 const order = `/api/v1/orders/${id("R1")}/attachments`;
 const get = (path: string) => call("GET", path, { key });
 
-/** What a caller gets of the stored items of a kind: all but what is kept for ourselves. */
-const own = ["pk", "sk", "version", "writers", "bytes", "sha256", "content_type", "account", "ancestors"];
+/** Stored properties that callers do not get. */
+const internalProperties = [
+  "pk",
+  "sk",
+  "version",
+  "writers",
+  "bytes",
+  "sha256",
+  "content_type",
+  "account",
+  "ancestors",
+];
 const visible = (kind: RegExp) =>
   items
     .filter(({ pk, sk }) => kind.test(`${pk} ${sk}`))
-    .map((item) => ({ data: Object.fromEntries(Object.entries(item).filter(([name]) => !own.includes(name))) }));
+    .map((item) => ({
+      data: Object.fromEntries(Object.entries(item).filter(([name]) => !internalProperties.includes(name))),
+    }));
 
 beforeAll(async () => {
-  await startAfresh();
+  await startOnNewTable();
   await put(...items);
 });
 
@@ -53,11 +65,11 @@ describe("an item of an earlier version", () => {
     for (const { data } of expected) expect((await get(`${path}/${data.id}`)).body).toMatchObject({ data });
   });
 
-  it("is counted: switches that the account counts itself, and those with counts of their own", async () => {
+  it("is included in the total of switches, whichever item counts it", async () => {
     expect((await get("/api/v1/switches")).body).toMatchObject({ data: { page_info: { total: 2 } } });
   });
 
-  it("is read by a checkout and its report: runs, receipts, seals", async () => {
+  it("is read by the report of a checkout: runs, receipts, seals", async () => {
     expect(await orderReport(id("R1"))).toMatchObject({
       checkout: { run: "run-1", status: "FAILED", reason: "The carrier refused.", waits: 0, next_try_at: null },
       seal: { run: "run-1", version: 1 },
@@ -83,20 +95,20 @@ describe("an item of an earlier version", () => {
     expect(await listOrders()).toHaveLength(3);
   });
 
-  it("is recognized: the use of an Idempotency-Key, and a reference_id", async () => {
+  it("still reserves its Idempotency-Key and its reference_id", async () => {
     const headers = { "idempotency-key": "used-before" };
     const json = { type: "switch", data: { name: "Another" } };
     const reused = await call("POST", "/api/v1/switches", { key, headers, json });
-    expect(faultsOf(reused)).toEqual(["header /Idempotency-Key constraint.unique"]);
+    expect(invalidParametersOf(reused)).toEqual(["header /Idempotency-Key constraint.unique"]);
     const body = new FormData();
     body.set("data[name]", "Again");
     body.set("data[reference_id]", "6f1c1c9e-30a5-4d7f-9c7e-4f6f0f1f2a3b");
     body.set("data[file]", new Blob(["bytes"]), "loa.pdf");
     const taken = await call("POST", request, { key, body });
-    expect(faultsOf(taken)).toEqual(["body /data/reference_id constraint.unique"]);
+    expect(invalidParametersOf(taken)).toEqual(["body /data/reference_id constraint.unique"]);
   });
 
-  it("is changed and deleted", async () => {
+  it("can be changed and deleted", async () => {
     for (const [path, type] of [
       [`${request}/${id("T2")}`, "request_attachment"],
       [`/api/v1/switches/${id("S1")}`, "switch"],
@@ -108,11 +120,11 @@ describe("an item of an earlier version", () => {
     expect((await call("DELETE", `${request}/${id("T4")}`, { key })).status).toBe(200);
   });
 
-  it("lets the sweep go on where it stopped", async () => {
+  it("lets the sweep resume where it stopped", async () => {
     expect(await sweepOrphanFiles({ now: new Date("2026-01-03T00:00:00.000Z") })).toMatchObject({ finished: true });
   });
 
-  it("is there for every kind of key", async () => {
+  it("exists for every kind of key", async () => {
     const source = readFileSync(new URL("../../shared/table/keys.ts", import.meta.url), "utf8");
     const kinds = [...source.matchAll(/sk: [`"]([A-Z_#]+?)#?(?:\$|[`"])|ownPartition\([`"]([A-Z_]+)/g)];
     const names = new Set(kinds.map(([, sk, ownPartition]) => sk ?? ownPartition ?? ""));
@@ -122,19 +134,19 @@ describe("an item of an earlier version", () => {
   });
 });
 
-describe("an item that breaks a rule of input", () => {
-  it("is read all the same: rules may have become stricter since", async () => {
+describe("an item that breaks an input rule", () => {
+  it("is read, since rules may have become stricter", async () => {
     const [first] = items.filter(({ sk }) => sk === "SWITCH");
-    const odd = {
+    const unusual = {
       ...first,
       id: id("S7"),
       name: `${"long ".repeat(60)}`,
       sms_endpoints: Array(11).fill("x".repeat(3_000)),
     };
-    await put({ ...odd, pk: `SWITCH#${id("S7")}`, sk: "SWITCH" });
+    await put({ ...unusual, pk: `SWITCH#${id("S7")}`, sk: "SWITCH" });
     const { status, body } = await get(`/api/v1/switches/${id("S7")}`);
     expect(status).toBe(200);
-    expect(body).toMatchObject({ data: { name: odd.name, sms_endpoints: odd.sms_endpoints } });
+    expect(body).toMatchObject({ data: { name: unusual.name, sms_endpoints: unusual.sms_endpoints } });
   });
 });
 
@@ -146,14 +158,14 @@ describe("an item that cannot be read", () => {
   const [readable] = items.filter(({ sk }) => sk.startsWith("ATTACHMENT#"));
   const [requestItem] = items.filter(({ pk, sk }) => pk === sk && pk.startsWith("REQUEST#"));
 
-  const during = async (path: string) => {
+  const getWithErrors = async (path: string) => {
     const logs = captureLogs();
     const response = await get(path).finally(logs.stop);
     const lines: readonly Item[] = logs.written.map((line) => JSON.parse(line));
     return { ...response, errors: lines.filter(({ level }) => level === "ERROR") };
   };
 
-  const keyOf = (attachment: string) =>
+  const messageFor = (attachment: string) =>
     `The item ${parent.pk} ATTACHMENT#${attachment} cannot be read: name invalid_type`;
 
   beforeAll(async () => {
@@ -164,16 +176,18 @@ describe("an item that cannot be read", () => {
     await put({ ...requestItem, ...parent, sk: parent.pk, id: id("Q9"), attachment_count: 5 }, ...attachments);
   });
 
-  it("is a 500 where it is shown, and the log names its key and none of its values", async () => {
-    const { status, errors } = await during(`${path}/${broken[0]}`);
+  it("returns 500 when it is shown, and the log has its key and none of its values", async () => {
+    const { status, errors } = await getWithErrors(`${path}/${broken[0]}`);
     expect([status, errors]).toEqual([500, [expect.objectContaining({ message: "request", status: 500 })]]);
-    expect(errors).toMatchObject([{ error: { message: keyOf(broken[0] ?? "") } }]);
+    expect(errors).toMatchObject([{ error: { message: messageFor(broken[0] ?? "") } }]);
   });
 
-  it("is left out of its list, and the log names its key", async () => {
-    const { status, body, errors } = await during(path);
+  it("is left out of its list, and the log has its key", async () => {
+    const { status, body, errors } = await getWithErrors(path);
     expect([status, errors.length]).toEqual([200, 3]);
-    expect(errors).toMatchObject(broken.map((one) => ({ message: "unreadable item", error: { message: keyOf(one) } })));
+    expect(errors).toMatchObject(
+      broken.map((one) => ({ message: "unreadable item", error: { message: messageFor(one) } })),
+    );
     expect(body).toMatchObject({ data: { items: [{ data: { id: all[1] } }, { data: { id: all[3] } }] } });
   });
 
@@ -189,7 +203,7 @@ describe("an item that cannot be read", () => {
     ["first", "after", 2],
     ["last", "before", 1],
     ["last", "before", 2],
-  ] as const)("is passed by a walk with %s and %s, %i at a time", async (size, cursor, count) => {
+  ] as const)("is skipped when a list is read with %s and %s, %i at a time", async (size, cursor, count) => {
     const seen: string[] = [];
     let next: string | null = "";
     for (let pages = 0; next !== null; pages += 1) {
@@ -202,11 +216,11 @@ describe("an item that cannot be read", () => {
     expect(seen.toSorted()).toEqual([all[1], all[3]]);
   });
 
-  it("spoils no list of switches", async () => {
+  it("does not break a list of switches", async () => {
     const [one] = items.filter(({ sk }) => sk === "SWITCH");
     const entry = { pk: `ACCOUNT#${id("A2")}`, sk: `SWITCH#${id("S9")}`, id: id("S9") };
     await put({ ...one, pk: `SWITCH#${id("S9")}`, sk: "SWITCH", id: id("S9"), sms_protocol: "PIGEON" }, entry);
-    const { status, body, errors } = await during("/api/v1/switches");
+    const { status, body, errors } = await getWithErrors("/api/v1/switches");
     expect(status).toBe(200);
     expect(body).toMatchObject({ data: { items: [{ data: { id: id("S2") } }] } });
     expect(errors).toMatchObject([

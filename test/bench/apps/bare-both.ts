@@ -1,7 +1,7 @@
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 
-/** The same with S3: both clients with their defaults, one read and one small object. */
+/** The smallest function on DynamoDB and S3: both SDK clients with their defaults, one read and one small object. */
 const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 const client = new DynamoDBClient({ ...(endpoint && { endpoint }) });
 const s3 = new S3Client({

@@ -1,6 +1,6 @@
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 
-/** The least that a function on DynamoDB can be: the SDK's client with its defaults, and one read. */
+/** The smallest function on DynamoDB: the SDK client with its defaults, and one read. */
 const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 const client = new DynamoDBClient({ ...(endpoint && { endpoint }) });
 

@@ -4,7 +4,7 @@ import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import express from "express";
 import serverless from "serverless-http";
 
-/** What a user might pick instead: one Express app behind one function, with the same SDK clients. */
+/** An alternative for comparison: one Express app in one function, with the same SDK clients. */
 const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 const client = DynamoDBDocumentClient.from(new DynamoDBClient({ ...(endpoint && { endpoint }) }));
 const s3 = new S3Client({

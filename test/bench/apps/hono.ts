@@ -4,7 +4,7 @@ import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { Hono } from "hono";
 import { handle } from "hono/aws-lambda";
 
-/** What a user might pick instead: one Hono app behind one function, with the same SDK clients. */
+/** An alternative for comparison: one Hono app in one function, with the same SDK clients. */
 const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 const client = DynamoDBDocumentClient.from(new DynamoDBClient({ ...(endpoint && { endpoint }) }));
 const s3 = new S3Client({

@@ -4,10 +4,10 @@ import { createServer } from "node:https";
 import { join } from "node:path";
 import { listen } from "../../../infra/local/listen.ts";
 
-/** Made for 127.0.0.1 by `openssl req -x509`: a key that protects nothing. */
+/** Created for 127.0.0.1 by `openssl req -x509`. Its key is public and protects nothing. */
 export const certificate = join(import.meta.dirname, "cert.pem");
 
-/** TLS before an embedded server: AWS is never called without it, and Node loads other modules for it. */
+/** Starts a TLS proxy for an embedded server. Calls to AWS always use TLS, for which Node loads other modules. */
 export const startTls = async (target: string) => {
   const [cert, key] = [certificate, join(import.meta.dirname, "key.pem")].map((file) => readFileSync(file));
   const server = createServer({ ...(cert && { cert }), ...(key && { key }) }, (incoming, outgoing) => {

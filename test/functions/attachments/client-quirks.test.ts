@@ -4,11 +4,11 @@ import { beforeAll, describe, expect, inject, it } from "vitest";
 import { createRequestAttachment } from "../../../shared/routes.ts";
 import { attachmentOf, form, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, faultsOf } from "../../support/requests/client.ts";
+import { call, codeOf, invalidParametersOf } from "../../support/requests/client.ts";
 import { eventOf, invoke } from "../../support/requests/event.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
 
-/** What real clients send, and what they must not get away with. */
+/** Unusual requests that real clients send, and malformed ones that must be refused. */
 
 let path: string;
 let key: string;
@@ -31,17 +31,21 @@ const file = (
   content,
 ];
 
-describe("filename* of an upload", () => {
+describe("the filename* of an upload", () => {
   it.each([
     [
-      "after the encoded word that .NET sends",
+      "is used after the encoded word that .NET sends",
       `; filename="=?utf-8?B?w6QucGRm?="; filename*=utf-8''%C3%A4.pdf`,
       "ä.pdf",
     ],
-    ["before a plain name", `; filename*=UTF-8''%C3%A4.pdf; filename="a.pdf"`, "ä.pdf"],
-    ["with a language", `; filename="a.pdf"; filename*=UTF-8'de'%E2%82%AC.pdf`, "€.pdf"],
-    ["that is not valid UTF-8, beside a plain name", `; filename="a.pdf"; filename*=UTF-8''%E4.pdf`, "a.pdf"],
-  ])("%s: it is the file's name where it can be read", async (_case, parameters, expected) => {
+    ["is used before a plain name", `; filename*=UTF-8''%C3%A4.pdf; filename="a.pdf"`, "ä.pdf"],
+    ["is used with a language", `; filename="a.pdf"; filename*=UTF-8'de'%E2%82%AC.pdf`, "€.pdf"],
+    [
+      "is ignored if it is not valid UTF-8 and there is a plain name",
+      `; filename="a.pdf"; filename*=UTF-8''%E4.pdf`,
+      "a.pdf",
+    ],
+  ])("%s", async (_case, parameters, expected) => {
     for (const parts of [
       [file(parameters), name],
       [name, file(parameters)],
@@ -49,23 +53,23 @@ describe("filename* of an upload", () => {
       expect(attachmentOf(await postRaw(...parts)).filename).toBe(expected);
   });
 
-  it("is not read from the file itself", async () => {
+  it("is not read from the file's content", async () => {
     const content = `x\r\nContent-Disposition: form-data; name="data[file]"; filename*=utf-8''evil.pdf\r\n\r\n`;
     expect(attachmentOf(await postRaw(name, file(`; filename="loa.pdf"`, "", content))).filename).toBe("loa.pdf");
   });
 });
 
-describe("a form's texts", () => {
-  it.each(["data[name]", "data[notes]", "type"])("are strict UTF-8: %s", async (part) => {
+describe("the text parts of a form", () => {
+  it.each(["data[name]", "data[notes]", "type"])("must be valid UTF-8: %s", async (part) => {
     const bytes = Buffer.from([0x61, 0xe4, 0x62]);
-    const answer = await postRaw(name, file(`; filename="a.pdf"`), [
+    const response = await postRaw(name, file(`; filename="a.pdf"`), [
       `Content-Disposition: form-data; name="${part}"`,
       bytes,
     ]);
-    expect([answer.status, faultsOf(answer)]).toEqual([422, ["body  malformed"]]);
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
   });
 
-  it("may say their charset", async () => {
+  it("may declare UTF-8 as their charset", async () => {
     const notes: [string, string] = [
       'Content-Disposition: form-data; name="data[notes]"\r\nContent-Type: text/plain; charset=UTF-8',
       "Gebühr",
@@ -73,57 +77,59 @@ describe("a form's texts", () => {
     expect(attachmentOf(await postRaw(name, notes, file(`; filename="a.pdf"`))).notes).toBe("Gebühr");
   });
 
-  it("have at most 64 KiB", async () => {
-    const answer = await post(form({ "data[notes]": "n".repeat(65_537) }));
-    expect([answer.status, faultsOf(answer)]).toEqual([422, ["body  malformed"]]);
-    expect(faultsOf(await post(form({ "data[notes]": "n".repeat(65_536) })))).toEqual([
+  it("are limited to 64 KiB", async () => {
+    const response = await post(form({ "data[notes]": "n".repeat(65_537) }));
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
+    expect(invalidParametersOf(await post(form({ "data[notes]": "n".repeat(65_536) })))).toEqual([
       "body /data/notes constraint.length",
     ]);
   });
 
-  it.each(["base64", "quoted-printable"])("and files must not be transferred as %s", async (encoding) => {
-    const answer = await postRaw(name, file(`; filename="a.pdf"`, `\r\nContent-Transfer-Encoding: ${encoding}`));
-    expect([answer.status, faultsOf(answer)]).toEqual([422, ["body  malformed"]]);
+  it.each(["base64", "quoted-printable"])("and the file must not be encoded as %s", async (encoding) => {
+    const response = await postRaw(name, file(`; filename="a.pdf"`, `\r\nContent-Transfer-Encoding: ${encoding}`));
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
   });
 });
 
-describe("names of files", () => {
-  it.each([".", "..", " ", "\t "])("%j is refused as data[filename]", async (filename) => {
-    const [fault] = faultsOf(await post(form({ "data[filename]": filename })));
-    expect(fault).toBe("body /data/filename constraint.format");
+describe("a file name", () => {
+  it.each([".", "..", " ", "\t "])("must not be %j in data[filename]", async (filename) => {
+    const [parameter] = invalidParametersOf(await post(form({ "data[filename]": filename })));
+    expect(parameter).toBe("body /data/filename constraint.format");
   });
 
-  it("keep their extension when they are too long", async () => {
+  it("that is too long is cut before its extension", async () => {
     const { filename } = attachmentOf(await post(form({}, pdf(`${"ä".repeat(300)}.pdf`))));
     expect(filename).toBe(`${"ä".repeat(251)}.pdf`);
   });
 
-  it("are compared exactly where a PATCH echoes them, and ids without case", async () => {
+  it("in a PATCH must equal the stored one exactly, while ids are compared without case", async () => {
     const reference_id = crypto.randomUUID();
     const { id } = await upload(path, key, { "data[filename]": "LOA.pdf", "data[reference_id]": reference_id });
     const patch = (data: object) => call("PATCH", `${path}/${id}`, { key, json: { type: "request_attachment", data } });
-    expect(faultsOf(await patch({ filename: "loa.PDF" }))).toEqual(["body /data/filename constraint.immutable"]);
+    expect(invalidParametersOf(await patch({ filename: "loa.PDF" }))).toEqual([
+      "body /data/filename constraint.immutable",
+    ]);
     const same = { filename: "LOA.pdf", id: id.toLowerCase(), reference_id: reference_id.toUpperCase() };
     expect((await patch(same)).status).toBe(200);
   });
 });
 
-describe("a form that arrives as text", () => {
-  it("is not stored: 500, and the log says why", async () => {
+describe("a form that API Gateway passes on as text", () => {
+  it("is a 500 and is not stored, and the log says why", async () => {
     const logs = captureLogs();
     const { body, headers } = rawForm(name, file(`; filename="a.pdf"`));
     const request_id = path.split("/")[4] ?? "";
     const event = { headers: { ...headers, authorization: `Bearer ${key}` }, ids: { request_id } };
-    const answer = await invoke(createRequestAttachment, { ...event, body: body.toString("latin1") });
+    const response = await invoke(createRequestAttachment, { ...event, body: body.toString("latin1") });
     logs.stop();
     const written = logs.written.join("");
-    expect([answer.statusCode, JSON.parse(answer.body).errors[0].code]).toEqual([500, "internal_error"]);
+    expect([response.statusCode, JSON.parse(response.body).errors[0].code]).toEqual([500, "internal_error"]);
     expect(written).toContain("binaryMediaTypes");
     expect(eventOf(createRequestAttachment, { body: "" }).isBase64Encoded).toBe(false);
   });
 });
 
-describe("headers", () => {
+describe("a header", () => {
   it.each([
     ['"0", "1"', 200],
     ['W/"1"', 412],
@@ -131,13 +137,13 @@ describe("headers", () => {
     ["*", 200],
     ["1", 412],
     ["", 412],
-  ])("If-Match: %s answers %i", async (value, status) => {
+  ])("If-Match: %s returns %i", async (value, status) => {
     const { id } = await upload(path, key);
-    const answer = await call("DELETE", `${path}/${id}`, { key, headers: { "if-match": value } });
-    expect(answer.status).toBe(status);
+    const response = await call("DELETE", `${path}/${id}`, { key, headers: { "if-match": value } });
+    expect(response.status).toBe(status);
   });
 
-  it("If-Match may come in several lines", async () => {
+  it("If-Match may be sent in several lines", async () => {
     const { id } = await upload(path, key);
     const url = new URL(`${path}/${id}`, inject("baseUrl"));
     const headers = ["host", url.host, "authorization", `Bearer ${key}`, "if-match", '"1"', "if-match", '"7"'];
@@ -148,14 +154,14 @@ describe("headers", () => {
     expect([response.statusCode, (await text(response)).slice(0, 10)]).toEqual([200, '{"type":"r']);
   });
 
-  it("a compressed JSON body is a 415", async () => {
+  it("Content-Encoding: gzip on a JSON body returns 415", async () => {
     const { id } = await upload(path, key);
     const json = { type: "request_attachment", data: { notes: "x" } };
-    const answer = await call("PATCH", `${path}/${id}`, { key, json, headers: { "content-encoding": "gzip" } });
-    expect([answer.status, codeOf(answer)]).toEqual([415, "unsupported_media_type"]);
+    const response = await call("PATCH", `${path}/${id}`, { key, json, headers: { "content-encoding": "gzip" } });
+    expect([response.status, codeOf(response)]).toEqual([415, "unsupported_media_type"]);
   });
 
-  it("the same Idempotency-Key with and without `type` is the same request", async () => {
+  it("Idempotency-Key treats forms with and without `type` as the same request", async () => {
     const headers = { "idempotency-key": crypto.randomUUID() };
     const first = await post(form(), headers);
     const second = await post(form({ type: "request_attachment" }), headers);

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { attachmentOf, form, pageOf, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, faultsOf } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, invalidParametersOf } from "../../support/requests/client.ts";
 
-describe.each(kinds)("attachments of a %s", (kind) => {
+describe.each(parentTypes)("attachments of a %s", (kind) => {
   let path: string;
   let key: string;
   let parentId: string;
@@ -27,8 +27,8 @@ describe.each(kinds)("attachments of a %s", (kind) => {
   const namePart: [string, string] = ['Content-Disposition: form-data; name="data[name]"', "LOA"];
 
   describe("an upload", () => {
-    it("answers 201 with the whole document, ETag and request id", async () => {
-      const answer = await post(
+    it("returns 201 with the whole document, an ETag and a request id", async () => {
+      const response = await post(
         form({
           type: `${kind}_attachment`,
           "data[name]": "  Letter of authorization ",
@@ -38,8 +38,8 @@ describe.each(kinds)("attachments of a %s", (kind) => {
           "data[filename]": "signed loa.pdf",
         }),
       );
-      expect(answer.status).toBe(201);
-      expect(answer.body).toEqual({
+      expect(response.status).toBe(201);
+      expect(response.body).toEqual({
         type: `${kind}_attachment`,
         data: {
           id: ulid,
@@ -53,14 +53,14 @@ describe.each(kinds)("attachments of a %s", (kind) => {
         },
         ...(kind === "request" && { associations: { request: { type: "request", data: { id: parentId } } } }),
       });
-      expect(answer.headers.get("etag")).toBe('"1"');
-      expect(answer.headers.get("content-type")).toBe("application/json");
-      expect(answer.headers.get("x-request-id")).toMatch(/.+/);
+      expect(response.headers.get("etag")).toBe('"1"');
+      expect(response.headers.get("content-type")).toBe("application/json");
+      expect(response.headers.get("x-request-id")).toMatch(/.+/);
     });
 
-    it("fills in the defaults and takes the file's own name", async () => {
-      const answer = await post(form({}, pdf("Gebühren – 请求.pdf")));
-      expect(attachmentOf(answer)).toMatchObject({
+    it("fills in the defaults and uses the file's own name", async () => {
+      const response = await post(form({}, pdf("Gebühren – 请求.pdf")));
+      expect(attachmentOf(response)).toMatchObject({
         name: "LOA",
         notes: null,
         file_hint: "DEFAULT",
@@ -69,26 +69,26 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       });
     });
 
-    it("takes an empty note for none, and ignores parts that it does not know", async () => {
-      const answer = await post(form({ "data[notes]": "", "data[color]": "red", unknown: "1" }));
-      expect(attachmentOf(answer).notes).toBeNull();
+    it("stores empty notes as null, and ignores unknown parts", async () => {
+      const response = await post(form({ "data[notes]": "", "data[color]": "red", unknown: "1" }));
+      expect(attachmentOf(response).notes).toBeNull();
     });
 
-    it("takes the parent's id in lower case", async () => {
-      const answer = await call("POST", path.replace(parentId, parentId.toLowerCase()), { key, body: form() });
-      expect(answer.status).toBe(201);
+    it("accepts the parent's id in lower case", async () => {
+      const response = await call("POST", path.replace(parentId, parentId.toLowerCase()), { key, body: form() });
+      expect(response.status).toBe(201);
       if (kind === "request")
-        expect(answer.body).toMatchObject({ associations: { request: { data: { id: parentId } } } });
+        expect(response.body).toMatchObject({ associations: { request: { data: { id: parentId } } } });
     });
 
     it("counts characters, not UTF-16 units or bytes", async () => {
       expect((await post(form({ "data[name]": "😀".repeat(255) }))).status).toBe(201);
-      expect(faultsOf(await post(form({ "data[name]": "😀".repeat(256) })))).toEqual([
+      expect(invalidParametersOf(await post(form({ "data[name]": "😀".repeat(256) })))).toEqual([
         "body /data/name constraint.length",
       ]);
     });
 
-    it("takes a 4.2 MB file", async () => {
+    it("accepts a file of 4.2 MB", async () => {
       const content = new File([new Uint8Array(4.2 * 1024 * 1024).fill(7)], "big.bin");
       expect((await post(form({}, content))).status).toBe(201);
     });
@@ -103,19 +103,19 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       [`; filename="a\u0007b.pdf"`, "ab.pdf"],
       [`; filename=".."`, "attachment"],
       [`; filename=""`, "attachment"],
-    ])("%s becomes %s", async (parameters, expected) => {
+    ])("%s is stored as %s", async (parameters, expected) => {
       expect(attachmentOf(await postRaw(namePart, filePart(parameters, "application/pdf"))).filename).toBe(expected);
     });
 
-    it("is `attachment` for a file that has none", async () => {
+    it("is `attachment` if the client sends none", async () => {
       for (const type of ["application/octet-stream", "application/pdf"])
         expect(attachmentOf(await postRaw(namePart, filePart("", type))).filename, type).toBe("attachment");
     });
   });
 
-  describe("a refused upload", () => {
-    it("names every fault of the form in one answer", async () => {
-      const answer = await post(
+  describe("an invalid upload", () => {
+    it("names every invalid part of the form in one response", async () => {
+      const response = await post(
         form(
           {
             type: "switch",
@@ -128,8 +128,8 @@ describe.each(kinds)("attachments of a %s", (kind) => {
           null,
         ),
       );
-      expect(answer.status).toBe(422);
-      expect(answer.body).toEqual({
+      expect(response.status).toBe(422);
+      expect(response.body).toEqual({
         errors: [
           ["/type", "constraint.enum", `must be ${kind}_attachment`],
           ["/data/file", "constraint.required", "can't be blank"],
@@ -149,48 +149,52 @@ describe.each(kinds)("attachments of a %s", (kind) => {
     });
 
     it.each<[string, () => Promise<Awaited<ReturnType<typeof call>>>, string]>([
-      ["has no name", () => post(form({ "data[name]": undefined })), "/data/name constraint.required"],
-      ["has too long a name", () => post(form({ "data[name]": "n".repeat(256) })), "/data/name constraint.length"],
-      ["has an empty file", () => post(form({}, pdf("loa.pdf", ""))), "/data/file constraint.length"],
+      ["without a name", () => post(form({ "data[name]": undefined })), "/data/name constraint.required"],
       [
-        "has a text in place of the file",
+        "with a name that is too long",
+        () => post(form({ "data[name]": "n".repeat(256) })),
+        "/data/name constraint.length",
+      ],
+      ["with an empty file", () => post(form({}, pdf("loa.pdf", ""))), "/data/file constraint.length"],
+      [
+        "with a text in place of the file",
         () => post(form({ "data[file]": "loa.pdf" }, null)),
         "/data/file constraint.type",
       ],
       [
-        "has two files",
+        "with two files",
         () => postRaw(namePart, filePart(`; filename="a"`, "text/plain"), filePart(`; filename="b"`, "text/plain")),
         "/data/file constraint.type",
       ],
-      ["has two names", () => postRaw(namePart, namePart, filePart(`; filename="a"`)), "/data/name constraint.type"],
+      ["with two names", () => postRaw(namePart, namePart, filePart(`; filename="a"`)), "/data/name constraint.type"],
       [
-        "has too long a filename",
+        "with a filename that is too long",
         () => post(form({ "data[filename]": "f".repeat(256) })),
         "/data/filename constraint.length",
       ],
-      ["has an empty filename", () => post(form({ "data[filename]": "" })), "/data/filename constraint.required"],
-    ])("is one that %s", async (_, send, fault) => {
-      const answer = await send();
-      expect(answer.status).toBe(422);
-      expect(faultsOf(answer)).toEqual([`body ${fault}`]);
+      ["with an empty filename", () => post(form({ "data[filename]": "" })), "/data/filename constraint.required"],
+    ])("%s returns 422", async (_, send, parameter) => {
+      const response = await send();
+      expect(response.status).toBe(422);
+      expect(invalidParametersOf(response)).toEqual([`body ${parameter}`]);
     });
 
-    it("is one whose form breaks off, has no boundary, or has too many parts", async () => {
+    it("that is cut off, has no boundary or has too many parts returns 422", async () => {
       const { body, headers } = rawForm(namePart, filePart(`; filename="a"`));
       const many = Array.from({ length: 150 }, () => namePart);
-      for (const sent of [
-        { body: body.subarray(0, body.length - 20), headers },
-        { body, headers: { "content-type": "multipart/form-data" } },
-        rawForm(...many),
-      ])
-        expect(faultsOf(await call("POST", path, { key, ...sent }))).toEqual(["body  malformed"]);
+      for (const [label, sent] of [
+        ["cut off", { body: body.subarray(0, body.length - 20), headers }],
+        ["without a boundary", { body, headers: { "content-type": "multipart/form-data" } }],
+        ["with 150 parts", rawForm(...many)],
+      ] as const)
+        expect(invalidParametersOf(await call("POST", path, { key, ...sent })), label).toEqual(["body  malformed"]);
     });
 
-    it("is one of another media type", async () => {
+    it("of another media type returns 415", async () => {
       const headers = { "content-type": "application/pdf" };
-      const answer = await call("POST", path, { key, body: "%PDF-1.7", headers });
-      expect(answer.status).toBe(415);
-      expect(answer.body).toEqual({
+      const response = await call("POST", path, { key, body: "%PDF-1.7", headers });
+      expect(response.status).toBe(415);
+      expect(response.body).toEqual({
         errors: [
           {
             code: "unsupported_media_type",
@@ -203,11 +207,11 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       });
     });
 
-    it("is one whose file is over the limit: 413, whether the function or the gateway finds it", async () => {
+    it("with a file over the limit returns 413 from the function or from the gateway", async () => {
       for (const size of [4_600_001, 7_000_000, 11_000_000]) {
-        const answer = await post(form({}, new File([new Uint8Array(size)], "big.bin")));
-        expect([answer.status, codeOf(answer)]).toEqual([413, "payload_too_large"]);
-        expect(answer.body).toMatchObject({
+        const response = await post(form({}, new File([new Uint8Array(size)], "big.bin")));
+        expect([response.status, codeOf(response)], `${size} bytes`).toEqual([413, "payload_too_large"]);
+        expect(response.body, `${size} bytes`).toMatchObject({
           errors: [{ params: { limit_bytes: size < 10_000_000 ? 4_600_000 : 10_485_760 } }],
         });
       }
@@ -217,7 +221,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
   describe("a reference_id", () => {
     const reference = "11111111-2222-3333-4444-555555555555";
 
-    it("is unique under its parent, whatever its case, and free again once deleted", async () => {
+    it("is unique under its parent regardless of case, and free again after a delete", async () => {
       const first = await upload(path, key, { "data[reference_id]": reference });
       const again = await post(form({ "data[reference_id]": reference.toUpperCase() }));
       expect(again.status).toBe(422);
@@ -245,16 +249,16 @@ describe.each(kinds)("attachments of a %s", (kind) => {
         });
     });
 
-    it("goes to one of 30 uploads that arrive at once, and the total counts just that one", async () => {
+    it("is given to one of 30 concurrent uploads, and the total counts only that one", async () => {
       const t = await tenants();
-      const mine = { path: t.attachments(kind, "acme"), key: t.key("acme") };
-      const answers = await Promise.all(
+      const own = { path: t.attachments(kind, "acme"), key: t.key("acme") };
+      const responses = await Promise.all(
         Array.from({ length: 30 }, () =>
-          call("POST", mine.path, { key: mine.key, body: form({ "data[reference_id]": reference }) }),
+          call("POST", own.path, { key: own.key, body: form({ "data[reference_id]": reference }) }),
         ),
       );
-      expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(29).fill(422)]);
-      expect(pageOf(await call("GET", mine.path, { key: mine.key }))).toMatchObject({ total: 1 });
+      expect(responses.map(({ status }) => status).sort()).toEqual([201, ...Array(29).fill(422)]);
+      expect(pageOf(await call("GET", own.path, { key: own.key }))).toMatchObject({ total: 1 });
     });
   });
 });

@@ -13,16 +13,16 @@ import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { readParent } from "../../../shared/tenants/orders.ts";
 import { attachmentOf, form, pageOf, upload as uploadForm } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { announcement, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
-import { arrivedUpload, prepareUpload, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
-import { call, errorBody, faultsOf } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { declaredFile, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
+import { prepareUpload, sentUpload, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
+import { call, errorBody, invalidParametersOf } from "../../support/requests/client.ts";
 import { invoke } from "../../support/requests/event.ts";
 
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
-const hour = limits.uploadSeconds * 1000;
+const validityMs = limits.uploadSeconds * 1000;
 
-describe.each(kinds)("a direct upload to a %s", (kind) => {
+describe.each(parentTypes)("a direct upload to a %s", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
   let key: string;
@@ -49,25 +49,25 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       source: { in: "body", pointer: "/data/upload_id" },
     });
   const expectRefusal = async (upload_id: string, detail: string, to = path) => {
-    const answer = await claim({ upload_id }, {}, to);
-    expect([answer.status, answer.body]).toEqual([422, refusal(detail)]);
+    const response = await claim({ upload_id }, {}, to);
+    expect([response.status, response.body]).toEqual([422, refusal(detail)]);
   };
 
-  it("takes three calls, and makes an attachment like any other", async () => {
+  it("takes three calls and creates an ordinary attachment", async () => {
     const content = newContent();
     const startedAt = Date.now();
-    const prepared = await prepare(announcement(content, { sha256: sha256Of(content).toUpperCase() }));
+    const prepared = await prepare(declaredFile(content, { sha256: sha256Of(content).toUpperCase() }));
     expect(prepared.status).toBe(201);
     const upload = uploadOf(prepared);
-    expect(upload).toMatchObject({ ...announcement(content), method: "PUT" });
+    expect(upload).toMatchObject({ ...declaredFile(content), method: "PUT" });
     expect(upload.headers).toEqual({
       "Content-Length": String(content.length),
       "Content-Type": "application/pdf",
       "x-amz-checksum-sha256": Buffer.from(upload.sha256, "hex").toString("base64"),
     });
     const validMs = Date.parse(upload.expires_at) - startedAt;
-    expect(validMs).toBeGreaterThanOrEqual(hour);
-    expect(validMs).toBeLessThanOrEqual(Date.now() - startedAt + hour);
+    expect(validMs).toBeGreaterThanOrEqual(validityMs);
+    expect(validMs).toBeLessThanOrEqual(Date.now() - startedAt + validityMs);
     expect(await sendFile(upload, content)).toBe(200);
     const before = pageOf(await call("GET", path, { key })).total;
     const reference_id = randomUUID();
@@ -83,9 +83,9 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       filename: "scan.pdf",
     });
     expect(inserted_at).toBe(updated_at);
-    const one = `${path}/${upload.id}`;
-    const shown = await call("GET", one, { key });
-    expect([shown.status, shown.body, shown.headers.get("etag")]).toEqual([
+    const ownPath = `${path}/${upload.id}`;
+    const fetched = await call("GET", ownPath, { key });
+    expect([fetched.status, fetched.body, fetched.headers.get("etag")]).toEqual([
       200,
       created.body,
       created.headers.get("etag"),
@@ -99,16 +99,16 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       sha256: sha256Of(content),
       content_type: "application/pdf",
     });
-    const patched = await call("PATCH", one, { key, json: { type, data: { name: "Changed" } } });
+    const patched = await call("PATCH", ownPath, { key, json: { type, data: { name: "Changed" } } });
     expect(attachmentOf(patched)).toMatchObject({ name: "Changed", filename: "scan.pdf" });
-    expect((await call("DELETE", one, { key })).status).toBe(200);
+    expect((await call("DELETE", ownPath, { key })).status).toBe(200);
     expect(await openFile(fileKey(parent(), upload.id))).toBeUndefined();
   });
 
-  it("says what the file is, from its first and its last bytes, however long it is", async () => {
+  it("has its type detected from the first and last bytes, whatever its length", async () => {
     const pdf = (name: string) => readFileSync(join(import.meta.dirname, `../../support/fixtures/pdfs/${name}.pdf`));
     const long = (start: Buffer) => Buffer.concat([start, Buffer.alloc(3_000_000, " "), pdf("user-rc4-128")]);
-    for (const [what, content, detected_type, encrypted] of [
+    for (const [label, content, detected_type, encrypted] of [
       ["a PDF that asks for a password", pdf("user-aes-256"), "application/pdf", true],
       ["a PDF with an owner's password", pdf("owner-aes-256"), "application/pdf", false],
       ["a PDF without any", pdf("plain"), "application/pdf", false],
@@ -118,39 +118,39 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       ["a long text", long(Buffer.from("Dear carrier")), null, null],
       ["one byte", Buffer.from("x"), null, null],
     ] as const) {
-      const { id } = await arrivedUpload(path, key, content);
-      expect((await claim({ upload_id: id }, { "idempotency-key": randomUUID() })).status, what).toBe(201);
+      const { id } = await sentUpload(path, key, content);
+      expect((await claim({ upload_id: id }, { "idempotency-key": randomUUID() })).status, label).toBe(201);
       const { body } = await call("GET", `${path}/${id}?include=file`, { key });
       const sha256 = sha256Of(content);
       const data = { bytes: content.length, content_type: "application/pdf", sha256, detected_type, encrypted };
-      expect(body, what).toMatchObject({ associations: { file: { type: "file", data } } });
-      expect(await get(keys.attachment(parent(), id)), what).toMatchObject({ inspected: true });
+      expect(body, label).toMatchObject({ associations: { file: { type: "file", data } } });
+      expect(await get(keys.attachment(parent(), id)), label).toMatchObject({ inspected: true });
     }
   }, 20_000);
 
-  it("takes another file name with the attachment", async () => {
-    const { id } = await arrivedUpload(path, key);
+  it("may get another file name when it is claimed", async () => {
+    const { id } = await sentUpload(path, key);
     expect(attachmentOf(await claim({ upload_id: id, filename: "other.pdf" })).filename).toBe("other.pdf");
   });
 
-  it("is bytes of any kind where nothing says which", async () => {
-    const { content_type: _, ...data } = announcement(newContent());
+  it("without a content_type is application/octet-stream", async () => {
+    const { content_type: _, ...data } = declaredFile(newContent());
     const upload = uploadOf(await prepare(data));
     expect([upload.content_type, upload.headers["Content-Type"]]).toEqual(Array(2).fill("application/octet-stream"));
   });
 
-  it("is refused with all that is wrong", async () => {
-    const faults = async (data: Readonly<Record<string, unknown>>) => {
-      const answer = await prepare(data);
-      expect(answer.status).toBe(422);
-      return faultsOf(answer);
+  it("is refused with every invalid property", async () => {
+    const invalidParameters = async (data: Readonly<Record<string, unknown>>) => {
+      const response = await prepare(data);
+      expect(response.status).toBe(422);
+      return invalidParametersOf(response);
     };
-    expect(await faults({})).toEqual([
+    expect(await invalidParameters({})).toEqual([
       "body /data/filename constraint.required",
       "body /data/bytes constraint.required",
       "body /data/sha256 constraint.required",
     ]);
-    const good = announcement(newContent());
+    const valid = declaredFile(newContent());
     for (const [name, value, rule] of [
       ["filename", "a/b.pdf", "constraint.format"],
       ["filename", "x".repeat(256), "constraint.length"],
@@ -164,54 +164,57 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       ["sha256", "abc", "constraint.format"],
       ["sha256", `${"g".repeat(64)}`, "constraint.format"],
     ] as const)
-      expect(await faults({ ...good, [name]: value }), `${name} ${value}`).toEqual([`body /data/${name} ${rule}`]);
-    const wrongType = await call("POST", uploadsPath(path), { key, json: { type, data: good } });
-    expect(faultsOf(wrongType)).toEqual(["body /type constraint.enum"]);
-    expect((await prepare({ ...good, bytes: limits.uploadBytes })).status).toBe(201);
+      expect(await invalidParameters({ ...valid, [name]: value }), `${name} ${value}`).toEqual([
+        `body /data/${name} ${rule}`,
+      ]);
+    const wrongType = await call("POST", uploadsPath(path), { key, json: { type, data: valid } });
+    expect(invalidParametersOf(wrongType)).toEqual(["body /type constraint.enum"]);
+    expect((await prepare({ ...valid, bytes: limits.uploadBytes })).status).toBe(201);
   });
 
-  it("is not found by who may not see its parent, and needs the attachments' own permissions", async () => {
+  it("returns 404 for a parent that the key cannot access, and 403 without the account's feature", async () => {
     const content = newContent();
-    const answer = await call("POST", uploadsPath(path), {
+    const response = await call("POST", uploadsPath(path), {
       key: t.key("other"),
-      json: { type: "upload", data: announcement(content) },
+      json: { type: "upload", data: declaredFile(content) },
     });
-    expect(answer.status).toBe(404);
-    const dark = await call("POST", uploadsPath(t.attachments(kind, "dark")), {
+    expect(response.status).toBe(404);
+    const withoutFeature = await call("POST", uploadsPath(t.attachments(kind, "withoutFeature")), {
       key,
-      json: { type: "upload", data: announcement(content) },
+      json: { type: "upload", data: declaredFile(content) },
     });
-    expect(dark.status).toBe(403);
+    expect(withoutFeature.status).toBe(403);
   });
 
-  it("is claimed once only", async () => {
-    const { id } = await arrivedUpload(path, key);
+  it("can be claimed only once", async () => {
+    const { id } = await sentUpload(path, key);
     expect((await claim({ upload_id: id })).status).toBe(201);
     await expectRefusal(id, "has already been used");
     await call("DELETE", `${path}/${id}`, { key });
     await expectRefusal(id, "has already been used");
   });
 
-  it("makes one attachment of many claims at once", async () => {
-    const { id } = await arrivedUpload(path, key);
+  it("creates one attachment for concurrent claims", async () => {
+    const { id } = await sentUpload(path, key);
     const before = pageOf(await call("GET", path, { key })).total;
-    const answers = await Promise.all(Array.from({ length: 5 }, () => claim({ upload_id: id })));
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422, 422]);
-    for (const { status, body } of answers) if (status === 422) expect(body).toEqual(refusal("has already been used"));
+    const responses = await Promise.all(Array.from({ length: 5 }, () => claim({ upload_id: id })));
+    expect(responses.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422, 422]);
+    for (const { status, body } of responses)
+      if (status === 422) expect(body).toEqual(refusal("has already been used"));
     expect(pageOf(await call("GET", path, { key })).total).toBe(before + 1);
   });
 
-  it("is unknown by another id, and under any other parent", async () => {
-    const { id } = await arrivedUpload(path, key);
+  it("cannot be claimed with an unknown id or under another parent", async () => {
+    const { id } = await sentUpload(path, key);
     for (const upload_id of [unknownId, "not-a-ulid", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"])
       await expectRefusal(upload_id, `is not an upload of this ${kind}`);
     await expectRefusal(id, `is not an upload of this ${kind}`, t.attachments(kind, "sibling"));
-    const formed = await uploadForm(path, key);
-    await expectRefusal(formed.id, `is not an upload of this ${kind}`);
+    const fromForm = await uploadForm(path, key);
+    await expectRefusal(fromForm.id, `is not an upload of this ${kind}`);
     expect((await claim({ upload_id: id })).status).toBe(201);
   });
 
-  it("is refused before its file has arrived, and taken once it has", async () => {
+  it("can be claimed only after its file has arrived", async () => {
     const content = newContent();
     const upload = await prepareUpload(path, key, content);
     await expectRefusal(upload.id, "has no file yet");
@@ -219,7 +222,7 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
     expect((await claim({ upload_id: upload.id })).status).toBe(201);
   });
 
-  it("is refused with a file of another length or type, should storage ever have taken one", async () => {
+  it("cannot be claimed if storage has a file of another length or type", async () => {
     const content = newContent();
     const store = async (file: Uint8Array, contentType: string) => {
       const prepared = await prepareUpload(path, key, content);
@@ -237,71 +240,73 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
     expect((await claim({ upload_id: other.id })).status).toBe(201);
   });
 
-  it("is refused after an hour, whether or not the table has removed it", async () => {
-    const { id } = await arrivedUpload(path, key);
+  it("cannot be claimed after an hour, even if DynamoDB has not removed its record yet", async () => {
+    const { id } = await sentUpload(path, key);
     const stored = await get(keys.upload(parent(), id));
-    const old = new Date(Date.now() - hour).toISOString();
+    const old = new Date(Date.now() - validityMs).toISOString();
     await transact({ upload: { put: { ...stored, ...keys.upload(parent(), id), inserted_at: old } } });
     await expectRefusal(id, "has expired");
     await transact({ upload: { delete: keys.upload(parent(), id) } });
     await expectRefusal(id, `is not an upload of this ${kind}`);
   });
 
-  it("keeps its record for the table to remove, after any repetition of its claim", async () => {
-    const { id, expires_at } = await arrivedUpload(path, key);
+  it("has a record that expires only after every possible retry of its claim", async () => {
+    const { id, expires_at } = await sentUpload(path, key);
     const stored = await get(keys.upload(parent(), id));
     expect(Number(stored?.expires_at) * 1000).toBeGreaterThan(
       Date.parse(expires_at) + limits.idempotencySeconds * 1000,
     );
   });
 
-  it("is seen by nobody before it is claimed", async () => {
+  it("is not listed or shown before it is claimed", async () => {
     const before = pageOf(await call("GET", path, { key }));
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     expect(pageOf(await call("GET", path, { key }))).toEqual(before);
     expect((await call("GET", `${path}/${id}`, { key })).status).toBe(404);
   });
 
-  it("is not used up by a claim that is refused", async () => {
+  it("can be claimed again after a claim was refused", async () => {
     const reference_id = randomUUID();
-    const { id } = await arrivedUpload(path, key);
+    const { id } = await sentUpload(path, key);
     const first = await claim({ upload_id: id, reference_id });
     expect(first.status).toBe(201);
-    const second = await arrivedUpload(path, key);
-    const answer = await claim({ upload_id: second.id, reference_id });
-    expect(faultsOf(answer)).toEqual(["body /data/reference_id constraint.unique"]);
+    const second = await sentUpload(path, key);
+    const response = await claim({ upload_id: second.id, reference_id });
+    expect(invalidParametersOf(response)).toEqual(["body /data/reference_id constraint.unique"]);
     expect((await claim({ upload_id: second.id })).status).toBe(201);
   });
 
-  it("needs an upload_id and a name, and takes no form's file", async () => {
-    const answer = await call("POST", path, { key, json: { type, data: { file: "x" } } });
-    expect(faultsOf(answer)).toEqual([
+  it("is claimed as JSON with an upload_id and a name, not as a form", async () => {
+    const response = await call("POST", path, { key, json: { type, data: { file: "x" } } });
+    expect(invalidParametersOf(response)).toEqual([
       "body /data/upload_id constraint.required",
       "body /data/name constraint.required",
     ]);
     const body = form({ "data[upload_id]": unknownId }, null);
-    expect(faultsOf(await call("POST", path, { key, body }))).toEqual(["body /data/file constraint.required"]);
+    expect(invalidParametersOf(await call("POST", path, { key, body }))).toEqual([
+      "body /data/file constraint.required",
+    ]);
     const untyped = await call("POST", path, { key, json: { data: { upload_id: unknownId, name: "x" } } });
-    expect(faultsOf(untyped)).toEqual(["body /type constraint.required"]);
+    expect(invalidParametersOf(untyped)).toEqual(["body /type constraint.required"]);
   });
 
-  it("is what the 413 of a form speaks of", async () => {
+  it("is suggested by the 413 for a form that is too large", async () => {
     const large = new File([new Uint8Array(limits.fileBytes + 1)], "large.pdf");
-    const answer = await call("POST", path, { key, body: form({}, large) });
-    expect(answer.status).toBe(413);
-    expect(answer.body).toMatchObject({
+    const response = await call("POST", path, { key, body: form({}, large) });
+    expect(response.status).toBe(413);
+    expect(response.body).toMatchObject({
       errors: [{ params: { limit_bytes: limits.fileBytes, direct_upload: true } }],
     });
   });
 
   describe("with an Idempotency-Key", () => {
-    const repeated = (idempotencyKey = randomUUID()) => ({ "idempotency-key": idempotencyKey });
+    const withKey = (idempotencyKey = randomUUID()) => ({ "idempotency-key": idempotencyKey });
 
-    it("is prepared once: the same upload, the same URL", async () => {
-      const headers = repeated();
+    it("is prepared once, and retries return the same upload and URL", async () => {
+      const headers = withKey();
       const content = newContent();
-      const first = await prepare(announcement(content), headers);
-      const again = await prepare(announcement(content), headers);
+      const first = await prepare(declaredFile(content), headers);
+      const again = await prepare(declaredFile(content), headers);
       expect([first.headers.get("idempotency-replayed"), again.headers.get("idempotency-replayed")]).toEqual([
         null,
         "true",
@@ -309,25 +314,25 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       expect([again.status, again.text]).toEqual([201, first.text]);
       expect(await sendFile(uploadOf(again), content)).toBe(200);
       expect((await claim({ upload_id: uploadOf(first).id })).status).toBe(201);
-      const other = await prepare(announcement(newContent()), headers);
-      expect(faultsOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
+      const other = await prepare(declaredFile(newContent()), headers);
+      expect(invalidParametersOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
     });
 
-    it("is prepared once by many at once", async () => {
-      const headers = repeated();
-      const data = announcement(newContent());
-      const answers = await Promise.all(Array.from({ length: 5 }, () => prepare(data, headers)));
-      expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(201));
-      expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    it("is prepared once by concurrent requests", async () => {
+      const headers = withKey();
+      const data = declaredFile(newContent());
+      const responses = await Promise.all(Array.from({ length: 5 }, () => prepare(data, headers)));
+      expect(responses.map(({ status }) => status)).toEqual(Array(5).fill(201));
+      expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
     });
 
-    it("is claimed once by two requests of which one began before the other had ended", async () => {
-      const { id: upload_id } = await arrivedUpload(path, key);
-      const use = keys.idempotency(t.account("acme"), randomUUID());
-      // Both have found their key unused.
+    it("is claimed once by two overlapping requests", async () => {
+      const { id: upload_id } = await sentUpload(path, key);
+      const usedKey = keys.idempotency(t.account("acme"), randomUUID());
+      // Both requests have found the key unused.
       const idempotency: Idempotency = {
         created: undefined,
-        write: (created) => ({ put: { ...use, ...created }, when: { exists: false } }),
+        write: (created) => ({ put: { ...usedKey, ...created }, when: { exists: false } }),
         winner: (stored) => z.parse(z.object({ id: z.string(), at: z.string() }), stored),
       };
       const found = await readParent(parent());
@@ -339,43 +344,43 @@ describe.each(kinds)("a direct upload to a %s", (kind) => {
       expect(second.attachment).toEqual(first.attachment);
     });
 
-    it("is claimed once, and every repetition has the first response, even after a change, a delete and the hour", async () => {
-      const headers = repeated();
-      const { id } = await arrivedUpload(path, key);
-      const answers = await Promise.all(Array.from({ length: 5 }, () => claim({ upload_id: id }, headers)));
-      expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(201));
-      expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-      expect(answers.filter((each) => each.headers.get("idempotency-replayed") === null)).toHaveLength(1);
+    it("is claimed once, and retries return the first response even after an update, a delete and the expiry", async () => {
+      const headers = withKey();
+      const { id } = await sentUpload(path, key);
+      const responses = await Promise.all(Array.from({ length: 5 }, () => claim({ upload_id: id }, headers)));
+      expect(responses.map(({ status }) => status)).toEqual(Array(5).fill(201));
+      expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
+      expect(responses.filter((each) => each.headers.get("idempotency-replayed") === null)).toHaveLength(1);
       await call("PATCH", `${path}/${id}`, { key, json: { type, data: { name: "changed" } } });
       await call("DELETE", `${path}/${id}`, { key });
       const stored = await get(keys.upload(parent(), id));
-      const old = new Date(Date.now() - hour).toISOString();
+      const old = new Date(Date.now() - validityMs).toISOString();
       await transact({ upload: { put: { ...stored, ...keys.upload(parent(), id), inserted_at: old } } });
       const again = await claim({ upload_id: id }, headers);
       expect([again.status, again.text, again.headers.get("idempotency-replayed")]).toEqual([
         201,
-        answers[0]?.text,
+        responses[0]?.text,
         "true",
       ]);
       const [reused, other] = [
-        await claim({ upload_id: id }, repeated()),
+        await claim({ upload_id: id }, withKey()),
         await claim({ upload_id: id, name: "Other" }, headers),
       ];
       expect(reused.body).toEqual(refusal("has already been used"));
-      expect(faultsOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
+      expect(invalidParametersOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
     });
   });
 });
 
-describe("the limit of a deployment", () => {
-  it("is that of MAX_UPLOAD_BYTES, where it is lower", async () => {
+describe("MAX_UPLOAD_BYTES", () => {
+  it("lowers the limit of direct uploads", async () => {
     const t = await tenants();
     vi.stubEnv("MAX_UPLOAD_BYTES", "100");
     const prepare = (bytes: number) =>
       invoke(createRequestUpload, {
         headers: { authorization: `Bearer ${t.key("acme")}`, "content-type": "application/json" },
         ids: { request_id: t.request("acme") },
-        body: JSON.stringify({ type: "upload", data: announcement(newContent(), { bytes }) }),
+        body: JSON.stringify({ type: "upload", data: declaredFile(newContent(), { bytes }) }),
       });
     const [small, large] = [await prepare(100), await prepare(101)];
     vi.unstubAllEnvs();
@@ -387,8 +392,8 @@ describe("the limit of a deployment", () => {
   });
 });
 
-describe("another media type", () => {
-  it("is refused with both that are taken", async () => {
+describe("a POST of another media type", () => {
+  it("returns 415 and names both accepted media types", async () => {
     const t = await tenants();
     const { statusCode, body } = await invoke(createRequestAttachment, {
       headers: { authorization: `Bearer ${t.key("acme")}`, "content-type": "text/plain" },
@@ -406,8 +411,8 @@ describe("another media type", () => {
 });
 
 /**
- * The signature, computed here from the published algorithm over exactly the headers that the caller is to send. It is the
- * URL's own, so S3, which computes it from what arrives, refuses any other length, type or checksum.
+ * Computes the signature of these headers by the published algorithm. S3 computes it from the headers that arrive, so it
+ * refuses any length, type or checksum but those that the URL was signed for.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
  */
 const signatureOf = ({ method, url, headers }: { method: string; url: string; headers: Record<string, string> }) => {
@@ -440,7 +445,7 @@ describe("the URL of a direct upload", () => {
     return prepareUpload(t.attachments("request", "acme"), t.key("acme"), newContent());
   };
 
-  it("has length, type and SHA-256 among its signed headers, for an hour, and in its path the bucket and the file", async () => {
+  it("signs the length, type and SHA-256 for an hour, and names the bucket and the file in its path", async () => {
     const { url, id, expires_at } = await prepared();
     const { searchParams, pathname } = new URL(url);
     expect(searchParams.get("X-Amz-SignedHeaders")).toBe("content-length;content-type;host;x-amz-checksum-sha256");
@@ -448,10 +453,10 @@ describe("the URL of a direct upload", () => {
     expect([...searchParams.keys()].filter((name) => /checksum/i.test(name))).toEqual([]);
     expect(pathname).toMatch(new RegExp(`^/${process.env.BUCKET_NAME}/attachments/[\\d/]+/request/\\w{26}/${id}$`));
     const signedAt = searchParams.get("X-Amz-Date")?.replace(/(....)(..)(..T..)(..)(..)Z/, "$1-$2-$3:$4:$5") ?? "";
-    expect(Date.parse(expires_at) - Date.parse(`${signedAt}Z`)).toBeLessThan(hour + 1000);
+    expect(Date.parse(expires_at) - Date.parse(`${signedAt}Z`)).toBeLessThan(validityMs + 1000);
   });
 
-  it("is signed over exactly the headers that it comes with: with any other, S3 computes another signature", async () => {
+  it("is signed for exactly the headers that it comes with, so any other header changes the signature", async () => {
     const upload = await prepared();
     const signature = new URL(upload.url).searchParams.get("X-Amz-Signature");
     expect(signatureOf(upload)).toBe(signature);
@@ -463,20 +468,20 @@ describe("the URL of a direct upload", () => {
       expect(signatureOf({ ...upload, headers: { ...upload.headers, [name]: value } }), name).not.toBe(signature);
   });
 
-  /** What storage returns to another request than the one that was signed: its status, and the code in its body. */
-  const answerTo = async (url: string, init: RequestInit) => {
+  /** Sends a request to storage: the status of the response, and the error code in its body. */
+  const storageResponse = async (url: string, init: RequestInit) => {
     const response = await fetch(url, init);
     return `${response.status} ${/<Code>(\w+)<\/Code>/.exec(await response.text())?.[1] ?? ""}`;
   };
 
-  it("takes the file that was announced, and no other", async () => {
+  it("accepts only the file that was declared", async () => {
     const content = newContent();
     const t = await tenants();
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
     const upload = await prepareUpload(path, key, content);
     const { "Content-Length": _, ...headers } = upload.headers;
     const put = (body: Uint8Array, other: Readonly<Record<string, string>> = {}) =>
-      answerTo(upload.url, { method: "PUT", headers: { ...headers, ...other }, body: new Uint8Array(body) });
+      storageResponse(upload.url, { method: "PUT", headers: { ...headers, ...other }, body: new Uint8Array(body) });
     const checksum = (body: Uint8Array) => Buffer.from(sha256Of(body), "hex").toString("base64");
     const changed = content.map((byte) => byte ^ 1);
     expect({
@@ -484,7 +489,7 @@ describe("the URL of a direct upload", () => {
       "its SHA-256 too": await put(changed, { "x-amz-checksum-sha256": checksum(changed) }),
       "a shorter file": await put(content.subarray(1)),
       "another type": await put(content, { "Content-Type": "text/html" }),
-      "another file's place": await answerTo(upload.url.replace(upload.id, unknownId), {
+      "another file's place": await storageResponse(upload.url.replace(upload.id, unknownId), {
         method: "PUT",
         headers,
         body: new Uint8Array(content),
@@ -496,32 +501,32 @@ describe("the URL of a direct upload", () => {
       "another type": "403 SignatureDoesNotMatch",
       "another file's place": "403 SignatureDoesNotMatch",
     });
-    const early = await call("POST", path, {
+    const claimedEarly = await call("POST", path, {
       key,
       json: { type: "request_attachment", data: { name: "Scan", upload_id: upload.id } },
     });
-    expect(faultsOf(early)).toEqual(["body /data/upload_id constraint.reference"]);
+    expect(invalidParametersOf(claimedEarly)).toEqual(["body /data/upload_id constraint.reference"]);
     expect(await put(content)).toBe("200 ");
   });
 
-  it("neither reads nor removes the file, nor does anybody without a signature", async () => {
+  it("cannot read or delete the file, and neither can a request without a signature", async () => {
     const content = newContent();
     const t = await tenants();
     const upload = await prepareUpload(t.attachments("request", "acme"), t.key("acme"), content);
     expect(await sendFile(upload, content)).toBe(200);
     const unsigned = upload.url.replace(/\?.*/, "");
     for (const method of ["GET", "DELETE"]) {
-      expect(await answerTo(upload.url, { method }), method).toBe("403 SignatureDoesNotMatch");
-      expect(await answerTo(unsigned, { method }), `${method} without a signature`).toBe("403 AccessDenied");
+      expect(await storageResponse(upload.url, { method }), method).toBe("403 SignatureDoesNotMatch");
+      expect(await storageResponse(unsigned, { method }), `${method} without a signature`).toBe("403 AccessDenied");
     }
     expect(await sendFile(upload, content)).toBe(200);
   });
 
-  it("is valid for an hour", async () => {
+  it("expires after an hour", async () => {
     const content = newContent();
-    const file = announcement(content);
+    const file = declaredFile(content);
     const sendSigned = async (msAgo: number) =>
       sendFile(await signedPut(`expiry/${randomUUID()}`, file, new Date(Date.now() - msAgo)), content);
-    expect([await sendSigned(hour - 60_000), await sendSigned(hour + 1_000)]).toEqual([200, 403]);
+    expect([await sendSigned(validityMs - 60_000), await sendSigned(validityMs + 1_000)]).toEqual([200, 403]);
   });
 });

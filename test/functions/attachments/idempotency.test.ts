@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { attachmentOf, form, pageOf, pdf, rawForm } from "../../support/fixtures/attachments.ts";
-import { allPermissions, kinds, tenants } from "../../support/fixtures/tenants.ts";
+import { allPermissions, parentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, errorBody } from "../../support/requests/client.ts";
 
-describe.each(kinds)("an Idempotency-Key on an upload to a %s", (kind) => {
+describe.each(parentTypes)("an Idempotency-Key on an upload to a %s", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
 
@@ -28,7 +28,7 @@ describe.each(kinds)("an Idempotency-Key on an upload to a %s", (kind) => {
     }),
   };
 
-  it("answers the first answer again, marked, and makes nothing more", async () => {
+  it("returns the first response again, marked as replayed, and creates nothing", async () => {
     const before = pageOf(await call("GET", path, { key: t.key("acme") })).total;
     const key = newKey();
     const first = await post(key);
@@ -40,35 +40,38 @@ describe.each(kinds)("an Idempotency-Key on an upload to a %s", (kind) => {
     expect(pageOf(await call("GET", path, { key: t.key("acme") })).total).toBe(before + 1);
   });
 
-  it("answers the first answer even when the attachment has changed or is gone, and with a reference_id of its own", async () => {
+  it("returns the first response even if the attachment has a reference_id, was changed or was deleted", async () => {
     const key = newKey();
     const body = () => form({ "data[reference_id]": "99999999-0000-4000-8000-000000000001" });
     const first = await post(key, body());
-    const one = `${path}/${attachmentOf(first).id}`;
-    await call("PATCH", one, { key: t.key("acme"), json: { type: `${kind}_attachment`, data: { name: "changed" } } });
+    const ownPath = `${path}/${attachmentOf(first).id}`;
+    await call("PATCH", ownPath, {
+      key: t.key("acme"),
+      json: { type: `${kind}_attachment`, data: { name: "changed" } },
+    });
     expect((await post(key, body())).body).toEqual(first.body);
-    await call("DELETE", one, { key: t.key("acme") });
+    await call("DELETE", ownPath, { key: t.key("acme") });
     expect((await post(key, body())).body).toEqual(first.body);
-    expect((await call("GET", one, { key: t.key("acme") })).status).toBe(404);
+    expect((await call("GET", ownPath, { key: t.key("acme") })).status).toBe(404);
   });
 
-  it("is refused with any other content: name, file, file's name, or parent", async () => {
+  it("returns 422 with another name, other notes, another file, file name or parent", async () => {
     const key = newKey();
     await post(key);
-    for (const sent of [
-      form({ "data[name]": "Other" }),
-      form({ "data[notes]": "x" }),
-      form({}, pdf("loa.pdf", "other bytes")),
-      form({}, pdf("other.pdf")),
-    ]) {
-      const answer = await post(key, sent);
-      expect([answer.status, answer.body]).toEqual([422, conflict]);
+    for (const [label, sent] of [
+      ["name", form({ "data[name]": "Other" })],
+      ["notes", form({ "data[notes]": "x" })],
+      ["file", form({}, pdf("loa.pdf", "other bytes"))],
+      ["file name", form({}, pdf("other.pdf"))],
+    ] as const) {
+      const response = await post(key, sent);
+      expect([response.status, response.body], label).toEqual([422, conflict]);
     }
     const elsewhere = await post(key, form(), t.attachments(kind, "sibling"));
     expect([elsewhere.status, elsewhere.body]).toEqual([422, conflict]);
   });
 
-  it("takes a new multipart boundary, order of parts and unknown part for no difference", async () => {
+  it("ignores the multipart boundary, the order of the parts and unknown parts", async () => {
     const key = newKey();
     const name = ['Content-Disposition: form-data; name="data[name]"', "LOA"] as const;
     const file = ['Content-Disposition: form-data; name="data[file]"; filename="a.pdf"', "bytes"] as const;
@@ -80,33 +83,33 @@ describe.each(kinds)("an Idempotency-Key on an upload to a %s", (kind) => {
     expect([again.status, again.headers.get("idempotency-replayed"), again.body]).toEqual([201, "true", first.body]);
   });
 
-  it("belongs to the account of the API key: another key of it replays, another account's makes its own", async () => {
+  it("is shared by the keys of an account, and not with other accounts", async () => {
     const account = t.account("acme");
-    const made = await apply({
+    const created = await apply({
       users: { u: { account, permissions: allPermissions } },
       keys: { second: { account, user: "u" } },
     });
     const key = newKey();
     const shared = t.attachments(kind, "east");
     const first = await post(key, form(), shared);
-    const again = await post(key, form(), shared, made.keys.second?.key ?? "");
+    const again = await post(key, form(), shared, created.keys.second?.key ?? "");
     expect([again.headers.get("idempotency-replayed"), again.body]).toEqual(["true", first.body]);
     const other = await post(key, form(), shared, t.key("east"));
     expect([other.status, other.headers.get("idempotency-replayed")]).toEqual([201, null]);
     expect(attachmentOf(other).id).not.toBe(attachmentOf(first).id);
   });
 
-  it("settles 20 POSTs at once: one attachment, every answer the same", async () => {
-    const mine = t.attachments(kind, "done");
+  it("creates one attachment for 20 concurrent POSTs, which all return the same response", async () => {
+    const ownList = t.attachments(kind, "done");
     const key = newKey();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => post(key, form(), mine)));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-    expect(answers.filter(({ headers }) => headers.get("idempotency-replayed") === null)).toHaveLength(1);
-    expect(pageOf(await call("GET", mine, { key: t.key("acme") })).total).toBe(1);
+    const responses = await Promise.all(Array.from({ length: 20 }, () => post(key, form(), ownList)));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([201]));
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
+    expect(responses.filter(({ headers }) => headers.get("idempotency-replayed") === null)).toHaveLength(1);
+    expect(pageOf(await call("GET", ownList, { key: t.key("acme") })).total).toBe(1);
   });
 
-  it("is not used up by a refused POST", async () => {
+  it("can be used again after a refused POST", async () => {
     const key = newKey();
     expect((await post(key, form({ "data[name]": "" }))).status).toBe(422);
     expect((await post(key)).status).toBe(201);
@@ -118,14 +121,14 @@ describe.each(kinds)("an Idempotency-Key on an upload to a %s", (kind) => {
     ["two words", "constraint.format"],
     ["schlüssel", "constraint.format"],
   ])("must be 1 to 255 visible ASCII characters: %s", async (value, rule) => {
-    const answer = await post(value);
-    expect(answer.status).toBe(422);
-    expect(answer.body).toMatchObject({
+    const response = await post(value);
+    expect(response.status).toBe(422);
+    expect(response.body).toMatchObject({
       errors: [{ sub_code: rule, source: { in: "header", pointer: "/Idempotency-Key" } }],
     });
   });
 
-  it("does not excuse a caller from the checks", async () => {
+  it("does not bypass the access checks", async () => {
     const key = newKey();
     await post(key);
     expect(codeOf(await post(key, form(), path, t.key("other")))).toBe("not_found");

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { pageOf, upload } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
-/** A list against a plain array: whatever is created, deleted and walked in between, every page is the model's slice. */
+/** Compares lists with a plain array, the model: after any creates, deletes and page walks, each page is a slice of it. */
 
 type Step =
   | { readonly do: "create" }
@@ -26,8 +26,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-describe.each(kinds)("the list of the attachments of a %s", (kind) => {
-  it("is the model's, page by page, under any creates, deletes and walks", async () => {
+describe.each(parentTypes)("the list of the attachments of a %s", (kind) => {
+  it("equals the model page by page, after any creates, deletes and walks", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (steps) => {
         const t = await tenants();
@@ -42,16 +42,18 @@ describe.each(kinds)("the list of the attachments of a %s", (kind) => {
           model = model.filter((other) => other !== id);
         };
 
-        /** One page, and what the model says it must be. */
+        /** Reads page after page and compares each with the model. */
         const walk = async ({ size, backward, deleteWhileWalking }: Extract<Step, { do: "walk" }>) => {
-          let beyond: string | undefined;
+          let startAfter: string | undefined;
           let cursor: string | null = null;
           do {
             const [count, name] = backward ? ["last", "before"] : ["first", "after"];
             const query = `?${count}=${size}${cursor === null ? "" : `&${name}=${encodeURIComponent(cursor)}`}`;
             const page = pageOf(await call("GET", path + query, { key }));
-            const left = model.filter((id) => beyond === undefined || (backward ? id < beyond : id > beyond));
-            const ids = backward ? left.slice(-size) : left.slice(0, size);
+            const remaining = model.filter(
+              (id) => startAfter === undefined || (backward ? id < startAfter : id > startAfter),
+            );
+            const ids = backward ? remaining.slice(-size) : remaining.slice(0, size);
             const [first, last] = [ids.at(0), ids.at(-1)];
             expect({ ...page, before: page.before !== null, after: page.after !== null }).toEqual({
               ids,
@@ -61,8 +63,8 @@ describe.each(kinds)("the list of the attachments of a %s", (kind) => {
               after: last !== undefined && model.some((id) => id > last),
             });
             cursor = backward ? page.before : page.after;
-            beyond = backward ? first : last;
-            if (deleteWhileWalking && beyond !== undefined) await remove(model.indexOf(beyond));
+            startAfter = backward ? first : last;
+            if (deleteWhileWalking && startAfter !== undefined) await remove(model.indexOf(startAfter));
           } while (cursor !== null);
         };
 

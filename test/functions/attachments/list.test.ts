@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { pageOf, upload } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { call, faultsOf } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { call, invalidParametersOf } from "../../support/requests/client.ts";
 
-describe.each(kinds)("attachments of a %s", (kind) => {
+describe.each(parentTypes)("attachments of a %s", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
   let key: string;
@@ -17,21 +17,21 @@ describe.each(kinds)("attachments of a %s", (kind) => {
     ids = uploads.map(({ id }) => id).sort();
   });
 
-  const list = (query = "", of = path) => call("GET", `${of}${query}`, { key });
+  const list = (query = "", from = path) => call("GET", `${from}${query}`, { key });
   const cursor = (text: string | null) => encodeURIComponent(text ?? "");
 
   describe("a list", () => {
-    it("holds whole documents in the order of their ids, with page_info", async () => {
-      const answer = await list("?first=1");
-      expect(answer.status).toBe(200);
-      const shown = await call("GET", `${path}/${ids[0]}`, { key });
-      expect(answer.body).toEqual({
+    it("returns whole documents in the order of their ids, with page_info", async () => {
+      const response = await list("?first=1");
+      expect(response.status).toBe(200);
+      const fetched = await call("GET", `${path}/${ids[0]}`, { key });
+      expect(response.body).toEqual({
         type: "list",
-        data: { items: [shown.body], page_info: { after: expect.any(String), before: null, limit: 1, total: 7 } },
+        data: { items: [fetched.body], page_info: { after: expect.any(String), before: null, limit: 1, total: 7 } },
       });
     });
 
-    it("has pages of 50 unless told otherwise, and nothing before or after when it fits", async () => {
+    it("has pages of 50 by default, and no cursors when everything fits on one page", async () => {
       expect(pageOf(await list())).toEqual({ ids, after: null, before: null, limit: 50, total: 7 });
     });
 
@@ -40,34 +40,34 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       expect(pageOf(empty)).toEqual({ ids: [], after: null, before: null, limit: 50, total: 0 });
     });
 
-    it("visits every item once when walked forward, whatever the page size", async () => {
+    it("visits every item once when read forward, with any page size", async () => {
       for (const size of [1, 2, 3, 7, 100]) {
-        const seen: string[] = [];
+        const visited: string[] = [];
         for (let after: string | null = ""; after !== null; ) {
           const page = pageOf(await list(`?first=${size}${after && `&after=${cursor(after)}`}`));
-          expect(page.before === null).toBe(seen.length === 0);
-          seen.push(...page.ids);
+          expect(page.before === null).toBe(visited.length === 0);
+          visited.push(...page.ids);
           after = page.after;
         }
-        expect(seen, `pages of ${size}`).toEqual(ids);
+        expect(visited, `pages of ${size}`).toEqual(ids);
       }
     });
 
-    it("visits every item once when walked backward, its pages still ascending", async () => {
+    it("visits every item once when read backward, in pages that are still ascending", async () => {
       for (const size of [1, 2, 3, 7, 100]) {
-        let seen: string[] = [];
+        let visited: string[] = [];
         for (let before: string | null = ""; before !== null; ) {
           const page = pageOf(await list(`?last=${size}${before && `&before=${cursor(before)}`}`));
-          expect(page.after === null).toBe(seen.length === 0);
+          expect(page.after === null).toBe(visited.length === 0);
           expect(page.ids).toEqual([...page.ids].sort());
-          seen = [...page.ids, ...seen];
+          visited = [...page.ids, ...visited];
           before = page.before;
         }
-        expect(seen, `pages of ${size}`).toEqual(ids);
+        expect(visited, `pages of ${size}`).toEqual(ids);
       }
     });
 
-    it("takes after alone for the default size forward, before alone for it backward", async () => {
+    it("uses the default page size for `after` or `before` alone", async () => {
       const { after } = pageOf(await list("?first=2"));
       expect(pageOf(await list(`?after=${cursor(after)}`))).toMatchObject({ ids: ids.slice(2), limit: 50 });
       const { before } = pageOf(await list("?last=2"));
@@ -75,33 +75,33 @@ describe.each(kinds)("attachments of a %s", (kind) => {
     });
 
     it("keeps a cursor valid when the item that it names is deleted", async () => {
-      const mine = t.attachments(kind, "done");
-      const made = [];
-      for (let n = 0; n < 3; n += 1) made.push((await upload(mine, key)).id);
-      made.sort();
-      const { after } = pageOf(await list("?first=1", mine));
-      await call("DELETE", `${mine}/${made[0]}`, { key });
-      const next = pageOf(await list(`?first=1&after=${cursor(after)}`, mine));
-      expect(next).toMatchObject({ ids: [made[1]], before: null, total: 2 });
-      const last = pageOf(await list(`?after=${cursor(next.after)}`, mine));
-      expect(last).toMatchObject({ ids: [made[2]], after: null, before: expect.any(String) });
+      const ownList = t.attachments(kind, "done");
+      const uploaded = [];
+      for (let n = 0; n < 3; n += 1) uploaded.push((await upload(ownList, key)).id);
+      uploaded.sort();
+      const { after } = pageOf(await list("?first=1", ownList));
+      await call("DELETE", `${ownList}/${uploaded[0]}`, { key });
+      const next = pageOf(await list(`?first=1&after=${cursor(after)}`, ownList));
+      expect(next).toMatchObject({ ids: [uploaded[1]], before: null, total: 2 });
+      const last = pageOf(await list(`?after=${cursor(next.after)}`, ownList));
+      expect(last).toMatchObject({ ids: [uploaded[2]], after: null, before: expect.any(String) });
     });
 
-    it("shows at once what a 201, a 200 and a delete have confirmed", async () => {
-      const mine = t.attachments(kind, "east");
+    it("includes every confirmed create, update and delete at once", async () => {
+      const ownList = t.attachments(kind, "east");
       for (let n = 1; n <= 3; n += 1) {
-        const { id } = await upload(mine, key);
-        const page = pageOf(await list("", mine));
+        const { id } = await upload(ownList, key);
+        const page = pageOf(await list("", ownList));
         expect([page.total, page.ids.includes(id)]).toEqual([n, true]);
-        await call("PATCH", `${mine}/${id}`, { key, json: { type: `${kind}_attachment`, data: { name: `n${n}` } } });
-        const shown = (await list("?last=1", mine)).body;
-        expect(shown).toMatchObject({ data: { items: [{ data: { name: `n${n}` } }] } });
+        await call("PATCH", `${ownList}/${id}`, { key, json: { type: `${kind}_attachment`, data: { name: `n${n}` } } });
+        const { body } = await list("?last=1", ownList);
+        expect(body).toMatchObject({ data: { items: [{ data: { name: `n${n}` } }] } });
       }
-      await call("DELETE", `${mine}/${pageOf(await list("", mine)).ids[0]}`, { key });
-      expect(pageOf(await list("", mine))).toMatchObject({ total: 2 });
+      await call("DELETE", `${ownList}/${pageOf(await list("", ownList)).ids[0]}`, { key });
+      expect(pageOf(await list("", ownList))).toMatchObject({ total: 2 });
     });
 
-    it("does not hold the attachments of another parent, nor a request's list its order's", async () => {
+    it("contains only the attachments of its own parent, not those of the request's order", async () => {
       const other = await upload(t.attachments(kind, "sibling"), key);
       const orders = await upload(t.attachments("order", "acme"), key);
       const requests = await upload(t.attachments("request", "acme"), key);
@@ -114,7 +114,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
     });
   });
 
-  describe("a refused query", () => {
+  describe("an invalid query", () => {
     it.each([
       ["?first=0", ["query /first constraint.range"]],
       ["?first=101", ["query /first constraint.range"]],
@@ -129,20 +129,22 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       ["?after=x&last=1", ["query /last constraint.format"]],
       ["?after=x", ["query /after constraint.format"]],
       ["?before=", ["query /before constraint.format"]],
-    ])("is %s", async (query, faults) => {
-      const answer = await list(query);
-      expect(answer.status).toBe(422);
-      expect(faultsOf(answer)).toEqual(faults);
+    ])("returns 422: %s", async (query, parameters) => {
+      const response = await list(query);
+      expect(response.status).toBe(422);
+      expect(invalidParametersOf(response)).toEqual(parameters);
     });
 
-    it("is one with the cursor of another list", async () => {
+    it("returns 422 for a cursor of another list", async () => {
       const other = t.attachments(kind, "sibling");
       await upload(other, key);
       await upload(other, key);
       const { after } = pageOf(await list("?first=1", other));
       expect(after).not.toBeNull();
       for (const name of ["after", "before"])
-        expect(faultsOf(await list(`?${name}=${cursor(after)}`))).toEqual([`query /${name} constraint.format`]);
+        expect(invalidParametersOf(await list(`?${name}=${cursor(after)}`))).toEqual([
+          `query /${name} constraint.format`,
+        ]);
     });
   });
 });

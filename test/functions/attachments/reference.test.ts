@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { pageOf, upload } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, faultsOf } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, invalidParametersOf } from "../../support/requests/client.ts";
 
-describe.each(kinds)("attachments of a %s by reference_id", (kind) => {
+describe.each(parentTypes)("the list of a %s by reference_id", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
   let key: string;
@@ -17,15 +17,15 @@ describe.each(kinds)("attachments of a %s by reference_id", (kind) => {
     for (let n = 0; n < 3; n += 1) await upload(path, key);
   });
 
-  const list = (query: string, of = path) => call("GET", `${of}?${query}`, { key });
+  const list = (query: string, from = path) => call("GET", `${from}?${query}`, { key });
 
-  it("is the one that has it, in whatever case, or none; free again after a delete", async () => {
+  it("has the one attachment with that reference_id, in any case, and is empty without one", async () => {
     const { id } = await upload(path, key, { "data[reference_id]": uuid });
-    const shown = await call("GET", `${path}/${id}`, { key });
+    const fetched = await call("GET", `${path}/${id}`, { key });
     for (const sent of [uuid, uuid.toLowerCase()])
       expect((await list(`reference_id=${sent}`)).body).toEqual({
         type: "list",
-        data: { items: [shown.body], page_info: { after: null, before: null, limit: 50, total: 1 } },
+        data: { items: [fetched.body], page_info: { after: null, before: null, limit: 50, total: 1 } },
       });
     expect(pageOf(await list(`reference_id=${uuid}&last=1`))).toMatchObject({ ids: [id], limit: 1, total: 1 });
     const none = { ids: [], after: null, before: null, limit: 50, total: 0 };
@@ -44,13 +44,13 @@ describe.each(kinds)("attachments of a %s by reference_id", (kind) => {
     [`reference_id=${unused}&after=x`, ["query /after constraint.format"]],
     [`reference_id=${unused}&before=x`, ["query /before constraint.format"]],
     [`reference_id=${unused}&first=1&last=1`, ["query /last constraint.format"]],
-  ])("is a 422 for %s", async (query, faults) => {
-    const answer = await list(query);
-    expect([answer.status, faultsOf(answer)]).toEqual([422, faults]);
+  ])("returns 422: %s", async (query, parameters) => {
+    const response = await list(query);
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
   });
 
-  it("is not to be found by another tenant", async () => {
-    const answer = await call("GET", `${path}?reference_id=${uuid}`, { key: t.key("other") });
-    expect([answer.status, codeOf(answer)]).toEqual([404, "not_found"]);
+  it("returns 404 to another tenant", async () => {
+    const response = await call("GET", `${path}?reference_id=${uuid}`, { key: t.key("other") });
+    expect([response.status, codeOf(response)]).toEqual([404, "not_found"]);
   });
 });

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
-import { kinds, tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, faultsOf, notFoundBody } from "../../support/requests/client.ts";
+import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { call, codeOf, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 
-describe.each(kinds)("attachments of a %s", (kind) => {
+describe.each(parentTypes)("attachments of a %s", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
   let key: string;
@@ -19,35 +19,35 @@ describe.each(kinds)("attachments of a %s", (kind) => {
     call("PATCH", `${path}/${id}`, { key, headers, json: { type: `${kind}_attachment`, data } });
 
   describe("show", () => {
-    it("answers the document that the upload answered, whatever the case of the id", async () => {
+    it("returns the document that the upload returned, for its id in either case", async () => {
       const attachment = await upload(path, key);
       for (const id of [attachment.id, attachment.id.toLowerCase()]) {
-        const answer = await call("GET", `${path}/${id}`, { key });
-        expect(answer.status, id).toBe(200);
-        expect(attachmentOf(answer), id).toEqual(attachment);
-        expect(answer.headers.get("etag"), id).toBe('"1"');
+        const response = await call("GET", `${path}/${id}`, { key });
+        expect(response.status, id).toBe(200);
+        expect(attachmentOf(response), id).toEqual(attachment);
+        expect(response.headers.get("etag"), id).toBe('"1"');
       }
     });
 
-    it("knows no attachment of another parent, and none whose id is not a ULID", async () => {
+    it("returns 404 for an attachment of another parent, an unknown id and an id that is not a ULID", async () => {
       const { id } = await upload(t.attachments(kind, "sibling"), key);
       for (const other of [id, unknown, "not-a-ulid", "1", "%00", "a%2Fb"]) {
-        const answer = await call("GET", `${path}/${other}`, { key });
-        expect(answer.status, other).toBe(404);
-        expect(answer.body, other).toEqual(notFoundBody(`${kind}_attachment`, decodeURIComponent(other)));
+        const response = await call("GET", `${path}/${other}`, { key });
+        expect(response.status, other).toBe(404);
+        expect(response.body, other).toEqual(notFoundBody(`${kind}_attachment`, decodeURIComponent(other)));
       }
     });
   });
 
   describe("update", () => {
-    it("changes what is sent, keeps the rest and moves updated_at", async () => {
+    it("changes what is sent, keeps the rest and sets updated_at", async () => {
       const before = await upload(path, key, { "data[notes]": "old", "data[file_hint]": "LOA" });
-      const answer = await patch(before.id, { name: " New " });
-      expect(answer.status).toBe(200);
-      const after = attachmentOf(answer);
+      const response = await patch(before.id, { name: " New " });
+      expect(response.status).toBe(200);
+      const after = attachmentOf(response);
       expect(after).toEqual({ ...before, name: "New", updated_at: expect.any(String) });
       expect(after.updated_at > before.updated_at).toBe(true);
-      expect(answer.headers.get("etag")).toBe('"2"');
+      expect(response.headers.get("etag")).toBe('"2"');
       expect(attachmentOf(await call("GET", `${path}/${before.id}`, { key }))).toEqual(after);
     });
 
@@ -58,21 +58,21 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       }
     });
 
-    it("moves nothing when nothing changes, echoes of what cannot change included", async () => {
+    it("leaves updated_at as it is if nothing changes, even if immutable properties are echoed", async () => {
       const before = await upload(path, key, { "data[reference_id]": "aaaaaaaa-0000-4000-8000-00000000000b" });
-      const answer = await patch(before.id, {
+      const response = await patch(before.id, {
         ...before,
         reference_id: before.reference_id?.toUpperCase(),
         color: "unknown properties are ignored",
       });
-      expect(answer.status).toBe(200);
-      expect(attachmentOf(answer)).toEqual(before);
-      expect(answer.headers.get("etag")).toBe('"1"');
+      expect(response.status).toBe(200);
+      expect(attachmentOf(response)).toEqual(before);
+      expect(response.headers.get("etag")).toBe('"1"');
     });
 
-    it("names every fault in one answer", async () => {
+    it("names every invalid property in one response", async () => {
       const { id } = await upload(path, key);
-      const answer = await call("PATCH", `${path}/${id}`, {
+      const response = await call("PATCH", `${path}/${id}`, {
         key,
         json: {
           type: "switch",
@@ -88,8 +88,8 @@ describe.each(kinds)("attachments of a %s", (kind) => {
           },
         },
       });
-      expect(answer.status).toBe(422);
-      expect(faultsOf(answer)).toEqual([
+      expect(response.status).toBe(422);
+      expect(invalidParametersOf(response)).toEqual([
         "body /type constraint.enum",
         "body /data/name constraint.required",
         "body /data/notes constraint.type",
@@ -109,16 +109,16 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       [[], ["body  constraint.type"]],
       ["text", ["body  constraint.type"]],
       [null, ["body  constraint.type"]],
-    ])("refuses the body %j", async (json, faults) => {
+    ])("refuses the body %j", async (json, parameters) => {
       const { id } = await upload(path, key);
-      expect(faultsOf(await call("PATCH", `${path}/${id}`, { key, json }))).toEqual(faults);
+      expect(invalidParametersOf(await call("PATCH", `${path}/${id}`, { key, json }))).toEqual(parameters);
     });
 
-    it("refuses what is not JSON, and another media type", async () => {
+    it("refuses a body that is not JSON, and another media type", async () => {
       const { id } = await upload(path, key);
       for (const body of ["", "{", "{'type': 1}"])
         expect(
-          faultsOf(
+          invalidParametersOf(
             await call("PATCH", `${path}/${id}`, { key, body, headers: { "content-type": "application/json" } }),
           ),
           body,
@@ -131,7 +131,7 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       expect([other.status, codeOf(other)]).toEqual([415, "unsupported_media_type"]);
     });
 
-    it("holds to If-Match: 412 instead of a lost update", async () => {
+    it("returns 412 for an outdated If-Match instead of losing an update", async () => {
       const { id } = await upload(path, key);
       expect((await patch(id, { name: "a" }, { "if-match": '"1"' })).status).toBe(200);
       const lost = await patch(id, { name: "b" }, { "if-match": '"1"' });
@@ -141,11 +141,11 @@ describe.each(kinds)("attachments of a %s", (kind) => {
       expect((await patch(id, { name: "e" }, { "if-match": 'W/"4"' })).status).toBe(412);
     });
 
-    it("loses no change when many arrive at once", async () => {
+    it("keeps every one of several concurrent changes", async () => {
       const { id } = await upload(path, key);
       const changes = [{ name: "n" }, { notes: "o" }, { file_hint: "LOA" }];
-      const answers = await Promise.all(changes.map((data) => patch(id, data)));
-      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+      const responses = await Promise.all(changes.map((data) => patch(id, data)));
+      expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
       const final = attachmentOf(await call("GET", `${path}/${id}`, { key }));
       expect(final).toMatchObject({ name: "n", notes: "o", file_hint: "LOA" });
       const conditional = await Promise.all(
@@ -156,33 +156,33 @@ describe.each(kinds)("attachments of a %s", (kind) => {
   });
 
   describe("delete", () => {
-    it("answers the document as it was; then it is gone", async () => {
+    it("returns the document as it was, and 404 from then on", async () => {
       const attachment = await upload(path, key);
-      const answer = await call("DELETE", `${path}/${attachment.id}`, { key });
-      expect(answer.status).toBe(200);
-      expect(attachmentOf(answer)).toEqual(attachment);
+      const response = await call("DELETE", `${path}/${attachment.id}`, { key });
+      expect(response.status).toBe(200);
+      expect(attachmentOf(response)).toEqual(attachment);
       for (const method of ["GET", "DELETE"]) {
         const gone = await call(method, `${path}/${attachment.id}`, { key });
         expect([gone.status, gone.body]).toEqual([404, notFoundBody(`${kind}_attachment`, attachment.id)]);
       }
     });
 
-    it("holds to If-Match", async () => {
+    it("returns 412 for an outdated If-Match", async () => {
       const { id } = await upload(path, key);
       expect((await call("DELETE", `${path}/${id}`, { key, headers: { "if-match": '"2"' } })).status).toBe(412);
       expect((await call("DELETE", `${path}/${id}`, { key, headers: { "if-match": '"1"' } })).status).toBe(200);
     });
 
-    it("happens once however many ask for it: 60 deletes of 30 attachments", async () => {
-      const mine = await tenants();
-      const list = mine.attachments(kind, "acme");
-      const uploads = await Promise.all(Array.from({ length: 30 }, () => upload(list, mine.key("acme"))));
-      const answers = await Promise.all(
-        [...uploads, ...uploads].map(({ id }) => call("DELETE", `${list}/${id}`, { key: mine.key("acme") })),
+    it("succeeds once for each attachment when 60 concurrent requests delete 30", async () => {
+      const own = await tenants();
+      const list = own.attachments(kind, "acme");
+      const uploads = await Promise.all(Array.from({ length: 30 }, () => upload(list, own.key("acme"))));
+      const responses = await Promise.all(
+        [...uploads, ...uploads].map(({ id }) => call("DELETE", `${list}/${id}`, { key: own.key("acme") })),
       );
-      expect(answers.filter(({ status }) => status === 200)).toHaveLength(30);
-      expect(answers.filter(({ status }) => status === 404)).toHaveLength(30);
-      expect(pageOf(await call("GET", list, { key: mine.key("acme") }))).toMatchObject({ ids: [], total: 0 });
+      expect(responses.filter(({ status }) => status === 200)).toHaveLength(30);
+      expect(responses.filter(({ status }) => status === 404)).toHaveLength(30);
+      expect(pageOf(await call("GET", list, { key: own.key("acme") }))).toMatchObject({ ids: [], total: 0 });
     });
   });
 });

@@ -19,8 +19,8 @@ const placeholder = z.object({
   "Payload.$": z.literal("$"),
 });
 
-describe("the workflow's file", () => {
-  it("keeps to what AWS, LocalStack-compatible endpoints and the local run all understand", () => {
+describe("the workflow file", () => {
+  it("uses only features that AWS, LocalStack-compatible emulators and the local runner support", () => {
     expect(text).not.toMatch(/JSONata|QueryLanguage|"Assign"|"Arguments"|"Output"|\$\$\.State|\{%/);
     expect([...text.matchAll(/\$\$\.[\w.]+/g)].map(([path]) => path)).toEqual(["$$.Execution.Name"]);
     expect(new Set(states.map(([, { Type }]) => Type))).toEqual(
@@ -28,16 +28,16 @@ describe("the workflow's file", () => {
     );
   });
 
-  it("ends after a week at the latest", () => {
+  it("times out after a week", () => {
     expect(workflow.TimeoutSeconds).toBe(7 * 24 * 3600);
   });
 
-  it("calls every step, and nothing else", () => {
+  it("calls every step and nothing else", () => {
     const called = tasks.map(([, { Parameters }]) => z.parse(placeholder, Parameters).FunctionName);
     expect(called.sort()).toEqual(steps.map(({ name }) => `\${${name.replace("checkout/", "")}}`).sort());
   });
 
-  it.each(tasks)("gives %s its step's time, tries it again whatever the error is called, and catches it", (_, task) => {
+  it.each(tasks)("gives %s the timeout of its step, retries every error and catches it", (_, task) => {
     const name = `checkout/${z.parse(placeholder, task.Parameters).FunctionName.slice(2, -1)}`;
     expect(task).toMatchObject({
       Resource: "arn:aws:states:::lambda:invoke",
@@ -52,7 +52,7 @@ describe("the workflow's file", () => {
   });
 
   it.each(tasks)(
-    "tries %s three times more, over two minutes and more, errors of Lambda's own apart",
+    "retries %s three times over at least two minutes, with a retrier of its own for Lambda's errors",
     (_, { Retry = [] }) => {
       for (const retrier of Retry) {
         const { IntervalSeconds, BackoffRate, MaxAttempts } = z.parse(Retrier, retrier);
@@ -64,12 +64,12 @@ describe("the workflow's file", () => {
     },
   );
 
-  it("leaves retries and errors of the Map to its tasks, and bounds its concurrency", () => {
+  it("leaves retries and errors of the Map to its tasks, and limits its concurrency", () => {
     const { Retry, Catch, MaxConcurrency } = workflow.States.ForwardPages ?? {};
     expect({ Retry, Catch, MaxConcurrency }).toEqual({ Retry: undefined, Catch: undefined, MaxConcurrency: 4 });
   });
 
-  it.each(machines)("leads from $name's start to each of its states, and to no other", ({ startAt, states: all }) => {
+  it.each(machines)("reaches each state of $name from its start", ({ startAt, states: all }) => {
     const reached = new Set<string>();
     const visit = (name: string) => {
       if (reached.has(name)) return;
@@ -80,12 +80,13 @@ describe("the workflow's file", () => {
     expect([...reached].sort()).toEqual(Object.keys(all).sort());
   });
 
-  it("decides by strings that a step has written, and fails on one that nobody knows", () => {
+  it("branches on strings that a step has written, and fails on an unknown one", () => {
     const choices = states.filter(([, { Type }]) => Type === "Choice");
     for (const [name, choice] of choices) {
-      expect(choicesOf(choice).map(({ Variable }) => Variable)).toSatisfy(
-        (paths: string[]) => new Set(paths).size === 1,
-      );
+      expect(
+        choicesOf(choice).map(({ Variable }) => Variable),
+        name,
+      ).toSatisfy((paths: string[]) => new Set(paths).size === 1);
       expect(["Fail", "PageEnded"], name).toContain(choice.Default);
     }
     expect(choices.length).toBe(5);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { makeSwitch, plain, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
+import { defaultSettings, newSwitch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, errorBody, faultsOf } from "../../support/requests/client.ts";
+import { call, codeOf, errorBody, invalidParametersOf } from "../../support/requests/client.ts";
 
 let t: Awaited<ReturnType<typeof tenants>>;
 beforeAll(async () => {
@@ -27,28 +27,28 @@ const full = {
 };
 
 describe("POST /switches", () => {
-  it("creates a switch of which only the name is given, all else being the defaults", async () => {
-    const answer = await post(t.key("acme"), { name: "  Plain  " });
-    const { id, inserted_at, updated_at } = switchOf(answer);
-    expect([answer.status, answer.body]).toEqual([
+  it("creates a switch with defaults for everything but its name", async () => {
+    const response = await post(t.key("acme"), { name: "  Plain  " });
+    const { id, inserted_at, updated_at } = switchOf(response);
+    expect([response.status, response.body]).toEqual([
       201,
-      { type: "switch", data: { id, name: "Plain", ...plain, inserted_at, updated_at } },
+      { type: "switch", data: { id, name: "Plain", ...defaultSettings, inserted_at, updated_at } },
     ]);
     expect(inserted_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(updated_at).toBe(inserted_at);
-    expect(answer.headers.get("etag")).toBe('"1"');
+    expect(response.headers.get("etag")).toBe('"1"');
   });
 
-  it("keeps and answers every property, secrets included", async () => {
-    const answer = await post(t.key("acme"), { ...full, unknown: 1, sms_options: { ignored: true } });
-    const data = { ...plain, ...full };
-    expect(switchOf(answer)).toMatchObject(data);
-    const shown = await call("GET", `${switchesPath}/${switchOf(answer).id}`, { key: t.key("acme") });
-    expect([shown.status, shown.body]).toEqual([200, answer.body]);
+  it("stores and returns every property, secrets included", async () => {
+    const response = await post(t.key("acme"), { ...full, unknown: 1, sms_options: { ignored: true } });
+    const data = { ...defaultSettings, ...full };
+    expect(switchOf(response)).toMatchObject(data);
+    const fetched = await call("GET", `${switchesPath}/${switchOf(response).id}`, { key: t.key("acme") });
+    expect([fetched.status, fetched.body]).toEqual([200, response.body]);
   });
 
-  it("tells all faults of a body at once", async () => {
-    const answer = await post(t.key("acme"), {
+  it("names every invalid property in one response", async () => {
+    const response = await post(t.key("acme"), {
       name: "  ",
       sms_enabled: "yes",
       sms_protocol: "MM4",
@@ -59,8 +59,8 @@ describe("POST /switches", () => {
       mms_protocol: "HTTP",
       mms_identity: "x".repeat(256),
     });
-    expect(answer.status).toBe(422);
-    expect(faultsOf(answer)).toEqual([
+    expect(response.status).toBe(422);
+    expect(invalidParametersOf(response)).toEqual([
       "body /data/name constraint.required",
       "body /data/sms_enabled constraint.type",
       "body /data/sms_protocol constraint.enum",
@@ -82,15 +82,15 @@ describe("POST /switches", () => {
     ["a long name", { type: "switch", data: { name: "x".repeat(256) } }, ["body /data/name constraint.length"]],
     ["an array", [], ["body  constraint.type"]],
     ["null", null, ["body  constraint.type"]],
-  ])("refuses %s", async (_, json, faults) => {
-    const answer = await call("POST", switchesPath, { key: t.key("acme"), json });
-    expect([answer.status, faultsOf(answer)]).toEqual([422, faults]);
+  ])("refuses %s", async (_, json, parameters) => {
+    const response = await call("POST", switchesPath, { key: t.key("acme"), json });
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
   });
 
   it.each(["", "{", "{'a':1}", "\u0000"])("refuses %j as not JSON", async (body) => {
     const headers = { "content-type": "application/json" };
-    const answer = await call("POST", switchesPath, { key: t.key("acme"), body, headers });
-    expect([answer.status, faultsOf(answer)]).toEqual([422, ["body  malformed"]]);
+    const response = await call("POST", switchesPath, { key: t.key("acme"), body, headers });
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
   });
 
   it.each([
@@ -106,10 +106,10 @@ describe("POST /switches", () => {
     ["mms", "MM4", "localhost:25"],
     ["sms", "MAILBOX", "any text"],
     ["mms", "NONE", "any text"],
-  ])("takes as an endpoint of %s over %s: %s", async (channel, protocol, endpoint) => {
+  ])("accepts for %s over %s the endpoint %s", async (channel, protocol, endpoint) => {
     const data = { [`${channel}_protocol`]: protocol, [`${channel}_endpoints`]: [endpoint] };
-    const answer = await post(t.key("acme"), { name: `${channel} ${protocol} ${endpoint}`, ...data });
-    expect([answer.status, answer.body]).toMatchObject([201, { data }]);
+    const response = await post(t.key("acme"), { name: `${channel} ${protocol} ${endpoint}`, ...data });
+    expect([response.status, response.body]).toMatchObject([201, { data }]);
   });
 
   it.each([
@@ -137,31 +137,34 @@ describe("POST /switches", () => {
     ["mms", "MM4", "-x.example.com"],
     ["mms", "MM4", "[::1"],
     ["mms", "EMAIL", ""],
-  ])("refuses as an endpoint of %s over %s: %j, whether or not the channel is on", async (channel, protocol, bad) => {
-    for (const enabled of [true, false]) {
-      const good = protocol === "HTTP" ? "https://example.com" : "ops@example.com";
-      const answer = await post(t.key("acme"), {
-        name: "never made",
-        [`${channel}_enabled`]: enabled,
-        [`${channel}_protocol`]: protocol,
-        [`${channel}_endpoints`]: [good, bad],
-      });
-      const expected = [422, [`body /data/${channel}_endpoints/1 constraint.format`]];
-      expect([answer.status, faultsOf(answer)], enabled ? "on" : "off").toEqual(expected);
-    }
-  });
+  ])(
+    "refuses for %s over %s the endpoint %j, whether or not the channel is enabled",
+    async (channel, protocol, invalid) => {
+      for (const enabled of [true, false]) {
+        const valid = protocol === "HTTP" ? "https://example.com" : "ops@example.com";
+        const response = await post(t.key("acme"), {
+          name: "never made",
+          [`${channel}_enabled`]: enabled,
+          [`${channel}_protocol`]: protocol,
+          [`${channel}_endpoints`]: [valid, invalid],
+        });
+        const expected = [422, [`body /data/${channel}_endpoints/1 constraint.format`]];
+        expect([response.status, invalidParametersOf(response)], enabled ? "enabled" : "disabled").toEqual(expected);
+      }
+    },
+  );
 
-  it("takes 10 endpoints of 2,048 characters, and no more of either", async () => {
+  it("accepts at most 10 endpoints of at most 2,048 characters", async () => {
     const url = `https://example.com/${"x".repeat(2028)}`;
     const of = (sms_endpoints: readonly string[]) =>
       post(t.key("acme"), { name: `endpoints ${sms_endpoints.length}`, sms_protocol: "HTTP", sms_endpoints });
     expect((await of(Array(10).fill(url))).status).toBe(201);
-    expect(faultsOf(await of(Array(11).fill(url)))).toEqual(["body /data/sms_endpoints constraint.length"]);
-    expect(faultsOf(await of([`${url}x`]))).toEqual(["body /data/sms_endpoints/0 constraint.length"]);
+    expect(invalidParametersOf(await of(Array(11).fill(url)))).toEqual(["body /data/sms_endpoints constraint.length"]);
+    expect(invalidParametersOf(await of([`${url}x`]))).toEqual(["body /data/sms_endpoints/0 constraint.length"]);
   });
 
-  describe.each(["sms", "mms"])("with %s on", (channel) => {
-    const on = (data: Record<string, unknown>) =>
+  describe.each(["sms", "mms"])("with %s enabled", (channel) => {
+    const enabled = (data: Record<string, unknown>) =>
       Object.fromEntries(
         Object.entries({ enabled: true, ...data }).map(([name, value]) => [`${channel}_${name}`, value]),
       );
@@ -175,22 +178,25 @@ describe("POST /switches", () => {
       ["BASIC with an empty identity", { auth_method: "BASIC", identity: "", secret: "s" }, ["identity"]],
       ["BASIC without a secret", { auth_method: "BASIC", identity: "i" }, ["secret"]],
       ["BEARER without a secret", { auth_method: "BEARER", identity: "i" }, ["secret"]],
-    ])("refuses %s", async (_, data, missing) => {
-      const answer = await post(t.key("acme"), { name: "never made", ...on(data) });
-      expect([answer.status, faultsOf(answer)]).toEqual([422, required(...missing)]);
-      const off = await post(t.key("acme"), { name: `off ${channel} ${_}`, ...on({ ...data, enabled: false }) });
+    ])("refuses %s", async (label, data, missing) => {
+      const response = await post(t.key("acme"), { name: "never made", ...enabled(data) });
+      expect([response.status, invalidParametersOf(response)]).toEqual([422, required(...missing)]);
+      const off = await post(t.key("acme"), {
+        name: `off ${channel} ${label}`,
+        ...enabled({ ...data, enabled: false }),
+      });
       expect(off.status).toBe(201);
     });
 
-    it("needs nothing for NONE", async () => {
-      expect((await post(t.key("acme"), { name: `on ${channel}`, ...on({}) })).status).toBe(201);
+    it("requires nothing for NONE", async () => {
+      expect((await post(t.key("acme"), { name: `on ${channel}`, ...enabled({}) })).status).toBe(201);
     });
   });
 
-  it("refuses a name that is taken in the account, and takes it in another", async () => {
-    const { id } = await makeSwitch(t.key("acme"), { name: "Taken" });
-    const answer = await post(t.key("acme"), { name: " Taken " });
-    expect([answer.status, answer.body]).toEqual([
+  it("refuses a name that is taken in the account, and accepts it in another account", async () => {
+    const { id } = await newSwitch(t.key("acme"), { name: "Taken" });
+    const response = await post(t.key("acme"), { name: " Taken " });
+    expect([response.status, response.body]).toEqual([
       422,
       errorBody({
         code: "invalid_parameter",
@@ -209,18 +215,18 @@ describe("POST /switches", () => {
 describe("POST /accounts/{account_id}/switches", () => {
   const under = (account: string) => `/api/v1/accounts/${account}/switches`;
 
-  it("creates in the key's own account and in those below it, seen by the keys of both", async () => {
-    const own = await makeSwitch(t.key("acme"), { name: "under own" }, under(t.account("acme")));
-    const below = await makeSwitch(t.key("acme"), { name: "under east" }, under(t.account("east").toLowerCase()));
-    const seen = async (key: string, id: string) => (await call("GET", `${switchesPath}/${id}`, { key })).status;
-    expect([await seen(t.key("acme"), own.id), await seen(t.key("acme"), below.id)]).toEqual([200, 200]);
-    expect([await seen(t.key("east"), own.id), await seen(t.key("east"), below.id)]).toEqual([404, 200]);
+  it("creates in the key's own account and in those below it, visible to the keys of both", async () => {
+    const own = await newSwitch(t.key("acme"), { name: "under own" }, under(t.account("acme")));
+    const below = await newSwitch(t.key("acme"), { name: "under east" }, under(t.account("east").toLowerCase()));
+    const statusOf = async (key: string, id: string) => (await call("GET", `${switchesPath}/${id}`, { key })).status;
+    expect([await statusOf(t.key("acme"), own.id), await statusOf(t.key("acme"), below.id)]).toEqual([200, 200]);
+    expect([await statusOf(t.key("east"), own.id), await statusOf(t.key("east"), below.id)]).toEqual([404, 200]);
   });
 
-  it("shares the account's names with POST /switches", async () => {
-    await makeSwitch(t.key("east"), { name: "shared" });
-    const answer = await post(t.key("acme"), { name: "shared" }, under(t.account("east")));
-    expect([answer.status, codeOf(answer), faultsOf(answer)]).toEqual([
+  it("refuses a name that POST /switches has used in the account", async () => {
+    await newSwitch(t.key("east"), { name: "shared" });
+    const response = await post(t.key("acme"), { name: "shared" }, under(t.account("east")));
+    expect([response.status, codeOf(response), invalidParametersOf(response)]).toEqual([
       422,
       "invalid_parameter",
       ["body /data/name constraint.unique"],
@@ -232,24 +238,24 @@ describe("an Idempotency-Key", () => {
   const once = (key: string, name: string, data: Record<string, unknown> = {}) =>
     post(t.key("acme"), { name, ...data }, switchesPath, { "idempotency-key": key });
 
-  it("answers the first answer again, and makes one switch of many tries", async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => once("k1", "Once", { sms_secret: "s" })));
-    const [first] = answers;
-    for (const [index, answer] of answers.entries())
-      expect([answer.status, answer.body], `try ${index}`).toEqual([201, first?.body]);
-    expect(answers.filter(({ headers }) => headers.get("idempotency-replayed") !== "true")).toHaveLength(1);
+  it("creates one switch for 20 concurrent requests, which all return the same response", async () => {
+    const responses = await Promise.all(Array.from({ length: 20 }, () => once("k1", "Once", { sms_secret: "s" })));
+    const [first] = responses;
+    for (const [index, response] of responses.entries())
+      expect([response.status, response.body], `request ${index}`).toEqual([201, first?.body]);
+    expect(responses.filter(({ headers }) => headers.get("idempotency-replayed") !== "true")).toHaveLength(1);
   });
 
-  it("refuses other content, another account's use being no matter", async () => {
+  it("refuses other content in the same account, and accepts it in another account", async () => {
     await once("k2", "One thing");
     const other = await once("k2", "Another thing");
-    expect([other.status, faultsOf(other)]).toEqual([422, ["header /Idempotency-Key constraint.unique"]]);
+    expect([other.status, invalidParametersOf(other)]).toEqual([422, ["header /Idempotency-Key constraint.unique"]]);
     const east = await post(t.key("east"), { name: "Another thing" }, switchesPath, { "idempotency-key": "k2" });
     expect([east.status, east.headers.get("idempotency-replayed")]).toEqual([201, null]);
   });
 
-  it("is free again after a refusal", async () => {
-    await makeSwitch(t.key("acme"), { name: "In the way" });
+  it("can be used again after a refused POST", async () => {
+    await newSwitch(t.key("acme"), { name: "In the way" });
     expect((await once("k3", "In the way")).status).toBe(422);
     expect((await once("k3", "Out of the way")).status).toBe(201);
   });

@@ -4,9 +4,9 @@ import * as z from "zod/mini";
 import { PageInfo } from "../../../shared/schema/page-document.ts";
 import { SwitchData } from "../../../shared/switches/schema.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
-import { makeSwitch, switchesPath } from "../../support/fixtures/switches.ts";
+import { newSwitch, switchesPath } from "../../support/fixtures/switches.ts";
 import { allPermissions } from "../../support/fixtures/tenants.ts";
-import { type Answered, call, faultsOf } from "../../support/requests/client.ts";
+import { call, invalidParametersOf, type ReceivedResponse } from "../../support/requests/client.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
 const List = z.object({
@@ -14,65 +14,65 @@ const List = z.object({
   data: z.object({ items: z.array(z.object({ type: z.string(), data: SwitchData })), page_info: PageInfo }),
 });
 
-const pageOf = ({ status, text, body }: Answered) => {
+const pageOf = ({ status, text, body }: ReceivedResponse) => {
   if (status !== 200) throw new Error(`list: ${status} ${text}`);
   const { items, page_info } = z.parse(List, body).data;
   return { items: items.map(({ data }) => data), ids: items.map(({ data }) => data.id), ...page_info };
 };
 
-/** A chain of accounts, one below the other, with a key each. */
-const tree = async (levels: number) => {
+/** Creates a chain of accounts, one below the other, with a key each. */
+const accountChain = async (levels: number) => {
   const names = Array.from({ length: levels }, (_, level) => `level${level}`);
-  const made = await apply({
+  const created = await apply({
     accounts: Object.fromEntries(
       names.map((name, level) => [name, { name, ...(level > 0 && { parent: `level${level - 1}` }) }]),
     ),
     users: { ops: { account: "level0", permissions: allPermissions } },
     keys: Object.fromEntries(names.map((name) => [name, { account: name, user: "ops" }])),
   });
-  return names.map((name) => ({ id: made.accounts[name]?.id ?? "", key: made.keys[name]?.key ?? "" }));
+  return names.map((name) => ({ id: created.accounts[name]?.id ?? "", key: created.keys[name]?.key ?? "" }));
 };
 
 const list = async (key: string, query = "") => pageOf(await call("GET", `${switchesPath}${query}`, { key }));
 const under = (account: string) => `/api/v1/accounts/${account}/switches`;
 
 describe("GET /switches", () => {
-  it("lists the key's account and every account below it, up to 8 levels, in one list", async () => {
-    const accounts = await tree(8);
-    const made: string[] = [];
+  it("lists the switches of the key's account and of every account below it, up to 8 levels", async () => {
+    const accounts = await accountChain(8);
+    const created: string[] = [];
     for (const { id } of [...accounts, ...accounts.toReversed()])
-      made.push((await makeSwitch(accounts[0]?.key ?? "", { name: `s${made.length}` }, under(id))).id);
+      created.push((await newSwitch(accounts[0]?.key ?? "", { name: `s${created.length}` }, under(id))).id);
     for (const [level, { key }] of accounts.entries()) {
-      const visible = made.filter((_, index) => Math.min(index, 15 - index) >= level).sort();
+      const visible = created.filter((_, index) => Math.min(index, 15 - index) >= level).sort();
       const page = await list(key);
-      expect([page.ids, page.total, page.limit]).toEqual([visible, visible.length, 50]);
-      expect([page.after, page.before]).toEqual([null, null]);
+      expect([page.ids, page.total, page.limit], `level ${level}`).toEqual([visible, visible.length, 50]);
+      expect([page.after, page.before], `level ${level}`).toEqual([null, null]);
     }
   });
 
-  it("shows each switch whole, as show does", async () => {
-    const [root] = await tree(1);
-    const made = await makeSwitch(root?.key ?? "", { name: "whole", sms_secret: "s" });
-    expect((await list(root?.key ?? "")).items).toEqual([made]);
+  it("returns each switch as show does", async () => {
+    const [root] = await accountChain(1);
+    const created = await newSwitch(root?.key ?? "", { name: "whole", sms_secret: "s" });
+    expect((await list(root?.key ?? "")).items).toEqual([created]);
   });
 
-  it("refuses a cursor of another account's list, and pairs that do not mix", async () => {
-    const [root, below] = await tree(2);
-    for (const name of ["a", "b"]) await makeSwitch(root?.key ?? "", { name }, under(below?.id ?? ""));
+  it("returns 422 for a cursor of another account's list, for first with last, and for a large page", async () => {
+    const [root, below] = await accountChain(2);
+    for (const name of ["a", "b"]) await newSwitch(root?.key ?? "", { name }, under(below?.id ?? ""));
     const { after } = await list(root?.key ?? "", "?first=1");
     const get = (query: string) => call("GET", `${switchesPath}${query}`, { key: below?.key });
-    expect(faultsOf(await get(`?after=${after}`))).toEqual(["query /after constraint.format"]);
-    expect(faultsOf(await get("?first=1&last=1"))).toEqual(["query /last constraint.format"]);
-    expect(faultsOf(await get("?first=101"))).toEqual(["query /first constraint.range"]);
+    expect(invalidParametersOf(await get(`?after=${after}`))).toEqual(["query /after constraint.format"]);
+    expect(invalidParametersOf(await get("?first=1&last=1"))).toEqual(["query /last constraint.format"]);
+    expect(invalidParametersOf(await get("?first=101"))).toEqual(["query /first constraint.range"]);
   });
 
-  it("ends a page early that no function could answer, and the walk still visits every switch once", async () => {
-    const [root] = await tree(1);
+  it("returns a shorter page where Lambda's response limit requires it, and still visits every switch once", async () => {
+    const [root] = await accountChain(1);
     const key = root?.key ?? "";
     const endpoints = Array.from({ length: 10 }, () => "\u0001".repeat(2048));
-    const made: string[] = [];
+    const created: string[] = [];
     for (let n = 0; n < 25; n += 1)
-      made.push((await makeSwitch(key, { name: `big ${n}`, sms_endpoints: endpoints, mms_endpoints: endpoints })).id);
+      created.push((await newSwitch(key, { name: `big ${n}`, sms_endpoints: endpoints, mms_endpoints: endpoints })).id);
     const walk = async (size: "first" | "last", cursor: "after" | "before") => {
       const visited: string[][] = [];
       for (let query = `?${size}=100`; query; ) {
@@ -85,11 +85,11 @@ describe("GET /switches", () => {
     };
     const forward = await walk("first", "after");
     const backward = await walk("last", "before");
-    expect([forward.flat(), backward.toReversed().flat()]).toEqual([made.toSorted(), made.toSorted()]);
+    expect([forward.flat(), backward.toReversed().flat()]).toEqual([created.toSorted(), created.toSorted()]);
     expect([forward.length, backward.length]).toEqual([2, 2]);
   });
 
-  it("is the model's, page by page, under any creates, deletes and walks", async () => {
+  it("equals the model page by page, after any creates, deletes and walks", async () => {
     const operation = fc.oneof(
       fc.record({ kind: fc.constant("create" as const), level: fc.nat(2) }),
       fc.record({ kind: fc.constant("delete" as const), at: fc.nat(30) }),
@@ -97,13 +97,13 @@ describe("GET /switches", () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 25 }), async (operations) => {
-        const accounts = await tree(3);
+        const accounts = await accountChain(3);
         const root = accounts[0]?.key ?? "";
         const model: { id: string; level: number }[] = [];
         for (const [step, operation] of operations.entries()) {
           if (operation.kind === "create") {
             const path = under(accounts[operation.level]?.id ?? "");
-            model.push({ id: (await makeSwitch(root, { name: `${step}` }, path)).id, level: operation.level });
+            model.push({ id: (await newSwitch(root, { name: `${step}` }, path)).id, level: operation.level });
           } else if (operation.kind === "delete") {
             const [gone] = model.splice(operation.at % (model.length || 1), 1);
             if (gone) expect((await call("DELETE", `${switchesPath}/${gone.id}`, { key: root })).status).toBe(200);
@@ -127,10 +127,10 @@ describe("GET /switches", () => {
 });
 
 describe("any JSON as a switch", () => {
-  it("is never a 5xx, always the envelope", async () => {
-    const [root] = await tree(1);
+  it("is accepted or returns 422", async () => {
+    const [root] = await accountChain(1);
     const key = root?.key ?? "";
-    const { id } = await makeSwitch(key, { name: "target" });
+    const { id } = await newSwitch(key, { name: "target" });
     const names = Object.keys(SwitchData.shape);
     const value = fc.oneof(
       fc.jsonValue(),
@@ -149,9 +149,9 @@ describe("any JSON as a switch", () => {
             ["POST", switchesPath],
             ["PATCH", `${switchesPath}/${id}`],
           ] as const) {
-            const answer = await call(method, path, { key, json });
-            expect([200, 201, 422]).toContain(answer.status);
-            if (answer.status === 422) expect(faultsOf(answer).length).toBeGreaterThan(0);
+            const response = await call(method, path, { key, json });
+            expect([200, 201, 422]).toContain(response.status);
+            if (response.status === 422) expect(invalidParametersOf(response).length).toBeGreaterThan(0);
             else expect((await call("GET", `${switchesPath}/${id}`, { key })).status).toBe(200);
           }
         },

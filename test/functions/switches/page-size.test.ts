@@ -5,9 +5,9 @@ import { listSwitches } from "../../../shared/routes.ts";
 import { seedSwitches } from "../../support/fixtures/seed-items.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { invoke } from "../../support/requests/event.ts";
-import { byExtent, everyNth, extent } from "../../support/setup/extent.ts";
+import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
 
-/** Lambda refuses a response object that is larger than this as JSON, its body escaped once more: the caller gets 502. */
+/** Lambda refuses a response object that is larger than this as JSON, where the body is escaped once more. The caller gets 502. */
 const maxResponseBytes = 6_291_556;
 
 const List = z.object({
@@ -24,7 +24,7 @@ const page = async (key: string, query: Record<string, string>) => {
   return { bytes: Buffer.byteLength(JSON.stringify(result)), ids: items.map(({ data }) => data.id), ...page_info };
 };
 
-/** All pages of a walk in one direction. */
+/** Reads all pages in one direction. */
 const walk = async (key: string, direction: "forward" | "backward") => {
   const pages: Awaited<ReturnType<typeof page>>[] = [];
   let cursor: string | null | undefined;
@@ -37,7 +37,7 @@ const walk = async (key: string, direction: "forward" | "backward") => {
   return pages;
 };
 
-/** Walks 60 switches whose 20 endpoints have 2,048 of these characters each: what is wrong with it. */
+/** Lists 60 switches, with 20 endpoints of 2,048 of these characters each, in both directions; returns the number of pages. */
 const walkBothWays = async (characters: string) => {
   const t = await tenants();
   const account = { id: t.account("acme"), ancestors: [] };
@@ -54,7 +54,7 @@ const walkBothWays = async (characters: string) => {
     expect(bytes).toBeLessThanOrEqual(maxResponseBytes);
     expect(total).toBe(60);
   }
-  const largest = Math.max(...[...forward, ...backward].map(({ bytes, ids: shown }) => bytes / shown.length));
+  const largest = Math.max(...[...forward, ...backward].map(({ bytes, ids: pageIds }) => bytes / pageIds.length));
   for (const { bytes } of [...forward.slice(0, -1), ...backward.slice(0, -1)])
     expect(bytes + 1.1 * largest).toBeGreaterThan(maxResponseBytes - 65_536);
   return forward.length;
@@ -70,21 +70,21 @@ const texts = [
   ["all of these", 'a"\\\u0001\né\u{1f600}', 2],
 ] as const;
 
-describe("a list of switches that one response of Lambda cannot carry", () => {
-  it.each(everyNth(texts, byExtent({ sample: 6, most: 1, all: 1 })))(
-    "is walked completely in both directions, and its pages are as full as they can be: %s",
+describe("a list of switches that exceeds Lambda's response limit", () => {
+  it.each(sampleOf(texts, byExtent({ sample: 6, most: 1, all: 1 })))(
+    "is complete in both directions, with pages as full as possible: %s",
     async (_, text, pages) => {
       expect(await walkBothWays(text)).toBe(pages);
     },
   );
 
   it.runIf(extent !== "sample")(
-    "is walked so whatever its texts are",
+    "is complete with random texts",
     async () => {
       const character = fc.constantFrom('"', "\\", "\u0000", "\u001f", "\u007f", "\n", "a", "ß", "\u2028", "\u{1f4de}");
-      const any = fc.string({ unit: character, minLength: 1, maxLength: 12 });
+      const anyText = fc.string({ unit: character, minLength: 1, maxLength: 12 });
       await fc.assert(
-        fc.asyncProperty(any, async (text) => void (await walkBothWays(text))),
+        fc.asyncProperty(anyText, async (text) => void (await walkBothWays(text))),
         { numRuns: byExtent({ sample: 0, most: 10, all: 30 }) },
       );
     },

@@ -16,7 +16,7 @@ import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
 const ulid = expect.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
-const made = { id: ulid };
+const created = { id: ulid };
 
 const document = {
   accounts: {
@@ -36,25 +36,25 @@ const faultsOf = async (doc: unknown) => {
 };
 
 describe("admin apply", () => {
-  it("creates what the file lists and prints only JSON", async () => {
+  it("creates the entries of the file and prints only JSON", async () => {
     const file = join(await mkdtemp(join(tmpdir(), "patchbay-")), "tenants.json");
     await writeFile(file, JSON.stringify(document));
     const { stdout } = await adminProcess(["apply", file]);
-    const answer = JSON.parse(stdout);
-    expect(answer).toEqual({
-      accounts: { acme: made, east: made },
-      users: { ops: made },
+    const response = JSON.parse(stdout);
+    expect(response).toEqual({
+      accounts: { acme: created, east: created },
+      users: { ops: created },
       keys: { ops: { id: ulid, key: expect.stringMatching(/^apik_[A-Za-z0-9_-]{43}$/) } },
-      orders: { o1: made },
-      requests: { r1: made },
+      orders: { o1: created },
+      requests: { r1: created },
     });
-    const path = `/api/v1/requests/${answer.requests.r1.id}/attachments`;
-    expect((await call("GET", path, { key: answer.keys.ops.key })).body).toMatchObject({
-      errors: [{ code: "access_denied.ordering_attachment_access", params: { account: answer.accounts.east } }],
+    const path = `/api/v1/requests/${response.requests.r1.id}/attachments`;
+    expect((await call("GET", path, { key: response.keys.ops.key })).body).toMatchObject({
+      errors: [{ code: "access_denied.ordering_attachment_access", params: { account: response.accounts.east } }],
     });
   });
 
-  it("takes standard input, and ids of what exists as references", async () => {
+  it("reads standard input, and accepts ids of existing items as references", async () => {
     const first = await adminJson(["apply", "-"], JSON.stringify(document));
     const more = {
       accounts: { south: { name: "South", parent: first.accounts.east.id.toLowerCase() } },
@@ -71,7 +71,7 @@ describe("admin apply", () => {
     expect(await get(keys.request(second.requests.r3.id))).toMatchObject({ account: second.accounts.south.id });
   });
 
-  it("creates more than one transaction can hold", async () => {
+  it("creates more items than one transaction can write", async () => {
     const { acme } = (await apply({ accounts: { acme: { name: "Acme" } } })).accounts;
     const orders = Object.fromEntries(Array.from({ length: 130 }, (_, n) => [`o${n}`, { account: acme?.id }]));
     const requests = Object.fromEntries(Array.from({ length: 90 }, (_, n) => [`r${n}`, { order: `o${n}`, type: "t" }]));
@@ -80,7 +80,7 @@ describe("admin apply", () => {
     for (const { id } of Object.values(many.requests)) expect(await get(keys.request(id))).toBeDefined();
   });
 
-  it("names every place that is at fault", async () => {
+  it("names every invalid place", async () => {
     expect(
       await faultsOf({
         accounts: { a: { name: " " }, b: { name: "B", parnt: "a" } },
@@ -101,7 +101,7 @@ describe("admin apply", () => {
     expect(await faultsOf([])).toEqual([": must be an object"]);
   });
 
-  it("names references that lead nowhere, loops, trees that are too deep, and requests outside of their order's tree", async () => {
+  it("names missing references, loops, trees that are too deep, and requests outside their order's account tree", async () => {
     const nowhere = "there is no account nope";
     expect(
       await faultsOf({ users: { u: { account: "nope" } }, accounts: { a: { name: "A", parent: "nope" } } }),
@@ -122,10 +122,10 @@ describe("admin apply", () => {
     ).toEqual(["/requests/r/account: must be the account of the order or one below it"]);
   });
 
-  it("writes nothing when the file is at fault, and exits with 1 and the place on stderr", async () => {
+  it("writes nothing if the file is invalid, exits with 1 and prints the place on stderr", async () => {
     const name = `Never ${randomUUID()}`;
-    const bad = { ...document, accounts: { acme: { name } }, users: { ops: { account: "nope" } }, requests: {} };
-    const { stdout, stderr, code } = await admin(["apply", "-"], { input: JSON.stringify(bad) });
+    const invalid = { ...document, accounts: { acme: { name } }, users: { ops: { account: "nope" } }, requests: {} };
+    const { stdout, stderr, code } = await admin(["apply", "-"], { input: JSON.stringify(invalid) });
     expect([stdout, code]).toEqual(["", 1]);
     expect(stderr).toContain("/users/ops/account: there is no account nope");
     const all: { name: string }[] = await adminJson(["account", "list", "--json"]);
@@ -134,7 +134,7 @@ describe("admin apply", () => {
     expect([broken.code, broken.stderr]).toEqual([1, expect.stringMatching(/^Standard input is not JSON: /m)]);
   });
 
-  it("reports faults of form and of references together, those of one entry included", async () => {
+  it("reports invalid values and missing references together, even in the same entry", async () => {
     expect(
       await faultsOf({
         accounts: { a: { name: 7, parent: "nope" }, b: { name: "B", parent: "a" } },
@@ -150,27 +150,27 @@ describe("admin apply", () => {
     ]);
   });
 
-  it("takes any name, __proto__ and constructor included", async () => {
+  it("accepts any name, even __proto__ and constructor", async () => {
     const input =
       '{"accounts": {"__proto__": {"name": "P"}, "constructor": {"name": "C", "parent": "__proto__"}}, "orders": {"toString": {"account": "__proto__"}}}';
-    const answer = await adminJson(["apply", "-"], input);
-    expect(Object.keys(answer.accounts)).toEqual(["__proto__", "constructor"]);
-    const [proto] = Object.values<{ id: string }>(answer.accounts);
-    expect(await get(keys.account(answer.accounts.constructor.id))).toMatchObject({ ancestors: [proto?.id] });
-    expect(await get(keys.order(answer.orders.toString.id))).toMatchObject({ account: proto?.id });
+    const response = await adminJson(["apply", "-"], input);
+    expect(Object.keys(response.accounts)).toEqual(["__proto__", "constructor"]);
+    const [proto] = Object.values<{ id: string }>(response.accounts);
+    expect(await get(keys.account(response.accounts.constructor.id))).toMatchObject({ ancestors: [proto?.id] });
+    expect(await get(keys.order(response.orders.toString.id))).toMatchObject({ account: proto?.id });
     expect(await faultsOf(JSON.parse('{"orders": {"__proto__": {"account": "constructor"}}}'))).toEqual([
       "/orders/__proto__/account: there is no account constructor",
     ]);
   });
 
-  it("takes permissions that this version does not ask for", async () => {
+  it("accepts permissions that this version does not use", async () => {
     const users = { u: { account: "a", permissions: ["numbers:port", "*"] } };
-    const { users: made } = await apply({ accounts: { a: { name: "A" } }, users });
-    expect(await get(keys.user(made.u?.id ?? ""))).toMatchObject({ permissions: ["numbers:port", "*"] });
+    const { users: createdUsers } = await apply({ accounts: { a: { name: "A" } }, users });
+    expect(await get(keys.user(createdUsers.u?.id ?? ""))).toMatchObject({ permissions: ["numbers:port", "*"] });
   });
 });
 
-/** A file whose entries bring ids of their own; references are by name, and by these ids. */
+/** A file whose entries have ids. References are by name or by these ids. */
 const withIds = () => {
   const [acme, east, ops, key, order, request] = Array.from({ length: 6 }, () => newId());
   const secret = `apik_${randomBytes(32).toString("base64url")}`;
@@ -187,7 +187,7 @@ const withIds = () => {
   };
 };
 
-describe("admin apply, of entries with ids of their own", () => {
+describe("admin apply with ids in the file", () => {
   /** The items that mention an id of the file; other tests write to the table at the same time. */
   const itemsOf = async (file: object) => {
     const ids = JSON.stringify(file).match(/01[0-9A-HJKMNP-TV-Z]{24}/g) ?? [];
@@ -198,14 +198,14 @@ describe("admin apply, of entries with ids of their own", () => {
     return items;
   };
 
-  it("changes nothing when the file is applied again", async () => {
+  it("changes nothing if the file is applied again", async () => {
     const { secret, ...file } = withIds();
     const first = await adminProcess(["apply", "-"], { input: JSON.stringify(file) });
     expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("Created 7, left 0 unchanged.")]);
     const applied = JSON.parse(first.stdout);
     expect(applied).toMatchObject({
       accounts: { acme: { id: file.accounts.acme.id } },
-      keys: { generated: { id: file.keys.generated.id, key: expect.stringMatching(/^apik_/) }, brought: made },
+      keys: { generated: { id: file.keys.generated.id, key: expect.stringMatching(/^apik_/) }, brought: created },
       requests: { r1: { id: file.requests.r1.id } },
     });
     expect(applied.keys.brought).not.toHaveProperty("key");
@@ -219,7 +219,7 @@ describe("admin apply, of entries with ids of their own", () => {
     expect((await call("GET", "/api/v1/switches", { key: applied.keys.generated.key })).status).toBe(200);
   });
 
-  it("creates what is new beside what exists, and takes an order that has been checked out since for the same", async () => {
+  it("creates new entries beside existing ones, and accepts an order that was checked out since", async () => {
     const { secret: _, ...file } = withIds();
     await apply(file);
     const { id } = await apply({ orders: { more: { account: file.accounts.acme.id } } }).then((one) => ({
@@ -227,10 +227,10 @@ describe("admin apply, of entries with ids of their own", () => {
     }));
     await update({ update: keys.order(id), set: { state: "CHECKED_OUT" }, when: { exists: true } });
     const again = { ...file, orders: { ...file.orders, more: { id, account: "acme" }, another: { account: "acme" } } };
-    expect((await apply(again)).orders).toMatchObject({ more: { id }, another: made });
+    expect((await apply(again)).orders).toMatchObject({ more: { id }, another: created });
   });
 
-  it("refuses other content under an id that exists, and writes nothing", async () => {
+  it("refuses different content for an existing id, and writes nothing", async () => {
     const { secret: _, ...file } = withIds();
     await apply(file);
     const before = await itemsOf(file);
@@ -258,7 +258,7 @@ describe("admin apply, of entries with ids of their own", () => {
     expect((await Array.fromAsync(scan("all"))).filter(({ name }) => name === "Never created")).toEqual([]);
   });
 
-  it("creates each entry once where the file is applied several times at once", async () => {
+  it("creates each entry once if the file is applied several times concurrently", async () => {
     const { secret: _, ...file } = withIds();
     const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => apply(file)));
     expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBeGreaterThan(0);
@@ -271,27 +271,27 @@ describe("admin apply, of entries with ids of their own", () => {
 describe("the JSON Schema of the file", () => {
   const path = join(import.meta.dirname, "../../../infra/admin/apply.schema.json");
 
-  it("is what the CLI prints: `npm run -s admin -- schema > infra/admin/apply.schema.json` brings it up to date", async () => {
+  it("equals the CLI's output: `npm run -s admin -- schema > infra/admin/apply.schema.json` updates it", async () => {
     expect(await adminJson(["schema"])).toEqual(JSON.parse(await readFile(path, "utf8")));
   });
 
-  it("and the result of apply are JSON with --json too, as it is for every command", async () => {
+  it("is printed as JSON with --json, like the result of apply", async () => {
     expect(await adminJson(["schema", "--json"])).toEqual(await adminJson(["schema"]));
     expect(await adminJson(["apply", "--json", "-"], "{}")).toEqual(await adminJson(["apply", "-"], "{}"));
   });
 
-  it("accepts what apply accepts, and refuses what it refuses", async () => {
+  it("accepts the files that apply accepts, and no others", async () => {
     const schema = z.fromJSONSchema(JSON.parse(await readFile(path, "utf8")));
     const { secret: _, ...file } = withIds();
-    for (const good of [document, file, {}, { $schema: "apply.schema.json" }])
-      expect(schema.safeParse(good).success, JSON.stringify(good)).toBe(true);
-    for (const bad of [
+    for (const valid of [document, file, {}, { $schema: "apply.schema.json" }])
+      expect(schema.safeParse(valid).success, JSON.stringify(valid)).toBe(true);
+    for (const invalid of [
       { accounts: { a: {} } },
       { users: { u: { account: "a", permissions: ["bad perm"] } } },
       { orders: { o: { account: "a", state: "LOST" } } },
       { orders: { o: { account: "a", id: "1" } } },
       { reqests: {} },
     ])
-      expect(schema.safeParse(bad).success, JSON.stringify(bad)).toBe(false);
+      expect(schema.safeParse(invalid).success, JSON.stringify(invalid)).toBe(false);
   });
 });

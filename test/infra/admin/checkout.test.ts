@@ -7,13 +7,13 @@ import { progressOf } from "../../../infra/admin/checkout.ts";
 import { orderReport } from "../../../shared/checkout/report.ts";
 import { attachmentOf, form } from "../../support/fixtures/attachments.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
-import { makeSwitch } from "../../support/fixtures/switches.ts";
-import { add, tenants } from "../../support/fixtures/tenants.ts";
+import { newSwitch } from "../../support/fixtures/switches.ts";
+import { addMessagingNumbers, tenants } from "../../support/fixtures/tenants.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
-/** Runs a command, and presses Ctrl-C once it has printed that on stderr. */
+/** Runs a command, and sends Ctrl-C once its stderr matches. */
 const interrupted = async (args: readonly string[], after: RegExp) => {
   const child = spawn(process.execPath, [join(import.meta.dirname, "../../../infra/admin/run.ts"), ...args]);
   let stderr = "";
@@ -28,8 +28,8 @@ const interrupted = async (args: readonly string[], after: RegExp) => {
 const carrierUrl = () => inject("environment").CARRIER_URL;
 
 describe("order checkout and order show", () => {
-  it("start the checkout by the workflow, wait for its end, and tell what the carrier has", async () => {
-    const order = await newOrder(add, "PORT_IN");
+  it("start the checkout, wait for its end, and show what the carrier has", async () => {
+    const order = await newOrder(addMessagingNumbers, "PORT_IN");
     const attachment = await order.attach(0, "My LOA");
     const before = await admin(["order", "show", order.id]);
     expect(before.stdout).toMatch(new RegExp(`state +CART\n[\\s\\S]*${attachment} +My LOA +loa.pdf +request +pending`));
@@ -49,8 +49,8 @@ describe("order checkout and order show", () => {
     });
   });
 
-  it("exit with 1 and the reason where the carrier refuses, and can be started again", async () => {
-    const order = await newOrder(add);
+  it("exit with 1 and the reason if the carrier refuses, and can be repeated", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach("order");
     const fault = { method: "PUT", path: order.id, action: "status", status: 422 };
     await fetch(`${carrierUrl()}/faults`, { method: "POST", body: JSON.stringify(fault) });
@@ -63,7 +63,7 @@ describe("order checkout and order show", () => {
     expect((await admin(["order", "checkout", order.id, "--wait"])).code).toBe(0);
   });
 
-  it("say in one line that there is no such order or request", async () => {
+  it("report an unknown order or request in one line", async () => {
     for (const args of [
       ["order", "show", "nope"],
       ["order", "checkout", "nope"],
@@ -76,8 +76,8 @@ describe("order checkout and order show", () => {
 });
 
 describe("order checkout --wait", () => {
-  it("prints each change with the files that are forwarded, and ends with the words of the workflow", async () => {
-    const order = await newOrder(add);
+  it("prints the number of forwarded files whenever it changes, and the message of the workflow at the end", async () => {
+    const order = await newOrder(addMessagingNumbers);
     await order.attach(0, "One");
     await order.attach("order", "Two");
     const { code, stdout, stderr } = await admin(["order", "checkout", order.id, "--wait"]);
@@ -87,8 +87,8 @@ describe("order checkout --wait", () => {
     expect(new Set(changes.map((line) => line.slice(10))).size).toBe(changes.length);
   });
 
-  it("says of an order that is checked out that it is, and starts no run", async () => {
-    const order = await newOrder(add);
+  it("reports that an order is already checked out, and starts no run", async () => {
+    const order = await newOrder(addMessagingNumbers);
     await adminJson(["order", "checkout", order.id, "--wait", "--json"]);
     expect(await adminJson(["order", "checkout", order.id, "--wait", "--json"])).toEqual({
       run: `checkout-${order.id}-1`,
@@ -97,8 +97,8 @@ describe("order checkout --wait", () => {
     });
   });
 
-  it("says of a checkout that waits for the carrier which attempt that was, its answer and the next try; so does order show", async () => {
-    const order = await newOrder(add);
+  it("prints the attempt, the carrier's response and the next attempt of a waiting checkout, as order show does", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(0);
     const away = { method: "PUT", path: attachment, action: "status", status: 503, headers: { "Retry-After": "8" } };
     await fetch(`${carrierUrl()}/faults`, { method: "POST", body: JSON.stringify(away) });
@@ -115,7 +115,7 @@ describe("order checkout --wait", () => {
     ]);
   });
 
-  it("says within a step too that the carrier is called again, and why", () => {
+  it("prints during a step that the carrier is called again, and why", () => {
     const receipts = [
       { state: "forwarded", last_answer: null },
       { state: "pending", last_answer: "it responded with 503" },
@@ -129,8 +129,8 @@ describe("order checkout --wait", () => {
     );
   });
 
-  it("says on Ctrl-C that the run goes on, and the run does", async () => {
-    const order = await newOrder(add);
+  it("prints on Ctrl-C that the run continues, which it does", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(0);
     const slow = { method: "PUT", path: attachment, action: "delay", delay_ms: 4_000, times: 1 };
     await fetch(`${carrierUrl()}/faults`, { method: "POST", body: JSON.stringify(slow) });
@@ -141,9 +141,9 @@ describe("order checkout --wait", () => {
 });
 
 describe("switch list and show", () => {
-  it("show an account's tree of switches, without secrets", async () => {
+  it("show the switches of an account and those below it, without secrets", async () => {
     const t = await tenants();
-    const made = await makeSwitch(t.key("east"), { name: "Eastern", sms_secret: "planted" });
+    const made = await newSwitch(t.key("east"), { name: "Eastern", sms_secret: "planted" });
     const listed = await admin(["switch", "list", "--account", t.account("acme")]);
     expect(listed.stdout).toMatch(new RegExp(`\n${made.id}  Eastern +East +${t.account("east")} +off +off `));
     const shown = await admin(["switch", "show", made.id]);
@@ -153,13 +153,13 @@ describe("switch list and show", () => {
 });
 
 describe("doctor", () => {
-  it("finds nothing at fault where all is well", async () => {
+  it("finds no fault in a working setup", async () => {
     const { code, stdout } = await admin(["doctor"]);
     const checks = stdout.trimEnd().split("\n");
     expect([code, checks.length, checks.filter((line) => !line.startsWith("ok "))]).toEqual([0, 11, []]);
   });
 
-  it("tells each fault with its remedy, and exits with 1", async () => {
+  it("prints each fault with its remedy, and exits with 1", async () => {
     const env = { TABLE_NAME: "no-such-table", AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9", STATE_MACHINE_ARN: "" };
     const { code, stdout } = await admin(["doctor", "--json"], { env });
     const faults = JSON.parse(stdout).filter(({ ok }: { ok: string }) => ok === "FAULT");
@@ -175,8 +175,8 @@ describe("doctor", () => {
 });
 
 describe("a letter of authorization that a carrier may refuse", () => {
-  it("is warned of by order show and request show, each for its reason", async () => {
-    const order = await newOrder(add);
+  it("is reported by order show and request show, with the reason", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const [request = ""] = order.requests;
     const encrypted = readFileSync(join(import.meta.dirname, "../../support/fixtures/pdfs/user-aes-256.pdf"));
     const send = async (path: string, hint: string, content: Uint8Array | string) => {

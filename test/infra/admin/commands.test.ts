@@ -5,7 +5,7 @@ import { call } from "../../support/requests/client.ts";
 const status = async (request: string, key: string) =>
   (await call("GET", `/api/v1/requests/${request}/attachments`, { key })).status;
 
-/** An account with everything that a request needs, made command by command. */
+/** Creates an account with everything that a request needs, command by command. */
 const customer = async () => {
   const account = await adminJson(["account", "create", "--name", "Acme", "--attachments", "--json"]);
   const permissions = ["ordering_cart_requests:show", "ordering_request_attachments:*"].flatMap((one) => [
@@ -28,12 +28,12 @@ const customer = async () => {
 };
 
 describe("the operators' CLI", () => {
-  it("makes a customer, command by command, who can use the service at once", async () => {
+  it("creates a customer, command by command, who can use the service at once", async () => {
     const { request, key } = await customer();
     expect(await status(request, key.key)).toBe(200);
   });
 
-  it("revokes a key, disables a user and turns the feature off, each at once", async () => {
+  it("revokes a key, disables a user and turns the feature off, with effect at once", async () => {
     const { account, user, key, request } = await customer();
     await adminJson(["account", "feature", account, "off", "--json"]);
     expect(await status(request, key.key)).toBe(403);
@@ -49,7 +49,7 @@ describe("the operators' CLI", () => {
     expect(await status(request, key.key)).toBe(401);
   });
 
-  it("rotates a key: both are accepted for the overlap, then only the new one", async () => {
+  it("rotates a key, and accepts both keys for the overlap and then only the new one", async () => {
     const { key, request } = await customer();
     const next = await adminJson(["key", "rotate", key.key, "--overlap-hours", "1", "--json"]);
     expect([await status(request, key.key), await status(request, next.key)]).toEqual([200, 200]);
@@ -57,16 +57,16 @@ describe("the operators' CLI", () => {
     expect([await status(request, next.key), await status(request, last.key)]).toEqual([401, 200]);
   });
 
-  it("lists keys by the prefix of their hash, never the keys themselves", async () => {
+  it("lists keys by the prefix of their hash, without the keys themselves", async () => {
     const { key } = await customer();
     const all = await adminJson(["key", "list", "--json"]);
-    const mine = all.find(({ id }: { id: string }) => id === key.id);
-    const some = await admin(["key", "list", "--prefix", mine.sha256.slice(0, 12)]);
-    expect(some.stdout).toContain(key.id);
-    expect(some.stdout).not.toContain("apik_");
+    const listedKey = all.find(({ id }: { id: string }) => id === key.id);
+    const byPrefix = await admin(["key", "list", "--prefix", listedKey.sha256.slice(0, 12)]);
+    expect(byPrefix.stdout).toContain(key.id);
+    expect(byPrefix.stdout).not.toContain("apik_");
   });
 
-  it("lists in tables for people, and shows one thing a line for each property", async () => {
+  it("prints lists as tables, and single items with one line per property", async () => {
     const { account, order, request } = await customer();
     expect((await admin(["account", "show", account])).stdout).toMatch(new RegExp(`^id +${account}\nname +Acme\n`));
     expect((await admin(["order", "list", "--account", account])).stdout).toBe(
@@ -78,7 +78,7 @@ describe("the operators' CLI", () => {
     expect((await admin(["attachment", "list", "--request", request])).stdout).toBe("Nothing found.\n");
   });
 
-  it("has help with examples for every command, and says what to do about a wrong one", async () => {
+  it("has help with examples for every command, and suggests what to do about a wrong one", async () => {
     const help = await admin(["--help"]);
     expect(help.code).toBe(0);
     for (const name of ["apply", "account", "user", "key", "order", "request", "attachment"])
@@ -88,14 +88,14 @@ describe("the operators' CLI", () => {
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("Did you mean account?")]);
   });
 
-  it("says what to do where nothing is running", async () => {
+  it("says what to do if no service is running", async () => {
     const { code, stderr } = await admin(["account", "list"], {
       env: { TABLE_NAME: "", PATCHBAY_STATE: "/nonexistent" },
     });
     expect([code, stderr]).toEqual([1, expect.stringContaining("npm start")]);
   });
 
-  it("says in one line what is missing", async () => {
+  it("names a missing option in one line", async () => {
     for (const [args, message] of [
       [
         ["account", "show", "01ARZ3NDEKTSV4RRFFQ69G5FAV"],

@@ -7,22 +7,22 @@ import { startFiles } from "../../../infra/local/files.ts";
 import { startTable } from "../../../infra/local/table.ts";
 import project from "../../../package.json" with { type: "json" };
 import { apply } from "../../../shared/tenants/apply.ts";
-import { startWire } from "../../support/fault-proxy/proxy.ts";
-import { makeSwitch } from "../../support/fixtures/switches.ts";
+import { startFaultProxy } from "../../support/fault-proxy/proxy.ts";
+import { newSwitch } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 
-/** Clears the screen, rings, begins a C1 sequence, deletes, turns the text around, and breaks the line. */
+/** Control characters that clear the screen, ring, start a C1 sequence, delete, reverse the text and break the line. */
 const hostile = "a\u001b[2J\u0007\u009b31m\u007f\u202eb\u2028\u2066c";
 
 const controls = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 const controlsIn = (output: string) => output.replaceAll("\n", "").match(controls) ?? [];
 
-describe("text from the table, on a terminal", () => {
-  it("has no control characters, in tables, in details, in JSON", async () => {
+describe("stored text on a terminal", () => {
+  it("has no control characters in tables, details and JSON", async () => {
     const t = await tenants();
-    const { id } = await makeSwitch(t.key("east"), { name: `Switch ${hostile}` });
+    const { id } = await newSwitch(t.key("east"), { name: `Switch ${hostile}` });
     for (const args of [
       ["switch", "list", "--account", t.account("acme")],
       ["switch", "show", id],
@@ -35,7 +35,7 @@ describe("text from the table, on a terminal", () => {
     expect((await adminJson(["switch", "show", id, "--json"])).name).toBe(`Switch ${hostile}`);
   });
 
-  it("has none in errors", async () => {
+  it("has no control characters in errors", async () => {
     for (const { args, input } of [
       { args: ["account", "show", hostile], input: "" },
       { args: [hostile], input: "" },
@@ -64,7 +64,7 @@ describe("a table", () => {
     return { wide: accounts.wide?.id ?? "", long: accounts.long?.id ?? "", order: orders.o?.id ?? "" };
   };
 
-  it("is no wider than the terminal, with whole ids, and its columns are aligned for wide characters", async () => {
+  it("fits the terminal's width with whole ids, and aligns columns with wide characters", async () => {
     const { wide, order } = await names();
     for (const columns of [40, 80, 120]) {
       vi.stubEnv("COLUMNS", String(columns));
@@ -80,7 +80,7 @@ describe("a table", () => {
     expect(columnOf(row, "CART")).toBe(columnOf(heading, "state"));
   });
 
-  it("has names beside ids", async () => {
+  it("has a name beside each id", async () => {
     const { wide, long } = await names();
     const { stdout } = await admin(["account", "list"]);
     expect(stdout).toMatch(new RegExp(`\n${long}  A name .*日本電信電話の番号移行.*${wide}\n`));
@@ -99,16 +99,16 @@ describe("a table", () => {
   });
 });
 
-describe("what takes more than three seconds", () => {
-  it("says how far it is", async () => {
+describe("a command that takes more than three seconds", () => {
+  it("prints its progress", async () => {
     const environment = inject("environment");
-    // Of their own and empty: how long a command reads does not depend on what other tests have stored.
-    const own = `slow-${crypto.randomUUID()}`;
-    await Promise.all([startTable(own), startFiles(own)]);
-    // They respond late, as large ones do: the clients wait 2.5 s and 5 s for a response.
-    const wires = await Promise.all(
+    // A new, empty table and bucket, so that a command's reads do not depend on what other tests have stored.
+    const emptyName = `slow-${crypto.randomUUID()}`;
+    await Promise.all([startTable(emptyName), startFiles(emptyName)]);
+    // They respond slowly, as large ones do. The clients wait 2.5 s and 5 s for a response.
+    const proxies = await Promise.all(
       [environment.AWS_ENDPOINT_URL_DYNAMODB, environment.AWS_ENDPOINT_URL_S3].map(async (endpoint = "") => {
-        const wire = await startWire(endpoint);
+        const wire = await startFaultProxy(endpoint);
         wire.watch(async ({ operation }, moment) => {
           if (moment === "before" && operation === "Scan") await sleep(2_000);
           if (moment === "before" && operation === "ListObjectsV2") await sleep(3_500);
@@ -116,13 +116,13 @@ describe("what takes more than three seconds", () => {
         return wire;
       }),
     );
-    const [table, bucket] = wires.map(({ url }) => url);
+    const [table, bucket] = proxies.map(({ url }) => url);
     const endpoints = { AWS_ENDPOINT_URL_DYNAMODB: table ?? "", AWS_ENDPOINT_URL_S3: bucket ?? "" };
-    const env = { ...endpoints, TABLE_NAME: own, BUCKET_NAME: own };
+    const env = { ...endpoints, TABLE_NAME: emptyName, BUCKET_NAME: emptyName };
     const [list, check, sweep] = await Promise.all(
       [["key", "list"], ["check"], ["sweep", "--all", "--dry-run"]].map((args) => adminProcess(args, { env })),
     );
-    for (const wire of wires) await wire.close();
+    for (const wire of proxies) await wire.close();
     expect(list?.stderr).toMatch(/\nReading the table …, \d+ s\n/);
     expect(check?.stderr).toMatch(/\nChecking … [\d,]+ items and [\d,]+ files read, \d+ s\n/);
     expect(sweep?.stderr).toMatch(/\nSweeping … \d+ days and [\d,]+ files, \d+ of them orphans, \d+ s\n/);
@@ -130,7 +130,7 @@ describe("what takes more than three seconds", () => {
 });
 
 describe("the CLI itself", () => {
-  it("tells its version", async () => {
+  it("prints its version", async () => {
     expect((await adminProcess(["--version"])).stdout).toBe(`${project.version}\n`);
   });
 

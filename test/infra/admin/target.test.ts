@@ -9,7 +9,7 @@ import { writeState } from "../../../infra/local/state.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin } from "../../support/requests/admin.ts";
 
-/** A folder that says which local stacks run: all of them are the stack of these tests, on ports of their own. */
+/** Writes the state of running local stacks. All of them are the stack of these tests, under different ports. */
 const localStacks = async (...ports: readonly number[]) => {
   const folder = await mkdtemp(join(tmpdir(), "patchbay-"));
   for (const port of ports) {
@@ -29,11 +29,11 @@ const localStacks = async (...ports: readonly number[]) => {
 const nowhere = { AWS_EC2_METADATA_DISABLED: "true", AWS_CONFIG_FILE: "/none", AWS_SHARED_CREDENTIALS_FILE: "/none" };
 const noCredentials = { ...nowhere, AWS_ACCESS_KEY_ID: "", AWS_SECRET_ACCESS_KEY: "" };
 
-/** On a busy machine any command may take long enough to tell how far it is. */
+/** Drops progress lines: on a busy machine, any command may take long enough to print them. */
 const withoutProgress = (stderr: string) => stderr.replaceAll(/^.* …, \d+ s\n/gm, "");
 
 describe("the target of a command", () => {
-  it("is the only local stack that runs, and every command names it on stderr", async () => {
+  it("is the only running local stack, and every command names it on stderr", async () => {
     const env = await localStacks(49001);
     const { code, stdout, stderr } = await admin(["env"], { env });
     expect([code, stdout]).toEqual([0, expect.stringContaining("export URL=http://127.0.0.1:49001\n")]);
@@ -45,7 +45,7 @@ describe("the target of a command", () => {
     ]);
   });
 
-  it("is never another local stack than the one on PORT", async () => {
+  it("is the local stack on PORT and no other", async () => {
     const env = { ...(await localStacks(49001)), PORT: "49999" };
     for (const command of [["env"], ["account", "list"]]) {
       const { code, stdout, stderr } = await admin(command, { env });
@@ -57,7 +57,7 @@ describe("the target of a command", () => {
     }
   });
 
-  it("has to be chosen where two local stacks run: they are listed", async () => {
+  it("must be chosen if two local stacks run, which are listed", async () => {
     const env = await localStacks(49002, 49001);
     const { code, stdout, stderr } = await admin(["account", "list"], { env });
     expect([code, stdout]).toEqual([1, ""]);
@@ -67,14 +67,14 @@ describe("the target of a command", () => {
     expect((await admin(["env"], { env: { ...env, PORT: "49001" } })).stdout).toContain("export KEY=apik_49001\n");
   });
 
-  it("is one: --stack and --port exclude each other", async () => {
+  it("cannot be given by both --stack and --port", async () => {
     const { code, stderr } = await admin(["--stack", "X", "account", "list", "--port", "1"]);
     expect([code, stderr]).toEqual([1, expect.stringContaining("choose one of them")]);
   });
 });
 
-describe("the notes of running stacks", () => {
-  it("can be read by their owner only: they have the demo's key", async () => {
+describe("the state files of running stacks", () => {
+  it("can be read by their owner only, since they contain the demo's key", async () => {
     const folder = join(await mkdtemp(join(tmpdir(), "patchbay-")), "state");
     vi.stubEnv("PATCHBAY_STATE", folder);
     const state = { pid: 1, url: "", port: 49001, environment: {}, demo: {}, startedAt: "" };
@@ -86,7 +86,7 @@ describe("the notes of running stacks", () => {
   });
 });
 
-/** What CloudFormation says of the stack Patchbay-here, and of any other. */
+/** A stand-in CloudFormation that knows the stack Patchbay-here and no other. */
 const cloudFormation = () =>
   createServer((request, response) => {
     let body = "";
@@ -136,14 +136,14 @@ describe("a stack on an emulator", () => {
     return env;
   };
 
-  it("is found by --stack where deploy:local has deployed it", async () => {
+  it("is found by --stack after deploy:local", async () => {
     const { code, stderr } = await adminProcess(["--stack", "Patchbay-here", "account", "list", "--json"], {
       env: await noted(),
     });
     expect([code, withoutProgress(stderr)]).toEqual([0, `Target: stack Patchbay-here at ${url}\n`]);
   });
 
-  it("is named where it is not there", async () => {
+  it("is named in the error if it does not exist", async () => {
     const { code, stderr } = await admin(["--stack", "Patchbay-gone", "account", "list"], { env: await noted() });
     expect([code, stderr]).toEqual([1, expect.stringContaining(`There is no Patchbay stack Patchbay-gone at ${url}`)]);
   });
@@ -171,7 +171,7 @@ const doctor = async (args: readonly string[], env: Record<string, string>) => {
 };
 
 describe("doctor", () => {
-  it("does not end where there are no credentials: it says so, and what it skips", async () => {
+  it("reports missing credentials and the checks that it skips", async () => {
     const env = { ...(await localStacks()), ...noCredentials };
     const { code, stateOf, findings } = await doctor(["--stack", "Patchbay-sandbox"], env);
     expect([code, stateOf("node"), stateOf("region"), stateOf("target"), stateOf("credentials")]).toEqual([
@@ -190,7 +190,7 @@ describe("doctor", () => {
     ]);
   });
 
-  it("says that there is no region, and what to do about it", async () => {
+  it("reports a missing region and what to do about it", async () => {
     const env = { ...nowhere, AWS_REGION: "", AWS_DEFAULT_REGION: "" };
     const { code, findings } = await doctor([], env);
     expect([code, findings.find(({ check }) => check === "region")]).toEqual([
@@ -199,30 +199,35 @@ describe("doctor", () => {
     ]);
   });
 
-  it("says that a region has no table of the name, whatever else is well", async () => {
+  it("reports that the region has no table of that name", async () => {
     const { code, stateOf } = await doctor([], { TABLE_NAME: "no-such-table" });
     expect([code, stateOf("target"), stateOf("table"), stateOf("bucket")]).toEqual([1, "ok", "FAULT", "ok"]);
   });
 
-  it("lists the local stacks that run line by line, where the one that was named does not", async () => {
+  it("lists the running local stacks if the named one does not run", async () => {
     const { stdout } = await admin(["--port", "49999", "doctor"], { env: await localStacks(49001, 49002) });
     expect(stdout).toMatch(
       /FAULT {4}target: There is no local stack running on port 49999\. These are running:\n +--port 49001 .+\n +--port 49002 .+\n/,
     );
   });
 
-  it("does not call Node 22 a fault, but what cannot run the CLI", () => {
+  it("accepts Node 22, and reports versions that cannot run the CLI", () => {
     expect(checkNode("22.18.0")).toBe("Node 22.18.0 (the functions run on 24)");
     expect(() => checkNode("20.20.2")).toThrow("Node 20.20.2");
   });
 });
 
-describe("an error of AWS", () => {
+describe("an AWS error", () => {
   it("says what to do", async () => {
     const env = { ...nowhere, AWS_REGION: "", AWS_DEFAULT_REGION: "", AWS_ENDPOINT_URL_DYNAMODB: "" };
     const { code, stderr } = await adminProcess(["account", "list"], { env });
     expect([code, stderr]).toEqual([1, expect.stringContaining("set AWS_REGION")]);
-    const away = await adminProcess(["account", "list"], { env: { AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:9" } });
-    expect([away.code, away.stderr]).toEqual([1, expect.stringContaining("The service could not be reached")]);
+    const unreachable = await adminProcess(["account", "list"], {
+      env: { AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:9" },
+    });
+    expect([unreachable.code, unreachable.stderr]).toEqual([
+      1,
+      expect.stringContaining("The service could not be reached"),
+    ]);
   });
 });

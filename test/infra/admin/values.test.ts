@@ -29,8 +29,8 @@ const customer = async () => {
   };
 };
 
-describe("wrong values", () => {
-  it("are refused, each with its option and what is allowed", async () => {
+describe("invalid values", () => {
+  it("are refused with their option and the allowed values", async () => {
     const { acme, foreigner } = await customer();
     for (const [args, message] of [
       [
@@ -60,7 +60,7 @@ describe("wrong values", () => {
     }
   });
 
-  it("are refused as parents of lists: it says which does not exist", async () => {
+  it("are refused as parents of lists, and the one that does not exist is named", async () => {
     for (const [args, message] of [
       [["user", "list", "--account", nobody], `There is no account ${nobody}:`],
       [["order", "list", "--account", nobody], `There is no account ${nobody}:`],
@@ -76,7 +76,7 @@ describe("wrong values", () => {
 });
 
 describe("permissions", () => {
-  it("are those that the endpoints ask for, and their wildcards", () => {
+  it("are those that the endpoints require, and their wildcards", () => {
     for (const route of routes) expect(permissions).toContain(ownPermission(route));
     expect(permissions).toEqual(
       expect.arrayContaining(["ordering_carts:show", "ordering_requests:show", "messaging_switches:*"]),

@@ -28,8 +28,8 @@ const gatewayResponses = () =>
   );
 
 /**
- * Every type that API Gateway documents, and the status that it must have here. A status of DEFAULT_4XX would replace
- * those of all 4xx without a type. https://docs.aws.amazon.com/apigateway/latest/api/API_GatewayResponse.html
+ * Every response type that API Gateway documents, with its status here. The status of DEFAULT_4XX would replace the
+ * statuses of all 4xx types that have no response of their ownFunctions. https://docs.aws.amazon.com/apigateway/latest/api/API_GatewayResponse.html
  */
 const statuses = {
   ACCESS_DENIED: "404",
@@ -68,13 +68,13 @@ const Errors = z.object({
   errors: z.array(z.object({ code: z.string(), title: z.string(), detail: z.string(), sub_code: z.string() })),
 });
 
-describe("what the gateway answers by itself", () => {
-  it("is our status for every type that there is", () => {
+describe("a response of the gateway itself", () => {
+  it("has a defined status for every type", () => {
     const found = [...gatewayResponses()].map(([type, { StatusCode }]) => [type, StatusCode] as const);
     expect(Object.fromEntries(found.sort())).toEqual(statuses);
   });
 
-  it.each(Object.keys(statuses))("is one error in our envelope, with its request id: %s", (type) => {
+  it.each(Object.keys(statuses))("is one error in the error envelope, with the request id: %s", (type) => {
     const { ResponseParameters: headers, ResponseTemplates } = gatewayResponses().get(type) ?? {};
     const { errors } = z.parse(Errors, JSON.parse(ResponseTemplates?.["application/json"] ?? ""));
     expect(errors).toHaveLength(1);
@@ -84,7 +84,7 @@ describe("what the gateway answers by itself", () => {
     });
   });
 
-  it("to a request that is too large names the limit of the functions, whatever the deployer's own environment says", () => {
+  it("to a request that is too large names the limit of the functions, regardless of the deployer's environment", () => {
     const { template: small } = withEnvironment({ MAX_FILE_BYTES: "1" }, () =>
       synthesize({ stage: "sandbox", maxFileBytes: "1234567" }),
     );
@@ -92,20 +92,20 @@ describe("what the gateway answers by itself", () => {
       ResponseType: "REQUEST_TOO_LARGE",
       ResponseTemplates: { "application/json": Match.stringLikeRegexp('"limit_bytes":1234567\\b') },
     });
-    const told = small.findResources("AWS::Lambda::Function", {
+    const functionsWithLimit = small.findResources("AWS::Lambda::Function", {
       Properties: { Environment: { Variables: { MAX_FILE_BYTES: "1234567" } } },
     });
-    expect(Object.values(told).map(({ Properties }) => Properties.Description)).toEqual(
+    expect(Object.values(functionsWithLimit).map(({ Properties }) => Properties.Description)).toEqual(
       routes.filter(({ reads }) => reads.from === "form").map(({ name }) => `functions/${name}.ts`),
     );
   });
 
-  it("to a request that is too large speaks of the direct upload", () => {
+  it("to a request that is too large suggests the direct upload", () => {
     const body = gatewayResponses().get("REQUEST_TOO_LARGE")?.ResponseTemplates["application/json"];
     expect(JSON.parse(body ?? "")).toMatchObject({ errors: [{ params: { direct_upload: true } }] });
   });
 
-  it("to an unknown address is a 404 that names no resource", () => {
+  it("to an unknown path is a 404 without a resource", () => {
     const body = gatewayResponses().get("MISSING_AUTHENTICATION_TOKEN")?.ResponseTemplates["application/json"];
     expect(JSON.parse(body ?? "")).toEqual(
       errorBody({ code: "not_found", title: "Not Found", detail: "There is nothing at this address." }),
@@ -114,7 +114,7 @@ describe("what the gateway answers by itself", () => {
 });
 
 describe("the API", () => {
-  it("has a method for every route, and for no other", () => {
+  it("has a method for every route and no other", () => {
     const methods = Object.values(template.findResources("AWS::ApiGateway::Method"));
     const proxies = methods.filter(({ Properties }) => Properties.Integration.Type === "AWS_PROXY");
     expect(proxies).toHaveLength(routes.length);
@@ -127,7 +127,7 @@ describe("the API", () => {
     for (const PathPart of parts) template.hasResourceProperties("AWS::ApiGateway::Resource", { PathPart });
   });
 
-  it("answers 404 to any other method of any path, whatever is sent with it", () => {
+  it("returns 404 for any other method of any path, with any body", () => {
     const resources = Object.keys(template.findResources("AWS::ApiGateway::Resource"));
     const others = Object.values(
       template.findResources("AWS::ApiGateway::Method", { Properties: { HttpMethod: "ANY" } }),
@@ -150,11 +150,11 @@ describe("the API", () => {
       });
   });
 
-  it("hands every body to its function byte for byte, whatever its Content-Type looks like", () => {
+  it("passes every body to its function byte for byte, for any Content-Type", () => {
     template.hasResourceProperties("AWS::ApiGateway::RestApi", { BinaryMediaTypes: ["*/*"] });
   });
 
-  it("accepts TLS 1.2 and 1.3 only, for its own host name", () => {
+  it("accepts only TLS 1.2 and 1.3", () => {
     template.hasResourceProperties("AWS::ApiGateway::RestApi", {
       EndpointConfiguration: { Types: ["REGIONAL"] },
       SecurityPolicy: "SecurityPolicy_TLS13_1_2_PFS_PQ_2025_09",
@@ -162,13 +162,13 @@ describe("the API", () => {
     });
   });
 
-  it("logs the request id that callers cannot choose, too", () => {
+  it("also logs the request id that callers cannot choose", () => {
     template.hasResourceProperties("AWS::ApiGateway::Stage", {
       AccessLogSetting: { Format: Match.stringLikeRegexp('"extended_request_id":"\\$context.extendedRequestId"') },
     });
   });
 
-  it("throttles, traces and writes access logs, without bodies or headers", () => {
+  it("has throttling, tracing and access logs without bodies and headers", () => {
     template.hasResourceProperties("AWS::ApiGateway::Stage", {
       TracingEnabled: true,
       AccessLogSetting: {
@@ -190,9 +190,9 @@ describe("the API", () => {
 });
 
 describe("a function", () => {
-  it("runs on Node 24 and arm64, with traces and a log group of its own", () => {
+  it("runs on Node 24 and arm64, with tracing and its ownFunctions log group", () => {
     const functions = template.findResources("AWS::Lambda::Function");
-    const own = template.findResources("AWS::Lambda::Function", {
+    const ownFunctions = template.findResources("AWS::Lambda::Function", {
       Properties: {
         Runtime: "nodejs24.x",
         Architectures: ["arm64"],
@@ -202,10 +202,10 @@ describe("a function", () => {
         LoggingConfig: { LogFormat: "JSON", LogGroup: Match.anyValue(), SystemLogLevel: "INFO" },
       },
     });
-    expect(Object.keys(own)).toEqual(Object.keys(functions));
+    expect(Object.keys(ownFunctions)).toEqual(Object.keys(functions));
   });
 
-  it("of an endpoint ends before the gateway gives up, after 29 seconds", () => {
+  it("of an endpoint times out before the gateway's 29 seconds", () => {
     const timeouts = routes.map(({ name }) => {
       const [found] = Object.values(
         template.findResources("AWS::Lambda::Function", { Properties: { Description: `functions/${name}.ts` } }),
@@ -215,7 +215,7 @@ describe("a function", () => {
     expect(timeouts.filter((seconds) => !(seconds < 29))).toEqual([]);
   });
 
-  it("knows the bucket only where it touches files", () => {
+  it("has the bucket's name only if it uses files", () => {
     const knowing = template.findResources("AWS::Lambda::Function", {
       Properties: { Environment: { Variables: { BUCKET_NAME: Match.anyValue() } } },
     });

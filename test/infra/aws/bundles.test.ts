@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), "patchbay-bundles-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const { outputs } = await bundle(functionNames, folder);
 
-/** The packages, and our own files, that are in a function's bundle. */
+/** The packages and our own files in a function's bundle. */
 const contents = (name: string): string[] => {
   const output = Object.entries(outputs).find(([file]) => file.endsWith(`/${name}/index.mjs`))?.[1];
   if (!output) throw new Error(`there is no bundle ${name}`);
@@ -22,13 +22,13 @@ const contents = (name: string): string[] => {
 };
 
 const text = (name: string) => readFileSync(join(folder, name, "index.mjs"), "utf8");
-/** Tells what a file is: for those that create attachments alone. */
+/** Detects file types, which only functions that create attachments need. */
 const fileKind = "shared/attachments/file-kind.ts";
 const s3 = "@aws-sdk/client-s3";
 const all = [...routes, ...steps];
 
 describe("a function's bundle", () => {
-  it.each(all.map((row) => [row.name, row] as const))("holds what it uses only: %s", (name, { access }) => {
+  it.each(all.map((row) => [row.name, row] as const))("contains only what it uses: %s", (name, { access }) => {
     const inside = contents(name);
     expect(inside.includes(s3)).toBe(access.files.length > 0);
     expect(inside.includes(fileKind)).toBe(/attachments\/create$/.test(name));
@@ -41,17 +41,17 @@ describe("a function's bundle", () => {
     expect(inside.filter((each) => others.includes(each) || each.startsWith("infra/local"))).toEqual([]);
   });
 
-  it("is small: 250 KiB, and 410 KiB with the S3 client", () => {
+  it("has at most 250 KiB, or 410 KiB with the S3 client", () => {
     for (const { name, access } of all)
       expect(text(name).length, name).toBeLessThan((access.files.length > 0 ? 410 : 250) * 1024);
   });
 
-  it("holds the schemas of those S3 operations only that it calls", () => {
+  it("contains only the schemas of the S3 operations that it calls", () => {
     expect(text("request-attachments/create")).toContain("x-amz-storage-class");
     expect(text("request-attachments/create")).not.toContain("x-amz-object-ownership");
   });
 
-  it("tells errors with the places of the sources", () => {
+  it("reports errors with positions in the sources", () => {
     const bundle = pathToFileURL(join(folder, "checkout/load/index.mjs")).href;
     const script = `const { handler } = await import("${bundle}"); await handler({}).catch(() => undefined);`;
     const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", script], {

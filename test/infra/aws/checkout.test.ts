@@ -26,7 +26,7 @@ const machine = () => {
   return { definition: DefinitionString, substitutions: DefinitionSubstitutions };
 };
 
-/** Every task of the definition, however deep. */
+/** Every task of the definition, at any depth. */
 const tasks = (value: unknown): z.infer<typeof Task>[] => {
   if (typeof value !== "object" || value === null) return [];
   if ("Type" in value && value.Type === "Task") return [z.parse(Task, value)];
@@ -34,7 +34,7 @@ const tasks = (value: unknown): z.infer<typeof Task>[] => {
 };
 
 describe("the state machine", () => {
-  it("is Standard, traced, and logs every event without its data", () => {
+  it("is a traced Standard workflow that logs every event without its data", () => {
     template.hasResourceProperties("AWS::StepFunctions::StateMachine", {
       StateMachineType: "STANDARD",
       TracingConfiguration: { Enabled: true },
@@ -42,7 +42,7 @@ describe("the state machine", () => {
     });
   });
 
-  it("calls each step's function, and leaves no placeholder open", () => {
+  it("calls each step's function, with every placeholder replaced", () => {
     const { definition, substitutions } = machine();
     const open = [...definition.matchAll(/\$\{(\w+)\}/g)].map((match) => match[1]);
     const names = steps.map(({ name }) => name.replace("checkout/", ""));
@@ -50,7 +50,7 @@ describe("the state machine", () => {
     expect(Object.keys(substitutions).sort()).toEqual([...names].sort());
   });
 
-  it("repeats and catches every step, and waits for it as long as its function may run", () => {
+  it("retries and catches every step, with the timeout of its function", () => {
     const found = tasks(JSON.parse(machine().definition));
     expect(found).toHaveLength(steps.length);
     for (const { Parameters, TimeoutSeconds, Retry, Catch } of found) {
@@ -67,7 +67,7 @@ describe("the state machine", () => {
 });
 
 describe("the log group of the state machine", () => {
-  it("is below the prefix for vended logs, under a name that no earlier stack has used", () => {
+  it("has the prefix for vended logs and a name that is unique to the stack", () => {
     template.hasResourceProperties("AWS::Logs::LogGroup", {
       LogGroupName: {
         "Fn::Join": [
@@ -83,7 +83,7 @@ describe("the log group of the state machine", () => {
 });
 
 describe("an execution that has failed, timed out or been stopped", () => {
-  it("is reported to the function that settles its lock", () => {
+  it("is reported to the function that unlocks the order", () => {
     const [settle] = Object.keys(
       template.findResources("AWS::Lambda::Function", { Properties: { Description: "functions/checkout/settle.ts" } }),
     );
@@ -103,7 +103,7 @@ describe("an execution that has failed, timed out or been stopped", () => {
 });
 
 describe("the carrier", () => {
-  it("is known to the steps that call it only; its token is in no environment", () => {
+  it("is configured only for the steps that call it, without its token in any environment", () => {
     const knowing = template.findResources("AWS::Lambda::Function", {
       Properties: {
         Environment: { Variables: { CARRIER_URL: "https://carrier.example", CARRIER_SECRET_ARN: Match.anyValue() } },

@@ -17,7 +17,7 @@ const run = (command: string, args: readonly string[], environment: Record<strin
 };
 
 describe("a command's arguments", () => {
-  it("are the context in whatever form cdk takes it, the profile, and the rest for cdk", () => {
+  it("are read as the context in every form that cdk accepts, the profile, and the rest for cdk", () => {
     const args = ["-c", "stage=sandbox", "--context", "carrierUrl=https://a.example/?b=c", "--context=name=anna"];
     const rest = ["--outputs-file", "out.json", "--profile", "dev", "--method=direct"];
     expect(readArguments([...args, "-calarmEmail=", ...rest])).toEqual({
@@ -30,7 +30,7 @@ describe("a command's arguments", () => {
 });
 
 describe("npm run deploy", () => {
-  it("without a stage deploys nothing, and says which there are", () => {
+  it("without a stage deploys nothing and lists the stages", () => {
     expect(run("deploy", [])).toMatchObject({
       status: 1,
       stderr: expect.stringContaining("Choose a stage: -c stage=production or -c stage=sandbox."),
@@ -43,11 +43,11 @@ describe("npm run deploy", () => {
 });
 
 describe("every command", () => {
-  it.each(["deploy", "deploy-local", "destroy"])("explains itself: %s", (command) => {
+  it.each(["deploy", "deploy-local", "destroy"])("prints help: %s", (command) => {
     expect(run(command, ["--help"])).toMatchObject({ status: 0, stdout: expect.stringContaining("Usage: npm run") });
   });
 
-  it("for an emulator says where nothing answers", () => {
+  it("for an emulator names the address that does not respond", () => {
     expect(run("deploy-local", [], { AWS_ENDPOINT_URL: "http://127.0.0.1:1/" })).toMatchObject({
       status: 1,
       stderr: "Nothing responds at http://127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n",
@@ -55,14 +55,14 @@ describe("every command", () => {
   });
 });
 
-describe("the note of where a stack was deployed", () => {
+describe("the record of where a stack was deployed", () => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-notes-"));
   afterAll(() => {
     vi.unstubAllEnvs();
     rmSync(folder, { recursive: true });
   });
 
-  it("has the endpoint until the stack is deleted", async () => {
+  it("contains the endpoint until the stack is deleted", async () => {
     vi.stubEnv("PATCHBAY_STATE", folder);
     const { forgetEndpoint, recordedEndpoint, recordEndpoint } = await import("../../../infra/aws/emulator.ts");
     const file = join(folder, "emulators/Patchbay-sandbox.json");

@@ -7,7 +7,7 @@ beforeAll(() => {
   template = synthesize().template;
 });
 
-/** CloudWatch, for the alarms of this account only. */
+/** The principal CloudWatch, restricted to the alarms of this account. */
 const alarms = {
   Principal: { Service: "cloudwatch.amazonaws.com" },
   Condition: { StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } } },
@@ -43,13 +43,13 @@ describe("an alarm", () => {
     ],
     ["FailedCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsFailed", Threshold: 1 }],
     ["EndlessCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsTimedOut", Threshold: 1 }],
-  ])("watches, and tells of its end too: %s", (name, properties) => {
+  ])("watches its metric, and also notifies when it is over: %s", (name, properties) => {
     alarm(name, { ...properties, TreatMissingData: "notBreaching" });
   });
 
-  it("watches a sweep that fails with its repetitions, and one that never begins", () => {
+  it("watches a sweep that fails on every retry, and one that never starts", () => {
     alarm("DeadSweeps", { Namespace: "AWS/Lambda", MetricName: "Errors", Threshold: 3, Period: 86_400 });
-    // An alarm begins without data: its first day is no change, and so no message.
+    // An alarm starts with missing data, so its first day is no change and sends no message.
     alarm("MissedSweeps", {
       MetricName: "Invocations",
       EvaluationPeriods: 2,
@@ -59,7 +59,7 @@ describe("an alarm", () => {
     template.hasResourceProperties("AWS::Events::Rule", { ScheduleExpression: "cron(17 3 * * ? *)" });
   });
 
-  it("is heard by mail, over an encrypted topic that takes TLS only", () => {
+  it("is sent by mail, through an encrypted topic that requires TLS", () => {
     template.hasResourceProperties("AWS::SNS::Subscription", { Protocol: "email", Endpoint: "operators@example.com" });
     template.hasResourceProperties("AWS::SNS::Topic", { KmsMasterKeyId: Match.anyValue() });
     template.hasResourceProperties("AWS::SNS::TopicPolicy", {
@@ -72,7 +72,7 @@ describe("an alarm", () => {
     });
   });
 
-  it("can be published: CloudWatch may use the topic's key", () => {
+  it("can be published, since CloudWatch may use the topic's key", () => {
     template.hasResourceProperties("AWS::KMS::Key", {
       KeyPolicy: {
         Statement: Match.arrayWith([
@@ -87,7 +87,7 @@ describe("an alarm", () => {
 });
 
 describe("the dashboard", () => {
-  it("is one, and shows all alarms, requests, latency, checkouts and throttling", () => {
+  it("shows all alarms, requests, latency, checkouts and throttling", () => {
     template.resourceCountIs("AWS::CloudWatch::Dashboard", 1);
     const dashboards = JSON.stringify(template.findResources("AWS::CloudWatch::Dashboard"));
     for (const title of ["Alarms", "Requests per 5", "Latency", "Checkouts", "Throttled", "Sweeps", "Custom metrics"])

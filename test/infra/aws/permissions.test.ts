@@ -15,7 +15,7 @@ const attachments = {
   create: [
     ...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
     ...writeKey,
-    // It reads both ends of a direct upload.
+    // Reads both ends of a direct upload.
     ...files("DeleteObject", "GetObject", "PutObject"),
     ...key("s3", "Decrypt", "GenerateDataKey"),
     "s3:ListBucket on Files",
@@ -36,7 +36,7 @@ const attachments = {
   ],
 };
 
-/** All that each function may do, written down by hand: a wider row in the tables of routes and steps fails here. */
+/** The permissions of each function, repeated by hand, so that a wider row in the tables of routes and steps fails here. */
 const expected: Record<string, readonly string[]> = {
   "request-attachments/create": attachments.create,
   "request-attachments/list": attachments.list,
@@ -81,7 +81,7 @@ const expected: Record<string, readonly string[]> = {
   ],
 };
 
-/** What every function may do: write into the one log group of its own, and send traces, which know no resource. */
+/** The permissions of every function: writing to its own log group, and sending traces, for which IAM has no resource. */
 const common = (name: string) => {
   const logs = `${name.replaceAll(/[/-]/g, "")}logs`;
   return [
@@ -100,11 +100,11 @@ beforeAll(() => {
 });
 
 describe("a function's role", () => {
-  it.each(Object.entries(expected))("allows this and no more: %s", (name, actions) => {
+  it.each(Object.entries(expected))("has exactly the expected permissions: %s", (name, actions) => {
     expect(permissions[`functions/${name}.ts`]).toEqual([...actions, ...common(name)].sort());
   });
 
-  it("is one of those above, and no other function's", () => {
+  it("exists for every function and no other", () => {
     const names = Object.keys(permissions).filter((name) => name.startsWith("functions/"));
     expect(names.sort()).toEqual(
       Object.keys(expected)
@@ -116,7 +116,7 @@ describe("a function's role", () => {
 });
 
 describe("the checkout's role", () => {
-  it("may call the eight steps and nothing else; logs and traces know no resource", () => {
+  it("may call the eight steps, write logs and send traces, and nothing else", () => {
     const steps = ["close", "fail", "finish", "forward", "gather", "load", "seal", "submit"];
     const role = permissions["the checkout calls its steps"] ?? [];
     expect(role.filter((each) => each.startsWith("lambda:"))).toEqual(
@@ -130,14 +130,14 @@ describe("the checkout's role", () => {
 describe("a managed policy", () => {
   const statementsOf = (description: string) => managedPermissionsOf(template)[description] ?? [];
 
-  it("lets an ordering system start checkouts and ask for them, and do nothing else", () => {
+  it("lets an ordering system start and describe checkouts, and nothing else", () => {
     expect(statementsOf("an ordering system starts checkouts and asks how they ended")).toEqual([
       expect.stringMatching(/^states:DescribeExecution on arn.*:execution:.*:\*$/),
       "states:StartExecution on Checkout",
     ]);
   });
 
-  it("lets operators do what the CLI does", () => {
+  it("lets operators use the CLI", () => {
     const statements = statementsOf("operators run its CLI").filter((each) => !each.startsWith("states:Describe"));
     expect(statements).toEqual(
       [
@@ -154,8 +154,8 @@ describe("a managed policy", () => {
   });
 });
 
-describe("no policy at all", () => {
-  it("allows a whole service, or whatever begins with some letters, or all resources where there are some to name", () => {
+describe("no policy", () => {
+  it("allows a whole service, a wildcard of actions, or all resources where IAM can name some", () => {
     const all = Object.values({ ...permissions, ...managedPermissionsOf(template) }).flat();
     expect(all.filter((each) => /^\S*\*/.test(each))).toEqual([]);
     expect(all.filter((each) => each.endsWith(" on *") && !/^(logs|xray):/.test(each))).toEqual([]);

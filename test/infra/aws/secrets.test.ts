@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { carrierToken } from "../../../shared/checkout/carrier-token.ts";
 
-/** Secrets Manager, as far as it is asked: a secret, or an answer that it is not there. */
+/** A stand-in Secrets Manager that returns the secret, or an error if there is none. */
 let secret: string | undefined;
 let reads = 0;
 const server = createServer((_, response) => {
@@ -33,11 +33,11 @@ afterAll(() => {
 });
 afterEach(() => vi.advanceTimersByTime(3_600_000));
 
-it("the carrier's token is the environment's where no secret is named", async () => {
+it("the carrier's token is read from the environment if no secret is named", async () => {
   expect([await carrierToken(), reads]).toEqual(["from-the-environment", 0]);
 });
 
-it("the carrier's token is read from its secret once, and again when five minutes have passed", async () => {
+it("the carrier's token is read from its secret once, and again after five minutes", async () => {
   vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:carrier");
   secret = "first";
   expect(await Promise.all([carrierToken(), carrierToken()])).toEqual(["first", "first"]);
@@ -47,7 +47,7 @@ it("the carrier's token is read from its secret once, and again when five minute
   expect([await carrierToken(), reads]).toEqual(["second", 2]);
 });
 
-it("a secret that cannot be read is an error, and asked for again", async () => {
+it("a secret that cannot be read is an error, and is read again on the next call", async () => {
   secret = undefined;
   await expect(carrierToken()).rejects.toThrow();
   secret = "third";

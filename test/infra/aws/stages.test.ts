@@ -10,7 +10,7 @@ const sandbox = synthesize({ stage: "sandbox" }, { nag: true });
 const onEmulator = synthesize(emulated);
 const https = { stage: "production", carrierUrl: "https://carrier.example" };
 const given = { ...https, alarmEmail: "a@example.com", webAclArn: "arn:aws:wafv2:acl" };
-/** As a first deployment creates it. */
+/** A stack as a first deployment creates it. */
 const creating = synthesize({ ...given, protectTable: "false" });
 const both = [
   ["production", production],
@@ -18,7 +18,7 @@ const both = [
 ] as const;
 
 const origins = "https://app.example,http://localhost:5173";
-/** A sandbox with settings of its own. */
+/** A sandbox with changed settings. */
 const anna = synthesize({
   stage: "sandbox",
   name: "anna",
@@ -30,12 +30,12 @@ const anna = synthesize({
 });
 
 describe("direct uploads", () => {
-  it("need no CORS, and have none unless a stage names origins", () => {
+  it("have no CORS unless a stage names origins", () => {
     for (const [, { template }] of both)
       template.allResourcesProperties("AWS::S3::Bucket", { CorsConfiguration: Match.absent() });
   });
 
-  it("are possible from the origins that a stage names: PUT, with the headers of the signature, and nothing else", () => {
+  it("are allowed from the origins that a stage names: only PUT, with the signed headers", () => {
     anna.template.hasResourceProperties("AWS::S3::Bucket", {
       CorsConfiguration: {
         CorsRules: [
@@ -50,12 +50,12 @@ describe("direct uploads", () => {
     });
   });
 
-  it("refuse what is not an origin", () => {
+  it("refuse a value that is not an origin", () => {
     for (const uploadOrigins of ["*", "https://app.example/path", "app.example", "https://*.example"])
       expect(() => synthesize({ stage: "sandbox", uploadOrigins }), uploadOrigins).toThrow(/uploadOrigins|origin/);
   });
 
-  it("have the limit that a stage sets, in the functions that prepare them only", () => {
+  it("have the limit that a stage sets, only in the functions that prepare them", () => {
     const limited = anna.template.findResources("AWS::Lambda::Function", {
       Properties: { Environment: { Variables: { MAX_UPLOAD_BYTES: "1000" } } },
     });
@@ -66,11 +66,11 @@ describe("direct uploads", () => {
 });
 
 describe.each(both)("%s", (_, { template, findings }) => {
-  it("has no finding of cdk-nag's that is not accepted with a reason", () => {
+  it("has no cdk-nag finding that is not accepted with a reason", () => {
     expect(findings).toEqual([]);
   });
 
-  it("has a table on demand, encrypted with our key, with point-in-time recovery and TTL", () => {
+  it("has an on-demand table, encrypted with our key, with point-in-time recovery and TTL", () => {
     template.resourceCountIs("AWS::DynamoDB::Table", 1);
     template.hasResourceProperties("AWS::DynamoDB::Table", {
       BillingMode: "PAY_PER_REQUEST",
@@ -85,7 +85,7 @@ describe.each(both)("%s", (_, { template, findings }) => {
     template.hasResourceProperties("AWS::KMS::Key", { EnableKeyRotation: true });
   });
 
-  it("has a bucket that is private, encrypted with our key, unversioned, over TLS only, without leftovers of uploads", () => {
+  it("has a private, unversioned bucket, encrypted with our key, that requires TLS and removes incomplete uploads", () => {
     template.hasResourceProperties("AWS::S3::Bucket", {
       PublicAccessBlockConfiguration: {
         BlockPublicAcls: true,
@@ -117,12 +117,12 @@ describe.each(both)("%s", (_, { template, findings }) => {
     });
   });
 
-  it("has a carrier's secret under our key", () => {
+  it("has a secret for the carrier, encrypted with our key", () => {
     template.hasResourceProperties("AWS::SecretsManager::Secret", { KmsKeyId: Match.anyValue() });
   });
 });
 
-/** The types of what stays when the stack goes. */
+/** The types of the resources that are kept when the stack is deleted. */
 const kept = ({ template }: typeof sandbox): string[] => {
   const resources: Record<string, { Type: string; DeletionPolicy?: string }> = template.toJSON().Resources;
   const staying = Object.values(resources).filter(({ DeletionPolicy }) => DeletionPolicy?.startsWith("Retain"));
@@ -130,7 +130,7 @@ const kept = ({ template }: typeof sandbox): string[] => {
 };
 
 describe("production", () => {
-  it("keeps its data whatever happens to the stack, which cannot be removed by mistake", () => {
+  it("keeps its data if the stack is deleted, and is protected from deletion", () => {
     expect(production.terminationProtection).toBe(true);
     production.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: true });
     expect(kept(production)).toEqual(
@@ -144,14 +144,14 @@ describe("production", () => {
     );
   });
 
-  it("leaves nothing behind where its first deployment fails: what it retains, it retains except on create", () => {
+  it("leaves nothing behind if its first deployment fails", () => {
     const resources: Record<string, { DeletionPolicy?: string }> = production.template.toJSON().Resources;
     const policies = new Set(Object.values(resources).map(({ DeletionPolicy }) => DeletionPolicy));
     expect(policies).toEqual(new Set([undefined, "RetainExceptOnCreate", "Delete"]));
     creating.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
   });
 
-  it("can use a table that was restored from a backup, with the same metrics and permissions", () => {
+  it("can use a table restored from a backup, with the same metrics and permissions", () => {
     const restored = synthesize({ ...https, restoredTable: "restored" }, { nag: true });
     restored.template.resourceCountIs("AWS::DynamoDB::Table", 0);
     expect(restored.findings).toEqual([]);
@@ -167,11 +167,11 @@ describe("production", () => {
     });
   });
 
-  it("does not retain its state machine, which has no data", () => {
+  it("does not keep its state machine, which has no data", () => {
     production.template.hasResource("AWS::StepFunctions::StateMachine", { DeletionPolicy: "Delete" });
   });
 
-  it("keeps logs for a year, and logs of who touched which file", () => {
+  it("keeps logs for a year, and records access to each file", () => {
     production.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 365 });
     production.template.hasResourceProperties("AWS::S3::Bucket", {
       LoggingConfiguration: { LogFilePrefix: "files/" },
@@ -180,7 +180,7 @@ describe("production", () => {
 });
 
 describe("a sandbox", () => {
-  it("leaves nothing behind, its files included", () => {
+  it("leaves nothing behind, not even its files", () => {
     expect([sandbox.terminationProtection, kept(sandbox), kept(onEmulator)]).toEqual([false, [], []]);
     sandbox.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
     sandbox.template.resourceCountIs("Custom::S3AutoDeleteObjects", 1);
@@ -189,14 +189,14 @@ describe("a sandbox", () => {
     });
   });
 
-  it("keeps logs for a week, and lets fewer calls through", () => {
+  it("keeps logs for a week, and has a lower request limit", () => {
     sandbox.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 7 });
     sandbox.template.hasResourceProperties("AWS::ApiGateway::Stage", {
       MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 })],
     });
   });
 
-  it("on an emulator has no function that empties the bucket, and the emulator's address", () => {
+  it("on an emulator has the emulator's address and no function that empties the bucket", () => {
     onEmulator.template.resourceCountIs("Custom::S3AutoDeleteObjects", 0);
     onEmulator.template.hasOutput("BaseUrl", {
       Value: { "Fn::Join": ["", Match.arrayWith(["http://127.0.0.1:4566/restapis/"])] },
@@ -206,7 +206,7 @@ describe("a sandbox", () => {
 });
 
 describe("the region's role for API Gateway's logs", () => {
-  it("is production's, and stays when the stack goes", () => {
+  it("belongs to production, and is kept when the stack is deleted", () => {
     production.template.hasResource("AWS::ApiGateway::Account", { DeletionPolicy: "RetainExceptOnCreate" });
     production.template.hasResource("AWS::IAM::Role", {
       DeletionPolicy: "RetainExceptOnCreate",
@@ -214,7 +214,7 @@ describe("the region's role for API Gateway's logs", () => {
     });
   });
 
-  it("is not a sandbox's, unless it is the first in its region: then it stays too", () => {
+  it("belongs to a sandbox only if that is the first stack in its region, and is then kept too", () => {
     sandbox.template.resourceCountIs("AWS::ApiGateway::Account", 0);
     expect(kept(anna)).toEqual(["AWS::ApiGateway::Account", "AWS::IAM::Role"]);
   });
@@ -228,11 +228,11 @@ describe("the stage", () => {
     expect(() => synthesize({ carrierUrl: "https://carrier.example" })).toThrow("Choose a stage");
   });
 
-  it("is one that has a file", () => {
+  it("must have a file", () => {
     expect(() => synthesize({ stage: "staging" })).toThrow("The stages in infra/aws/stages are production and sandbox");
   });
 
-  it("names the stack, together with a name of its own where there is one", () => {
+  it("names the stack, together with the name that the context may give", () => {
     expect([production, sandbox, anna].map(({ stackName }) => stackName)).toEqual([
       "Patchbay-production",
       "Patchbay-sandbox",
@@ -245,7 +245,7 @@ describe("the stage", () => {
 
 describe("production's carrier", () => {
   it.each([{}, { carrierUrl: "" }, { carrierUrl: "http://carrier.example" }])(
-    "has an https: URL, or nothing is synthesized: %o",
+    "must have an https: URL: %o",
     (given) => {
       expect(() => synthesize({ stage: "production", ...given })).toThrow(
         "production needs an https: URL for the carrier",
@@ -262,11 +262,11 @@ describe("a setting", () => {
     { throttleRate: "many" },
     { webAclArn: "acl" },
     { name: "with space" },
-  ])("that is nonsense is refused: %o", (context) => {
+  ])("with an invalid value is refused: %o", (context) => {
     expect(() => synthesize({ ...https, ...context })).toThrow();
   });
 
-  it("of the context overrides the stage's file", () => {
+  it("in the context overrides the stage's file", () => {
     anna.template.hasResourceProperties("AWS::ApiGateway::Stage", {
       MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 7, ThrottlingBurstLimit: 200 })],
     });
@@ -283,18 +283,18 @@ describe("a deployment", () => {
     expect(fromTemplate(creating.template.toJSON())).toEqual(deployed);
   });
 
-  it("that would drop what an earlier one was given by -c is refused, by name", () => {
+  it("that would drop an earlier -c setting is refused, and the setting is named", () => {
     const other = { stage: "production", carrierUrl: "https://other.example" };
     expect(dropped(other)).toEqual(["alarmEmail", "webAclArn"]);
     expect(dropped({ ...other, alarmEmail: "b@example.com" })).toEqual(["webAclArn"]);
     expect(explainDropped("production", deployed, ["webAclArn"])).toContain("  webAclArn = arn:aws:wafv2:acl\n");
   });
 
-  it("that says so may drop it", () => {
+  it("may drop an earlier setting if told to", () => {
     expect(dropped({ ...https, alarmEmail: "", webAclArn: "" })).toEqual([]);
   });
 
-  it("goes ahead with a changed file, and not with a file that has lost a setting", () => {
+  it("is allowed with a changed file, but not with a file that lost a setting", () => {
     const values = { throttleRate: 500, alarmEmail: "a@example.com" };
     const before = { retainData: true, overridden: [], values };
     expect(droppedSettings(before, { ...before, values: { ...values, throttleRate: 9, alarmEmail: null } })).toEqual(
@@ -303,7 +303,7 @@ describe("a deployment", () => {
     expect(droppedSettings(before, { ...before, values: { throttleRate: 500 } })).toEqual(["alarmEmail"]);
   });
 
-  it("compares with nothing where the deployed template records nothing", () => {
+  it("is allowed if the deployed template records no settings", () => {
     expect(fromTemplate({ Resources: {} })).toBeUndefined();
   });
 });

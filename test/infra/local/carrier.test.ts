@@ -35,11 +35,11 @@ const cart = async (order: string) => (await call("GET", `/carts/${order}`)).jso
 const misbehave = (fault: object) => fetch(`${carrier.url}/faults`, { method: "POST", body: JSON.stringify(fault) });
 
 describe("the stand-in carrier", () => {
-  it("shows an empty cart that nobody has used", async () => {
+  it("returns an empty cart for an unused order", async () => {
     expect(await cart(newOrder())).toEqual({ checked_out: false, attachments: [], withdrawn: [], calls: [] });
   });
 
-  it("keeps size and SHA-256 of what it gets, and counts the keys that stored it", async () => {
+  it("stores the size and SHA-256 of each file, and counts how often it was stored", async () => {
     const order = newOrder();
     for (const key of ["k1", "k1", "k2"]) expect((await call("PUT", place(order), key, form())).ok).toBe(true);
     expect(await cart(order)).toEqual({
@@ -67,7 +67,7 @@ describe("the stand-in carrier", () => {
     });
   });
 
-  it("withdraws, and checks out once: again with the same key is fine, with another a 409", async () => {
+  it("withdraws a file, and checks out once: a retry with the same key succeeds, with another key it returns 409", async () => {
     const order = newOrder();
     await call("PUT", place(order), "k", form());
     expect((await call("DELETE", place(order), "w")).status).toBe(200);
@@ -82,7 +82,7 @@ describe("the stand-in carrier", () => {
     });
   });
 
-  it("refuses a wrong token, a form that is none, and a file with another SHA-256", async () => {
+  it("refuses a wrong token, an invalid form, and a file with another SHA-256", async () => {
     const order = newOrder();
     expect((await fetch(carrier.url + place(order), { method: "PUT", body: form() })).status).toBe(401);
     expect((await call("PUT", place(order), "k")).status).toBe(422);
@@ -90,7 +90,7 @@ describe("the stand-in carrier", () => {
     expect(await cart(order)).toMatchObject({ attachments: [] });
   });
 
-  it("misbehaves as often as it is told, and is well again", async () => {
+  it("misbehaves as often as requested, and then recovers", async () => {
     const order = newOrder();
     await misbehave({
       method: "PUT",
@@ -107,14 +107,14 @@ describe("the stand-in carrier", () => {
       await expect(call("PUT", place(order), action, form())).rejects.toThrow();
     }
     await misbehave({ action: "cut" });
-    await expect(call("PUT", place(order), "cut", form()).then((answer) => answer.text())).rejects.toThrow();
+    await expect(call("PUT", place(order), "cut", form()).then((response) => response.text())).rejects.toThrow();
     await misbehave({ action: "status", times: 100 });
     await fetch(`${carrier.url}/faults`, { method: "DELETE" });
     expect((await call("PUT", place(order), "drop-after", form())).ok).toBe(true);
     expect(await cart(order)).toMatchObject({ attachments: [{ received: 2 }] });
   });
 
-  it("refuses a fault that it does not know", async () => {
+  it("refuses an unknown kind of fault", async () => {
     expect((await misbehave({ action: "explode" })).status).toBe(422);
     expect((await misbehave({ action: "status", path: "(" })).status).toBe(422);
   });

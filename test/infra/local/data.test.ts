@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => services.remove());
 
 const sha256 = (content: Uint8Array) => createHash("sha256").update(content).digest("hex");
-/** Bytes that no text could carry. */
+/** Bytes that are not valid text. */
 const content = Uint8Array.from({ length: 100_000 }, (_, n) => (n * 7) % 256);
 
 const requestPath = ({ demo }: LocalService) => `/api/v1/requests/${demo.REQUEST}/attachments`;
@@ -54,12 +54,12 @@ const checkOut = async (service: LocalService) => {
   const { stdout, code } = await service.admin("order", "checkout", service.demo.ORDER ?? "", "--wait");
   expect([code, stdout]).toEqual([0, expect.stringContaining("SUCCEEDED")]);
   const cart: unknown = await (await fetch(`${service.environment.CARRIER_URL}/carts/${service.demo.ORDER}`)).json();
-  // The request's own file, and the order's once for each of its two requests.
+  // The file of the request, and the file of the order for each of its two requests.
   const file = { bytes: 100_000, sha256: sha256(content), received: 1 };
   expect(cart).toMatchObject({ checked_out: true, attachments: [file, file, file] });
 };
 
-/** The files of fauxqs's objects whose names end so. */
+/** The files of fauxqs that end with this name. */
 const filesOf = (ending: string) => {
   const objects = join(services.data, "files/buckets/patchbay-files");
   return readdirSync(objects, { recursive: true, encoding: "utf8" })
@@ -72,7 +72,7 @@ const ends = byExtent({ sample: ["kill"], most: ["stop", "kill"], all: ["stop", 
 
 describe("npm start -- --data", () => {
   it.each(ends)(
-    "has every byte again after a %s, and checks the order out",
+    "has the same bytes after a %s, and checks the order out",
     async (end) => {
       const first = await services.start();
       await uploadTwo(first);
@@ -87,7 +87,7 @@ describe("npm start -- --data", () => {
   );
 
   it.runIf(exhaustive)(
-    "starts with metadata files that were cut off, and has the bytes beside them",
+    "starts with truncated metadata files, and still has the bytes",
     async () => {
       const first = await services.start();
       await uploadTwo(first);
@@ -103,7 +103,7 @@ describe("npm start -- --data", () => {
     60_000,
   );
 
-  it.runIf(exhaustive)("is used by one process at a time", async () => {
+  it.runIf(exhaustive)("can be used by only one process at a time", async () => {
     await services.start();
     const second = services.spawnService();
     expect(await second.ready).toBe(false);

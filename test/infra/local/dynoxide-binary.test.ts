@@ -25,7 +25,7 @@ afterEach(() => {
   rmSync(root, { recursive: true });
 });
 
-/** A registry that has the one package, as npm packs it. */
+/** A registry with one package, as npm packs it. */
 const packages = mkdtempSync(join(tmpdir(), "patchbay-registry-"));
 let registryUrl = "";
 const registry = createServer((request, response) => {
@@ -58,14 +58,14 @@ const offline = { npm_config_registry: "http://127.0.0.1:1" };
 const manifests = () => ["package.json", "package-lock.json"].map((name) => readFileSync(join(root, name), "utf8"));
 
 describe("the embedded DynamoDB's binary", () => {
-  it("is that of the platform's package", async () => {
+  it("comes from the platform's package", async () => {
     const folder = join(root, "node_modules/@dynoxide/linux-x64");
     mkdirSync(folder, { recursive: true });
     copyFileSync(installed, join(folder, "dynoxide"));
     expect(await find(offline)).toBe(join(folder, "dynoxide"));
   });
 
-  it("is installed once in that version, with a line about it, where it is missing", async () => {
+  it("is installed once in the right version, with a message, if it is missing", async () => {
     const before = manifests();
     const path = await find({});
     expect(path).toBe(join(root, "node_modules/.dynoxide/node_modules/@dynoxide/linux-x64/dynoxide"));
@@ -78,7 +78,7 @@ describe("the embedded DynamoDB's binary", () => {
     expect(readdirSync(join(root, "node_modules"))).toEqual([".dynoxide"]);
   }, 60_000);
 
-  it("is one on the PATH where npm cannot install it", async () => {
+  it("comes from the PATH if npm cannot install it", async () => {
     symlinkSync(installed, join(root, "dynoxide"));
     expect(await find({ ...offline, PATH: `${process.env.PATH}:${root}` })).toBe(join(root, "dynoxide"));
   }, 60_000);
@@ -87,7 +87,7 @@ describe("the embedded DynamoDB's binary", () => {
     ["x64", /^There is no embedded DynamoDB for this machine: npm could not install \S+ \(.+\)\.$/m],
     ["riscv64", /^There is no embedded DynamoDB for this machine: dynoxide is not published for linux-riscv64\.$/m],
   ])(
-    "is, on linux-%s and offline, told how to be had",
+    "is missing on linux-%s while offline, and the error says how to get it",
     async (arch, reason) => {
       const error = await find(offline, arch).catch((each: unknown) => each);
       expect(error).toMatchObject({

@@ -9,7 +9,7 @@ import { pageOf } from "../../support/fixtures/attachments.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 
-it("the printed examples work when they are pasted into a shell, the direct upload included", async () => {
+it("the printed examples work in a shell, including the direct upload", async () => {
   const t = await tenants();
   const [key, request, order] = [t.key("acme"), t.request("acme"), t.order("acme")];
   const folder = mkdtempSync(join(tmpdir(), "patchbay-examples-"));

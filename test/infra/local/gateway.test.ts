@@ -22,14 +22,14 @@ const gateway = async (handler: Handler, options: Partial<GatewayOptions> = {}) 
   return started;
 };
 
-/** Sends bytes as they are, and reads until the connection closes. */
+/** Sends raw bytes and reads until the connection closes. */
 const exchange = async (port: number, sent: string) => {
   const socket = connect(port, "127.0.0.1");
   socket.write(sent);
   return text(socket);
 };
 
-/** A function that answers the event it was given. */
+/** A function that returns the event that it gets. */
 const echo: Handler = async (event) => ({
   statusCode: 200,
   headers: { "X-Request-Id": event.requestContext.requestId },
@@ -47,7 +47,7 @@ const expectError = async (response: Response, status: number, body: unknown) =>
 };
 
 describe("the local gateway", () => {
-  it("hands a function the event of a REST proxy integration", async () => {
+  it("passes a function the event of a REST proxy integration", async () => {
     const { url } = await gateway(echo);
     const response = await fetch(`${url}/things/a%2Fb%20c?x=1&x=2&y=%C3%A9`, {
       method: "POST",
@@ -72,7 +72,7 @@ describe("the local gateway", () => {
   });
 
   it.each(["multipart/form-data; boundary=x", "Multipart/Form-Data ;boundary=x", "application/json", undefined])(
-    "hands over a body of type %s in base64, byte for byte",
+    "passes on a body of type %s in base64, byte for byte",
     async (type) => {
       const { url } = await gateway(echo);
       const bytes = Uint8Array.from({ length: 256 }, (_, n) => n);
@@ -83,13 +83,13 @@ describe("the local gateway", () => {
     },
   );
 
-  it("hands over null where there is nothing", async () => {
+  it("passes on null for missing parts", async () => {
     const { url } = await gateway(echo);
     const empty: APIGatewayProxyEvent = JSON.parse(await (await fetch(`${url}/things/1`, { method: "POST" })).text());
     expect([empty.body, empty.queryStringParameters, empty.isBase64Encoded]).toEqual([null, null, false]);
   });
 
-  it("takes names that every object has for names like any other", async () => {
+  it("accepts parameters named like properties of every object", async () => {
     let event: APIGatewayProxyEvent | undefined;
     const { port } = await gateway(async (each) => {
       event = each;
@@ -98,11 +98,11 @@ describe("the local gateway", () => {
     const names = ["constructor", "__proto__", "toString", "hasOwnProperty"];
     const query = names.map((name) => `${name}=1`).join("&");
     const headers = names.map((name) => `${name}: 1\r\n`).join("");
-    const answer = await exchange(
+    const response = await exchange(
       port,
       `POST /things/1?${query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`,
     );
-    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(response).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     for (const name of names) {
       expect(Object.entries(event?.queryStringParameters ?? {})).toContainEqual([name, "1"]);
       expect(Object.entries(event?.multiValueQueryStringParameters ?? {})).toContainEqual([name, ["1"]]);
@@ -119,7 +119,7 @@ describe("the local gateway", () => {
     );
   });
 
-  it("answers 404 to unknown routes and wrong methods", async () => {
+  it("returns 404 for unknown routes and wrong methods", async () => {
     const { url } = await gateway(echo);
     const body = envelope("not_found", "Not Found", "There is nothing at this address.");
     for (const [method, path] of [
@@ -135,7 +135,7 @@ describe("the local gateway", () => {
       await expectError(await fetch(url + path, { method }), 404, body);
   });
 
-  it("answers 413 to a body over 10 MB and to an event over 6 MB, with what would have fitted", async () => {
+  it("returns 413 with the limit for a body over 10 MB and for an event over 6 MB", async () => {
     const { url } = await gateway(echo);
     for (const [size, limit] of [
       [7_000_000, 4_600_000],
@@ -152,7 +152,7 @@ describe("the local gateway", () => {
     }
   });
 
-  it("answers 413 to a body whose length nobody told, too", async () => {
+  it("returns 413 for a body without a Content-Length", async () => {
     const { url } = await gateway(echo);
     const chunk = new Uint8Array(1_000_000);
     let left = 12;
@@ -166,21 +166,21 @@ describe("the local gateway", () => {
     expect(response.status).toBe(413);
   });
 
-  it("throttles with a token bucket: 429 and Retry-After", async () => {
+  it("throttles with a token bucket, and returns 429 with Retry-After", async () => {
     const { url } = await gateway(echo, { throttle: { rate: 0, burst: 2 } });
-    const answers = [];
-    for (let n = 0; n < 3; n += 1) answers.push(await fetch(`${url}/things/1`, { method: "POST" }));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
-    expect(answers[2]?.headers.get("retry-after")).toBe("1");
-    if (answers[2])
+    const responses = [];
+    for (let n = 0; n < 3; n += 1) responses.push(await fetch(`${url}/things/1`, { method: "POST" }));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(responses[2]?.headers.get("retry-after")).toBe("1");
+    if (responses[2])
       await expectError(
-        answers[2],
+        responses[2],
         429,
         envelope("rate_limited", "Too Many Requests", "Too many requests: try again later."),
       );
   });
 
-  it("answers 500 for a function that throws or answers nonsense, and tells nothing", async () => {
+  it("returns 500 without details for a function that throws or returns an invalid result", async () => {
     const body = envelope("internal_error", "Internal Server Error", "Something went wrong on our side.");
     for (const handler of [
       async () => Promise.reject(new Error("secret")),
@@ -195,7 +195,7 @@ describe("the local gateway", () => {
     }
   });
 
-  it("answers 503 for a function that takes too long", async () => {
+  it("returns 503 for a function that takes too long", async () => {
     const { url } = await gateway(() => new Promise(() => {}), { functionTimeoutMs: 20 });
     const response = await fetch(`${url}/things/1`, { method: "POST" });
     expect(response.headers.get("retry-after")).toBe("2");
@@ -203,7 +203,7 @@ describe("the local gateway", () => {
     await expectError(response, 503, envelope("service_unavailable", "Service Unavailable", detail));
   });
 
-  it("answers what is not HTTP, or has too many headers, in the same envelope", async () => {
+  it("returns an error in the same envelope for invalid HTTP and for too many headers", async () => {
     const { port } = await gateway(echo);
     const garbage = await exchange(port, "NONSENSE\r\n\r\n");
     expect(garbage).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
@@ -237,18 +237,18 @@ describe("the local gateway", () => {
       '"errors":',
     ],
     ["an asterisk", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404, '"code":"not_found"'],
-  ])("answers a request with %s in JSON, with a request id", async (_label, sent, status, expected) => {
+  ])("returns JSON with a request id for a request with %s", async (_label, sent, status, expected) => {
     const { port } = await gateway(echo);
-    const answer = await exchange(port, sent);
-    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status}`));
-    expect(answer).toMatch(/\r\nX-Request-Id: [\w-]{8,}\r\n/);
-    expect(answer).toContain(expected);
+    const response = await exchange(port, sent);
+    expect(response).toMatch(new RegExp(`^HTTP/1\\.1 ${status}`));
+    expect(response).toMatch(/\r\nX-Request-Id: [\w-]{8,}\r\n/);
+    expect(response).toContain(expected);
   });
 
   it.each([
     ["what fits", 0, 200],
     ["one byte more", 1, 500],
-  ])("measures a result as Lambda does, as the JSON that carries it: %s", async (_label, more, status) => {
+  ])("measures a result as Lambda does, as JSON: %s", async (_label, more, status) => {
     const room = 6_291_556 - JSON.stringify({ statusCode: 200, body: "" }).length;
     // A quotation mark takes two bytes there.
     for (const body of [
@@ -263,7 +263,7 @@ describe("the local gateway", () => {
     }
   });
 
-  it("reports why it answers 500, under the request's id", async () => {
+  it("logs the cause of a 500 with the request's id", async () => {
     const served: Served[] = [];
     const onRequest = (each: Served) => served.push(each);
     const { url } = await gateway(async () => ({ statusCode: 200, body: "x".repeat(7_000_000) }), { onRequest });
@@ -272,7 +272,7 @@ describe("the local gateway", () => {
     expect(served[0]?.error).toEqual(new Error("The function's result has 7000028 bytes. Lambda's limit is 6291556."));
   });
 
-  it("sends WWW-Authenticate under API Gateway's name for it too", async () => {
+  it("also sends WWW-Authenticate under API Gateway's name for it", async () => {
     const headers = { "WWW-Authenticate": "Bearer" };
     const { url } = await gateway(async () => ({ statusCode: 401, headers, body: "{}" }));
     const sent = (await fetch(`${url}/things/1`, { method: "POST" })).headers;
@@ -280,7 +280,7 @@ describe("the local gateway", () => {
     expect(sent.get("x-amzn-remapped-www-authenticate")).toBe("Bearer");
   });
 
-  it("calls functions for a bounded number of large requests at a time, and for small ones meanwhile", async () => {
+  it("limits concurrent large requests, and serves small ones meanwhile", async () => {
     let [running, most] = [0, 0];
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { url } = await gateway(async ({ body }) => {
@@ -300,7 +300,7 @@ describe("the local gateway", () => {
     expect(most).toBe(8);
   });
 
-  it("closes although a request is half sent", async () => {
+  it("closes while a request is half sent", async () => {
     const { port, close } = await gateway(echo);
     const socket = connect(port, "127.0.0.1").on("error", () => {});
     await once(socket, "connect");

@@ -7,11 +7,17 @@ import pLimit from "p-limit";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { form } from "../../support/fixtures/attachments.ts";
-import { attachmentPaths, createdId, killUnderLoad, type Ledger, newLedger } from "../../support/processes/load.ts";
+import {
+  attachmentPaths,
+  createdId,
+  killUnderLoad,
+  type Ledger,
+  newLedger,
+} from "../../support/processes/kill-under-load.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
-/** `kill -9` of `npm start -- --data` and everything that belongs to it, while it is at work. */
+/** Kills the process group of `npm start -- --data` with SIGKILL while it is working. */
 
 let services: ReturnType<typeof localServices>;
 beforeEach(() => {
@@ -29,7 +35,7 @@ const Page = z.object({
   }),
 });
 
-/** Every document of a list, by id; its total must be right. */
+/** Every document of a list, by id. Checks the total. */
 const readList = async ({ url, demo }: LocalService, path: string) => {
   const found = new Map<string, string | undefined>();
   for (let after = ""; ; ) {
@@ -45,7 +51,7 @@ const readList = async ({ url, demo }: LocalService, path: string) => {
   }
 };
 
-/** What a service has lost or kept against its clients' will. */
+/** Differences between a service and its clients' confirmed writes. */
 const wrongWith = async (service: LocalService, { attachments, switches, deleted, uncertain }: Ledger) => {
   const lists = await Promise.all(
     [...attachmentPaths(service), "/api/v1/switches"].map((path) => readList(service, path)),
@@ -76,7 +82,7 @@ const storedFiles = async ({ environment }: LocalService): Promise<Map<string, s
 
 const Findings = z.array(z.object({ level: z.enum(["violation", "notice"]), rule: z.string() }));
 
-/** `admin check`: it must succeed; how many files and deletes it leaves to the sweep. */
+/** Runs `admin check`, which must succeed; returns how many files and deletes are left to the sweep. */
 const check = async (service: LocalService): Promise<number> => {
   const { code, stdout } = await service.admin("check", "--json");
   const found = z.parse(Findings, JSON.parse(stdout));
@@ -86,15 +92,15 @@ const check = async (service: LocalService): Promise<number> => {
 
 describe("npm start -- --data", () => {
   const kills = byExtent({ sample: 1, most: 8, all: 30 });
-  it(`loses no confirmed write when it is killed under load, ${kills} times`, { timeout: 1_800_000 }, async () => {
+  it(`loses no confirmed write when it is killed under load ${kills} times`, { timeout: 1_800_000 }, async () => {
     const ledger = newLedger();
     let service = await services.start();
     for (let kill = 0; kill < kills; kill += 1) {
-      // Other moments each time: just started, and after much has been written.
+      // A different moment each time, from just started to after many writes.
       await killUnderLoad(service, ledger, 200 + ((kill * 370) % 1_500));
       service = await services.start();
       expect(await wrongWith(service, ledger), `after kill ${kill + 1}`).toEqual([]);
-      // What was under way leaves a file or a note for the sweep at most.
+      // Writes in flight leave at most a file or an unfinished delete for the sweep.
       expect(await check(service), `after kill ${kill + 1}`).toBeLessThanOrEqual(ledger.unconfirmed);
     }
     const stored = await storedFiles(service);
@@ -131,7 +137,7 @@ const permissions = ["request", "order"].flatMap((kind) => [
   kind === "order" ? "ordering_carts:*" : "ordering_cart_requests:*",
 ]);
 
-/** Orders of two requests each, with a file under each request and one under the order, which goes to both. */
+/** Creates orders of two requests, with a file for each request and one for the order, which is forwarded under both. */
 const makeOrders = async (service: LocalService, count: number) => {
   const names = Array.from({ length: count }, (_, n) => `order${n}`);
   const file = join(dirname(services.data), "orders.json");
@@ -167,7 +173,7 @@ const makeOrders = async (service: LocalService, count: number) => {
   );
 };
 
-/** As another system starts a checkout. */
+/** Starts a checkout as another system does. */
 const start = async ({ environment }: LocalService, order: string) => {
   const { AWS_ENDPOINT_URL_SFN: endpoint = "", STATE_MACHINE_ARN: stateMachineArn } = environment;
   const input = JSON.stringify({ order_id: order });
@@ -178,7 +184,7 @@ const start = async ({ environment }: LocalService, order: string) => {
 
 type MadeOrder = Awaited<ReturnType<typeof makeOrders>>[number];
 
-/** Where a checkout is held up until it is killed: the call, and whether the carrier has carried it out by then. */
+/** The calls that are delayed until the kill, before or after the carrier handles them. */
 const holdUps = [
   { method: "PUT", action: "delay", path: ({ id }: MadeOrder) => `/carts/${id}/` },
   { method: "PUT", action: "delay", path: ({ id, requests }: MadeOrder) => `/carts/${id}/requests/${requests[1]}/` },
@@ -187,7 +193,7 @@ const holdUps = [
   { method: "POST", action: "drop-after", path: ({ id }: MadeOrder) => `/carts/${id}/checkout` },
 ] as const;
 
-/** Starts all the checkouts, and kills the service once each has come to its hold-up. */
+/** Starts all checkouts, and kills the service once each has reached its delayed call. */
 const killAtWork = async (service: LocalService, orders: readonly MadeOrder[]) => {
   const held = orders.map((order, n) => ({ order, ...(holdUps[n % holdUps.length] ?? holdUps[0]) }));
   for (const { order, method, action, path } of held) {
@@ -214,9 +220,9 @@ const carriedOut = async (service: LocalService, order: string) => {
 
 describe("a checkout", () => {
   const rounds = byExtent({ sample: 0, most: 1, all: 2 });
-  // Each next run waits two and a half minutes for calls of the killed one: too long for `npm test`.
+  // Each next run waits two and a half minutes for calls of the killed one, too long for `npm test`.
   it.runIf(rounds > 0)(
-    "that was killed with the service and its carrier is ended by the next run, each file at the carrier once",
+    "that was killed with the service and its carrier is completed by the next run, with each file at the carrier once",
     { timeout: 1_800_000 },
     async () => {
       let service = await services.start();

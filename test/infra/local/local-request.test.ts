@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => carrier.close());
 
-const ask = async (url: string, method: string, headers: Record<string, string>) => {
+const statusOf = async (url: string, method: string, headers: Record<string, string>) => {
   const [response]: IncomingMessage[] = await once(get(url, { method, headers, agent: false }), "response");
   if (!response) throw new Error("no response");
   await text(response);
@@ -18,30 +18,30 @@ const ask = async (url: string, method: string, headers: Record<string, string>)
 };
 
 const loopback = ["localhost:3000", "127.0.0.1", "127.1.2.3:80", "[::1]:3000"];
-const here: [string, Record<string, string>][] = [
+const allowed: [string, Record<string, string>][] = [
   ["a command line", {}],
   ["this machine's browser", { "sec-fetch-site": "same-origin" }],
   ["a page of the same origin", { host: "localhost:1", origin: "http://localhost:1" }],
   ...loopback.map((host): [string, Record<string, string>] => [`the host ${host}`, { host }]),
 ];
-const elsewhere: [string, Record<string, string>][] = [
-  ["a host name that points here", { host: "evil.example" }],
+const refused: [string, Record<string, string>][] = [
+  ["a host name that resolves to this machine", { host: "evil.example" }],
   ["a host name that looks like this machine", { host: "localhost.evil.example" }],
   ["a page of another site", { origin: "https://evil.example", "content-type": "text/plain" }],
   ["a page of another site on this machine", { origin: "http://127.0.0.1:1" }],
   ["a page without an origin", { origin: "null" }],
-  ["a page that only its browser tells of", { "sec-fetch-site": "cross-site" }],
+  ["a cross-site page according to its browser", { "sec-fetch-site": "cross-site" }],
 ];
 
-describe("what is for this machine's user alone", () => {
-  it.each(here)("is open to %s", async (_label, headers) => {
-    expect(await ask(`${inject("baseUrl")}/docs/demo.json`, "GET", headers)).toBe(200);
-    expect(await ask(`${carrier.url}/faults`, "DELETE", headers)).toBe(200);
+describe("an endpoint for this machine's user only", () => {
+  it.each(allowed)("is open to %s", async (_label, headers) => {
+    expect(await statusOf(`${inject("baseUrl")}/docs/demo.json`, "GET", headers)).toBe(200);
+    expect(await statusOf(`${carrier.url}/faults`, "DELETE", headers)).toBe(200);
   });
 
-  it.each(elsewhere)("is closed to %s", async (_label, headers) => {
-    expect(await ask(`${inject("baseUrl")}/docs/demo.json`, "GET", headers)).toBe(404);
+  it.each(refused)("is closed to %s", async (_label, headers) => {
+    expect(await statusOf(`${inject("baseUrl")}/docs/demo.json`, "GET", headers)).toBe(404);
     for (const method of ["GET", "POST", "DELETE"])
-      expect([method, await ask(`${carrier.url}/faults`, method, headers)]).toEqual([method, 403]);
+      expect(await statusOf(`${carrier.url}/faults`, method, headers), method).toBe(403);
   });
 });

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => services.remove());
 
-/** The processes of dynoxide that serve a service's table. */
+/** The dynoxide processes that serve a service's table. */
 const dynoxides = async ({ environment }: LocalService): Promise<number[]> => {
   const { port } = new URL(environment.AWS_ENDPOINT_URL_DYNAMODB ?? "");
   const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,args="]);
@@ -48,11 +48,11 @@ const damages: [string, RegExp][] = [
   ],
 ];
 
-/** Each of these starts the service once or twice: a sample of each kind in `npm test`. */
+/** Most tests start the service once or twice, so a sample has only some of them. */
 const exhaustive = byExtent({ sample: false, most: true, all: true });
 
 describe("the folder of npm start -- --data", () => {
-  it("is taken by exactly one of several that start at once", async () => {
+  it("is used by exactly one of several services that start at once", async () => {
     const attempts = byExtent({ sample: 2, most: 3, all: 3 });
     const started = Array.from({ length: attempts }, () => services.spawnService());
     const ready = await Promise.all(started.map((each) => each.ready));
@@ -67,7 +67,7 @@ describe("the folder of npm start -- --data", () => {
   }, 60_000);
 
   it.runIf(exhaustive)(
-    "is free whatever process id an earlier run has left, be it of a process that runs",
+    "can be used although an earlier run has left a process id, even that of a running process",
     async () => {
       await (await services.start()).kill();
       writeFileSync(join(services.data, "pid"), String(process.pid));
@@ -77,7 +77,7 @@ describe("the folder of npm start -- --data", () => {
   );
 
   it.runIf(exhaustive)(
-    "and all in it are readable for their owner alone",
+    "and its content can be read only by their owner",
     async () => {
       const service = await services.start();
       await fetch(`${service.environment.CARRIER_URL}/carts/one/checkout`, { method: "POST" });
@@ -92,7 +92,7 @@ describe("the folder of npm start -- --data", () => {
   );
 
   it.runIf(exhaustive)(
-    "is closed to others where an earlier version has left it open",
+    "is made private if an earlier version left it open",
     async () => {
       await (await services.start()).stop();
       const paths = [services.data, ...readdirSync(services.data).map((name) => join(services.data, name))];
@@ -104,10 +104,10 @@ describe("the folder of npm start -- --data", () => {
   );
 
   it.each(exhaustive ? damages : damages.slice(1))(
-    "says what to do where its %s is damaged",
+    "makes the service say what to do if its %s is damaged",
     async (name, message) => {
       await (await services.start()).stop();
-      // What SQLite has in its log would make the file whole again.
+      // SQLite would repair the file from its log.
       rmSync(join(services.data, `${name}-wal`), { force: true });
       writeFileSync(join(services.data, name), "x".repeat(5_000));
       const { ready, output } = services.spawnService();
@@ -117,7 +117,7 @@ describe("the folder of npm start -- --data", () => {
   );
 
   it.runIf(exhaustive)(
-    "keeps the carts of the stand-in carrier, with their idempotency keys",
+    "keeps the carts of the stand-in carrier with their idempotency keys",
     async () => {
       const first = await services.start();
       const path = "/carts/one/requests/R/attachments/A";
@@ -145,7 +145,7 @@ describe("the folder of npm start -- --data", () => {
 });
 
 describe("the embedded DynamoDB", () => {
-  it("ends with its service, also when that alone is killed", async () => {
+  it("ends with its service, even if only the service is killed", async () => {
     const service = await services.start([]);
     expect(await dynoxides(service)).toHaveLength(1);
     service.child.kill("SIGKILL");
@@ -163,7 +163,7 @@ describe("the embedded DynamoDB", () => {
   );
 
   it.runIf(exhaustive)(
-    "is started again when it ends under a service that keeps its data",
+    "is restarted if it ends while the service uses --data",
     async () => {
       const service = await services.start();
       await killDynoxide(service);
@@ -175,7 +175,7 @@ describe("the embedded DynamoDB", () => {
   );
 
   it.runIf(exhaustive)(
-    "stops its service with one line where it ends again and again",
+    "stops its service with one line if it keeps ending",
     async () => {
       const service = await services.start();
       const { child, output } = service;
@@ -195,7 +195,7 @@ describe("the embedded DynamoDB", () => {
   );
 
   it.runIf(exhaustive)(
-    "stops a service whose data were in its memory, with one line",
+    "stops a service without --data with one line",
     async () => {
       const service = await services.start([]);
       await killDynoxide(service);
@@ -211,7 +211,7 @@ describe("the embedded DynamoDB", () => {
 });
 
 describe("npm start", () => {
-  it("stops on SIGTERM although a request is half sent, and removes its state", async () => {
+  it("stops on SIGTERM while a request is half sent, and removes its state", async () => {
     const service = await services.start([]);
     expect(readdirSync(services.state)).toHaveLength(1);
     const socket = connect(Number(new URL(service.url).port), "127.0.0.1").on("error", () => {});
@@ -235,7 +235,7 @@ describe("npm start", () => {
   );
 
   it.runIf(exhaustive && process.platform === "linux")(
-    "outlives a time without file descriptors",
+    "survives a time without free file descriptors",
     async () => {
       const service = await services.start([]);
       const { port } = new URL(service.url);
@@ -254,7 +254,7 @@ describe("npm start", () => {
   );
 
   const count = byExtent({ sample: 12, most: 60, all: 200 });
-  it(`takes ${count} uploads of 4 MB at once`, async () => {
+  it(`accepts ${count} concurrent uploads of 4 MB`, async () => {
     const service = await services.start([]);
     const path = `${service.url}/api/v1/requests/${service.demo.REQUEST}/attachments`;
     const file = new File([new Uint8Array(4_000_000)], "loa.pdf", { type: "application/pdf" });

@@ -5,7 +5,7 @@ import { form } from "../../support/fixtures/attachments.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
 
 const services = localServices();
-/** An S3 that has its bucket, and fails at everything else. */
+/** A stand-in S3 that has the bucket and fails every other request. */
 const failingS3 = createServer((request, response) => {
   request.resume();
   response.writeHead(/^\/patchbay-files\/?$/.test(request.url ?? "") ? 200 : 501).end();
@@ -45,7 +45,7 @@ const send = async ({ url, demo }: LocalService, path: string, body?: FormData |
 const upload = (service: LocalService) => send(service, `/api/v1/requests/${service.demo.REQUEST}/attachments`, form());
 const badSwitch = '{"type":"switch","data":{"sms_enabled":true,"sms_protocol":"HTTP"}}';
 
-/** What a service has printed since it was ready, once it has all of it. */
+/** The output of a service since it was ready, once it contains everything expected. */
 const printed = async (service: LocalService, ...expected: (string | RegExp)[]) => {
   const lines = () => service.output.stdout.split("Stop: Ctrl-C")[1] ?? "";
   await vi.waitFor(() => {
@@ -55,7 +55,7 @@ const printed = async (service: LocalService, ...expected: (string | RegExp)[]) 
 };
 
 describe("the terminal of npm start", () => {
-  it("has a line for each request: whose it is, and what is wrong with it", async () => {
+  it("has a line for each request, with its account and its errors", async () => {
     const service = serviceOf("plain");
     await send(service, "/api/v1/switches");
     await send(service, "/api/v1/switches", badSwitch);
@@ -69,7 +69,7 @@ describe("the terminal of npm start", () => {
     expect(lines).not.toContain("secret");
   });
 
-  it("has a line for each step of a checkout, and for each call of the carrier", async () => {
+  it("has a line for each step of a checkout and each call to the carrier", async () => {
     const service = serviceOf("plain");
     await upload(service);
     await service.admin("order", "checkout", service.demo.ORDER ?? "", "--wait");
@@ -79,7 +79,7 @@ describe("the terminal of npm start", () => {
     expect(lines).toMatch(/^step +\d+ ms {2}checkout\/seal {2}\w{26} {2}\w+$/m);
   }, 60_000);
 
-  it("says of a 5xx which error it was, where in this project, and in which request", async () => {
+  it("prints for a 5xx the error, its place in this project and the request", async () => {
     const service = serviceOf("failing");
     const { status, requestId } = await upload(service);
     expect(status).toBeGreaterThanOrEqual(500);
@@ -89,7 +89,7 @@ describe("the terminal of npm start", () => {
     );
   });
 
-  it("has only that with --quiet", async () => {
+  it("has only 5xx with --quiet", async () => {
     const service = serviceOf("quiet");
     await send(service, "/api/v1/switches");
     await send(service, "/api/v1/switches", badSwitch);
@@ -98,7 +98,7 @@ describe("the terminal of npm start", () => {
     expect((await printed(service)).trim()).toMatch(/^POST {5}50\d +\d+ ms {2}\S+ {2}acme {2}\w+$/);
   });
 
-  it("has every fault and the request's id with --verbose", async () => {
+  it("has every invalid parameter and the request's id with --verbose", async () => {
     const service = serviceOf("verbose");
     const { requestId } = await send(service, "/api/v1/switches", badSwitch);
     expect(await printed(service, /422/)).toContain(
@@ -106,7 +106,7 @@ describe("the terminal of npm start", () => {
     );
   });
 
-  it("has colours only on a terminal", async () => {
+  it("has colours only if it is a terminal", async () => {
     const controlSequence = String.fromCharCode(27);
     await send(serviceOf("verbose"), "/api/v1/switches");
     expect(await printed(serviceOf("verbose"), /GET/)).toContain(`${controlSequence}[32m200`);

@@ -56,12 +56,12 @@ const examplesOf = (response: Parameters<typeof responseOf>[0]) =>
   Object.values(responseOf(response).content["application/json"].examples ?? {}).map(({ value }) => value);
 
 describe("openapi.json", () => {
-  it("is what `npm run openapi` writes", () => {
+  it("equals the output of `npm run openapi`", () => {
     const committed = readFileSync(join(import.meta.dirname, "../../../openapi.json"), "utf8");
     expect(committed, "run `npm run openapi` and commit openapi.json").toBe(`${JSON.stringify(openapi(), null, 2)}\n`);
   });
 
-  it("has one operation for each route, each under an id of its own", () => {
+  it("has one operation with a unique id for each route", () => {
     expect(operations).toHaveLength(routes.length);
     expect(routes.map((route) => operationOf(route).operationId)).toEqual(routes.map(operationId));
     expect(new Set(routes.map(operationId)).size).toBe(routes.length);
@@ -96,7 +96,7 @@ describe("openapi.json", () => {
   });
 });
 
-/** Every schema in the document, the components' and those below them, with where it stands. */
+/** Every schema in the document, nested ones included, with its place. */
 const schemasBelow = (value: unknown, at: string): { at: string; schema: Record<string, unknown> }[] => {
   if (Array.isArray(value)) return value.flatMap((inner, index) => schemasBelow(inner, `${at}/${index}`));
   const object = z.safeParse(z.record(z.string(), z.unknown()), value).data;
@@ -107,7 +107,7 @@ const schemasBelow = (value: unknown, at: string): { at: string; schema: Record<
   ];
 };
 
-describe("what generators make of openapi.json", () => {
+describe("openapi.json, as generators read it", () => {
   const { schemas, parameters } = openapi().components;
   const schemaNamed = (name: string) =>
     z.parse(z.looseObject({ properties: z.record(z.string(), z.unknown()) }), schemas[name]);
@@ -128,7 +128,7 @@ describe("what generators make of openapi.json", () => {
     expect(inOperations.map(({ at }) => at)).toEqual([]);
   });
 
-  it("takes no name of a language, of a Go constructor or of an operation's types", () => {
+  it("uses no name of a language, a Go constructor or an operation's types", () => {
     const names = Object.keys(schemas);
     expect(names.filter((name) => name in globalThis || ["Switch", "Object", "Type"].includes(name))).toEqual([]);
     expect(names.filter((name) => /^New[A-Z]/.test(name))).toEqual([]);
@@ -139,7 +139,7 @@ describe("what generators make of openapi.json", () => {
     expect(names.filter((name) => operationTypes.includes(name))).toEqual([]);
   });
 
-  it("shares the names of what both channels and both kinds of attachments have", () => {
+  it("shares names between both channels and both kinds of attachments", () => {
     const { properties } = schemaNamed("SwitchData");
     expect(properties.sms_auth_method).toMatchObject({ $ref: "#/components/schemas/AuthMethod" });
     expect(properties.mms_auth_method).toMatchObject({ $ref: "#/components/schemas/AuthMethod" });
@@ -147,14 +147,14 @@ describe("what generators make of openapi.json", () => {
       expect(schemaNamed(name).properties.data).toMatchObject({ $ref: "#/components/schemas/AttachmentData" });
   });
 
-  it("has a type beside null for what is always null", () => {
+  it("has a type beside null for properties that are always null", () => {
     const { properties } = schemaNamed("SwitchData");
     for (const name of ["sms_options", "mms_options"])
       expect(properties[name]).toMatchObject({ type: ["object", "null"] });
     expect(JSON.stringify(schemas)).not.toContain('"type":"null"}}');
   });
 
-  it("has a file as binary, sent as application/octet-stream", () => {
+  it("describes a file as binary, sent as application/octet-stream", () => {
     for (const route of routes.filter(({ reads }) => reads.from === "form")) {
       const { content } = z.parse(
         z.object({ content: z.record(z.string(), z.looseObject({})) }),
@@ -174,7 +174,7 @@ describe("what generators make of openapi.json", () => {
       });
   });
 
-  it("says that names are not blank and cursors not empty", () => {
+  it("does not allow blank names and empty cursors", () => {
     for (const [schema, name] of [
       ["SwitchCreateData", "name"],
       ["SwitchUpdateData", "name"],
@@ -187,7 +187,7 @@ describe("what generators make of openapi.json", () => {
       expect(schemaNamed("PageInfo").properties[name], name).toMatchObject({ type: ["string", "null"], minLength: 1 });
   });
 
-  it("has `include` as one text that the service accepts, and no other", () => {
+  it("describes exactly the values of `include` that the service accepts", () => {
     const texts = ["file", "forwarding", "account", "file,forwarding", "forwarding,file", "account,account"];
     for (const route of routes) {
       if (route.reads.from !== "query") continue;
@@ -202,7 +202,7 @@ describe("what generators make of openapi.json", () => {
     }
   });
 
-  it("says which characters the service accepts", () => {
+  it("describes the characters that the service accepts", () => {
     const Text = z.object({ pattern: z.string() });
     const matches = (schema: string, property: string, text: string) =>
       new RegExp(z.parse(Text, schemaNamed(schema).properties[property]).pattern).test(text);
@@ -222,7 +222,7 @@ describe("what generators make of openapi.json", () => {
     expect(openapi().info.contact.name).not.toBe("");
   });
 
-  it("leads from every create to what can be done with what it created", () => {
+  it("links every create to the operations on its result", () => {
     for (const route of routes.filter((each) => each.operation === "create" && each.document === each.resource)) {
       const { links = {} } = responseOf(operationOf(route).responses["201"] ?? { $ref: "" });
       const onOne = routes.filter(({ resource, path }) => resource === route.resource && path.endsWith("}"));
@@ -242,14 +242,14 @@ describe("what generators make of openapi.json", () => {
       [summary, description].filter((text) => typeof text === "string").map((text) => `${at}: ${text}`),
     );
     expect(texts.length).toBeGreaterThan(100);
-    // A value such as `refused` is a name.
+    // A value such as `refused` is a name, not prose.
     const prose = texts.map((text) => text.replaceAll(/`[^`]*`/g, ""));
     expect(prose.filter((text) => /\b(answer\w*|told|away|refused|holds|judged)\b/i.test(text))).toEqual([]);
   });
 });
 
 describe("the errors of openapi.json", () => {
-  it("are those of the catalogue, each code at its own status and somewhere", () => {
+  it("are those of the catalogue, each under its own status", () => {
     const statusOf = new Map(errorCodes.map(({ code, status }) => [code, status]));
     const seen = new Set<string>();
     for (const { responses } of operations)
@@ -258,7 +258,7 @@ describe("the errors of openapi.json", () => {
           const body = z.parse(ErrorDocument, example);
           expect(body).toEqual(example);
           for (const { code } of body.errors) {
-            // The gateway's own errors at 400 are those of a body that cannot be read.
+            // The gateway's 400 uses the code of a body that cannot be read.
             expect(statusOf.get(code)).toBe(status === "400" ? 422 : Number(status));
             seen.add(code);
           }
@@ -266,7 +266,7 @@ describe("the errors of openapi.json", () => {
     expect([...seen].sort()).toEqual([...statusOf.keys()].sort());
   });
 
-  it("name the limits that the service has", () => {
+  it("name the limits of the service", () => {
     const limits = routes.flatMap((route) =>
       errorsOf(route)
         .filter(({ code }) => code === "payload_too_large")
@@ -276,7 +276,7 @@ describe("the errors of openapi.json", () => {
     expect(Object.fromEntries(limits)).toEqual(actual);
   });
 
-  it.each(routes.map((route) => [route.name, route] as const))("of %s are all that it can answer", (_, route) => {
+  it.each(routes.map((route) => [route.name, route] as const))("of %s are all that it can return", (_, route) => {
     const takesBody = route.reads.from === "form" || route.reads.from === "json";
     const looksUp = route.path.includes("{");
     const expected = [
@@ -296,7 +296,7 @@ describe("the errors of openapi.json", () => {
 });
 
 describe.each(routes.map((route) => [route.name, route] as const))("the examples of %s", (_, route) => {
-  it("answer what the schema of the answer describes, nothing more", () => {
+  it("of responses match their schemas exactly", () => {
     const document = documents[route.document];
     const schema = route.operation === "index" ? listOf(document) : document;
     const examples = examplesOf(operationOf(route).responses[String(route.status)] ?? { $ref: "" });
@@ -304,7 +304,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("the examples
     for (const example of examples) expect(z.parse(schema, example)).toEqual(example);
   });
 
-  it("send what the service reads", () => {
+  it("of requests are valid input", () => {
     const { reads } = route;
     const bodies = Object.values(operationOf(route).requestBody?.content ?? {}).flatMap(({ examples }) =>
       Object.values(examples ?? {}).map(({ value }) => value),

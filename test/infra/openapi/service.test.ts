@@ -7,7 +7,7 @@ import { listOf } from "../../../shared/schema/page-document.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 
-/** Sends a route's example as the reference shows it. */
+/** Sends a route's example from the API reference. */
 const sendExample = (route: Route, ids: Readonly<Record<string, string>>, key: string) => {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? "");
   const example = exampleOf(route).body;
@@ -19,7 +19,7 @@ const sendExample = (route: Route, ids: Readonly<Record<string, string>>, key: s
   return call(route.method, path, { key, body });
 };
 
-/** A tenant with one thing of the route's kind, made as the reference shows it, and all the ids that a path may need. */
+/** Creates a tenant with one resource of the route's type from its example; returns all ids that a path may need. */
 const prepared = async ({ resource, operation }: Route) => {
   const t = await tenants();
   const ids = { account_id: t.account("acme"), order_id: t.order("acme"), request_id: t.request("acme") };
@@ -30,8 +30,8 @@ const prepared = async ({ resource, operation }: Route) => {
   return { ids: { ...ids, id, attachment_id: id }, key: t.key("acme") };
 };
 
-describe.each(routes.map((route) => [route.name, route] as const))("the running service, asked for %s", (_, route) => {
-  it("takes the example of the reference, and answers all that its schema describes and nothing else", async () => {
+describe.each(routes.map((route) => [route.name, route] as const))("the running service at %s", (_, route) => {
+  it("accepts the example of the API reference, and its response matches the schema exactly", async () => {
     const { ids, key } = await prepared(route);
     const { status, body, headers } = await sendExample(route, ids, key);
     expect(status).toBe(route.status);

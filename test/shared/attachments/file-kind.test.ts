@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fileKindOf } from "../../../shared/attachments/file-kind.ts";
 
-/** The PDFs in support/fixtures/pdfs are of qpdf and pypdf, one for each form and encryption; make.py there says how they were made. */
+/** support/fixtures/pdfs/make.py creates the PDFs with qpdf and pypdf, one for each layout and encryption. */
 
 const folder = join(import.meta.dirname, "../../support/fixtures/pdfs");
 const pdfs = globSync("*.pdf", { cwd: folder }).sort();
@@ -18,7 +18,7 @@ const bytes = (...parts: readonly (string | readonly number[])[]) =>
   );
 const padding = Array.from({ length: 64 }, () => 0);
 
-describe("the type of a file", () => {
+describe("the detected type of a file", () => {
   it.each([
     ["PDF", bytes("%PDF-1.7\n"), "application/pdf"],
     ["PDF after a printer's commands", bytes("\x1b%-12345X@PJL JOB\r\n%PDF-1.4\n"), "application/pdf"],
@@ -44,14 +44,14 @@ describe("the type of a file", () => {
     ["text that begins with BM", bytes("BMW, please port my number."), null],
     ["the first half of a signature", bytes([0x89], "PNG"), null],
     ["text", bytes("Dear carrier, please port my number."), null],
-    ["text that speaks of PDFs later on", bytes("x".repeat(2_000), "%PDF-1.7"), null],
+    ["text that contains a PDF header later", bytes("x".repeat(2_000), "%PDF-1.7"), null],
     ["one byte", bytes([0]), null],
-  ])("is what its first bytes say: %s", (_, content, detected_type) => {
+  ])("is determined by its first bytes: %s", (_, content, detected_type) => {
     expect(whole(content).detected_type).toBe(detected_type);
   });
 });
 
-/** A text as its bytes are written between parentheses, in each of the forms that the standard has. */
+/** A PDF literal string with these bytes, escaped in every way that the standard allows. */
 const literal = (hex: string) => {
   const written = (byte: number, index: number) => {
     const character = String.fromCharCode(byte);
@@ -63,9 +63,9 @@ const literal = (hex: string) => {
   return `(${Array.from(Buffer.from(hex, "hex"), written).join("")})`;
 };
 
-describe("whether a PDF asks for a password", () => {
-  const asks = (name: string) => name.startsWith("user");
-  const expected = (name: string) => ({ detected_type: "application/pdf", encrypted: asks(name) });
+describe("whether a PDF requires a password", () => {
+  const requiresPassword = (name: string) => name.startsWith("user");
+  const expected = (name: string) => ({ detected_type: "application/pdf", encrypted: requiresPassword(name) });
   const shifted = (name: string) => bytes("\x1b%-12345X@PJL\r\n", [...read(name)]);
   const changed = (name: string, from: RegExp, to: string | ((part: string, hex: string) => string)) => {
     const text = Buffer.from(read(name)).toString("latin1");
@@ -74,35 +74,38 @@ describe("whether a PDF asks for a password", () => {
     return bytes(after);
   };
 
-  it("has PDFs of each kind to look at", () => {
+  it("is tested with PDFs of each kind", () => {
     const named = (kind: string) => pdfs.filter((name) => name.startsWith(kind));
     expect(["plain", "user", "owner", "empty-owner"].map((kind) => named(kind).length)).toEqual([3, 10, 10, 1]);
   });
 
-  it.each(pdfs)("is known of a whole PDF, and from both its ends: %s", (name) => {
+  it.each(pdfs)("is detected in a whole PDF and in its two ends: %s", (name) => {
     expect(whole(read(name))).toMatchObject(expected(name));
     expect(ends(read(name), 1_280)).toMatchObject(expected(name));
   });
 
-  it.each(pdfs)("is known with something before the header: %s", (name) => {
+  it.each(pdfs)("is detected with bytes before the header: %s", (name) => {
     expect(whole(shifted(name))).toMatchObject(expected(name));
   });
 
-  it.each(pdfs.filter((name) => !name.includes("linearized")))("is known where the offset is wrong: %s", (name) => {
-    expect(whole(changed(name, /startxref\s+\d+/g, "startxref\n7"))).toMatchObject(expected(name));
-  });
+  it.each(pdfs.filter((name) => !name.includes("linearized")))(
+    "is detected with a wrong startxref offset: %s",
+    (name) => {
+      expect(whole(changed(name, /startxref\s+\d+/g, "startxref\n7"))).toMatchObject(expected(name));
+    },
+  );
 
   it.each(pdfs.filter((name) => !/plain(-linear|-object|\.)|object-streams/.test(name)))(
-    "is known where texts are written in parentheses: %s",
+    "is detected with literal strings in parentheses: %s",
     (name) => {
       const content = changed(name, /(?<!<)<([\da-f]{16,})>/g, (_, hex) => literal(hex));
       expect(whole(content)).toMatchObject(expected(name));
     },
   );
 
-  it("is taken to be so where the encryption cannot be judged", () => {
+  it("is assumed if the encryption dictionary cannot be checked", () => {
     const name = "owner-aes-256.pdf";
-    for (const [why, from, to] of [
+    for (const [label, from, to] of [
       ["another security handler", /\/Filter \/Standard/g, "/Filter /Adobe.PubSec"],
       ["a later revision", /\/R 6/g, "/R 7"],
       ["a dictionary that is elsewhere", /\b5 0 obj/g, "9 0 obj"],
@@ -110,21 +113,21 @@ describe("whether a PDF asks for a password", () => {
       ["a hash that is too short", /\/U <\w+>/g, "/U <00>"],
       ["a hash that does not match", /\/U <\w\w/g, "/U <00"],
     ] as const)
-      expect(whole(changed(name, from, to)).encrypted, why).toBe(true);
-    for (const [why, from, to] of [
+      expect(whole(changed(name, from, to)).encrypted, label).toBe(true);
+    for (const [label, from, to] of [
       ["a key without bytes", /\/Length 128/g, "/Length 0"],
       ["a key that is too long", /\/Length 128/g, "/Length 256"],
       ["another identity of the file", /\/ID \[<\w\w/g, "/ID [<00"],
       ["other permissions", /\/P -1028/g, "/P -4"],
     ] as const)
-      expect(whole(changed("owner-rc4-128.pdf", from, to)).encrypted, why).toBe(true);
+      expect(whole(changed("owner-rc4-128.pdf", from, to)).encrypted, label).toBe(true);
   });
 
-  it("is known where permissions are written without a sign", () => {
+  it("is detected with unsigned permissions", () => {
     expect(whole(changed("owner-rc4-128.pdf", /\/P -1028/g, "/P 4294966268")).encrypted).toBe(false);
   });
 
-  it("is known of a large PDF whose dictionary is at one of its ends", () => {
+  it("is detected in a large PDF with the dictionary at one end, and assumed otherwise", () => {
     const content = bytes("%PDF-1.7\n", Array(3_000).fill(32), [...read("owner-aes-256.pdf")]);
     expect(ends(content, 1_280).encrypted).toBe(false);
     const at = Buffer.from(content).indexOf("5 0 obj");
@@ -134,7 +137,7 @@ describe("whether a PDF asks for a password", () => {
     expect(ends(inTheMiddle, 1_280).encrypted).toBe(true);
   });
 
-  it("does not follow the word where it is no entry of the trailer", () => {
+  it("depends on /Encrypt only where it is an entry of the trailer", () => {
     const pdf = (trailer: string, before = "") => {
       const start = `%PDF-1.4\n${before}`;
       return bytes(`${start}xref\n0 1\ntrailer\n${trailer}\nstartxref\n${start.length}\n%%EOF\n`);
@@ -149,18 +152,18 @@ describe("whether a PDF asks for a password", () => {
     expect(encryptedOf("<< /ID [(\\( >>) <3e3e>] /Encrypt 5 0 R >>")).toBe(true);
   });
 
-  it("is told by the word alone where no trailer is at hand", () => {
+  it("depends on the word /Encrypt if there is no trailer", () => {
     const content = bytes("%PDF-1.7 signed");
     expect(whole(content)).toEqual({ inspected: true, detected_type: "application/pdf", encrypted: false });
     expect(ends(content, 8).encrypted, "both ends").toBe(false);
     expect(whole(bytes("%PDF-1.7 /Encrypt 5 0 R")).encrypted, "with the word").toBe(true);
   });
 
-  it("is not known of what is no PDF", () => {
+  it("is null for other types", () => {
     expect(whole(bytes("II*\0", padding, "trailer << /Encrypt 5 0 R >>")).encrypted).toBeNull();
   });
 
-  it("takes no longer for a hostile file", () => {
+  it("is detected in linear time in a hostile file", () => {
     const parts = ["startxref", "trailer<<", "<<(", "1 0 obj<<", "<a", "/Encrypt", "0 ".repeat(9), "(", "(\\", "1  "];
     for (const start of ["xref\ntrailer<<", "xref\ntrailer<</Encrypt 1 0 R>>", "xref\ntrailer<</Encrypt<</O "])
       for (const part of parts) {

@@ -2,12 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
 
-/** What callers see of the forwarding of their attachments, after real checkouts at the carrier's stand-in. */
+/** The forwarding state that callers see, after real checkouts at the stand-in carrier. */
 
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
@@ -27,8 +27,8 @@ const forwardingOf = async ({ key }: TestOrder, path: string, id: string) => {
 const document = (data: unknown) => ({ associations: { forwarding: { type: "forwarding", data } } });
 
 describe("the forwarding of a request's attachment", () => {
-  it("is pending in the cart, forwarded after the checkout, and none for what is added later", async () => {
-    const order = await newOrder(add);
+  it("is pending in the cart, forwarded after the checkout, and none for a later attachment", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const [id = ""] = order.requests;
     const attachment = await order.attach(0);
     const path = order.paths.request(0);
@@ -44,14 +44,14 @@ describe("the forwarding of a request's attachment", () => {
     expect(body).toMatchObject({ data: { items: [document(forwarded), document(none)] } });
   });
 
-  it("is none where the request is of another type", async () => {
+  it("is none for requests of other types", async () => {
     const order = await newOrder("PORT_IN");
     const none = { state: "none", requests: [{ id: order.requests[0], state: "none", at: null }] };
     expect(await forwardingOf(order, order.paths.request(0), await order.attach(0))).toMatchObject(document(none));
   });
 
-  it("is refused where the carrier refuses it, without the carrier's words", async () => {
-    const order = await newOrder(add);
+  it("is refused if the carrier refuses it, without the carrier's message", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(0);
     await upstream.misbehave({ method: "PUT", action: "status", status: 422, times: 1 });
     expect((await checkOut(order.id)).status).toBe("FAILED");
@@ -73,8 +73,8 @@ describe("the forwarding of a request's attachment", () => {
 });
 
 describe("the forwarding of an order's attachment", () => {
-  it("is by forwarded request; as a whole, the least advanced state", async () => {
-    const order = await newOrder(add, "PORT_IN", add);
+  it("lists each forwarded request, and is the least advanced state of all", async () => {
+    const order = await newOrder(addMessagingNumbers, "PORT_IN", addMessagingNumbers);
     const [first = "", , last = ""] = order.requests;
     const attachment = await order.attach("order");
     const state = (id: string, name: string, time: unknown = null) => ({ id, state: name, at: time });
@@ -87,18 +87,18 @@ describe("the forwarding of an order's attachment", () => {
     await transact({ receipt: { put: { ...keys.receipt(first, attachment), ...receipt } } });
     const done = state(first, "forwarded", receipt.at);
     expect(await show()).toMatchObject(document({ state: "pending", requests: inOrder(done, state(last, "pending")) }));
-    for (const [one, whole] of [
+    for (const [lastState, overall] of [
       ["refused", "refused"],
       ["withdrawn", "withdrawn"],
       ["forwarded", "forwarded"],
     ] as const) {
-      await transact({ receipt: { put: { ...keys.receipt(last, attachment), ...receipt, state: one } } });
-      const requests = inOrder(done, state(last, one, receipt.at));
-      expect(await show(), one).toMatchObject(document({ state: whole, requests }));
+      await transact({ receipt: { put: { ...keys.receipt(last, attachment), ...receipt, state: lastState } } });
+      const requests = inOrder(done, state(last, lastState, receipt.at));
+      expect(await show(), lastState).toMatchObject(document({ state: overall, requests }));
     }
   });
 
-  it("is none where no request of the order is forwarded", async () => {
+  it("is none if no request of the order is forwarded", async () => {
     const order = await newOrder("PORT_IN");
     const attachment = await order.attach("order");
     expect(await forwardingOf(order, order.paths.order, attachment)).toMatchObject(
@@ -108,14 +108,14 @@ describe("the forwarding of an order's attachment", () => {
 });
 
 describe("the ETag of a document with its forwarding", () => {
-  it("changes with the state, and is good for If-Match", async () => {
-    const order = await newOrder(add);
+  it("changes with the state, and is accepted in If-Match", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(0);
     const path = `${order.paths.request(0)}/${attachment}`;
     const show = (tag = "") =>
       call("GET", `${path}?include=forwarding`, { key: order.key, headers: { "if-none-match": tag } }).catch(() => 304);
-    const etagOf = (answer: Awaited<ReturnType<typeof show>>) =>
-      answer === 304 ? "" : (Object(answer).headers.get("etag") ?? "");
+    const etagOf = (response: Awaited<ReturnType<typeof show>>) =>
+      response === 304 ? "" : (Object(response).headers.get("etag") ?? "");
     const tag = etagOf(await show());
     expect(tag).toMatch(/^"1\.[\w-]{16}"$/);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");

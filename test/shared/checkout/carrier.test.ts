@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { listen } from "../../../infra/local/listen.ts";
 import { retryAfterSeconds } from "../../../shared/checkout/carrier-client.ts";
 import { pauseSeconds } from "../../../shared/checkout/limits.ts";
-import { newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 
@@ -15,45 +15,48 @@ beforeAll(async () => {
 afterEach(() => upstream.behave());
 afterAll(() => upstream.close());
 
-describe("a carrier in trouble", () => {
+describe("a carrier that fails or is busy", () => {
   it.each([
     ["429", { action: "status", status: 429 }],
     ["500", { action: "status", status: 500 }],
     ["503", { action: "status", status: 503, headers: { "Retry-After": "1" } }],
-    ["a connection broken before the carrier has read", { action: "drop-before" }],
-    ["a connection broken after the carrier has acted", { action: "drop-after" }],
-    ["an answer cut short", { action: "cut" }],
-    ["no answer in time", { action: "delay", delay_ms: 700 }],
-  ] as const)("is asked again after %s, and stores the file once", async (_, fault) => {
-    const order = await orderWithOne();
+    ["a connection broken before the carrier reads", { action: "drop-before" }],
+    ["a connection broken after the carrier acts", { action: "drop-after" }],
+    ["a truncated response", { action: "cut" }],
+    ["no response in time", { action: "delay", delay_ms: 700 }],
+  ] as const)("is called again after %s, and stores the file once", async (_, fault) => {
+    const order = await orderWithOneAttachment();
     await upstream.misbehave({ method: "PUT", times: 2, ...fault });
     expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
-    expect(await upstream.held(order.id)).toEqual([order.place]);
+    expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
     const { calls } = await upstream.cart(order.id);
     const puts = calls.filter(({ method }) => method === "PUT");
     expect(puts.length).toBe(3);
     expect(new Set(puts.map((call) => call.idempotency_key)).size).toBe(1);
   });
 
-  it.each(["drop-after", "cut"] as const)("checks a cart out once though its answer is lost (%s)", async (action) => {
-    const order = await orderWithOne();
-    await upstream.misbehave({ method: "POST", path: "/checkout$", times: 2, action });
-    expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
-    const { calls, checked_out } = await upstream.cart(order.id);
-    expect(checked_out).toBe(true);
-    expect(new Set(calls.filter(({ method }) => method === "POST").map((call) => call.idempotency_key)).size).toBe(1);
-    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED" });
-  });
+  it.each(["drop-after", "cut"] as const)(
+    "checks a cart out once although its response is lost (%s)",
+    async (action) => {
+      const order = await orderWithOneAttachment();
+      await upstream.misbehave({ method: "POST", path: "/checkout$", times: 2, action });
+      expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
+      const { calls, checked_out } = await upstream.cart(order.id);
+      expect(checked_out).toBe(true);
+      expect(new Set(calls.filter(({ method }) => method === "POST").map((call) => call.idempotency_key)).size).toBe(1);
+      expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED" });
+    },
+  );
 
-  it("counts a cart that is checked out already as done", async () => {
-    const order = await newOrder(add);
+  it("accepts a cart that is already checked out", async () => {
+    const order = await newOrder(addMessagingNumbers);
     await upstream.misbehave({ method: "POST", path: "/checkout$", action: "status", status: 409 });
     expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
     expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
   });
 
-  it("is waited for by the workflow when it asks for a long time", async () => {
-    const order = await orderWithOne();
+  it("is waited for by the workflow if it asks for a long wait", async () => {
+    const order = await orderWithOneAttachment();
     const busy = { action: "status", status: 429, headers: { "Retry-After": "120" } } as const;
     await upstream.misbehave({ method: "PUT", times: 3, ...busy });
     await upstream.misbehave({ method: "POST", times: 2, ...busy });
@@ -61,11 +64,11 @@ describe("a carrier in trouble", () => {
     expect(run.status).toBe("SUCCEEDED");
     expect(run.called.filter((name) => name === "checkout/forward").length).toBe(4);
     expect(run.called.filter((name) => name === "checkout/submit").length).toBe(3);
-    expect(await upstream.held(order.id)).toEqual([order.place]);
+    expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
   });
 
-  it("that asks for several waits at once is given the longest", async () => {
-    const order = await orderWithOne();
+  it("gets the longest of several waits that it asks for", async () => {
+    const order = await orderWithOneAttachment();
     const others = [await order.attach(0), await order.attach("order")];
     const busy = { method: "PUT", action: "status", status: 429 } as const;
     for (const [index, id] of [order.attachment, ...others].entries())
@@ -73,11 +76,11 @@ describe("a carrier in trouble", () => {
     const run = await checkOut(order.id);
     expect(run.status).toBe("SUCCEEDED");
     expect(Math.max(...run.waits)).toBe(3000);
-    expect((await upstream.held(order.id)).length).toBe(3);
+    expect((await upstream.forwarded(order.id)).length).toBe(3);
   });
 
-  it("ends the run when it stays away, and the next run forwards what is missing", async () => {
-    const order = await orderWithOne();
+  it("fails the run if it stays unavailable, and the next run forwards what is missing", async () => {
+    const order = await orderWithOneAttachment();
     const second = await order.attach("order");
     const busy = { status: 503, headers: { "Retry-After": "60" } } as const;
     await upstream.misbehave({ method: "PUT", path: second, times: 100, action: "status", ...busy });
@@ -88,42 +91,42 @@ describe("a carrier in trouble", () => {
     expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
     await upstream.behave();
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect((await upstream.held(order.id)).length).toBe(2);
+    expect((await upstream.forwarded(order.id)).length).toBe(2);
     const { calls } = await upstream.cart(order.id);
     expect(calls.filter(({ path }) => path.endsWith(order.attachment)).length).toBe(1);
   });
 });
 
 describe("a carrier that refuses", () => {
-  it("an attachment ends the run with its reason, and may be asked again after a change", async () => {
-    const order = await orderWithOne();
+  it("an attachment fails the run with its reason, and is called again by the next run", async () => {
+    const order = await orderWithOneAttachment();
     await upstream.misbehave({ method: "PUT", action: "status", status: 422 });
     const run = await checkOut(order.id);
     expect(run).toMatchObject({ status: "FAILED", error: "CheckoutFailed" });
     expect(run.cause).toBe(
       `The attachment ${order.attachment} of the request ${order.requests[0]} was refused by the carrier, not forwarded: 422 {"error":"injected fault"}`,
     );
-    expect(await receipts(order.id)).toEqual([`${order.place} refused`]);
+    expect(await receipts(order.id)).toEqual([`${order.carrierEntry} refused`]);
     expect(await stateOf(order.id)).toEqual({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
     expect((await upstream.cart(order.id)).checked_out).toBe(false);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([order.place]);
+    expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
   });
 
-  it("the checkout leaves the order in CART without seals; the next run takes up what was added since", async () => {
-    const order = await orderWithOne();
+  it("the checkout leaves the order in CART without seals, and the next run includes what was added since", async () => {
+    const order = await orderWithOneAttachment();
     await upstream.misbehave({ method: "POST", action: "status", status: 422 });
     const run = await checkOut(order.id);
     expect(run.cause).toBe('The carrier refused to check the cart out: 422 {"error":"injected fault"}');
     expect(await stateOf(order.id)).toEqual({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
     const added = await order.attach(0);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([order.place, `${order.requests[0]} ${added}`].sort());
+    expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry, `${order.requests[0]} ${added}`].sort());
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 422", "PUT 201", "POST 200"]);
   });
 
-  it("our token ends the run", async () => {
-    const order = await orderWithOne();
+  it("our token fails the run", async () => {
+    const order = await orderWithOneAttachment();
     process.env.CARRIER_TOKEN = "another";
     expect((await checkOut(order.id)).cause).toContain("401");
     process.env.CARRIER_TOKEN = "carrier-token";
@@ -131,8 +134,8 @@ describe("a carrier that refuses", () => {
 });
 
 describe("a carrier that redirects", () => {
-  it.each([301, 302, 307, 308])("refuses at once: %i is a wrong address", async (status) => {
-    const order = await orderWithOne();
+  it.each([301, 302, 307, 308])("fails the run at once with %i", async (status) => {
+    const order = await orderWithOneAttachment();
     const headers = { Location: `${upstream.url}/elsewhere` };
     await upstream.misbehave({ method: "PUT", times: 100, action: "status", status, headers });
     const run = await checkOut(order.id);
@@ -144,8 +147,8 @@ describe("a carrier that redirects", () => {
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
   });
 
-  it("the checkout leaves it in doubt whether an earlier try of it was done", async () => {
-    const order = await orderWithOne();
+  it("the checkout leaves the outcome of an earlier attempt unknown", async () => {
+    const order = await orderWithOneAttachment();
     await upstream.misbehave({ method: "POST", action: "drop-after" });
     await upstream.misbehave({ method: "POST", action: "status", status: 302, headers: { Location: "/" } });
     expect((await checkOut(order.id)).cause).toContain("Whether the cart is checked out is not known");
@@ -154,7 +157,7 @@ describe("a carrier that redirects", () => {
 });
 
 describe("a carrier that rejects the token", () => {
-  /** Secrets Manager, as far as it is asked: the first reads answer so, the last of them from then on. */
+  /** Starts a stand-in Secrets Manager that returns these tokens in turn, and the last one from then on. */
   const secrets = async (...tokens: readonly string[]) => {
     let reads = 0;
     const server = createServer((_, response) => {
@@ -165,7 +168,7 @@ describe("a carrier that rejects the token", () => {
     const { url } = await listen(server, 0);
     vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", url);
     vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:carrier");
-    // What earlier tests have read is forgotten.
+    // Moves the clock, so that tokens cached by earlier tests expire.
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + secretsRead * 600_000 });
     secretsRead += 1;
     return { reads: () => reads, close: () => server.close() };
@@ -176,18 +179,18 @@ describe("a carrier that rejects the token", () => {
     vi.unstubAllEnvs();
   });
 
-  it("is tried once more with the secret read anew, by all calls at once with one read", async () => {
-    const order = await newOrder(add);
+  it("is called once more after one new read of the secret for all calls", async () => {
+    const order = await newOrder(addMessagingNumbers);
     for (let nth = 0; nth < 6; nth += 1) await order.attach(0);
     const secret = await secrets("the-old-token", "carrier-token");
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect((await upstream.held(order.id)).length).toBe(6);
+    expect((await upstream.forwarded(order.id)).length).toBe(6);
     expect(secret.reads()).toBe(2);
     secret.close();
   });
 
-  it("refuses for good where the secret has no other token", async () => {
-    const order = await orderWithOne();
+  it("fails the run if the secret has no other token", async () => {
+    const order = await orderWithOneAttachment();
     const secret = await secrets("the-old-token");
     const run = await checkOut(order.id);
     expect(run.cause).toContain("was refused by the carrier, not forwarded: 401");
@@ -196,14 +199,14 @@ describe("a carrier that rejects the token", () => {
   });
 });
 
-describe("waiting", () => {
-  it("takes Retry-After in seconds or as a date, within four hours", () => {
+describe("a wait for the carrier", () => {
+  it("is read from Retry-After in seconds or as a date, up to four hours", () => {
     const now = new Date("2026-11-21T10:00:00Z");
     const given = [null, "7", "Sat, 21 Nov 2026 10:00:30 GMT", "Sat, 21 Nov 2026 09:00:00 GMT", "99999", "soon"];
     expect(given.map((value) => retryAfterSeconds(value, now))).toEqual([0, 7, 30, 0, 14_400, 0]);
   });
 
-  it("grows with jitter up to 15 minutes, and is never shorter than what was asked for", () => {
+  it("grows with jitter up to 15 minutes, and is never shorter than requested", () => {
     const most = Array.from({ length: 10 }, (_, waits) => pauseSeconds(waits, 0, () => 1));
     expect(most).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 900, 900]);
     expect([pauseSeconds(3, 0, () => 0), pauseSeconds(0, 120, () => 0)]).toEqual([20, 120]);

@@ -6,7 +6,7 @@ import { fileKey } from "../../../shared/table/keys.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
@@ -23,75 +23,72 @@ const remove = async (order: TestOrder, of: "order" | number, id: string) => {
   if (status !== 200) throw new Error(`delete: ${status}`);
 };
 
-/** Where a change falls: before the first call of a step, which has seen nothing of it. */
+/** A change happens before the first call of one of these steps. */
 const moments = ["checkout/gather", "checkout/forward", "checkout/seal"];
 
-describe("an attachment added while the run is on", () => {
-  it.each(moments)("to a request, before %s, is at the carrier", async (moment) => {
-    const order = await newOrder(add, add);
+describe("an attachment added during a run", () => {
+  it.each(moments)("to a request before %s is forwarded", async (moment) => {
+    const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
     let added = "";
     const before = { [moment]: [async () => (added = await order.attach(1))] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[1]} ${added}`]);
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[1]} ${added}`]);
   });
 
-  it.each([...moments, "checkout/close"])(
-    "to the order, before %s, is at the carrier under each request",
-    async (moment) => {
-      const order = await newOrder(add, add);
-      let added = "";
-      const before = { [moment]: [async () => (added = await order.attach("order"))] };
-      expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-      expect(await upstream.held(order.id)).toEqual(order.requests.map((id) => `${id} ${added}`).sort());
-    },
-  );
+  it.each([...moments, "checkout/close"])("to the order before %s is forwarded under each request", async (moment) => {
+    const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
+    let added = "";
+    const before = { [moment]: [async () => (added = await order.attach("order"))] };
+    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+    expect(await upstream.forwarded(order.id)).toEqual(order.requests.map((id) => `${id} ${added}`).sort());
+  });
 
-  it("after its request's seal is accepted as after the checkout: not forwarded", async () => {
-    const order = await newOrder(add);
+  it("after its request's seal is not forwarded", async () => {
+    const order = await newOrder(addMessagingNumbers);
     let added = "";
     const before = { "checkout/close": [async () => (added = await order.attach(0))] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await upstream.forwarded(order.id)).toEqual([]);
     expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${added} none`]);
   });
 });
 
-describe("an attachment deleted while the run is on", () => {
-  it.each(moments)("from a request, before %s, is not at the carrier", async (moment) => {
-    const order = await newOrder(add);
+describe("an attachment deleted during a run", () => {
+  it.each(moments)("from a request before %s is not left at the carrier", async (moment) => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     expect((await checkOut(order.id, { before: { [moment]: [() => remove(order, 0, id)] } })).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await upstream.forwarded(order.id)).toEqual([]);
   });
 
-  it("from the order, after it was forwarded, is withdrawn under each request", async () => {
-    const order = await newOrder(add, add);
+  it("from the order after it was forwarded is withdrawn under each request", async () => {
+    const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
     const id = await order.attach("order");
     const before = { "checkout/close": [() => remove(order, "order", id)] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await upstream.forwarded(order.id)).toEqual([]);
     expect((await upstream.cart(order.id)).withdrawn.length).toBe(2);
     expect(await receipts(order.id)).toEqual(order.requests.map((request) => `${request} ${id} withdrawn`).sort());
   });
 
   it("after its parent's seal stays at the carrier", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const before = { "checkout/submit": [() => remove(order, 0, id)] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${id}`]);
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${id}`]);
   });
 
-  it("between two runs is withdrawn by the second, whatever the first may have sent", async () => {
-    const order = await newOrder(add);
+  it("between two runs is withdrawn by the second", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     await upstream.misbehave({ method: "PUT", action: "drop-after" });
     await upstream.misbehave({ method: "PUT", action: "status", status: 422 });
     expect((await checkOut(order.id)).status).toBe("FAILED");
-    expect((await upstream.held(order.id)).length).toBe(1);
+    expect((await upstream.forwarded(order.id)).length).toBe(1);
     await remove(order, 0, id);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await upstream.forwarded(order.id)).toEqual([]);
   });
 });
 
@@ -102,49 +99,49 @@ const patch = async (order: TestOrder, of: "order" | number, id: string, data: o
   if (status !== 200) throw new Error(`patch: ${status}`);
 };
 
-/** The PUTs of an order's attachments as "key status", in their order. */
+/** The PUTs of an order's attachments, in order, as "key status". */
 const puts = async (order: TestOrder) =>
   (await upstream.cart(order.id)).calls
     .filter(({ method }) => method === "PUT")
     .map(({ idempotency_key, status }) => `${idempotency_key} ${status}`);
 
-describe("a request added while the run is on", () => {
+describe("a request added during a run", () => {
   /** A request under an order that exists, as other systems create them. */
-  const addRequest = async (order: TestOrder, type = add) => {
+  const addRequest = async (order: TestOrder, type = addMessagingNumbers) => {
     const { requests } = await apply({ requests: { late: { order: order.id, type } } });
     return requests.late?.id ?? "";
   };
 
-  it.each([...moments, "checkout/close"])("before %s, has the order's attachments forwarded", async (moment) => {
-    const order = await newOrder(add);
+  it.each([...moments, "checkout/close"])("before %s gets the order's attachments forwarded", async (moment) => {
+    const order = await newOrder(addMessagingNumbers);
     const shared = await order.attach("order");
     let added = "";
     const before = { [moment]: [async () => (added = await addRequest(order))] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${shared}`, `${added} ${shared}`].sort());
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${shared}`, `${added} ${shared}`].sort());
   });
 
-  it("after the order's seal is accepted as after the checkout: nothing is forwarded under it", async () => {
-    const order = await newOrder(add);
+  it("after the order's seal gets nothing forwarded", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const shared = await order.attach("order");
     const before = { "checkout/submit": [() => addRequest(order)] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${shared}`]);
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${shared}`]);
   });
 
-  it("is not created where the order is checked out between its reading and its writing", async () => {
-    const order = await newOrder(add);
+  it("is not created if the order is checked out between the read and the write", async () => {
+    const order = await newOrder(addMessagingNumbers);
     let raced = false;
-    const leave = interceptTableCalls(async (call, pass) => {
+    const stopIntercepting = interceptTableCalls(async (call, pass) => {
       if (call.operation === "TransactWriteItems" && !raced) {
         raced = true;
         await checkOut(order.id);
       }
       return pass();
     });
-    onTestFinished(() => void leave());
+    onTestFinished(() => void stopIntercepting());
     await expect(addRequest(order)).rejects.toThrow("an order checked out, at the same time");
-    leave();
+    stopIntercepting();
     const requests = async () => (await orderReport(order.id))?.requests.map(({ id }) => id);
     expect(await requests()).toEqual(order.requests);
     const late = await addRequest(order);
@@ -152,9 +149,9 @@ describe("a request added while the run is on", () => {
   });
 });
 
-describe("metadata changed while the run is on", () => {
-  it.each(moments)("on a request's attachment, before %s, are at the carrier", async (moment) => {
-    const order = await newOrder(add);
+describe("metadata changed during a run", () => {
+  it.each(moments)("on a request's attachment before %s are sent to the carrier", async (moment) => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const before = { [moment]: [() => patch(order, 0, id, { name: "Renamed", file_hint: "LOA" })] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
@@ -162,9 +159,9 @@ describe("metadata changed while the run is on", () => {
   });
 
   it.each([...moments, "checkout/close"])(
-    "on the order's attachment, before %s, are at the carrier under each request",
+    "on the order's attachment before %s are sent under each request",
     async (moment) => {
-      const order = await newOrder(add, add);
+      const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
       const id = await order.attach("order");
       const before = { [moment]: [() => patch(order, "order", id, { notes: "signed" })] };
       expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
@@ -174,7 +171,7 @@ describe("metadata changed while the run is on", () => {
   );
 
   it("after the request's seal are not sent", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const before = { "checkout/close": [() => patch(order, 0, id, { name: "Renamed" })] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
@@ -182,7 +179,7 @@ describe("metadata changed while the run is on", () => {
   });
 
   it("and changed back are not sent again", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const rename = async () => {
       await patch(order, 0, id, { name: "Renamed" });
@@ -195,7 +192,7 @@ describe("metadata changed while the run is on", () => {
 
 describe("metadata changed between two runs", () => {
   it("are sent again for what the first run forwarded", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const other = await order.attach(0);
     await upstream.misbehave({ method: "PUT", path: other, action: "status", status: 422 });
@@ -207,8 +204,8 @@ describe("metadata changed between two runs", () => {
     expect(attachments.length).toBe(2);
   });
 
-  it("go out under a new key where the carrier has refused the old ones", async () => {
-    const order = await newOrder(add);
+  it("are sent with a new Idempotency-Key if the carrier refused the old ones", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const key = `forward-${order.requests[0]}-${id}`;
     await upstream.misbehave({ method: "PUT", action: "status", status: 422 });
@@ -222,8 +219,8 @@ describe("metadata changed between two runs", () => {
   it.each([
     ["has its response", 201],
     ["is refused", 422],
-  ])("follow once the call that may have arrived %s", async (_, status) => {
-    const order = await newOrder(add);
+  ])("are sent once the call that may have arrived %s", async (_, status) => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const key = `forward-${order.requests[0]}-${id}`;
     await upstream.misbehave({ method: "PUT", times: 4, action: "drop-before" });
@@ -236,16 +233,16 @@ describe("metadata changed between two runs", () => {
 });
 
 describe("a file", () => {
-  const spoiled = async (spoil: (key: string) => Promise<void>) => {
-    const order = await newOrder(add);
+  const checkOutWithDamagedFile = async (damage: (key: string) => Promise<void>) => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const request = order.requests[0] ?? "";
-    await spoil(fileKey({ type: "request", id: request }, id));
+    await damage(fileKey({ type: "request", id: request }, id));
     return { order, id, request, run: await checkOut(order.id) };
   };
 
-  it("that is gone while its metadata are there ends the run", async () => {
-    const { order, id, request, run } = await spoiled(removeFile);
+  it("that is missing from storage fails the run", async () => {
+    const { order, id, request, run } = await checkOutWithDamagedFile(removeFile);
     expect(run).toMatchObject({
       status: "FAILED",
       cause: `The attachment ${id} cannot be forwarded under the request ${request}: its file is gone from storage.`,
@@ -259,13 +256,13 @@ describe("a file", () => {
     ["other bytes", "%PDF-1.7 Signed"],
     ["more bytes", "%PDF-1.7 signed and more"],
     ["fewer bytes", "%PDF"],
-  ])("with %s than were uploaded never reaches the carrier, and ends the run", async (_, text) => {
+  ])("with %s than were uploaded is not forwarded and fails the run", async (_, text) => {
     const content = Buffer.from(text);
     const stored = { content, filename: "", contentType: "application/pdf", sha256: sha256(content) };
-    const { order, run } = await spoiled((key) => putFile(key, stored));
+    const { order, run } = await checkOutWithDamagedFile((key) => putFile(key, stored));
     expect(run.status).toBe("FAILED");
     expect(run.cause).toMatch(/its stored file is (not the one|longer than the one) uploaded/);
-    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await upstream.forwarded(order.id)).toEqual([]);
   });
 });
 

@@ -6,12 +6,12 @@ import { startRun } from "../../../shared/checkout/run.ts";
 import { beginRound } from "../../../shared/checkout/seal.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts } from "../../support/servers/workflow.ts";
 
-/** Step Functions repeats a Lambda that it has lost sight of, though that may still be running. */
+/** Step Functions may invoke a step again while an earlier invocation of it is still running. */
 
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
@@ -24,8 +24,8 @@ afterEach(async () => {
 });
 afterAll(() => upstream.close());
 
-/** A run that has come to the forwarding of its only page. */
-const atForward = async (order: TestOrder) => {
+/** Starts a run and returns the page that it forwards next. */
+const startRun = async (order: TestOrder) => {
   const ref = { order_id: order.id, run: `run-of-${order.id}` };
   await startRun(ref, new Date());
   const { pages } = await beginRound(ref, 24);
@@ -34,18 +34,18 @@ const atForward = async (order: TestOrder) => {
   return page;
 };
 
-/** How late the carrier takes a call up: after what a test does meanwhile, on a slow table too. */
+/** The carrier's delay: longer than what a test does meanwhile, even with a slow table. */
 const delay_ms = process.env.TEST_TIMING === "off" ? 4_000 : 1_000;
 
-/** The step while its PUT is on the way: the carrier takes it up later. */
-const startSlowly = async (order: TestOrder, page: Awaited<ReturnType<typeof atForward>>) => {
+/** Starts the step and waits until its PUT is in flight; the carrier handles it later. */
+const startDelayed = async (order: TestOrder, page: Awaited<ReturnType<typeof startRun>>) => {
   await upstream.misbehave({ method: "PUT", action: "delay", delay_ms });
   const ended = forwardPage(page);
   while ((await upstream.calls(order.id)).length === 0) await sleep(10);
   return { ended };
 };
 
-/** Lets the clock jump over the time in which an earlier call may be in flight. */
+/** Advances the clock past the time in which an earlier call may be in flight. */
 const passTime = (seconds: number) => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + seconds * 1000 });
 
 const change = async (method: "PATCH" | "DELETE", order: TestOrder, id: string, data?: object) => {
@@ -55,11 +55,11 @@ const change = async (method: "PATCH" | "DELETE", order: TestOrder, id: string, 
 };
 
 describe("two copies of the forwarding step at once", () => {
-  it("leave no file behind that was deleted while the first one was sending it", async () => {
-    const order = await newOrder(add);
+  it("withdraw a file that was deleted while the first copy was sending it", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const page = await atForward(order);
-    const first = await startSlowly(order, page);
+    const page = await startRun(order);
+    const first = await startDelayed(order, page);
     await change("DELETE", order, id);
 
     const second = await forwardPage(page);
@@ -67,43 +67,43 @@ describe("two copies of the forwarding step at once", () => {
     expect(second).toMatchObject({ outcome: "WAIT" });
     expect(await upstream.calls(order.id)).toEqual(["PUT null"]);
     expect((await first.ended).outcome).toBe("FORWARDED");
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${id}`]);
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${id}`]);
     expect((await forwardPage(second)).outcome).toBe("FORWARDED");
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "DELETE 200"]);
-    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await upstream.forwarded(order.id)).toEqual([]);
     expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${id} withdrawn`]);
   });
 
-  it("leave no file behind either where the first one never reports its result", async () => {
-    const order = await newOrder(add);
+  it("withdraw the file even if the first copy never records its result", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const page = await atForward(order);
+    const page = await startRun(order);
     let sent = () => {};
     const isSent = new Promise<void>((resolve) => {
       sent = resolve;
     });
-    const leave = interceptTableCalls(({ input }, pass) => {
+    const stopIntercepting = interceptTableCalls(({ input }, pass) => {
       if (!Object.values(input.ExpressionAttributeValues ?? {}).includes("forwarded")) return pass();
       sent();
       return new Promise(() => {});
     });
     void forwardPage(page);
     await isSent;
-    leave();
+    stopIntercepting();
     await change("DELETE", order, id);
     const second = await forwardPage(page);
     expect(second.outcome).toBe("WAIT");
     expect(second.wait_seconds).toBeGreaterThan(15);
     passTime(second.wait_seconds);
     expect((await forwardPage(second)).outcome).toBe("FORWARDED");
-    expect(await upstream.held(order.id)).toEqual([]);
+    expect(await upstream.forwarded(order.id)).toEqual([]);
   });
 
-  it("send metadata that were changed meanwhile only when no earlier call can overwrite them", async () => {
-    const order = await newOrder(add);
+  it("send changed metadata only when no earlier call can overwrite them", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const page = await atForward(order);
-    const first = await startSlowly(order, page);
+    const page = await startRun(order);
+    const first = await startDelayed(order, page);
     await change("PATCH", order, id, { name: "Renamed" });
     const second = await forwardPage(page);
     expect(second.outcome).toBe("FORWARDED");
@@ -116,29 +116,29 @@ describe("two copies of the forwarding step at once", () => {
     expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "Renamed" }]);
   });
 
-  it("store each file once, however they are timed", async () => {
+  it("store each file once", async () => {
     for (let round = 0; round < 5; round += 1) {
-      const order = await newOrder(add, add);
+      const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
       const places = [await order.attach(0), await order.attach(1)].map(
         (id, index) => `${order.requests[index]} ${id}`,
       );
-      const page = await atForward(order);
+      const page = await startRun(order);
       await Promise.all([forwardPage(page), forwardPage(page), forwardPage(page)]);
       expect((await forwardPage(page)).outcome).toBe("FORWARDED");
-      expect(await upstream.held(order.id)).toEqual(places.sort());
+      expect(await upstream.forwarded(order.id)).toEqual(places.sort());
       expect(await receipts(order.id)).toEqual(places.map((place) => `${place} forwarded`).sort());
     }
   });
 });
 
-describe("a copy of the forwarding step that comes late", () => {
-  it("sends nothing after the attachment was deleted, though it has read it before", async () => {
-    const order = await newOrder(add);
+describe("a late copy of the forwarding step", () => {
+  it("sends nothing if the attachment was deleted after the copy read it", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const page = await atForward(order);
+    const page = await startRun(order);
     let planned = false;
-    const leave = interceptTableCalls(async ({ items }, pass) => {
-      // The step has made its plan, and announces its call next.
+    const stopIntercepting = interceptTableCalls(async ({ items }, pass) => {
+      // The step has decided what to send, and is about to write the receipt.
       if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
         planned = true;
         await change("DELETE", order, id);
@@ -146,26 +146,26 @@ describe("a copy of the forwarding step that comes late", () => {
       return pass();
     });
     await forwardPage(page);
-    leave();
+    stopIntercepting();
     expect(await upstream.calls(order.id)).toEqual([]);
   });
 
-  it("sends nothing after the run has ended, though it held the lock before", async () => {
-    const order = await newOrder(add);
+  it("sends nothing if the run ended after the copy checked the lock", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const page = await atForward(order);
+    const page = await startRun(order);
     let planned = false;
-    const leave = interceptTableCalls(async ({ items }, pass) => {
+    const stopIntercepting = interceptTableCalls(async ({ items }, pass) => {
       if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
         planned = true;
-        await failRun(page, "told to fail", new Date());
+        await failRun(page, "injected failure", new Date());
       }
       return pass();
     });
     expect((await forwardPage(page)).outcome).toBe("FAILED");
-    leave();
+    stopIntercepting();
     expect(await upstream.calls(order.id)).toEqual([]);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[0]} ${id}`]);
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${id}`]);
   });
 });

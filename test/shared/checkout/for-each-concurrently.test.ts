@@ -2,29 +2,29 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
 
-describe("forEachConcurrently work", () => {
-  it("is done for each item, never more at a time than told", async () => {
-    let [atWork, most] = [0, 0];
+describe("work with limited concurrency", () => {
+  it("runs for each item, with no more at a time than the limit", async () => {
+    let [running, peak] = [0, 0];
     const done: number[] = [];
     await forEachConcurrently(3, [1, 2, 3, 4, 5, 6, 7], async (item) => {
-      atWork += 1;
-      most = Math.max(most, atWork);
+      running += 1;
+      peak = Math.max(peak, running);
       await sleep(5);
-      atWork -= 1;
+      running -= 1;
       done.push(item);
     });
-    expect({ most, done: done.sort() }).toEqual({ most: 3, done: [1, 2, 3, 4, 5, 6, 7] });
+    expect({ peak, done: done.sort() }).toEqual({ peak: 3, done: [1, 2, 3, 4, 5, 6, 7] });
   });
 
-  it("ends with the first error, once what had begun has ended, and begins nothing more", async () => {
+  it("starts nothing more after an error, and rejects once the running work has ended", async () => {
     const events: string[] = [];
-    const work = forEachConcurrently(2, ["fails", "is slow", "is never begun"], async (item) => {
-      events.push(`${item}: begun`);
-      if (item === "fails") throw new Error("told to fail");
+    const work = forEachConcurrently(2, ["fails", "is slow", "is never started"], async (item) => {
+      events.push(`${item}: started`);
+      if (item === "fails") throw new Error("injected failure");
       await sleep(20);
       events.push(`${item}: ended`);
     });
-    await expect(work).rejects.toThrow("told to fail");
-    expect(events).toEqual(["fails: begun", "is slow: begun", "is slow: ended"]);
+    await expect(work).rejects.toThrow("injected failure");
+    expect(events).toEqual(["fails: started", "is slow: started", "is slow: ended"]);
   });
 });

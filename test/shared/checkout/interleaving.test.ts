@@ -11,30 +11,30 @@ import {
 } from "../../support/models/interleaving-order.ts";
 import {
   afterRenameAndRequest,
-  brokenBy,
+  brokenPromises,
   type Changes,
   observe,
   withoutReceipts,
   withoutSealCondition,
 } from "../../support/models/observer.ts";
-import { everySchedule, gate, schedulesAt } from "../../support/models/schedules.ts";
+import { everySchedule, schedulesAt, waitForTurn } from "../../support/models/schedules.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
 import { byExtent, extent } from "../../support/setup/extent.ts";
 
-// One call at a time within a step, so that a schedule can be replayed.
+// Steps make one call at a time, so that a schedule can be replayed.
 vi.mock("../../../shared/checkout/limits.ts", async (original) => {
   const real = await original<typeof import("../../../shared/checkout/limits.ts")>();
   return { ...real, limits: { ...real.limits, concurrency: 1 } };
 });
 
-// The files' door, as `observe` is the table's. Storing a file needs no turn: nobody knows of it yet.
+// Calls to S3 wait for their turn, like those that `observe` intercepts. Storing a file does not: nothing refers to it yet.
 vi.mock("../../../shared/attachments/files.ts", async (original) => {
   const real = await original<typeof import("../../../shared/attachments/files.ts")>();
   const inTurn =
     <T>(call: (key: string) => Promise<T>) =>
     async (key: string) => {
-      await gate([key]);
+      await waitForTurn([key]);
       return call(key);
     };
   return { ...real, openFile: inTurn(real.openFile), removeFile: inTurn(real.removeFile) };
@@ -46,15 +46,15 @@ beforeAll(async () => {
   upstream = await carrier();
   observer = observe();
 });
-afterEach(() => observer.spoil());
+afterEach(() => observer.rewriteCalls());
 afterAll(async () => {
-  observer.leave();
+  observer.stop();
   await upstream.close();
 });
 
-type Broken = ReturnType<typeof brokenBy>[number];
+type Broken = ReturnType<typeof brokenPromises>[number];
 
-/** One run of the model's checkout with these two changes under way, and what is made of it. */
+/** Prepares a checkout with a concurrent upload and delete, and the check of its outcome. */
 const prepare = async (changes: Changes, note: (promises: readonly Broken[]) => "more" | "enough") => {
   const model = await newModel();
   observer.begin();
@@ -63,25 +63,25 @@ const prepare = async (changes: Changes, note: (promises: readonly Broken[]) => 
     upload: uploading(model, changes.upload),
     delete: deleting(model, changes.delete),
   };
-  const check = async () => note(brokenBy(model, changes, observer.seen, await upstream.cart(model.id)));
+  const check = async () => note(brokenPromises(model, changes, observer.observed, await upstream.cart(model.id)));
   return { actors, check };
 };
 
-/** A failure names its seed; SEED=… repeats it. */
+/** A failure prints its seed; SEED=… repeats it. */
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
 
-/** At 6 to 16 points of a run another may go. */
+/** A run has 6 to 16 points at which another actor may take its turn. */
 const points = 14;
 
-/** Tries every schedule with --full, else some, spread over the run at random. */
+/** Runs every schedule with --full, otherwise a random sample of them. */
 const explore = (prepare: Parameters<typeof everySchedule>[0], some: number) => {
   if (extent === "all") return everySchedule(prepare);
   const moments = fc.uniqueArray(fc.noBias(fc.nat(points)), { minLength: 3, maxLength: 3 });
   return schedulesAt(prepare, fc.sample(moments, { numRuns: some, seed }));
 };
 
-/** Tries schedules until each of these promises has been broken; those that were broken before there are no more. */
-const breakable = async (changes: Changes, ...promises: readonly Broken[]) => {
+/** Runs schedules until each of these promises is broken; returns those that were. */
+const findBroken = async (changes: Changes, ...promises: readonly Broken[]) => {
   const broken = new Set<Broken>();
   const note = (found: readonly Broken[]) => {
     for (const promise of found) broken.add(promise);
@@ -100,35 +100,38 @@ describe("a checkout during an upload and a delete", { timeout: 900_000 }, () =>
   let total = 0;
   afterAll(() => console.log(`${total} schedules tried`));
 
-  it.each(everyChange)("keeps every promise in each schedule: to the $upload, from the $delete", async (changes) => {
-    const broken: Broken[] = [];
-    const note = (found: readonly Broken[]) => {
-      broken.push(...found);
-      return "more" as const;
-    };
-    const some = byExtent({ sample: 2, most: 40, all: 0 });
-    const schedules = await explore(() => prepare(changes, note), some);
-    console.log(`upload to the ${changes.upload}, delete from the ${changes.delete}: ${schedules} schedules`);
-    total += schedules;
-    expect(broken, `SEED=${seed}`).toEqual([]);
-    expect(schedules).toBeGreaterThanOrEqual(extent === "all" ? 50 : some);
-  });
+  it.each(everyChange)(
+    "misses, leaves behind or repeats no file in any schedule: upload to the $upload, delete from the $delete",
+    async (changes) => {
+      const broken: Broken[] = [];
+      const note = (found: readonly Broken[]) => {
+        broken.push(...found);
+        return "more" as const;
+      };
+      const count = byExtent({ sample: 2, most: 40, all: 0 });
+      const schedules = await explore(() => prepare(changes, note), count);
+      console.log(`upload to the ${changes.upload}, delete from the ${changes.delete}: ${schedules} schedules`);
+      total += schedules;
+      expect(broken, `SEED=${seed}`).toEqual([]);
+      expect(schedules).toBeGreaterThanOrEqual(extent === "all" ? 50 : count);
+    },
+  );
 
   it.each(byExtent({ sample: [], most: everyChange, all: everyChange }))(
-    "would not without the seal's condition: to the $upload, from the $delete",
+    "fails without the seal's condition: upload to the $upload, delete from the $delete",
     async (changes) => {
-      observer.spoil(withoutSealCondition);
-      const found = await breakable(changes, "left behind", "missing");
-      // A sample of the schedules need not meet both.
+      observer.rewriteCalls(withoutSealCondition);
+      const found = await findBroken(changes, "left behind", "missing");
+      // A sample of the schedules may not break both.
       if (extent === "all") expect(found).toEqual(["left behind", "missing"]);
       else expect(["left behind", "missing"]).toEqual(expect.arrayContaining(found.length > 0 ? found : ["neither"]));
     },
   );
 
-  it.runIf(extent !== "sample")("would send files twice without receipts", async () => {
-    observer.spoil(withoutReceipts);
+  it.runIf(extent !== "sample")("sends files twice without receipts", async () => {
+    observer.rewriteCalls(withoutReceipts);
     const changes = { upload: "order", delete: "first request" } as const;
-    expect(await breakable(changes, "sent twice")).toContain("sent twice");
+    expect(await findBroken(changes, "sent twice")).toContain("sent twice");
   });
 });
 
@@ -144,11 +147,12 @@ describe("a checkout during a PATCH and the creation of a request", { timeout: 9
       rename: renaming(model, place),
       request: addingRequest(model),
     };
-    const check = async () => note(afterRenameAndRequest(model, place, observer.seen, await upstream.cart(model.id)));
+    const check = async () =>
+      note(afterRenameAndRequest(model, place, observer.observed, await upstream.cart(model.id)));
     return { actors, check };
   };
 
-  it.each(renamed)("keeps every promise in each schedule: to the metadata of the %s", async (place) => {
+  it.each(renamed)("sends the sealed metadata in every schedule: PATCH of an attachment of the %s", async (place) => {
     const results: Result[] = [];
     const note = (result: Result) => {
       results.push(result);
@@ -156,14 +160,14 @@ describe("a checkout during a PATCH and the creation of a request", { timeout: 9
     };
     const schedules = await explore(() => run(place, note), byExtent({ sample: 4, most: 40, all: 0 }));
     console.log(`PATCH of the ${place} and a new request: ${schedules} schedules`);
-    for (const { expected, held } of results) expect(held, `SEED=${seed}`).toEqual(expected);
+    for (const { expected, actual } of results) expect(actual, `SEED=${seed}`).toEqual(expected);
   });
 
-  it("would not without the seal's condition", async () => {
-    observer.spoil(withoutSealCondition);
+  it("fails without the seal's condition", async () => {
+    observer.rewriteCalls(withoutSealCondition);
     let broken = 0;
-    const note = ({ expected, held }: Result) => {
-      if (expected.join() !== held.join()) broken += 1;
+    const note = ({ expected, actual }: Result) => {
+      if (expected.join() !== actual.join()) broken += 1;
       return broken > 0 ? ("enough" as const) : ("more" as const);
     };
     await explore(() => run("order", note), 100);

@@ -7,17 +7,17 @@ import { startCheckout, waitForCheckout } from "../../../infra/admin/start-check
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { admin } from "../../support/processes/admin-cli.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
-import { byExtent, everyNth } from "../../support/setup/extent.ts";
+import { byExtent, sampleOf } from "../../support/setup/extent.ts";
 
-/** Each step of a run that succeeds, and each kind of call to the carrier. */
+/** Each step of a successful run, and each kind of call to the carrier. */
 const places = [...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"), "PUT", "POST", "DELETE"];
-/** `npm test` takes one in five: before some, after others. */
-const moments = everyNth(
+/** A sample has one in five, before some and after others. */
+const moments = sampleOf(
   places.flatMap((place) => [`before ${place}`, `after ${place}`]),
   byExtent({ sample: 5, most: 1, all: 1 }),
 );
@@ -25,31 +25,31 @@ const moments = everyNth(
 let upstream: Awaited<ReturnType<typeof carrier>>;
 let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
 
-/** Has an earlier run forward a file and fail on another, and deletes both: the next run withdraws what is upstream. */
+/** Lets a run forward one file and fail on another, then deletes both, so that the next run must withdraw the first. */
 const leaveOneToWithdraw = async (order: TestOrder) => {
-  // Both belong to one request: its calls begin together, so the refusal of one does not keep the other from being sent.
+  // Calls of one request start together, so the refusal of one file does not prevent the other from being sent.
   const [forwarded, refused] = [await order.attach(0, "withdrawn"), await order.attach(0, "refused")];
   await upstream.misbehave({ method: "PUT", path: refused, action: "status", status: 422 });
   const run = await startCheckout(order.id);
   expect(await waitForCheckout(run, 10)).toMatchObject({ status: "FAILED" });
-  expect(await upstream.held(order.id)).toContain(`${order.requests[0]} ${forwarded}`);
+  expect(await upstream.forwarded(order.id)).toContain(`${order.requests[0]} ${forwarded}`);
   for (const id of [forwarded, refused])
     expect((await call("DELETE", `${order.paths.request(0)}/${id}`, { key: order.key })).status).toBe(200);
   return [forwarded, refused];
 };
 
-/** An order whose run has come to its moment when it is killed. */
-const orderKilledAt = async (moment: string) => {
-  const order = await newOrder(add, add);
+/** Creates an order whose run is killed at this moment. */
+const orderToKill = async (moment: string) => {
+  const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
   const deleted = moment.endsWith("DELETE") ? await leaveOneToWithdraw(order) : [];
   const own = [`${order.requests[0]} ${await order.attach(0)}`, `${order.requests[1]} ${await order.attach(1)}`];
   const shared = await order.attach("order");
   return { order, moment, deleted, expected: [...own, ...order.requests.map((id) => `${id} ${shared}`)].sort() };
 };
-type KilledOrder = Awaited<ReturnType<typeof orderKilledAt>>;
+type KilledOrder = Awaited<ReturnType<typeof orderToKill>>;
 const orders = new Map<string, KilledOrder>();
 
-/** Runs all of them in one process, until each is at its moment; then kill -9. */
+/** Runs all orders in one process until each has reached its moment, then kills it with SIGKILL. */
 const killAtTheirMoments = async () => {
   const script = new URL("../../support/processes/checkouts-to-kill.ts", import.meta.url).pathname;
   const sent = [...orders.values()].map(({ order, moment, deleted }) => ({
@@ -74,7 +74,7 @@ beforeAll(async () => {
   stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitForOldCalls: 0 } });
   process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.endpoint;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
-  for (const moment of moments) orders.set(moment, await orderKilledAt(moment));
+  for (const moment of moments) orders.set(moment, await orderToKill(moment));
   await killAtTheirMoments();
 });
 afterAll(async () => {
@@ -83,8 +83,8 @@ afterAll(async () => {
 });
 
 describe("a checkout whose process was killed", () => {
-  it.each(moments)("%s is ended by the next one, with each file at the carrier exactly once", async (moment) => {
-    const { order, expected, deleted } = orders.get(moment) ?? (await orderKilledAt(moment));
+  it.each(moments)("%s is completed by the next run, with each file at the carrier exactly once", async (moment) => {
+    const { order, expected, deleted } = orders.get(moment) ?? (await orderToKill(moment));
     const before = await stateOf(order.id);
     expect(before.state).toBe(moment === "after checkout/finish" ? "CHECKED_OUT" : "CART");
 
@@ -92,7 +92,7 @@ describe("a checkout whose process was killed", () => {
     expect(await waitForCheckout(run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
 
     expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 3, reason: null });
-    expect(await upstream.held(order.id)).toEqual(expected);
+    expect(await upstream.forwarded(order.id)).toEqual(expected);
     const { calls, checked_out, withdrawn } = await upstream.cart(order.id);
     expect(checked_out).toBe(true);
     expect(withdrawn.map(({ attachment_id }) => attachment_id)).toEqual(deleted.slice(0, 1));
@@ -103,7 +103,7 @@ describe("a checkout whose process was killed", () => {
     expect(keys.size).toBe(expected.length + 1);
   });
 
-  it("leaves nothing that `admin check` finds", async () => {
+  it("leaves no violation that `admin check` finds", async () => {
     const own = [...orders.values()].flatMap(({ order }) => [order.id, ...order.requests]);
     const { stdout } = await admin(["check", "--json"]);
     const found = z.parse(z.array(z.object({ at: z.string() })), JSON.parse(stdout));

@@ -7,10 +7,10 @@ import { limits } from "../../../shared/limits.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { update } from "../../../shared/table/write.ts";
 import { largeOrder } from "../../support/fixtures/large-order.ts";
-import { newOrder, orderWithOne } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
-import { announcement, newContent, sha256Of } from "../../support/fixtures/upload-content.ts";
-import { arrivedUpload } from "../../support/fixtures/uploads.ts";
+import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { declaredFile, newContent, sha256Of } from "../../support/fixtures/upload-content.ts";
+import { sentUpload } from "../../support/fixtures/uploads.ts";
 import { checkOutMeasured, claimMeasured } from "../../support/processes/measured-process.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier, forwardedTo } from "../../support/servers/carrier.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => upstream.close());
 
-/** S3, as far as a checkout asks it: every file is so long, made as it is read. */
+/** Starts a stand-in S3 that returns a generated file of this length for every key. */
 const startGeneratedFiles = async (bytes: number) => {
   const chunk = Buffer.alloc(64 * 1024, "%PDF-1.7 signed by hand ");
   function* content() {
@@ -39,10 +39,10 @@ const startGeneratedFiles = async (bytes: number) => {
   return { url, bytes, sha256: hash.digest("hex"), close: () => server.close() };
 };
 
-/** Checks out an order whose only file is so long, in a process of its own. */
+/** Checks out an order with one file of this length in a separate process. */
 const checkOutGenerated = async (bytes: number) => {
   const files = await startGeneratedFiles(bytes);
-  const order = await orderWithOne();
+  const order = await orderWithOneAttachment();
   const [request = ""] = order.requests;
   const key = keys.attachment({ type: "request", id: request }, order.attachment);
   const { sha256 } = files;
@@ -52,15 +52,15 @@ const checkOutGenerated = async (bytes: number) => {
   vi.unstubAllEnvs();
   files.close();
   expect(run).toMatchObject({ status: "SUCCEEDED", cause: null });
-  expect(await forwardedTo(upstream.url, order.id)).toEqual([`${order.place} ${bytes} ${sha256}`]);
+  expect(await forwardedTo(upstream.url, order.id)).toEqual([`${order.carrierEntry} ${bytes} ${sha256}`]);
   return run;
 };
 
-/** `npm test` sees that files arrive which are larger than a request may be; `npm run test:faults` sees what they take. */
+/** A sample tests only that files larger than a request arrive; the other extents also compare memory. */
 const comparesMemory = extent !== "sample";
 const sampleBytes = 16_000_000;
 
-/** A file of 100 MB may take so much more of the machine's memory than one of 1 MB. Held as a whole, it takes 100 and more. */
+/** The memory, in MB, that a file of 100 MB may take beyond one of 1 MB. Loaded as a whole, it would take over 100. */
 const mostMegabytes = 60;
 
 /**
@@ -83,7 +83,7 @@ describe("a file of up to 100 MB", () => {
     else await peakOf(sampleBytes);
   }, 240_000);
 
-  it("may take as long as it takes at a slow rate: the time limit of a call grows with its file", async () => {
+  it("may be sent slowly, since the timeout of a call grows with the file", async () => {
     const { id, expected } = await largeOrder({ requests: 1, attachments: 1, fileBytes: 3_000_000 });
     process.env.CARRIER_TIMEOUT_MS = "1000";
     await upstream.misbehave({ method: "PUT", action: "delay", delay_ms: 1_500 });
@@ -95,13 +95,13 @@ describe("a file of up to 100 MB", () => {
   });
 });
 
-/** Prepares and sends a file of so many bytes, and claims it and checks its order out in processes of their own. */
+/** Uploads a file of this length directly, and claims it and checks its order out in separate processes. */
 const directUploadMeasured = async (bytes: number) => {
-  const order = await newOrder(add);
+  const order = await newOrder(addMessagingNumbers);
   const [path, [request = ""]] = [order.paths.request(0), order.requests];
   const content = newContent(bytes - newContent(0).length);
-  const { id } = await arrivedUpload(path, order.key, content);
-  const claimed = await claimMeasured(order.key, request, id, announcement(content));
+  const { id } = await sentUpload(path, order.key, content);
+  const claimed = await claimMeasured(order.key, request, id, declaredFile(content));
   expect(claimed).toMatchObject({ statuses: [201, 201, 200, 200] });
   const checkout = await checkOutMeasured(order.id);
   expect(checkout).toMatchObject({ status: "SUCCEEDED", cause: null });
@@ -126,7 +126,7 @@ describe("a direct upload of up to 100 MB", () => {
   }, 480_000);
 });
 
-/** The whole of it, 200 x 20, is `node test/bench/large-order.ts`. */
+/** `node test/bench/large-order.ts` runs an order of 200 x 20. */
 describe("a large order", () => {
   it.runIf(comparesMemory)(
     "arrives at the carrier whole, in memory and history that do not grow with its files",
@@ -144,7 +144,7 @@ describe("a large order", () => {
       const ofSmall = await checkOutMeasured(small.id);
       console.log("2 x 2:", ofSmall, `${requests} x 5:`, ofLarge);
       expect(await forwardedTo(upstream.url, small.id)).toEqual(small.expected);
-      // All its files are 100 MB at least; up to 32 of them, 16 MB, are on their way at a time.
+      // Its files have 100 MB or more. Up to 32 of them, 16 MB, are in flight at a time.
       expect(ofLarge.peak.inUse - ofSmall.peak.inUse).toBeLessThan(32);
     },
     120_000,

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type OrderReport, orderReport } from "../../../shared/checkout/report.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { orderWithOne } from "../../support/fixtures/orders.ts";
+import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
@@ -16,12 +16,12 @@ afterAll(() => upstream.close());
 
 const receiptOf = (report: OrderReport | undefined) => report?.requests[0]?.attachments[0]?.receipt;
 
-/** How far in the future a time is, in seconds. */
+/** Seconds from now until a time. */
 const secondsAhead = (time: string | null | undefined) => (Date.parse(time ?? "") - Date.now()) / 1000;
 
 describe("the report of a checkout that waits for the carrier", () => {
-  it("says of the attachment and of the run how often it was tried, the last answer, and when it is tried again", async () => {
-    const order = await orderWithOne();
+  it("has the attempts, the last response and the time of the next attempt, of the attachment and the run", async () => {
+    const order = await orderWithOneAttachment();
     const busy = { action: "status", status: 503, headers: { "Retry-After": "600" } } as const;
     await upstream.misbehave({ method: "PUT", times: 2, ...busy });
     const reports: (OrderReport | undefined)[] = [];
@@ -43,8 +43,8 @@ describe("the report of a checkout that waits for the carrier", () => {
     expect(reports[2]?.checkout).toMatchObject({ status: "RUNNING", waits: 0, ...over });
   });
 
-  it("says so of the checkout of the cart, too", async () => {
-    const order = await orderWithOne();
+  it("has the same of the checkout of the cart", async () => {
+    const order = await orderWithOneAttachment();
     const busy = { action: "status", status: 429, headers: { "Retry-After": "600" } } as const;
     await upstream.misbehave({ method: "POST", ...busy });
     let report: OrderReport | undefined;
@@ -61,8 +61,8 @@ describe("the report of a checkout that waits for the carrier", () => {
     });
   });
 
-  it("names no next try once the run has failed", async () => {
-    const order = await orderWithOne();
+  it("has no time of a next attempt once the run has failed", async () => {
+    const order = await orderWithOneAttachment();
     const busy = { action: "status", status: 503, headers: { "Retry-After": "60" } } as const;
     await upstream.misbehave({ method: "PUT", times: 100, ...busy });
     expect((await checkOut(order.id)).status).toBe("FAILED");
@@ -76,16 +76,16 @@ describe("the report of a checkout that waits for the carrier", () => {
   });
 });
 
-describe("what the first version has stored", () => {
+describe("a run of the first version", () => {
   const at = "2026-01-02T03:04:05.678Z";
   const oldRun = { run: "old", attempt: 1, started_at: at, quiet_from: at, ended_at: at, reason: null, asked: false };
   const oldReceipt = (attachment: string, state: string) => {
     const sent = { name: "As it was", notes: null, file_hint: "DEFAULT", filename: "loa.pdf" };
     return { attachment, of: "request", state, at, sha256: "0".repeat(64), bytes: 4, sent, status: null, answer: null };
   };
-  /** An order whose receipt and run are of the first version. */
+  /** Creates an order with a receipt and a run as the first version stored them. */
   const oldOrder = async (state: string, status = "FAILED") => {
-    const order = await orderWithOne();
+    const order = await orderWithOneAttachment();
     const [request = ""] = order.requests;
     await transact({
       run: { put: { ...keys.checkout(order.id), ...oldRun, status } },
@@ -94,7 +94,7 @@ describe("what the first version has stored", () => {
     return order;
   };
 
-  it("is read over defaults; DONE is SUCCEEDED", async () => {
+  it("is read with defaults, and DONE as SUCCEEDED", async () => {
     const order = await oldOrder("forwarded", "DONE");
     const report = await orderReport(order.id);
     const none = { last_answer: null, next_try_at: null };
@@ -103,17 +103,17 @@ describe("what the first version has stored", () => {
     expect(receiptOf(report)).toMatchObject({ state: rest.state, attempts: 0, ...none });
   });
 
-  it("is continued: a call that may have arrived is repeated under the key that it had", async () => {
+  it("is continued: a call that may have arrived is repeated with its old Idempotency-Key", async () => {
     const order = await oldOrder("pending");
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
     const { calls } = await upstream.cart(order.id);
     const key = `${order.requests[0]}-${order.attachment}`;
     const sent = calls.filter(({ method }) => method === "PUT").map((one) => one.idempotency_key);
-    // The old call, then the name of today.
+    // The old call, then the same file with a key of today.
     expect(sent).toEqual([`forward-${key}`, `forward-${key}-1`]);
   });
 
-  it("is withdrawn after a delete", async () => {
+  it("has its forwarded attachment withdrawn after a delete", async () => {
     const order = await oldOrder("forwarded");
     await call("DELETE", `${order.paths.request(0)}/${order.attachment}`, { key: order.key });
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");

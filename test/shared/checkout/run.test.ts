@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
@@ -14,7 +14,7 @@ afterAll(() => upstream.close());
 
 describe("a checkout", () => {
   it("forwards every attachment of each request and of the order, then checks out the cart, then the order", async () => {
-    const order = await newOrder(add, add);
+    const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
     const [first, second] = order.requests;
     const own = await order.attach(0, "LOA of the first");
     const shared = await order.attach("order", "LOA of all");
@@ -32,14 +32,14 @@ describe("a checkout", () => {
       "finish",
     ]);
     const expected = [`${first} ${own}`, `${first} ${shared}`, `${second} ${shared}`].sort();
-    expect(await upstream.held(order.id)).toEqual(expected);
+    expect(await upstream.forwarded(order.id)).toEqual(expected);
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "PUT 201", "PUT 201", "POST 200"]);
     expect(await receipts(order.id)).toEqual(expected.map((each) => `${each} forwarded`));
     expect(await stateOf(order.id)).toEqual({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 3, reason: null });
   });
 
-  it("tells the carrier the metadata, and gives it the very bytes", async () => {
-    const order = await newOrder(add);
+  it("sends the carrier the metadata and the same bytes", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const content = Buffer.concat([
       Buffer.from('\r\n--patchbay\r\n"'),
       Buffer.alloc(700_000, "ä\0"),
@@ -58,21 +58,21 @@ describe("a checkout", () => {
     ]);
   });
 
-  it("leaves requests of other types alone, and checks them out with the order", async () => {
-    const order = await newOrder("PORT_IN", add);
+  it("does not forward requests of other types, but checks them out with the order", async () => {
+    const order = await newOrder("PORT_IN", addMessagingNumbers);
     await order.attach(0);
     const forwarded = await order.attach(1);
     await checkOut(order.id);
-    expect(await upstream.held(order.id)).toEqual([`${order.requests[1]} ${forwarded}`]);
-    const shown = await call("GET", order.paths.request(0), { key: order.key });
-    expect(shown.status).toBe(200);
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[1]} ${forwarded}`]);
+    const listed = await call("GET", order.paths.request(0), { key: order.key });
+    expect(listed.status).toBe(200);
     expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
   });
 
   it.each([
     ["without any request", []],
     ["with requests of other types only", ["PORT_IN"]],
-    ["with requests that have no attachments", [add, add]],
+    ["with requests that have no attachments", [addMessagingNumbers, addMessagingNumbers]],
   ])("checks out an order %s", async (_, types) => {
     const order = await newOrder(...types);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
@@ -80,8 +80,8 @@ describe("a checkout", () => {
     expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
   });
 
-  it("of an order that is checked out does nothing", async () => {
-    const order = await newOrder(add);
+  it("of a checked-out order does nothing", async () => {
+    const order = await newOrder(addMessagingNumbers);
     await order.attach(0);
     await checkOut(order.id);
     const again = await checkOut(order.id);
@@ -89,7 +89,7 @@ describe("a checkout", () => {
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
   });
 
-  it("of an order that does not exist fails and says so", async () => {
+  it("of an order that does not exist fails with that reason", async () => {
     expect(await checkOut("01J00000000000000000000000")).toMatchObject({
       status: "FAILED",
       error: "CheckoutFailed",
@@ -97,8 +97,8 @@ describe("a checkout", () => {
     });
   });
 
-  it("accepts attachments afterwards, which are not forwarded", async () => {
-    const order = await newOrder(add);
+  it("does not forward attachments that are added afterwards", async () => {
+    const order = await newOrder(addMessagingNumbers);
     await checkOut(order.id);
     const late = await order.attach(0);
     expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${late} none`]);

@@ -3,7 +3,7 @@ import { startCheckout, waitForCheckout } from "../../../infra/admin/start-check
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { startRun } from "../../../shared/checkout/run.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
-import { add } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
 
@@ -20,9 +20,9 @@ afterAll(async () => {
   await upstream.close();
 });
 
-describe("starting a checkout, by the SDK's own client", () => {
-  it("runs it under a name made of the order and the number of the run", async () => {
-    const order = await newOrder(add);
+describe("starting a checkout with the SDK's client", () => {
+  it("names the run after the order and the number of the run", async () => {
+    const order = await newOrder(addMessagingNumbers);
     await order.attach(0);
     const run = await startCheckout(order.id);
     expect(run).toBe(`checkout-${order.id}-1`);
@@ -31,7 +31,7 @@ describe("starting a checkout, by the SDK's own client", () => {
   });
 
   it("twice at once starts one run", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     await order.attach(0);
     const [one, other] = await Promise.all([startCheckout(order.id), startCheckout(order.id)]);
     expect(one).toBe(other);
@@ -40,7 +40,7 @@ describe("starting a checkout, by the SDK's own client", () => {
   });
 
   it("again after a failure starts the next run", async () => {
-    const order = await newOrder(add);
+    const order = await newOrder(addMessagingNumbers);
     await upstream.misbehave({ method: "POST", action: "status", status: 422 });
     const first = await startCheckout(order.id);
     expect(await waitForCheckout(first, 10)).toEqual({
@@ -53,15 +53,15 @@ describe("starting a checkout, by the SDK's own client", () => {
     expect((await waitForCheckout(second, 10)).status).toBe("SUCCEEDED");
   });
 
-  it("takes the place of a run that holds the order though its execution is over", async () => {
-    const order = await newOrder(add);
+  it("replaces a run that still locks the order although its execution has ended", async () => {
+    const order = await newOrder(addMessagingNumbers);
     await startRun({ order_id: order.id, run: `checkout-${order.id}-1` }, new Date());
     const run = await startCheckout(order.id);
     expect(run).toBe(`checkout-${order.id}-2`);
     expect((await waitForCheckout(run, 10)).status).toBe("SUCCEEDED");
   });
 
-  it("of an order that does not exist fails and can be repeated", async () => {
+  it("of an order that does not exist fails, and can be repeated", async () => {
     const id = "01J00000000000000000000001";
     for (const attempt of [1, 2]) {
       const run = await startCheckout(id);
@@ -73,8 +73,8 @@ describe("starting a checkout, by the SDK's own client", () => {
     }
   });
 
-  it("leaves a run alone that is too old to be alive only after a week", async () => {
-    const order = await newOrder(add);
+  it("replaces an abandoned run after a week, and not before", async () => {
+    const order = await newOrder(addMessagingNumbers);
     const ref = { order_id: order.id, run: "new" };
     const day = 24 * 3_600_000;
     await startRun({ ...ref, run: "old" }, new Date(Date.now() - 6 * day));

@@ -14,7 +14,7 @@ import {
 } from "../../../shared/routes.ts";
 import { accountInPath, oneSwitch, ownAccount } from "../../../shared/switches/access.ts";
 
-/** Wrong pairs of a route and an access check, or of a route and a reader, do not compile: `npm run check` sees to it. */
+/** A route with the wrong access check or the wrong reader does not compile: `npm run check` tests this file's types. */
 
 const reply = () => ({ body: {} });
 
@@ -35,13 +35,13 @@ describe("an endpoint", () => {
     const handlers = [
       // @ts-expect-error a create has no attachment in its path
       uploadEndpoint(createRequestAttachment, oneAttachment, reply),
-      // @ts-expect-error what can be deleted is loaded for deletes only
+      // @ts-expect-error a deletable attachment is loaded for deletes only
       endpoint(showRequestAttachment, deletableAttachment, reply),
       // @ts-expect-error a delete may have to finish an earlier one
       endpoint(deleteOrderAttachment, oneAttachment, reply),
       // @ts-expect-error a switch is not an attachment
       endpoint(updateSwitch, oneAttachment, reply),
-      // @ts-expect-error the account in the path needs one in the path
+      // @ts-expect-error the path has no account
       endpoint(createSwitch, accountInPath, reply),
       // @ts-expect-error the key's own account is not the one in the path
       endpoint(createSwitchUnderAccount, ownAccount, reply),

@@ -3,8 +3,8 @@ import { nextVersion, optimisticWrite } from "../../../shared/table/optimistic-u
 
 afterEach(() => vi.restoreAllMocks());
 
-describe("an update on the latest version", () => {
-  it("gives up with 503 where other writes are always faster", async () => {
+describe("an optimistic update", () => {
+  it("fails with 503 if other writes keep coming first", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     let reads = 0;
     const reread = async () => {
@@ -21,7 +21,7 @@ describe("an update on the latest version", () => {
     expect(reads).toBe(12);
   });
 
-  it("judges If-Match on each version that it reads", async () => {
+  it("checks If-Match against each version that it reads", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const versions: number[] = [];
     const written = await optimisticWrite(
@@ -33,7 +33,7 @@ describe("an update on the latest version", () => {
     expect([versions, written]).toEqual([[1, 2], { version: 3 }]);
   });
 
-  it("remembers the last 8 writers, the newest first", () => {
+  it("stores the last 8 writers, the newest first", () => {
     const now = new Date("2026-01-01T00:00:00Z");
     let item: { readonly version: number; readonly writers?: readonly string[] } = { version: 1 };
     const names: string[] = [];

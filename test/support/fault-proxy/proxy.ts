@@ -3,12 +3,12 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { listen } from "../../../infra/local/listen.ts";
-import { madeUp } from "./errors.ts";
+import { injectedResponse } from "./errors.ts";
 import { transactionRules } from "./transactions.ts";
 
 /**
- * The wire between the SDK and DynamoDB, S3 or the carrier: a proxy that sees every call, counts what it costs, and
- * can spoil the n-th one. Real clients, a real server, and faults that no server can be asked for.
+ * A proxy between the SDK and DynamoDB, S3 or the carrier: it records every call and its cost, and injects faults that no
+ * server can be asked for.
  */
 
 export const faultKinds = [
@@ -17,56 +17,56 @@ export const faultKinds = [
   "status-503",
   "throttle",
   "conflict",
-  "lose-answer",
+  "lose-response",
   "delay",
   "late",
   "cut",
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-/** The calls that a fault falls upon: the `nth` (from 1) of those whose operation matches, and `times` in all. */
-export type Fault = {
+/** A fault in the `nth` call (from 1) whose operation matches, and in `times` calls in all. */
+export type ArmedFault = {
   readonly kind: FaultKind;
   readonly operation: RegExp;
   readonly nth?: number;
   readonly times?: number;
 };
 
-export type WireCall = {
+export type ProxiedCall = {
   /** `GetItem`, `PutObject`, `PUT /carts/…`. */
   readonly operation: string;
   readonly startedAt: number;
   endedAt: number;
-  /** What DynamoDB charged for it. */
+  /** The capacity units that DynamoDB charged. */
   units: number;
-  /** The key or body text, for finding planted secrets. */
+  /** The URL of the request. */
   readonly sent: string;
-  /** Breaks the client's connection: it gives the call up, which goes on without it. */
+  /** Breaks the client's connection, while the call goes on. */
   readonly abandon: () => void;
   fault?: FaultKind;
 };
 
-/** Told of each call before it is passed on, and again before its answer is; what it awaits holds the call up. */
-export type Watch = (call: WireCall, moment: "before" | "after") => Promise<void>;
+/** Called for each call before it is forwarded, and again before its response is. The proxy waits for it. */
+export type Watch = (call: ProxiedCall, moment: "before" | "after") => Promise<void>;
 
 type Options = {
-  /** Added to each answer, so that calls made at the same time are seen to overlap. */
+  /** Added to each response, so that concurrent calls overlap. */
   readonly latencyMs?: number;
   /** For `delay`: longer than the client's timeout. */
   readonly delayMs?: number;
-  /** For `late`: when a call that its client has given up on arrives all the same. */
+  /** For `late`: when a call arrives whose client has timed out. */
   readonly lateMs?: number;
-  /** How long a transaction locks its items; without it, transactions never conflict, as in the emulators. */
+  /** How long a transaction locks its items. By default transactions never conflict, as in the emulators. */
   readonly transactionMs?: number;
 };
 
-export const startWire = async (target: string, options: Options = {}) => {
+export const startFaultProxy = async (target: string, options: Options = {}) => {
   const { latencyMs = 0, delayMs = 10_000, lateMs = 300, transactionMs } = options;
-  const calls: WireCall[] = [];
+  const calls: ProxiedCall[] = [];
   const open = new Set<Promise<void>>();
-  let armed: (Fault & { left: number; skip: number })[] = [];
+  let armed: (ArmedFault & { left: number; skip: number })[] = [];
   let watch: Watch = async () => {};
-  let choose: (call: WireCall) => FaultKind | undefined = () => undefined;
+  let choose: (call: ProxiedCall) => FaultKind | undefined = () => undefined;
   let locking = true;
   const rules = transactionMs === undefined ? undefined : transactionRules(transactionMs, () => locking);
 
@@ -85,12 +85,12 @@ export const startWire = async (target: string, options: Options = {}) => {
     const body = await buffer(incoming);
     const operation = operationOf(incoming);
     const [startedAt, abandon] = [performance.now(), () => incoming.socket.destroy()];
-    const call: WireCall = { operation, startedAt, endedAt: 0, units: 0, sent: incoming.url ?? "", abandon };
+    const call: ProxiedCall = { operation, startedAt, endedAt: 0, units: 0, sent: incoming.url ?? "", abandon };
     calls.push(call);
     const fault = faultFor(operation) ?? choose(call);
     if (fault) call.fault = fault;
     try {
-      await answer(incoming, outgoing, body, call, fault);
+      await respond(incoming, outgoing, body, call, fault);
     } catch {
       outgoing.destroy();
     }
@@ -102,18 +102,18 @@ export const startWire = async (target: string, options: Options = {}) => {
     open.add(served);
   });
 
-  const answer = async (
+  const respond = async (
     incoming: IncomingMessage,
     outgoing: ServerResponse,
     body: Buffer,
-    call: WireCall,
+    call: ProxiedCall,
     fault: FaultKind | undefined,
   ) => {
     if (fault === "refuse") return incoming.socket.destroy();
-    const made = fault && madeUp(fault, call.operation, isDynamo(incoming));
-    if (made) return outgoing.writeHead(made.status, { "content-type": made.type }).end(made.body);
+    const injected = fault && injectedResponse(fault, call.operation, isDynamo(incoming));
+    if (injected) return outgoing.writeHead(injected.status, { "content-type": injected.type }).end(injected.body);
     if (fault === "delay") {
-      // A client that has given up closes its connection: nothing is waited for any more.
+      // A client that times out closes its connection, so there is nothing left to wait for.
       await Promise.race([sleep(delayMs, undefined, { ref: false }), once(incoming.socket, "close")]);
       return incoming.socket.destroy();
     }
@@ -124,7 +124,7 @@ export const startWire = async (target: string, options: Options = {}) => {
     call.units = unitsOf(incoming, content);
     await watch(call, "after");
     if (latencyMs > 0) await sleep(latencyMs);
-    if (fault === "lose-answer" || fault === "late") return incoming.socket.destroy();
+    if (fault === "lose-response" || fault === "late") return incoming.socket.destroy();
     outgoing.writeHead(status, headers);
     if (fault !== "cut") return outgoing.end(content);
     outgoing.write(content.subarray(0, Math.floor(content.length / 2)));
@@ -136,28 +136,28 @@ export const startWire = async (target: string, options: Options = {}) => {
   return {
     url,
     calls,
-    /** Forgets what was seen and arms these faults. */
-    arm: (...faults: readonly Fault[]) => {
+    /** Clears the recorded calls, and arms these faults in place of earlier ones. */
+    arm: (...faults: readonly ArmedFault[]) => {
       calls.length = 0;
       armed = faults.map((fault) => ({ ...fault, left: fault.times ?? 1, skip: (fault.nth ?? 1) - 1 }));
     },
-    /** Until it is told otherwise, asks this of every call. */
+    /** Calls this for every call from now on. */
     watch: (watcher: Watch) => {
       watch = watcher;
     },
-    /** From now on asks this for the fault of every call that no armed fault falls upon. */
+    /** Lets this choose the fault of every call that has no armed fault. */
     choose: (chooser: typeof choose) => {
       choose = chooser;
     },
-    /** Whether overlapping transactions conflict; they do unless told otherwise. */
+    /** Sets whether overlapping transactions conflict, which they do by default. */
     lock: (on: boolean) => {
       locking = on;
     },
-    /** When no call is on its way any more, those included that their clients have given up on. */
+    /** Resolves when no call is in flight, not even one whose client has timed out. */
     idle: async () => {
       while (open.size > 0) await Promise.all(open);
     },
-    /** Whether every armed fault has fallen. */
+    /** Whether every armed fault was injected. */
     spent: () => armed.every(({ left }) => left === 0),
     close: async () => {
       server.closeAllConnections();
@@ -167,8 +167,8 @@ export const startWire = async (target: string, options: Options = {}) => {
   };
 };
 
-/** How many of the calls had to wait for another: the longest chain in which each began after the one before had ended. */
-export const sequentialRounds = (calls: readonly Pick<WireCall, "startedAt" | "endedAt">[]): number => {
+/** The number of sequential rounds: the longest chain of calls in which each starts after the one before has ended. */
+export const sequentialRounds = (calls: readonly Pick<ProxiedCall, "startedAt" | "endedAt">[]): number => {
   const depths = new Map<(typeof calls)[number], number>();
   for (const call of calls.toSorted((a, b) => a.startedAt - b.startedAt)) {
     const before = [...depths].filter(([other]) => other.endedAt <= call.startedAt).map(([, depth]) => depth);
@@ -194,7 +194,7 @@ const operationOf = ({ headers, method = "", url = "" }: IncomingMessage): strin
 
 const isDynamo = ({ headers }: IncomingMessage) => String(headers["x-amz-target"] ?? "").startsWith("DynamoDB");
 
-/** Asks DynamoDB for the price of the call as well. */
+/** Adds a request for the consumed capacity to a call to DynamoDB. */
 const measured = (incoming: IncomingMessage, body: Buffer): Buffer =>
   isDynamo(incoming)
     ? Buffer.from(JSON.stringify({ ...JSON.parse(body.toString()), ReturnConsumedCapacity: "TOTAL" }))
@@ -207,17 +207,17 @@ const unitsOf = (incoming: IncomingMessage, content: Buffer): number => {
 };
 
 const forward = async (target: string, incoming: IncomingMessage, body: Buffer) => {
-  // The header Host stays as it came: it is part of a signature.
+  // The Host header is left as it is, since it is part of a signature.
   const outgoing = httpRequest(target + incoming.url, {
     method: incoming.method,
     headers: { ...incoming.headers, "content-length": body.length },
   });
   outgoing.end(body);
   const [response]: IncomingMessage[] = await once(outgoing, "response");
-  if (!response) throw new Error("no answer");
+  if (!response) throw new Error("no response");
   const content = await buffer(response);
-  const { "transfer-encoding": _, ...answered } = response.headers;
-  // The answer to a HEAD says how long the content would be.
-  const length = incoming.method === "HEAD" ? (answered["content-length"] ?? 0) : content.length;
-  return { status: response.statusCode ?? 500, headers: { ...answered, "content-length": length }, content };
+  const { "transfer-encoding": _, ...responseHeaders } = response.headers;
+  // The response to a HEAD has the length of the content that a GET would have.
+  const length = incoming.method === "HEAD" ? (responseHeaders["content-length"] ?? 0) : content.length;
+  return { status: response.statusCode ?? 500, headers: { ...responseHeaders, "content-length": length }, content };
 };

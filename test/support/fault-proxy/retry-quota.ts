@@ -2,8 +2,8 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { vi } from "vitest";
 
 /**
- * A client of the SDK repeats calls until its quota of retries is used up; successes restore it slowly. Many faults in one
- * process use it up, and the tests that follow would see one attempt of each call. Lets retries cost nothing.
+ * Makes retries free of charge for the SDK's retry quota. The quota refills slowly, so many faults in one process would use it
+ * up, and later tests would get only one attempt per call.
  */
 export const liftRetryQuota = async (): Promise<void> => {
   const strategy = await new DynamoDBClient({}).config.retryStrategy();

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { dynamodb } from "../../../shared/table/client.ts";
 import type { Key } from "../../../shared/table/keys.ts";
 
-/** The door between the code and the table: sees each call before it goes out, may hold it, and may rewrite it. */
+/** Intercepts the calls of this process to the table before they are sent, to delay or rewrite them. */
 
 const ItemKey = z.object({ pk: z.string(), sk: z.string() });
 const Keyed = z.object({ Key: ItemKey });
@@ -32,9 +32,9 @@ export type TableCall = {
   /** `GetItem`, `TransactWriteItems`. */
   readonly operation: string;
   readonly input: z.infer<typeof Input>;
-  /** The items that it reads or writes; of a query, the prefix of their sort keys. */
+  /** The items that it reads or writes. For a query, the prefix of their sort keys. */
   readonly items: readonly Key[];
-  /** Sends these parameters in place of its own. */
+  /** Replaces these parameters of the call. */
   readonly rewrite: (parameters: Partial<z.infer<typeof Input>>) => void;
 };
 
@@ -50,7 +50,7 @@ const itemsOf = (operation: string, input: z.infer<typeof Input>): Key[] => {
   return [...(input.Key ? [input.Key] : []), ...inTransaction, ...inBatch];
 };
 
-/** From now on `visit` is asked about each call, and calls `pass` to let it go out; the result takes it away again. */
+/** Calls `visit` for each call, which calls `pass` to send it; returns a function that ends the interception. */
 export const interceptTableCalls = (visit: <T>(call: TableCall, pass: () => Promise<T>) => Promise<T>) => {
   dynamodb().middlewareStack.add(
     (next, { commandName = "" }) =>
@@ -60,7 +60,7 @@ export const interceptTableCalls = (visit: <T>(call: TableCall, pass: () => Prom
         const rewrite: TableCall["rewrite"] = (parameters) => Object.assign(args.input, parameters);
         return visit({ operation, input, items: itemsOf(operation, input), rewrite }, () => next(args));
       },
-    { step: "initialize", name: "table-door", priority: "low" },
+    { step: "initialize", name: "intercept-table-calls", priority: "low" },
   );
-  return () => dynamodb().middlewareStack.remove("table-door");
+  return () => dynamodb().middlewareStack.remove("intercept-table-calls");
 };

@@ -8,15 +8,15 @@ type Handler = {
   httpHandlerConfigs: () => Timeouts;
 };
 
-/** The timeouts that each of our clients was made with, by the port that it calls. */
-export const configured = new Map<number, Timeouts>();
+/** The configured timeouts of each of our clients, by the port that it calls. */
+export const configuredTimeouts = new Map<number, Timeouts>();
 
-/** Lets every call of the SDK time out after so many milliseconds instead, by its operation (of DynamoDB). */
+/** Replaces the timeout of every SDK call with this one, which may depend on the operation of DynamoDB. */
 export const shortenTimeouts = (timeoutMs: (operation: string) => number): void => {
   const prototype: Handler = Object.getPrototypeOf(new DynamoDBClient({}).config.requestHandler);
   const { handle } = prototype;
   vi.spyOn(prototype, "handle").mockImplementation(function (this: Handler, request, options) {
-    configured.set(request.port ?? 0, this.httpHandlerConfigs());
+    configuredTimeouts.set(request.port ?? 0, this.httpHandlerConfigs());
     return handle.call(this, request, {
       ...options,
       requestTimeout: timeoutMs(request.headers["x-amz-target"]?.split(".")[1] ?? ""),

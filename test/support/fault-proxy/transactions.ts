@@ -3,10 +3,9 @@ import * as z from "zod/mini";
 import { dynamoError } from "./errors.ts";
 
 /**
- * What emulators of DynamoDB leave out: a transaction takes time, and meanwhile the table refuses every other
- * transaction, and every single write, of the same items (TransactionConflict), and a repetition of itself
- * (TransactionInProgress). Reads pass, and single writes wait for each other. What a token does once its transaction
- * has ended, the emulators know.
+ * Adds the conflicts that emulators of DynamoDB lack. During a transaction, the table refuses every other transaction and
+ * every write of a single item that touches the same items (TransactionConflict), and a repetition of the transaction
+ * (TransactionInProgress). Reads pass. The emulators handle the token of a transaction that has ended.
  * Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
  */
 
@@ -21,7 +20,7 @@ const Transaction = z.object({
 });
 const SingleWrite = z.union([Keyed, Whole]);
 
-const place = (write: z.infer<typeof SingleWrite> | undefined): string => {
+const itemName = (write: z.infer<typeof SingleWrite> | undefined): string => {
   if (!write) return "";
   const { pk, sk } = "Key" in write ? write.Key : write.Item;
   return `${write.TableName} ${pk.S} ${sk.S}`;
@@ -41,8 +40,8 @@ const refusal = (type: string, more = {}) => ({
 });
 
 /**
- * Lets calls pass as DynamoDB does. A transaction takes `transactionMs` longer than the emulator needs for it. While
- * `locks` returns false, nothing conflicts, and transactions take as long.
+ * Passes calls on, or refuses them as DynamoDB does. A transaction takes `transactionMs` longer than in the emulator. While
+ * `locks` returns false, nothing conflicts, but transactions take the same time.
  */
 export const transactionRules = (transactionMs: number, locks: () => boolean) => {
   const ongoing = new Map<string, readonly string[]>();
@@ -51,7 +50,7 @@ export const transactionRules = (transactionMs: number, locks: () => boolean) =>
   const transaction = async <T extends Response>(body: string, pass: Pass<T>) => {
     const { ClientRequestToken: token, TransactItems } = z.parse(Transaction, JSON.parse(body));
     if (ongoing.has(token)) return refusal("TransactionInProgressException");
-    const items = TransactItems.map(({ Put, Update, Delete }) => place(Put ?? Update ?? Delete));
+    const items = TransactItems.map(({ Put, Update, Delete }) => itemName(Put ?? Update ?? Delete));
     const codes = items.map((item) => (isLocked(item) ? "TransactionConflict" : "None"));
     if (codes.includes("TransactionConflict"))
       return refusal("TransactionCanceledException", { CancellationReasons: codes.map((Code) => ({ Code })) });
@@ -72,7 +71,7 @@ export const transactionRules = (transactionMs: number, locks: () => boolean) =>
   ): Promise<T | ReturnType<typeof refusal>> => {
     if (operation === "TransactWriteItems") return transaction(body.toString(), pass);
     const isWrite = /^(Put|Update|Delete)Item$/.test(operation);
-    if (isWrite && isLocked(place(z.parse(SingleWrite, JSON.parse(body.toString())))))
+    if (isWrite && isLocked(itemName(z.parse(SingleWrite, JSON.parse(body.toString())))))
       return Promise.resolve(refusal("TransactionConflictException"));
     return pass();
   };

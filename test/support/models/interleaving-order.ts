@@ -4,9 +4,9 @@ import type { Attachment, NewAttachment } from "../../../shared/attachments/sche
 import { fileKey, keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { type Parent, readParent } from "../../../shared/tenants/orders.ts";
-import { add, customer } from "../fixtures/tenants.ts";
+import { addMessagingNumbers, customer } from "../fixtures/tenants.ts";
 
-/** The small order of the interleaving test: two requests, two attachments, and whom a change may fall upon. */
+/** The order of the interleaving test, with two requests and two attachments, and the actors that change it. */
 
 export const places = ["first request", "second request", "order"] as const;
 export type Place = (typeof places)[number];
@@ -28,7 +28,7 @@ const parentOf = async (ref: ParentRef): Promise<Parent> => {
   return parent;
 };
 
-/** Made in this order, so that each replay meets the same ids in the same order. */
+/** Advances with each upload, so that ids have the same order in every replay. */
 let now = Date.now();
 const upload = async (parent: Parent) => {
   now += 1;
@@ -36,7 +36,7 @@ const upload = async (parent: Parent) => {
 };
 
 export const newModel = async () => {
-  const { order: id, requests } = await customer({ requestTypes: [add, add] });
+  const { order: id, requests } = await customer({ requestTypes: [addMessagingNumbers, addMessagingNumbers] });
   const [first = "", second = ""] = requests.toSorted();
   const parents: Record<Place, Parent> = {
     "first request": await parentOf({ type: "request", id: first }),
@@ -53,7 +53,7 @@ export type Model = Awaited<ReturnType<typeof newModel>>;
 
 const name = ({ pk, sk }: { pk: string; sk: string }) => `${pk} ${sk}`;
 
-/** A caller who uploads: it changes its parent and the list of the parent's attachments. */
+/** An actor that uploads: it changes the parent and the list of its attachments. */
 export const uploading = ({ parents }: Model, to: Place) => {
   const parent = parents[to];
   return {
@@ -62,7 +62,7 @@ export const uploading = ({ parents }: Model, to: Place) => {
   };
 };
 
-/** A caller who deletes: it changes its parent, removes the metadata, then the file. */
+/** An actor that deletes: it changes the parent, removes the metadata, then the file. */
 export const deleting = ({ parents, attached }: Model, from: Place) => {
   const parent = parents[from];
   const attachment = attached[from];
@@ -76,7 +76,7 @@ export const deleting = ({ parents, attached }: Model, from: Place) => {
   };
 };
 
-/** A caller who renames: it changes its parent and the metadata. */
+/** An actor that renames: it changes the parent and the metadata. */
 export const renaming = ({ parents, attached }: Model, of: Place) => {
   const parent = parents[of];
   const attachment = attached[of];
@@ -87,12 +87,12 @@ export const renaming = ({ parents, attached }: Model, of: Place) => {
   };
 };
 
-/** Another system that adds a request: it reads the order and its account, then changes the order and its list. */
+/** An actor that adds a request, as another system does: it reads the order and its account, then changes the order and its list. */
 export const addingRequest = ({ id, parents }: Model) => {
   const order = name(keys.order(id));
   return {
     calls: [[order], [name(keys.account(parents.order.account.id))], [order, name(keys.orderRequest(id, ""))]],
-    // Refused where the order is checked out between the two.
-    run: () => apply({ requests: { late: { order: id, type: add } } }).catch(() => undefined),
+    // Refused if the order is checked out between the read and the write.
+    run: () => apply({ requests: { late: { order: id, type: addMessagingNumbers } } }).catch(() => undefined),
   };
 };

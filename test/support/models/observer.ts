@@ -2,50 +2,50 @@ import { keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { interceptTableCalls, type TableCall } from "../fault-proxy/table-proxy.ts";
 import type { carrier } from "../servers/carrier.ts";
 import { type Model, type Place, places } from "./interleaving-order.ts";
-import { currentActor, gate } from "./schedules.ts";
+import { currentActor, waitForTurn } from "./schedules.ts";
 
-/** What the interleaving test sees of a schedule, and what it makes of it. */
+/** Records the table calls of a schedule, and finds the promises that it broke. */
 
-export type Seen = { readonly actor: string; readonly call: TableCall };
+export type ObservedCall = { readonly actor: string; readonly call: TableCall };
 
-/** Makes each call of an actor wait for its turn, and keeps those that were done. `spoil` may rewrite them. */
+/** Makes each call of an actor wait for its turn, and records it. */
 export const observe = () => {
-  const seen: Seen[] = [];
-  let spoil: (call: TableCall) => void = () => {};
-  const leave = interceptTableCalls(async (call, pass) => {
+  const observed: ObservedCall[] = [];
+  let rewrite: (call: TableCall) => void = () => {};
+  const stop = interceptTableCalls(async (call, pass) => {
     const actor = currentActor();
     if (!actor) return pass();
-    await gate(call.items.map(({ pk, sk }) => `${pk} ${sk}`));
-    if (actor === "checkout") spoil(call);
-    const answer = await pass();
-    seen.push({ actor, call });
-    return answer;
+    await waitForTurn(call.items.map(({ pk, sk }) => `${pk} ${sk}`));
+    if (actor === "checkout") rewrite(call);
+    const response = await pass();
+    observed.push({ actor, call });
+    return response;
   });
   return {
-    leave,
+    stop,
     begin: () => {
-      seen.length = 0;
+      observed.length = 0;
     },
-    /** Rewrites the checkout's calls from now on; without an argument no more. */
-    spoil: (how: (call: TableCall) => void = () => {}) => {
-      spoil = how;
+    /** Rewrites the checkout's calls from now on; without an argument, ends that. */
+    rewriteCalls: (how: (call: TableCall) => void = () => {}) => {
+      rewrite = how;
     },
-    seen,
+    observed,
   };
 };
 
-const isSealOf = (parent: ParentRef, { actor, call }: Seen) =>
+const isSealOf = (parent: ParentRef, { actor, call }: ObservedCall) =>
   actor === "checkout" &&
   call.input.UpdateExpression?.startsWith("SET #seal") === true &&
   call.input.Key?.pk === keys.parent(parent).pk;
 
-/** Takes the condition out of each seal: it holds whatever has happened to the parent. */
+/** Removes the condition of each seal, so that it succeeds after any change of the parent. */
 export const withoutSealCondition = ({ input, rewrite }: TableCall): void => {
   if (input.UpdateExpression?.startsWith("SET #seal"))
     rewrite({ ConditionExpression: `${input.ConditionExpression} OR attribute_exists(pk)` });
 };
 
-/** Forgets that anything was forwarded: each receipt stays pending. */
+/** Stores each receipt as pending instead of forwarded. */
 export const withoutReceipts = ({ input, rewrite }: TableCall): void => {
   const values = input.ExpressionAttributeValues;
   if (!input.Key?.sk.startsWith("RECEIPT#") || !values) return;
@@ -56,14 +56,14 @@ export const withoutReceipts = ({ input, rewrite }: TableCall): void => {
 type Cart = Awaited<ReturnType<Awaited<ReturnType<typeof carrier>>["cart"]>>;
 export type Changes = { readonly upload: Place; readonly delete: Place };
 
-/** An attachment of the model, with the moments of its life; -1 is from the beginning. */
+/** An attachment of the model, and when it was confirmed and deleted; -1 is before the schedule. */
 type Life = { readonly id: string; readonly place: Place; readonly confirmed: number; readonly deleted: number };
 
-const livesOf = ({ attached }: Model, changes: Changes, seen: readonly Seen[]): Life[] => {
+const livesOf = ({ attached }: Model, changes: Changes, observed: readonly ObservedCall[]): Life[] => {
   const momentOf = (name: string) =>
-    seen.findIndex(({ actor, call }) => actor === name && call.operation === "TransactWriteItems");
+    observed.findIndex(({ actor, call }) => actor === name && call.operation === "TransactWriteItems");
   const confirmed = momentOf("upload");
-  const key = seen[confirmed]?.call.items.find(({ sk }) => sk.startsWith("ATTACHMENT#"));
+  const key = observed[confirmed]?.call.items.find(({ sk }) => sk.startsWith("ATTACHMENT#"));
   const uploaded = { id: key?.sk.split("#")[1] ?? "", place: changes.upload, confirmed, deleted: Infinity };
   const others = places.flatMap((place) => {
     const deleted = place === changes.delete ? momentOf("delete") : Infinity;
@@ -73,17 +73,17 @@ const livesOf = ({ attached }: Model, changes: Changes, seen: readonly Seen[]): 
   return [uploaded, ...others];
 };
 
-/** Which promises a schedule broke: an attachment missing at the carrier, left behind there, unasked, or sent twice. */
-export const brokenBy = (model: Model, changes: Changes, seen: readonly Seen[], cart: Cart) => {
-  const held = new Set(cart.attachments.map(({ request_id, attachment_id }) => `${request_id} ${attachment_id}`));
-  const broken = new Set<"missing" | "left behind" | "unasked" | "sent twice" | "not checked out">();
-  for (const { id, place, confirmed, deleted } of livesOf(model, changes, seen)) {
-    const sealed = seen.findLastIndex((one) => isSealOf(model.parents[place], one));
+/** The promises that a schedule broke: an attachment was missing at the carrier, left behind, not wanted, or sent twice. */
+export const brokenPromises = (model: Model, changes: Changes, observed: readonly ObservedCall[], cart: Cart) => {
+  const actual = new Set(cart.attachments.map(({ request_id, attachment_id }) => `${request_id} ${attachment_id}`));
+  const broken = new Set<"missing" | "left behind" | "unwanted" | "sent twice" | "not checked out">();
+  for (const { id, place, confirmed, deleted } of livesOf(model, changes, observed)) {
+    const sealed = observed.findLastIndex((one) => isSealOf(model.parents[place], one));
     for (const request of place === "order" ? model.requests : [model.parents[place].id]) {
-      const isThere = held.has(`${request} ${id}`);
+      const isThere = actual.has(`${request} ${id}`);
       const isWanted = confirmed < sealed && deleted > sealed;
       if (isWanted && !isThere) broken.add("missing");
-      if (!isWanted && isThere) broken.add(deleted < sealed ? "left behind" : "unasked");
+      if (!isWanted && isThere) broken.add(deleted < sealed ? "left behind" : "unwanted");
     }
   }
   const calls = cart.calls.map(({ method, path }) => `${method} ${path}`);
@@ -94,16 +94,16 @@ export const brokenBy = (model: Model, changes: Changes, seen: readonly Seen[], 
 };
 
 /**
- * What the carrier must have after a PATCH of one attachment and a new request, and what it has: each as "request
- * attachment name". Of each parent that is what was confirmed before its last seal.
+ * The attachments that the carrier must have after a PATCH of one of them and a new request, and those that it has, each as
+ * "request attachment name". It must have all that was confirmed before the last seal of the parent.
  */
-export const afterRenameAndRequest = (model: Model, renamed: Place, seen: readonly Seen[], cart: Cart) => {
+export const afterRenameAndRequest = (model: Model, renamed: Place, observed: readonly ObservedCall[], cart: Cart) => {
   const momentOf = (name: string) =>
-    seen.findIndex(({ actor, call }) => actor === name && call.operation === "TransactWriteItems");
-  const sealOf = (place: Place) => seen.findLastIndex((one) => isSealOf(model.parents[place], one));
+    observed.findIndex(({ actor, call }) => actor === name && call.operation === "TransactWriteItems");
+  const sealOf = (place: Place) => observed.findLastIndex((one) => isSealOf(model.parents[place], one));
   const isBeforeSeal = (moment: number, place: Place) => moment !== -1 && moment < sealOf(place);
   const added = momentOf("request");
-  const late = seen[added]?.call.items.find(({ sk }) => sk.startsWith("REQUEST#"))?.sk.split("#")[1] ?? "";
+  const late = observed[added]?.call.items.find(({ sk }) => sk.startsWith("REQUEST#"))?.sk.split("#")[1] ?? "";
   const requests = isBeforeSeal(added, "order") ? [...model.requests, late] : model.requests;
   const expected = places.flatMap((place) => {
     const { id } = model.attached[place] ?? {};
@@ -111,6 +111,6 @@ export const afterRenameAndRequest = (model: Model, renamed: Place, seen: readon
     const under = place === "order" ? requests : [model.parents[place].id];
     return id ? under.map((request) => `${request} ${id} ${name}`) : [];
   });
-  const held = cart.attachments.map((one) => `${one.request_id} ${one.attachment_id} ${one.name}`);
-  return { expected: expected.sort(), held: held.sort() };
+  const actual = cart.attachments.map((one) => `${one.request_id} ${one.attachment_id} ${one.name}`);
+  return { expected: expected.sort(), actual: actual.sort() };
 };

@@ -21,23 +21,23 @@ const Policy = z.object({
   Properties: z.object({ PolicyDocument: Document, Roles: z.array(z.object({ Ref: z.string() })) }),
 });
 
-/** Where a resource stands in the template, as short as a person would say it. */
+/** A short, readable form of a resource in the template. */
 const shortened = (resource: unknown): string =>
   JSON.stringify(resource)
     .replaceAll(/\{"Fn::GetAtt":\["([A-Za-z-]+?)[0-9A-F]{8}","Arn"\]\}|\{"Ref":"([A-Za-z-]+?)[0-9A-F]{8}"\}/g, "$1$2")
     .replaceAll(/\{"Fn::Join":\["",\[(.*?)\]\]\}/g, (_, parts: string) => parts.replaceAll(/[",]/g, ""))
     .replaceAll('"', "");
 
-/** " via s3" where a condition asks for that service, " where …" where it asks for anything else. */
-const condition = (asked: unknown): string => {
-  if (asked === undefined) return "";
-  const service = /^\{StringEquals:\{kms:ViaService:(\w+)\./.exec(shortened(asked))?.[1];
-  return service ? ` via ${service}` : ` where ${shortened(asked)}`;
+/** " via s3" for a condition on that service, " where …" for any other. */
+const condition = (value: unknown): string => {
+  if (value === undefined) return "";
+  const service = /^\{StringEquals:\{kms:ViaService:(\w+)\./.exec(shortened(value))?.[1];
+  return service ? ` via ${service}` : ` where ${shortened(value)}`;
 };
 
 type Documents = readonly { readonly PolicyDocument: z.infer<typeof Document> }[];
 
-/** All that documents allow, as "action on resource". */
+/** The permissions in policy documents, as "action on resource". */
 const actionsIn = (documents: Documents): string[] =>
   documents
     .flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
@@ -51,7 +51,7 @@ const nameOf = (id: string, description?: string) => (description ?? id).replace
 
 const Managed = z.object({ Properties: z.object({ Description: z.string(), PolicyDocument: Document }) });
 
-/** Of every managed policy, by its description: all that it allows. */
+/** The permissions of every managed policy, by its description. */
 export const managedPermissionsOf = (template: Template): Record<string, string[]> =>
   Object.fromEntries(
     Object.entries(template.findResources("AWS::IAM::ManagedPolicy")).map(([id, resource]) => {
@@ -60,7 +60,7 @@ export const managedPermissionsOf = (template: Template): Record<string, string[
     }),
   );
 
-/** Of every role, by its description or its name: all that it may do, as "action on resource", and its managed policies. */
+/** The permissions of every role, by its description or name, as "action on resource", and its managed policies. */
 export const permissionsOf = (template: Template): Record<string, string[]> => {
   const attached = Object.values(template.findResources("AWS::IAM::Policy")).map((each) => z.parse(Policy, each));
   return Object.fromEntries(

@@ -1,16 +1,16 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
- * Runs the real code in every order that can make a difference. Actors run until they come to a call; the scheduler
- * lets one call at a time go, so that a schedule is a list of choices, which can be replayed and varied. Calls that have
- * no item and no file in common commute: of the schedules that differ only in the order of such calls, one is run.
+ * Runs the real code in every order that can make a difference. Actors run until their next call, and the scheduler lets one
+ * call proceed at a time. A schedule is a list of its choices, which can be replayed and varied. Calls that share no item and
+ * no file commute, so of the schedules that differ only in the order of such calls, one is run.
  */
 
-/** Names of items and files, or how they begin. */
+/** Names of items and files, or prefixes of names. */
 type Touched = readonly string[];
 
 export type Actor = {
-  /** What each of its calls touches, in their order. The main actor leaves it out: it may touch anything. */
+  /** The items and files of each of its calls, in order. The main actor omits it: it may touch anything. */
   readonly calls?: readonly Touched[];
   readonly run: () => Promise<unknown>;
 };
@@ -22,16 +22,16 @@ type Choice = { readonly options: number; readonly chosen: number };
 const inConflict = (some: Touched, others: Touched) =>
   some.some((one) => others.some((other) => one.startsWith(other) || other.startsWith(one)));
 
-type Seat = { readonly name: string; readonly wait: (touches: Touched) => Promise<void> };
-const seats = new AsyncLocalStorage<Seat>();
+type RunningActor = { readonly name: string; readonly wait: (touches: Touched) => Promise<void> };
+const runningActor = new AsyncLocalStorage<RunningActor>();
 
-/** The name of the actor that is at work here. */
-export const currentActor = (): string | undefined => seats.getStore()?.name;
+/** The name of the actor that runs this code. */
+export const currentActor = (): string | undefined => runningActor.getStore()?.name;
 
-/** To be passed before each call: returns when it is the caller's turn. Who is no actor need not wait. */
-export const gate = async (touches: Touched): Promise<void> => seats.getStore()?.wait(touches);
+/** Called before each call: resolves when it is the actor's turn, and at once outside an actor. */
+export const waitForTurn = async (touches: Touched): Promise<void> => runningActor.getStore()?.wait(touches);
 
-/** Starts the actors, and answers who is waiting each time that nobody is at work; nobody: they have ended. */
+/** Starts the actors; returns a function for the waiting turns once no actor is running. Without any, all actors have ended. */
 const startActors = (actors: Actors) => {
   const waiting = new Map<string, Turn>();
   const failures: unknown[] = [];
@@ -53,7 +53,7 @@ const startActors = (actors: Actors) => {
       rest();
     });
   for (const [name, { run }] of Object.entries(actors))
-    seats
+    runningActor
       .run({ name, wait: waitAs(name) }, run)
       .catch((error: unknown) => failures.push(error))
       .then(rest);
@@ -67,16 +67,16 @@ const startActors = (actors: Actors) => {
   };
 };
 
-/** Picks one of so many options, at the nth point at which there are several. */
+/** Picks one of the options at each point that has several. */
 type Pick = { readonly choose: (point: number, options: number) => number; readonly everyOption: boolean };
 
-/** Decides who goes next: the main actor, or one whose calls to come touch what the main one is about to touch. */
+/** Chooses who goes next: the main actor, or one whose later calls conflict with the main actor's next call. */
 const chooser = (actors: Actors, pick: Pick) => {
   const main = Object.keys(actors)[0] ?? "";
   const left = new Map(Object.entries(actors).map(([name, { calls = [] }]) => [name, calls]));
   const touching = (name: string) => (left.get(name) ?? []).flat();
   const taken: Choice[] = [];
-  // An actor that was tried at a point sleeps while another goes there, until a call is made that touches its own.
+  // An actor that was tried at a point sleeps while others go first there, until a call conflicts with its own.
   const asleep = new Set<string>();
 
   const choose = (waiting: ReadonlyMap<string, Turn>): string => {
@@ -105,16 +105,16 @@ const chooser = (actors: Actors, pick: Pick) => {
 
 const runSchedule = async (actors: Actors, pick: Pick): Promise<readonly Choice[]> => {
   const { next, taken } = chooser(actors, pick);
-  const atRest = startActors(actors);
-  for (let waiting = await atRest(); waiting.size > 0; waiting = await atRest()) next(waiting).go();
+  const nextTurns = startActors(actors);
+  for (let waiting = await nextTurns(); waiting.size > 0; waiting = await nextTurns()) next(waiting).go();
   return taken;
 };
 
 type Prepare = () => Promise<{ readonly actors: Actors; readonly check: () => Promise<"more" | "enough"> }>;
 
 /**
- * Tries every schedule, each on actors of its own, the first of which is the main one, until there are no more or a check
- * says that it is enough; how many there were.
+ * Runs every schedule, each with new actors, of which the first is the main one, until a check returns "enough". Returns the
+ * number of schedules.
  */
 export const everySchedule = async (prepare: Prepare): Promise<number> => {
   let choices: number[] = [];
@@ -129,8 +129,8 @@ export const everySchedule = async (prepare: Prepare): Promise<number> => {
 };
 
 /**
- * Tries one schedule for each list of moments, unless a check says that it is enough; how many it tried. At the moments of
- * its list one of the others goes, at all other points the main actor.
+ * Runs one schedule for each list of moments until a check returns "enough"; returns the number of schedules. At the moments
+ * in its list one of the other actors goes first, at all other points the main actor.
  */
 export const schedulesAt = async (prepare: Prepare, moments: readonly (readonly number[])[]): Promise<number> => {
   for (const [index, own] of moments.entries()) {

@@ -8,7 +8,7 @@ import * as z from "zod/mini";
 import { functionNames } from "../../../infra/aws/inventory.ts";
 import { patchbay } from "../../../infra/aws/stack.ts";
 
-// CDK's own linter is seconds of WebAssembly for each process, and `npm run synth` has it.
+// CDK's own validation takes seconds in each process, and `npm run synth` runs it.
 process.env.CDK_VALIDATION = "false";
 
 const { context: flags } = z.parse(
@@ -16,7 +16,7 @@ const { context: flags } = z.parse(
   JSON.parse(readFileSync(join(import.meta.dirname, "../../../cdk.json"), "utf8")),
 );
 
-/** Findings make a synthesis fail, here they are for a test to tell. */
+/** Findings would fail the synthesis, but here a test reports them. */
 const reportOnly = { "@aws-cdk/core:failSynthOnValidationErrors": false };
 
 const Report = z.object({
@@ -29,7 +29,7 @@ const Report = z.object({
   ),
 });
 
-/** What production asks for, and what it may have. */
+/** The required settings of production, and an optional one. */
 const production = {
   stage: "production",
   carrierUrl: "https://carrier.example",
@@ -42,9 +42,8 @@ export const emulated = { stage: "sandbox", emulator: "http://127.0.0.1:4566", a
 const synthesized = new Map<string, ReturnType<typeof synthesizeIn>>();
 
 /**
- * The stack as `cdk synth` makes it with this context, by default production's, made once for all files of a process. The
- * functions' code is empty, which no template shows. cdk-nag takes as long as the rest: it looks at production, and at
- * what a test of its findings asks for.
+ * The stack that `cdk synth` creates with this context, by default production's, synthesized once per process. The functions'
+ * code is empty, which the template does not show. cdk-nag takes as long as the rest, so it runs for production and on request.
  */
 export const synthesize = (
   context: Readonly<Record<string, string>> = production,
@@ -55,9 +54,9 @@ export const synthesize = (
   if (known) return known;
   const folder = mkdtempSync(join(tmpdir(), "patchbay-synth-"));
   try {
-    const made = synthesizeIn(folder, context, nag);
-    synthesized.set(name, made);
-    return made;
+    const result = synthesizeIn(folder, context, nag);
+    synthesized.set(name, result);
+    return result;
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -80,7 +79,7 @@ const synthesizeIn = (folder: string, context: Readonly<Record<string, string>>,
   };
 };
 
-/** What cdk-nag found and nobody accepted, as "rule construct". */
+/** The findings of cdk-nag that are not accepted, as "rule construct". */
 const findingsIn = (assembly: string): string[] => {
   const report = z.parse(Report, JSON.parse(readFileSync(join(assembly, "validation-report.json"), "utf8")));
   return report.pluginReports.flatMap(({ violations }) =>

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 
-/** The workflow's file, as much of it as the tests ask about. */
+/** The parts of the workflow file that tests need. */
 
 const Choice = z.object({ Variable: z.string(), StringEquals: z.string(), Next: z.string() });
 

@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 
 const root = join(import.meta.dirname, "../../..");
 
-/** Runs the operators' CLI as its users do, in a process of its own. */
+/** Runs the operators' CLI in a separate process, as its users do. */
 export const admin = async (
   args: readonly string[],
   { input = "", env = {} }: { input?: string; env?: Record<string, string> } = {},
@@ -18,7 +18,7 @@ export const admin = async (
   return { stdout, stderr, code };
 };
 
-/** Runs a command that must succeed, and answers its JSON. */
+/** Runs a command that must succeed, and returns its JSON. */
 export const adminJson = async (args: readonly string[], input = "") => {
   const { stdout, stderr, code } = await admin(args, { input });
   if (code !== 0) throw new Error(`admin ${args.join(" ")}: ${stderr}`);

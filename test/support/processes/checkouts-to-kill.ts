@@ -2,12 +2,12 @@ import * as z from "zod/mini";
 import { checkOut } from "../servers/workflow.ts";
 
 /**
- * A process to be killed: runs each order's checkout up to its moment (`before checkout/seal`, `after PUT`), says
- * so with the order's id on a line, and goes no further with it.
+ * A process to be killed: runs each order's checkout up to its moment (`before checkout/seal`, `after PUT`), prints the order's
+ * id, and stops there.
  */
 const Orders = z.array(z.object({ order: z.string(), moment: z.string(), run: z.string() }));
 
-const stuckIn = (order: string) => () => {
+const stopIn = (order: string) => () => {
   console.log(order);
   return new Promise<never>(() => {});
 };
@@ -15,22 +15,22 @@ const stuckIn = (order: string) => () => {
 const momentsOfCalls = new Map<string, string>();
 const { fetch } = globalThis;
 
-/** The carrier's calls; all of the same kind stop at once, and one of them says so. */
+/** Intercepts the calls to the carrier. Calls of the same kind stop together, and one of them prints the order's id. */
 globalThis.fetch = async (input, init) => {
   const order = /\/carts\/([^/]+)\//.exec(String(input))?.[1] ?? "";
   const moment = momentsOfCalls.get(order);
-  if (moment === `before ${init?.method}`) return stuckIn(order)();
-  const answer = await fetch(input, init);
-  return moment === `after ${init?.method}` ? stuckIn(order)() : answer;
+  if (moment === `before ${init?.method}`) return stopIn(order)();
+  const response = await fetch(input, init);
+  return moment === `after ${init?.method}` ? stopIn(order)() : response;
 };
 
-// Nothing else keeps the process alive once all are stuck.
+// Keeps the process alive once all checkouts have stopped.
 setInterval(() => {}, 60_000);
 
 for (const { order, moment, run } of z.parse(Orders, JSON.parse(process.argv[2] ?? "[]"))) {
   const [when, what = ""] = moment.split(" ");
   if (!what.startsWith("checkout/")) momentsOfCalls.set(order, moment);
-  const meanwhile = { [what]: [stuckIn(order)] };
-  const options = when === "before" ? { before: meanwhile } : { after: meanwhile };
+  const hooks = { [what]: [stopIn(order)] };
+  const options = when === "before" ? { before: hooks } : { after: hooks };
   checkOut(order, options, run);
 }

@@ -14,12 +14,12 @@ const isExecutable = (file: string) => {
 const names = ["chromium", "chromium-browser", "google-chrome"];
 const onPath = (process.env.PATH ?? "").split(delimiter).flatMap((folder) => names.map((name) => join(folder, name)));
 
-/** The Chromium of this machine, if there is one: the one that CHROMIUM names, else the first on the path. */
+/** The path of Chromium, if it is installed: the one in CHROMIUM, else the first on the PATH. */
 export const chromiumPath = (process.env.CHROMIUM ? [process.env.CHROMIUM] : ["/usr/bin/chromium", ...onPath]).find(
   isExecutable,
 );
 
-/** Headless, with an empty profile of its own, and without a word to anyone else. */
+/** Headless, and without background requests. */
 const flags = [
   "--headless",
   "--no-sandbox",

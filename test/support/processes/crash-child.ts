@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-/** Starts a service that can be killed, on the table and the bucket of the environment. */
+/** Starts a service that can be killed, with the environment's table and bucket. */
 const startCrashChild = async () => {
   const child = spawn(process.execPath, [join(import.meta.dirname, "gateway-process.ts")], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -11,7 +11,7 @@ const startCrashChild = async () => {
   const [line] = await once(child.stdout, "data");
   return {
     url: String(line).trim(),
-    /** At once, whatever it is doing. */
+    /** Kills it with SIGKILL. */
     kill: async () => {
       child.kill("SIGKILL");
       await ended;
@@ -19,7 +19,7 @@ const startCrashChild = async () => {
   };
 };
 
-/** One service after another, the next one started while this one is at work. */
+/** Provides one service after another, and starts the next one in advance. */
 export const crashChildren = () => {
   let next = startCrashChild();
   return {

@@ -16,7 +16,7 @@ const State = z.object({
   demo: z.record(z.string(), z.string()),
 });
 
-/** A user's environment: nothing of the tests' own service. */
+/** The environment of a user, without the variables of the tests' service. */
 const ours =
   /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_|DYNAMODB_|S3_|STEP_FUNCTIONS_|AWS_ENDPOINT_|STATE_MACHINE_|CARRIER_|PATCHBAY_|LOG_LEVEL|PORT$|NODE_V8_COVERAGE$)/;
 const userEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
@@ -33,13 +33,13 @@ const killGroup = (pid: number) => {
   }
 };
 
-/** A folder for the data and the state of local services; every service started in it stops with `remove`. */
+/** Creates a folder for the data and the state of local services. `remove` stops all services and deletes it. */
 export const localServices = () => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-local-"));
   const [data, state] = [join(folder, "data"), join(folder, "state")];
   const started: ChildProcess[] = [];
 
-  /** Starts what `npm start` starts, in a process group of its own; `output` gathers what it prints. The last parameter may be npm itself. */
+  /** Starts the local service in a new process group, and collects its output. The last parameter may be npm itself. */
   const spawnService = (
     args: readonly string[] = ["--data", data],
     env: Readonly<Record<string, string>> = {},
@@ -66,7 +66,7 @@ export const localServices = () => {
     return { child, output, ready };
   };
 
-  /** A service that is ready for requests. */
+  /** Starts a service and waits until it is ready. */
   const start = async (args?: readonly string[], env?: Readonly<Record<string, string>>) => {
     const { child, output, ready } = spawnService(args, env);
     if (!(await ready)) throw new Error(`npm start ended before it was ready: ${output.stderr}`);
@@ -96,7 +96,7 @@ export const localServices = () => {
 
   const remove = async () => {
     for (const child of started) {
-      // Also what a child that has ended left in its group.
+      // Also kills what an ended child has left in its group.
       if (child.pid !== undefined) killGroup(child.pid);
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
       await exited(child);

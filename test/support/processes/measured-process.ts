@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod/mini";
 
-/** Megabytes: of the machine's memory, and in use after garbage collection. */
+/** Megabytes: resident, and in use after garbage collection. */
 const Peak = z.object({ rss: z.number(), inUse: z.number() });
 
 const CheckedOut = z.object({
   status: z.string(),
   cause: z.nullable(z.string()),
-  /** That AWS would write into the execution's history. */
+  /** The number of events in the execution's history on AWS. */
   events: z.number(),
   seconds: z.number(),
   peak: Peak,
@@ -18,9 +18,8 @@ const CheckedOut = z.object({
 const Claimed = z.object({ statuses: z.array(z.number()), peak: Peak });
 
 /**
- * Runs a script in a process of its own, whose memory is that of the functions alone. Its heap is kept small, the space for
- * new objects above all: where there is plenty, V8 takes its time to collect garbage, and what is held could not be told
- * from what is not.
+ * Runs a script in a separate process, so that its memory is that of the functions alone. The heap, above all the space for new
+ * objects, is kept small: with more space V8 collects garbage later, and the peak would include garbage.
  */
 const measured = async (script: string, ...args: readonly string[]) => {
   const env = { ...process.env, LOG_LEVEL: "SILENT" };
@@ -30,10 +29,10 @@ const measured = async (script: string, ...args: readonly string[]) => {
   return JSON.parse(stdout);
 };
 
-/** Checks an order out. */
+/** Checks an order out in a separate process. */
 export const checkOutMeasured = async (order: string) =>
   z.parse(CheckedOut, await measured("check-out-order.ts", order));
 
-/** Creates the attachment of a direct upload, and calls the other functions of one. `file` is what is said of it. */
+/** Creates the attachment of a direct upload, and calls the other functions, in a separate process. `file` is its declaration. */
 export const claimMeasured = async (key: string, request: string, upload: string, file: object) =>
   z.parse(Claimed, await measured("claim-upload.ts", key, request, upload, JSON.stringify(file)));

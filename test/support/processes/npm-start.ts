@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 
 const root = join(import.meta.dirname, "../../..");
 
-/** What `npm start` starts, as a process of its own on a free port, with none of the tests' environment but the compile cache. */
+/** Starts the local service as `npm start` does, on a free port, with only the compile cache of the tests' environment. */
 export const startDemo = async () => {
   const { PATH = "", NODE_COMPILE_CACHE = "" } = process.env;
   const demo = spawn(process.execPath, ["infra/local/run.ts", "--port", "0", "--quiet"], {

@@ -5,8 +5,8 @@ import { runCommand } from "../../../infra/admin/program.ts";
 let isRunning = false;
 
 /**
- * Lets a command read `input` and write into `output` in place of this process's streams, with this added to its
- * environment; returns what puts all of it back.
+ * Makes a command read `input` and write into `output` instead of this process's streams, with `env` in its environment;
+ * returns a function that restores everything.
  */
 const redirect = (input: string, env: Readonly<Record<string, string>>, output: { stdout: string; stderr: string }) => {
   const { exitCode } = process;
@@ -39,8 +39,8 @@ const redirect = (input: string, env: Readonly<Record<string, string>>, output: 
 };
 
 /**
- * Runs a command of the operators' CLI in this process, which takes a tenth of the time of a process of its own: one at a
- * time, and the client of the table stays the one of these tests. `processes/admin-cli.ts` runs it as its users do.
+ * Runs a command of the operators' CLI in this process, ten times as fast as in a separate one. Runs one command at a time,
+ * with the tests' DynamoDB client. `processes/admin-cli.ts` runs commands as users do.
  */
 export const admin = async (
   args: readonly string[],

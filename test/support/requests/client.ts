@@ -9,10 +9,10 @@ const ErrorObject = z.looseObject({
 });
 const ErrorBody = z.object({ errors: z.array(ErrorObject) });
 
-/** What came back: the body as it was, and as the kinds of document that tests ask for. */
-export type Answered = Awaited<ReturnType<typeof send>>;
+/** A response, with its body as text and as JSON. */
+export type ReceivedResponse = Awaited<ReturnType<typeof send>>;
 
-type Sent = {
+type RequestParts = {
   readonly key?: string | undefined;
   readonly headers?: Record<string, string>;
   readonly json?: unknown;
@@ -23,7 +23,7 @@ type Sent = {
 export const fetchFromService = ({ method, path, init }: EndpointRequest): Promise<Response> =>
   fetch((process.env.PATCHBAY_URL ?? inject("baseUrl")) + path, { ...init, method });
 
-/** The same, its response read. */
+/** Sends a request and reads the response. */
 export const send = async (request: EndpointRequest) => {
   const response = await fetchFromService(request);
   const text = await response.text();
@@ -31,8 +31,8 @@ export const send = async (request: EndpointRequest) => {
   return { status: response.status, headers: response.headers, text, body };
 };
 
-/** One request by its method and path. */
-export const call = (method: string, path: string, { key, headers = {}, json, body }: Sent = {}) => {
+/** Sends a request by its method and path. */
+export const call = (method: string, path: string, { key, headers = {}, json, body }: RequestParts = {}) => {
   const all = {
     ...(key !== undefined && { authorization: `Bearer ${key}` }),
     ...(json !== undefined && { "content-type": "application/json" }),
@@ -42,14 +42,14 @@ export const call = (method: string, path: string, { key, headers = {}, json, bo
   return send({ method, path, init: { headers: all, body: json === undefined ? bytes : JSON.stringify(json) } });
 };
 
-/** The faults of a 422 as "place pointer sub_code", in their order. */
-export const faultsOf = ({ body }: Answered): string[] =>
+/** The errors of a 422 as "place pointer sub_code", in order. */
+export const invalidParametersOf = ({ body }: ReceivedResponse): string[] =>
   z.parse(ErrorBody, body).errors.map(({ source, sub_code }) => `${source?.in} ${source?.pointer} ${sub_code}`);
 
-/** The code of an answer's first error. */
-export const codeOf = ({ body }: Answered): string | undefined => z.parse(ErrorBody, body).errors[0]?.code;
+/** The code of the first error in a response. */
+export const codeOf = ({ body }: ReceivedResponse): string | undefined => z.parse(ErrorBody, body).errors[0]?.code;
 
-/** A whole error body of one error. */
+/** An error body with one error. */
 export const errorBody = (object: Record<string, unknown>) => ({ errors: [{ sub_code: "none", ...object }] });
 
 /** The body of a 404 for a resource. */

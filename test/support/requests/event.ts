@@ -10,7 +10,7 @@ export type Input = {
   readonly body?: string | Uint8Array;
 };
 
-/** The event that API Gateway would make of this, whatever a socket would say to it. Bytes arrive in base64. */
+/** The event that API Gateway would create, even for requests that no HTTP client can send. Bytes are base64. */
 export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: Input): APIGatewayProxyEvent => ({
   resource: route.path,
   path: route.path,

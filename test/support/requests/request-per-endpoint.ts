@@ -1,14 +1,14 @@
 import * as z from "zod/mini";
 import { attachmentDocuments } from "../../../shared/attachments/documents.ts";
 import { type Route, routes } from "../../../shared/routes.ts";
-import { announcement, newContent, sendFile } from "../fixtures/upload-content.ts";
+import { declaredFile, newContent, sendFile } from "../fixtures/upload-content.ts";
 
-/** Builds a request to any endpoint from its row in the route table: for every suite and every benchmark. */
+/** Builds requests to every endpoint from the route table, for all suites and benchmarks. */
 
-/** One request, ready to be sent, by `fetch` or as an event. */
+/** A request that can be sent with `fetch` or as an event. */
 export type EndpointRequest = { readonly method: string; readonly path: string; readonly init: RequestInit };
 
-/** Whatever sends it: the suites' client, or a benchmark's own gateway. */
+/** Sends a request to the tests' service or to a benchmark's gateway. */
 export type Send = (request: EndpointRequest) => Promise<Response>;
 
 type RequestOptions = {
@@ -17,23 +17,23 @@ type RequestOptions = {
   readonly parent?: string;
   readonly resource?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The properties of the body's `data`; without it, a plain creation or a plain change. */
+  /** The body's `data`, by default for a simple create or update. */
   readonly data?: Readonly<Record<string, unknown>>;
   readonly file?: File;
-  /** JSON with an upload in place of a form. */
+  /** Sends JSON with a direct upload instead of a form. */
   readonly fromUpload?: boolean;
 };
 
-/** A route's path with these ids in it. */
+/** A route's path with these ids. */
 export const pathOf = ({ path }: Route, { parent = "", resource = "" }: Pick<RequestOptions, "parent" | "resource">) =>
   path
     .replace(/\{(request|order|account)_id\}/, encodeURIComponent(parent))
     .replace(/\{(attachment_id|id)\}/, encodeURIComponent(resource));
 
-/** Whether a route's path ends with the id of one resource. */
+/** Whether a route's path ends with the id of a resource. */
 export const hasResourceId = ({ operation }: Route) => ["show", "update", "delete"].includes(operation);
 
-/** The route that creates what this one shows, changes or deletes. */
+/** The route that creates the resource of this route. */
 export const creatorOf = (route: Route): Route => {
   const creator = routes.find(
     ({ resource, parent, operation }) =>
@@ -43,9 +43,9 @@ export const creatorOf = (route: Route): Route => {
   return creator;
 };
 
-/** What a route's body says where a test does not care: a new name for a creation, a change that needs no other item. */
+/** Default data: a new name for a create, and for an update a change that needs no other item. */
 const plainData = ({ operation, reads, resource, document }: Route): Record<string, unknown> => {
-  if (document === "upload") return announcement(newContent());
+  if (document === "upload") return declaredFile(newContent());
   if (reads.from === "form") return { name: "Letter of authorization", reference_id: crypto.randomUUID() };
   if (operation === "create") return { name: `Switch ${crypto.randomUUID()}` };
   return resource === "switch" ? { sms_identity: "changed" } : { notes: "changed" };
@@ -61,7 +61,6 @@ const formOf = (data: Readonly<Record<string, unknown>>, file: File) => {
   return form;
 };
 
-/** A request to a route. */
 export const requestTo = (route: Route, options: RequestOptions): EndpointRequest => {
   const { key, headers = {}, data = plainData(route), file = loa(), fromUpload = false } = options;
   const { reads, document, method } = route;
@@ -75,7 +74,7 @@ export const requestTo = (route: Route, options: RequestOptions): EndpointReques
 
 const Created = z.object({ data: z.object({ id: z.string() }) });
 
-/** Creates the resource that a route works on; its id, or "" for a route that works on none. */
+/** Creates the resource of a route; returns its id, or "" for a route without one. */
 export const createResource = async (send: Send, route: Route, options: RequestOptions): Promise<string> => {
   if (!hasResourceId(route)) return "";
   const response = await send(requestTo(creatorOf(route), options));
@@ -84,28 +83,31 @@ export const createResource = async (send: Send, route: Route, options: RequestO
   return z.parse(Created, await response.json()).data.id;
 };
 
-/** A key, and the ids of the parents that paths name. */
-export type Place = {
+/** A key, and the ids of the parents in paths. */
+export type KeyAndParents = {
   readonly key: string;
   readonly request: string;
   readonly order: string;
   readonly account: string;
 };
 
-/** The data of an attachment whose file has been sent to storage directly. */
+/** Sends a file as a direct upload; returns the data of its attachment. */
 const sentDirectly = async (send: Send, route: Route, options: RequestOptions) => {
   const uploads = routes.find(({ document, parent }) => document === "upload" && parent === route.parent);
   if (!uploads) throw new Error(`Nothing prepares uploads for ${route.name}.`);
   const content = newContent();
-  const response = await send(requestTo(uploads, { ...options, data: announcement(content) }));
+  const response = await send(requestTo(uploads, { ...options, data: declaredFile(content) }));
   const upload = z.parse(attachmentDocuments.upload, await response.json()).data;
   const status = await sendFile(upload, content);
   if (status !== 200) throw new Error(`Storage returned ${status}.`);
   return { name: "Letter of authorization", reference_id: crypto.randomUUID(), upload_id: upload.id };
 };
 
-/** One plain request for each endpoint, and one with an upload for those that take a form, by the names of their routes; each call prepares a new one, on a new resource. */
-export const requestPerEndpoint = (send: Send, place: Place): Record<string, () => Promise<EndpointRequest>> => {
+/** One request for each endpoint, and one with a direct upload for each that accepts a form, by route name. Each call prepares a new request to a new resource. */
+export const requestPerEndpoint = (
+  send: Send,
+  place: KeyAndParents,
+): Record<string, () => Promise<EndpointRequest>> => {
   const prepare = (route: Route) => async () => {
     const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
     return requestTo(route, { ...options, resource: await createResource(send, route, options) });
@@ -121,7 +123,7 @@ export const requestPerEndpoint = (send: Send, place: Place): Record<string, () 
   ]);
 };
 
-/** The queries of GET that cost something of their own, by the names of their routes. */
+/** The queries of GET that may change its cost, by route name. */
 const queries = [
   ["request-attachments/list", "include=file"],
   ["request-attachments/list", "include=file,forwarding"],
@@ -136,8 +138,8 @@ const queries = [
   ["switches/show", "include=account"],
 ] as const;
 
-/** One request for each of them, by the name and the query; a new attachment has the reference_id that a list is asked for. */
-export const requestPerQuery = (send: Send, place: Place): Record<string, () => Promise<EndpointRequest>> => {
+/** One request for each of these queries, by route name and query. A list by reference_id finds a new attachment. */
+export const requestPerQuery = (send: Send, place: KeyAndParents): Record<string, () => Promise<EndpointRequest>> => {
   const prepare = (name: string, query: string) => async () => {
     const route = routes.find((one) => one.name === name);
     if (!route) throw new Error(`There is no route ${name}.`);

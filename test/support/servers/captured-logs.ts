@@ -1,17 +1,19 @@
 import { vi } from "vitest";
 
-/** Lets the service log, and keeps all that it writes to its outputs. */
+/** Turns logging on and captures everything that is written to stdout and stderr. */
 export const captureLogs = () => {
   const written: string[] = [];
-  const hear = (chunk: unknown) => {
+  const capture = (chunk: unknown) => {
     written.push(String(chunk));
     return true;
   };
   const spies = [
-    vi.spyOn(process.stdout, "write").mockImplementation(hear),
-    vi.spyOn(process.stderr, "write").mockImplementation(hear),
+    vi.spyOn(process.stdout, "write").mockImplementation(capture),
+    vi.spyOn(process.stderr, "write").mockImplementation(capture),
     ...(["log", "info", "warn", "error", "debug"] as const).map((method) =>
-      vi.spyOn(console, method).mockImplementation((...all: unknown[]) => void hear(`${all.map(String).join(" ")}\n`)),
+      vi
+        .spyOn(console, method)
+        .mockImplementation((...all: unknown[]) => void capture(`${all.map(String).join(" ")}\n`)),
     ),
   ];
   process.env.LOG_LEVEL = "DEBUG";

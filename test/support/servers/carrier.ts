@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { startCarrier } from "../../../infra/local/carrier.ts";
 import { CartDocument } from "../../../infra/local/carrier-carts.ts";
 
-export type Fault = {
+export type Misbehaviour = {
   readonly method?: string;
   readonly path?: string;
   readonly times?: number;
@@ -15,7 +15,7 @@ export type Fault = {
 const readCart = async (url: string, order: string) =>
   z.parse(CartDocument, await (await fetch(`${url}/carts/${order}`)).json());
 
-/** What a carrier holds of an order that is checked out there, each as "request attachment bytes sha256", sorted. */
+/** The files that a carrier has of a checked-out order, sorted, each as "request attachment bytes sha256". */
 export const forwardedTo = async (url: string, order: string) => {
   const { attachments, checked_out } = await readCart(url, order);
   if (!checked_out) throw new Error("the cart is not checked out");
@@ -28,8 +28,8 @@ export const forwardedTo = async (url: string, order: string) => {
 };
 
 /**
- * The stand-in carrier, over real HTTP, as the one that the steps call; its token must be right. Only tests of a carrier that
- * does not respond shorten the timeout: on a busy machine a short one repeats calls that nobody delayed.
+ * Starts the stand-in carrier and configures the steps to call it. Only tests of a carrier that does not respond shorten the
+ * timeout: on a busy machine, a short one would repeat calls without need.
  */
 export const carrier = async ({ timeoutMs = 20_000 } = {}) => {
   const { url, close } = await startCarrier({ port: 0, token: "carrier-token" });
@@ -43,17 +43,17 @@ export const carrier = async ({ timeoutMs = 20_000 } = {}) => {
     url,
     close,
     cart,
-    /** What it holds, as "request attachment", sorted; each must have been received once. */
-    held: async (order: string) => {
+    /** The attachments forwarded to it, sorted, as "request attachment". Each must have been received once. */
+    forwarded: async (order: string) => {
       const { attachments } = await cart(order);
       for (const { received } of attachments) if (received !== 1) throw new Error(`received ${received} times`);
       return attachments.map(({ request_id, attachment_id }) => `${request_id} ${attachment_id}`).sort();
     },
-    /** Its calls as "PUT 201", in their order. */
+    /** The calls that it got, in order, as "PUT 201". */
     calls: async (order: string) => (await cart(order)).calls.map(({ method, status }) => `${method} ${status}`),
-    misbehave: async (fault: Fault) => {
+    misbehave: async (fault: Misbehaviour) => {
       const { status } = await fetch(`${url}/faults`, { method: "POST", body: JSON.stringify(fault) });
-      if (status !== 201) throw new Error(`the fault was not taken: ${status}`);
+      if (status !== 201) throw new Error(`the carrier refused the fault: ${status}`);
     },
     behave: () => fetch(`${url}/faults`, { method: "DELETE" }),
   };

@@ -4,8 +4,8 @@ import * as z from "zod/mini";
 const before = { ...process.env };
 
 /**
- * Files take turns in one process: what one has set in the environment, the next one does not see, nor the messages of zod:
- * who imports the classic `zod` instead of `zod/mini` changes them for the whole process.
+ * Resets the environment and zod's messages, since test files take turns in one process. Importing the classic `zod` instead of
+ * `zod/mini` changes the messages for the whole process.
  */
 export const resetEnvironment = () => {
   z.config({ localeError: undefined });

@@ -1,7 +1,7 @@
 import type { WorkflowEvent } from "../../../infra/local/workflow.ts";
 
 /**
- * How many events AWS writes into an execution's history for one event of the local run. A task is entered, scheduled,
+ * The number of events that AWS writes into an execution's history for one event of the local run. A task is entered, scheduled,
  * started, succeeded or failed, and exited; a Map is entered, started, succeeded and exited; all else is entered and exited.
  * Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html
  */
@@ -16,7 +16,7 @@ export const historyEvents = (event: WorkflowEvent): number => {
     case "StateRetried":
       return 2;
     case "StateCaught":
-      // A task that failed has not succeeded, as its exit would have it.
+      // A failed task has no success event, which its exit has counted.
       return -1;
     default:
       return 1;

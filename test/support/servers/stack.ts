@@ -9,7 +9,7 @@ declare module "vitest" {
   }
 }
 
-/** Runs the whole local service once for all tests: over the wire, on free ports, stopped at the end. */
+/** Starts the whole local service once for all tests, on free ports, and stops it at the end. */
 export default async (project: TestProject) => {
   process.env.LOG_LEVEL = "SILENT";
   const stack = await startStack({ port: 0 });
@@ -20,7 +20,7 @@ export default async (project: TestProject) => {
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
     LOG_LEVEL: "SILENT",
-    // Commands run in processes of their own, which need not compile everything again.
+    // Commands run in separate processes, which share the compiled code.
     NODE_COMPILE_CACHE: join(import.meta.dirname, "../../../node_modules/.cache/compile"),
   });
   return () => stack.stop();

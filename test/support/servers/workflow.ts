@@ -9,18 +9,18 @@ const handlers = await loadSteps(steps);
 
 export const loadStep = (name: string): StepHandler | undefined => handlers.get(name);
 
-/** Done before, or after, the nth call of a step: `{"checkout/seal": [() => upload()]}`. */
-export type Meanwhile = Readonly<Record<string, readonly (() => Promise<unknown>)[]>>;
+/** Hooks that run before or after the nth call of a step: `{"checkout/seal": [() => upload()]}`. */
+export type StepHooks = Readonly<Record<string, readonly (() => Promise<unknown>)[]>>;
 
-type Options = { readonly before?: Meanwhile; readonly after?: Meanwhile };
+type Options = { readonly before?: StepHooks; readonly after?: StepHooks };
 
-/** Steps that are interfered with: the names of those called, the seconds they asked to wait, the largest state's size. */
-const interfered = ({ before = {}, after = {} }: Options) => {
+/** Wraps the steps with hooks, and records their names, the seconds that they wait, and the size of the largest state. */
+const interceptSteps = ({ before = {}, after = {} }: Options) => {
   const called: string[] = [];
   const waits: number[] = [];
-  let largest = 0;
+  let largestState = 0;
   const measured = <T>(state: T): T => {
-    largest = Math.max(largest, Buffer.byteLength(JSON.stringify(state)));
+    largestState = Math.max(largestState, Buffer.byteLength(JSON.stringify(state)));
     return state;
   };
   const load = (name: string): StepHandler | undefined => {
@@ -38,14 +38,14 @@ const interfered = ({ before = {}, after = {} }: Options) => {
       })
     );
   };
-  return { called, waits, load, stateBytes: () => largest };
+  return { called, waits, load, stateBytes: () => largestState };
 };
 
 let runs = 0;
 
-/** Runs an order's checkout through the ASL file, without the waiting. */
+/** Runs an order's checkout with the workflow file, without the waits. */
 export const checkOut = async (orderId: string, options: Options = {}, name = `test-${process.pid}-${++runs}`) => {
-  const { called, waits, load, stateBytes } = interfered(options);
+  const { called, waits, load, stateBytes } = interceptSteps(options);
   let events = 0;
   const workflow = startWorkflow({
     load,
@@ -56,7 +56,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
     retryMs: 5,
   });
   const execution = workflow.start(name, JSON.stringify({ order_id: orderId }));
-  if (!execution) throw new Error(`the name ${name} is used up`);
+  if (!execution) throw new Error(`the name ${name} is already used`);
   const { error = null, cause = null } = await execution.ended;
   return {
     status: execution.status(),
@@ -77,7 +77,7 @@ export const receipts = async (orderId: string) => {
     .sort();
 };
 
-/** An order's state, how its run ended, and who is sealed. */
+/** The state of an order, the outcome of its run, and the number of seals. */
 export const stateOf = async (orderId: string) => {
   const report = await orderReport(orderId);
   const run = await readRun(orderId);

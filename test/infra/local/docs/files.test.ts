@@ -13,11 +13,11 @@ const docs = (...args: readonly string[]) =>
   promisify(execFile)(process.execPath, ["infra/local/docs/write.ts", ...args], { cwd: root });
 
 describe("npm run docs", { timeout: 60_000 }, () => {
-  it("says how it is used", async () => {
+  it("prints its usage", async () => {
     expect((await docs("--help")).stdout).toContain("--server <url>");
   });
 
-  it("writes the page, what it loads and the document, for the address that is given", async () => {
+  it("writes the page, its assets and the document for the given address", async () => {
     const { stdout } = await docs("--out", folder, "--server", "https://api.example.com/production/");
     expect(stdout).toContain("https://api.example.com/production.");
     const names = readdirSync(folder).map((name) => name.replace(/\.[0-9a-f]{12}\./, "."));
@@ -32,7 +32,7 @@ describe("npm run docs", { timeout: 60_000 }, () => {
     ]);
   });
 
-  it("may send files to the storage that is given, and nowhere else", async () => {
+  it("allows the page to send files to the given storage only", async () => {
     const bucket = "https://files.s3.us-east-1.amazonaws.com";
     await docs("--out", folder, "--server", "https://api.example.com", "--storage", `${bucket}/`);
     const page = readFileSync(join(folder, "index.html"), "utf8");
@@ -40,7 +40,7 @@ describe("npm run docs", { timeout: 60_000 }, () => {
     expect(page).toContain(`data-storage="${bucket}"`);
   });
 
-  it.each(["server", "storage"])("refuses a --%s that is no address, in one line", async (option) => {
+  it.each(["server", "storage"])("refuses a --%s that is not a URL, in one line", async (option) => {
     await expect(docs(`--${option}`, "ftp://x")).rejects.toMatchObject({
       code: 1,
       stderr: `--${option} must be an http or https URL, not ftp://x.\n`,

@@ -38,7 +38,7 @@ const sampled = ["createRequestAttachment", "listSwitches"];
 const unsampled = routes.map(operationId).filter((id) => !sampled.includes(id));
 const leftOut = byExtent({ sample: unsampled, most: [], all: [] }).map((id) => [`#${id}`]);
 
-/** Too large for a form. */
+/** A file that is too large for a form. */
 const scan = Buffer.alloc(5_000_000, "scan");
 
 describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_000 }, () => {
@@ -55,7 +55,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     await demo?.stop();
   });
 
-  /** A visitor with an empty profile. Notes errors, and requests to anywhere else. */
+  /** Opens the page with an empty profile, and records errors and requests to other hosts. */
   const visit = async (options: BrowserContextOptions, hash = "") => {
     const context = await browser.newContext(options);
     const page = await context.newPage();
@@ -127,7 +127,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     },
   );
 
-  it("says that a file is missing, uploads one, and carries its id on until it is deleted", async () => {
+  it("reports a missing file, uploads one, and fills in its id until it is deleted", async () => {
     const page = await visit(desktop);
     const create = await open(page, "createRequestAttachment");
     await create.locator(".send").click();
@@ -154,7 +154,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     await page.context().close();
   });
 
-  it("uploads a file directly in three calls: the body describes it, storage takes it, and JSON creates the attachment", async () => {
+  it("uploads a file directly in three calls", async () => {
     const page = await visit(desktop);
     const prepare = await open(page, "createOrderAttachmentUpload");
     await prepare.locator("input[type=file]").setInputFiles({ ...letter, buffer: scan });
@@ -187,7 +187,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     await page.context().close();
   });
 
-  it("shows the parts of the form or the JSON body, its samples and its properties, by the chosen media type", async () => {
+  it("shows the parameters, samples and properties of the selected media type", async () => {
     const page = await visit(phone);
     const create = await open(page, "createRequestAttachment");
     const shown = async () => ({
@@ -208,7 +208,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     await page.context().close();
   });
 
-  it("sends JSON bodies, and says where one is not JSON", async () => {
+  it("sends JSON bodies, and reports invalid JSON", async () => {
     const page = await visit(desktop);
     const create = await open(page, "createSwitch");
     await create.locator("textarea").fill('{"type": ');
@@ -221,7 +221,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     await page.context().close();
   });
 
-  it("shows samples in three languages that follow what is filled in, and whose curl works", async () => {
+  it("shows samples in three languages for the current input, and its curl sample works", async () => {
     const page = await visit(desktop);
     const list = await open(page, "listRequestAttachments");
     await list.getByLabel("first").fill("7");
@@ -238,7 +238,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     await page.context().close();
   });
 
-  it("uses a key of the visitor's own, over a reload too, and keeps it out of the samples", async () => {
+  it("uses the visitor's own key, even after a reload, and does not show it in samples", async () => {
     const page = await visit(desktop, "/#listSwitches");
     await page.locator("#key").fill("apik_mine");
     await page.reload();
@@ -249,7 +249,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     await page.context().close();
   });
 
-  it("finds operations by what they take, and keeps the chosen theme", async () => {
+  it("finds operations by their parameters, and keeps the selected theme", async () => {
     const page = await visit(phone);
     await page.getByRole("button", { name: "Menu" }).click();
     await page.getByLabel("Search").fill("reference_id");

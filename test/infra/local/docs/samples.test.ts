@@ -38,7 +38,7 @@ const render = (language: string, name: string) => {
   return languages.find(({ id }) => id === language)?.render(call) ?? "";
 };
 
-/** The arguments as a shell hands them to curl. */
+/** The arguments that a shell passes to curl. */
 const argumentsOf = (sample: string) =>
   execFileSync("bash", ["-c", `curl() { printf '%s\\0' "$@"; }\nKEY=from-env\n${sample}`], { encoding: "utf8" })
     .split("\0")
@@ -47,7 +47,7 @@ const argumentsOf = (sample: string) =>
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
 describe("a sample", () => {
-  it("quotes for the shell what the shell would read", () => {
+  it("quotes the characters that are special to the shell", () => {
     expect(argumentsOf(render("curl", "a list"))).toEqual([url, "-H", "Authorization: Bearer from-env"]);
     expect(argumentsOf(render("curl", "a JSON body"))).toEqual([
       ...["-X", "PATCH", url, "-H", "Authorization: Bearer apik_1", "-H", 'If-Match: "it\'s"'],
@@ -62,12 +62,12 @@ describe("a sample", () => {
     ]);
   });
 
-  it.each(Object.keys(calls))("is TypeScript for %s", (name) => {
+  it.each(Object.keys(calls))("is valid TypeScript for %s", (name) => {
     expect(() => stripTypeScriptTypes(render("typescript", name))).not.toThrow();
     expect(render("typescript", name)).toContain(JSON.stringify(url));
   });
 
-  it.skipIf(!hasPython).each(Object.keys(calls))("is Python for %s", (name) => {
+  it.skipIf(!hasPython).each(Object.keys(calls))("is valid Python for %s", (name) => {
     const { status, stderr } = spawnSync("python3", ["-c", "import ast, sys; ast.parse(sys.stdin.read())"], {
       input: render("python", name),
       encoding: "utf8",
@@ -75,7 +75,7 @@ describe("a sample", () => {
     expect([status, stderr]).toEqual([0, ""]);
   });
 
-  it("is escaped where it is highlighted", () => {
+  it("is escaped when it is highlighted", () => {
     expect(highlight('curl "<b>" & <i>')).toBe(
       '<span class="keyword">curl</span> <span class="string">&quot;&lt;b&gt;&quot;</span> &amp; &lt;i&gt;',
     );

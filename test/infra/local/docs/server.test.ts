@@ -9,7 +9,7 @@ import { startDemo } from "../../../support/processes/npm-start.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Asks for exactly this path with exactly these headers: fetch would tidy both up. */
+/** Requests exactly this path with exactly these headers, which fetch would normalize. */
 const ask = async (path: string, headers: Headers = {}, baseUrl = inject("baseUrl")) => {
   const { hostname, port } = new URL(baseUrl);
   const [response]: IncomingMessage[] = await once(get({ hostname, port, path, headers }), "response");
@@ -21,7 +21,7 @@ const ask = async (path: string, headers: Headers = {}, baseUrl = inject("baseUr
 const assetsOf = (html: string) => [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map((match) => match[1] ?? "");
 
 describe("the local gateway", () => {
-  it("serves the document with its own address as the only server", async () => {
+  it("serves the OpenAPI document with its own address as the only server", async () => {
     const { status, headers, body } = await ask("/openapi.json");
     expect([status, headers["content-type"]]).toEqual([200, "application/json"]);
     const { servers, ...rest } = z.parse(z.looseObject({ servers: z.unknown() }), JSON.parse(body.toString()));
@@ -29,12 +29,12 @@ describe("the local gateway", () => {
     expect(rest.paths).toEqual(openapi().paths);
   });
 
-  it("redirects /docs to the folder that its links are relative to", async () => {
+  it("redirects /docs to /docs/, to which its links are relative", async () => {
     const { status, headers } = await ask("/docs");
     expect([status, headers.location]).toEqual([302, "/docs/"]);
   });
 
-  it("serves the page and what it asks for: compressed below 1.5 MB, cached, and under a strict policy", async () => {
+  it("serves the page and its assets, compressed to less than 1.5 MB, cached, with a strict policy", async () => {
     const page = await ask("/docs/", { "Accept-Encoding": "gzip" });
     expect([page.status, page.headers["content-type"], page.headers["content-encoding"]]).toEqual([
       200,
@@ -59,13 +59,13 @@ describe("the local gateway", () => {
     expect([page, ...loaded].reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(1_500_000);
   });
 
-  it("has no style, script or address of elsewhere in the page", async () => {
+  it("has no style, script or URL of another host in the page", async () => {
     const html = (await ask("/docs/")).body.toString();
     expect(assetsOf(html).filter((name) => /^(https?:)?\/\//.test(name))).toEqual([]);
     expect(html).not.toMatch(/<script>|<style|\sstyle=|\son\w+=/);
   });
 
-  it("answers 304 to a page that is known", async () => {
+  it("returns 304 for a cached page", async () => {
     const { headers } = await ask("/docs/");
     const again = await ask("/docs/", { "If-None-Match": headers.etag ?? "none" });
     expect([again.status, again.bytes]).toEqual([304, 0]);
@@ -79,7 +79,7 @@ describe("the local gateway", () => {
     "/docs//etc/passwd",
     "/docs/constructor",
     "/__proto__",
-  ])("has nothing at %s", async (path) => {
+  ])("returns 404 for %s", async (path) => {
     const { status, body } = await ask(path);
     expect([status, JSON.parse(body.toString())]).toEqual([
       404,
@@ -87,7 +87,7 @@ describe("the local gateway", () => {
     ]);
   });
 
-  it("serves the page to GET only", async () => {
+  it("serves the page only for GET", async () => {
     const { status } = await fetch(`${inject("baseUrl")}/docs/`, { method: "POST" });
     expect(status).toBe(404);
   });
@@ -106,7 +106,7 @@ describe("the demo's key", () => {
     return { status, cached: got["cache-control"], body: JSON.parse(body.toString()) };
   };
 
-  it("is for the page, with ids that exist", async () => {
+  it("is served to the page, with ids that exist", async () => {
     expect(await demoFor({ "Sec-Fetch-Site": "same-origin" })).toEqual({
       status: 200,
       cached: "no-store",
@@ -124,7 +124,7 @@ describe("the demo's key", () => {
     { "Sec-Fetch-Site": "cross-site" },
     { "Sec-Fetch-Site": "same-site" },
     { Origin: "https://elsewhere.example" },
-  ])("is not for %o", async (headers) => {
+  ])("is not served for %o", async (headers) => {
     const { status, body } = await demoFor(headers);
     expect([status, body]).toEqual([404, expect.not.objectContaining({ key: expect.anything() })]);
   });

@@ -12,7 +12,7 @@ import { extent } from "../../../support/setup/extent.ts";
 const root = join(import.meta.dirname, "../../../..");
 const limit = 100;
 
-/** npm start with few file descriptors. */
+/** Starts npm start with few file descriptors. */
 const startWithFewFiles = async () => {
   const { PATH = "", NODE_COMPILE_CACHE = "" } = process.env;
   const command = `ulimit -n ${limit}; exec "$0" infra/local/run.ts --port 0 --quiet`;
@@ -29,9 +29,9 @@ const startWithFewFiles = async () => {
 };
 
 describe.runIf(process.platform === "linux" && extent !== "sample")(
-  "the API reference without a file descriptor to spare",
+  "the API reference without a free file descriptor",
   () => {
-    it("is served all the same", async () => {
+    it("is served", async () => {
       const { service, url } = await startWithFewFiles();
       const { hostname, port } = new URL(url);
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });

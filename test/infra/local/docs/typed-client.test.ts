@@ -8,7 +8,7 @@ import { upload } from "../../../support/fixtures/attachments.ts";
 import { tenants } from "../../../support/fixtures/tenants.ts";
 import { byExtent } from "../../../support/setup/extent.ts";
 
-/** The client in the README, as it is written there: its types are generated, it is compiled strictly, and it is run. */
+/** Generates the types of the README's typed client, compiles it strictly and runs it. */
 const root = join(import.meta.dirname, "../../../..");
 const folder = join(root, "test-artifacts/typed-client");
 
@@ -36,10 +36,10 @@ beforeAll(() => {
   writeFileSync(join(folder, "client.ts"), snippet());
 });
 
-// The compiler reads the declarations of everything that is installed: ten seconds of processor time.
+// The compiler reads all installed type declarations, which takes ten seconds of processor time.
 const compiles = byExtent({ sample: false, most: true, all: true });
 
-it.runIf(compiles)("compiles with the types that are generated, as strictly as it gets", async () => {
+it.runIf(compiles)("the typed client compiles with the strictest options", async () => {
   const { scripts } = z.parse(Package, JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
   const [, ...args] = scripts["openapi:types"].replace("openapi.json", join(root, "openapi.json")).split(" ");
   await run("node_modules/openapi-typescript/bin/cli.js", args);
@@ -48,14 +48,14 @@ it.runIf(compiles)("compiles with the types that are generated, as strictly as i
   await run("node_modules/typescript/bin/tsc", [...strict, ...options, "client.ts"]);
 });
 
-it("is six lines, its imports left aside", () => {
+it("the typed client has six lines without its imports", () => {
   const lines = snippet()
     .split("\n")
     .filter((line) => line.trim() !== "" && !line.startsWith("import "));
   expect(lines.length).toBeLessThanOrEqual(6);
 });
 
-it("lists what the service holds", async () => {
+it("the typed client lists attachments of the service", async () => {
   const t = await tenants();
   const [key, request] = [t.key("acme"), t.request("acme")];
   const { id } = await upload(`/api/v1/requests/${request}/attachments`, key, {

@@ -4,14 +4,14 @@ import * as z from "zod/mini";
 import { form } from "../fixtures/attachments.ts";
 import type { LocalService } from "./local-service.ts";
 
-/** What clients have confirmed of their writes, for a service that is killed under them. */
+/** The writes that a service has confirmed to its clients, to compare with its data after it is killed. */
 export type Ledger = {
-  /** The attachments that must be there, by id: name, and the SHA-256 of the file. */
+  /** The attachments that must exist, by id, with the name and the SHA-256 of the file. */
   readonly attachments: Map<string, { readonly name: string; readonly sha256: string }>;
   readonly switches: Set<string>;
-  /** What must be gone. */
+  /** The ids that must not exist. */
   readonly deleted: Set<string>;
-  /** Changed by a request whose response was lost: either outcome is right. */
+  /** The ids changed by a request whose response was lost, for which either outcome is correct. */
   readonly uncertain: Set<string>;
   confirmed: number;
   unconfirmed: number;
@@ -40,7 +40,7 @@ const Created = z.object({ data: z.object({ id: z.string() }) });
 
 type Write = { readonly method: string; readonly path: string; readonly json?: object; readonly body?: FormData };
 
-/** The response of a write that was confirmed; undefined where its outcome is not known. */
+/** Sends a write; returns the response if it was confirmed, undefined if its outcome is unknown. */
 const send = async (service: LocalService, ledger: Ledger, { method, path, json, body }: Write) => {
   const headers = { authorization: `Bearer ${service.demo.KEY}`, "content-type": "application/json" };
   const init = json ? { headers, body: JSON.stringify(json) } : { headers: { authorization: headers.authorization } };
@@ -96,22 +96,22 @@ const writeSwitch = async (service: LocalService, ledger: Ledger, n: number) => 
   ledger.deleted.add(id);
 };
 
-/** Writes without a pause until the service is gone. */
+/** Writes without a pause until the service is killed. */
 const writeUntilGone = async (service: LocalService, ledger: Ledger, writer: number) => {
   const path = attachmentPaths(service)[writer % 2] ?? "";
   try {
     for (let n = writer; ; n += 1)
       await (n % 5 === 0 ? writeSwitch(service, ledger, writer) : writeAttachment(service, ledger, path, n));
   } catch (error) {
-    // What fetch throws where the connection breaks off or is refused.
+    // fetch throws it if the connection breaks or is refused.
     if (!(error instanceof TypeError)) throw error;
     ledger.unconfirmed += 1;
   }
 };
 
 /**
- * Kills a service some time after so many clients have begun to write to it, but not before it has confirmed a few writes,
- * and returns once all have noticed.
+ * Lets clients write to a service, and kills it after `afterMs`, but not before it has confirmed a few writes. Returns once all
+ * clients have stopped.
  */
 export const killUnderLoad = async (service: LocalService, ledger: Ledger, afterMs: number, writers = 6) => {
   const writing = Array.from({ length: writers }, (_, writer) => writeUntilGone(service, ledger, writer));

@@ -1,13 +1,13 @@
-import type { WireCall } from "../fault-proxy/proxy.ts";
-import { sequentialRounds, startWire } from "../fault-proxy/proxy.ts";
+import type { ProxiedCall } from "../fault-proxy/proxy.ts";
+import { sequentialRounds, startFaultProxy } from "../fault-proxy/proxy.ts";
 import type { EndpointRequest } from "../requests/request-per-endpoint.ts";
 
 /**
- * The service in this process, its AWS calls counted on the wire. What the environment says of DynamoDB and S3 is
- * taken as the wires' targets; the modules that make clients are imported only after it names the wires.
+ * Runs the service in this process and counts its AWS calls with proxies in front of DynamoDB and S3. Modules that create
+ * clients are imported only after the environment has the proxies' addresses.
  */
 
-/** What one request cost: its calls, how many of them had to wait for another, and DynamoDB's units. */
+/** The cost of one request: its calls, its sequential round trips, and DynamoDB's capacity units. */
 export type Cost = {
   readonly status: number;
   readonly calls: readonly string[];
@@ -18,14 +18,14 @@ export type Cost = {
 
 const writes = /^(Put|Update|Delete|TransactWrite|BatchWrite)/;
 
-const unitsOf = (calls: readonly WireCall[], writing: boolean) =>
+const unitsOf = (calls: readonly ProxiedCall[], writing: boolean) =>
   calls.reduce((sum, { operation, units }) => (writes.test(operation) === writing ? sum + units : sum), 0);
 
-/** `latencyMs` is added to every AWS call, so that calls made at the same time are seen to overlap. */
+/** `latencyMs` is added to every AWS call, so that concurrent calls overlap. */
 export const measuredService = async (latencyMs = 20) => {
   const { AWS_ENDPOINT_URL_DYNAMODB = "", AWS_ENDPOINT_URL_S3 = "" } = process.env;
-  const table = await startWire(AWS_ENDPOINT_URL_DYNAMODB, { latencyMs });
-  const files = await startWire(AWS_ENDPOINT_URL_S3, { latencyMs });
+  const table = await startFaultProxy(AWS_ENDPOINT_URL_DYNAMODB, { latencyMs });
+  const files = await startFaultProxy(AWS_ENDPOINT_URL_S3, { latencyMs });
   Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: table.url, AWS_ENDPOINT_URL_S3: files.url });
   const { routes } = await import("../../../shared/routes.ts");
   const { loadEndpoints } = await import("../../../infra/local/handlers.ts");
@@ -50,9 +50,8 @@ export const measuredService = async (latencyMs = 20) => {
   return {
     send,
     /**
-     * The cost of each request, one at a time. On a busy machine calls that are made at the same time may miss each other,
-     * but calls that wait for each other never overlap: a request with more rounds than `knownRounds` is tried three times,
-     * and the fewest count.
+     * Measures each request, one at a time. On a busy machine, concurrent calls may not overlap, but sequential calls never do.
+     * So a request with more round trips than `knownRounds` is measured three times, and the lowest number counts.
      */
     measureAll: async (
       requests: Readonly<Record<string, () => Promise<EndpointRequest>>>,
