@@ -30,10 +30,10 @@ const project = (name: string, { setup, ...options }: Options): TestProjectInlin
 
 export default defineConfig({
   test: {
-    // One embedded DynamoDB, S3, gateway and carrier for all.
+    // One embedded DynamoDB and S3 for all. Each process has a gateway of its own: the one here would keep them waiting.
     globalSetup: ["test/support/servers/stack.ts"],
     // By default Vitest leaves one core alone: on a machine with two, files would run one after another. One more than there
-    // are cores works while others wait: for timeouts, or for the service, which runs in the main process.
+    // are cores works while others wait for timeouts.
     maxWorkers: availableParallelism() + 1,
     // The files of a project that is not isolated take turns in few processes, which load the AWS SDK once.
     projects: [

@@ -1,7 +1,7 @@
 import { sweepOrphanFiles } from "../shared/attachments/sweep.ts";
 import { emitCounts } from "../shared/log.ts";
 
-/** Daily. One that does not finish in its time goes on with the next. */
+/** Runs daily. A sweep that does not finish before the timeout continues the next day. */
 export const handler = async (_event: unknown, context: { readonly getRemainingTimeInMillis: () => number }) => {
   const now = new Date();
   const swept = await sweepOrphanFiles({ now, remainingMs: context.getRemainingTimeInMillis });

@@ -19,7 +19,7 @@ const wholeNumber = (name: string, fallback: number): number => {
 
 export const logLevels = ["DEBUG", "INFO", "WARN", "ERROR", "SILENT"] as const;
 
-const levelOf = (name: string) => {
+const parseLogLevel = (name: string) => {
   const level = logLevels.find((each) => each === name);
   if (!level)
     throw new Error(`The environment variable LOG_LEVEL must be one of ${logLevels.join(", ")}, not ${name}.`);
@@ -31,26 +31,31 @@ export const env = {
   tableName: () => required("TABLE_NAME"),
   /** The S3 bucket of the stored files. */
   bucketName: () => required("BUCKET_NAME"),
-  /** Whether S3 is an emulator. The SDK reads these two variables itself. */
+  /** Whether S3 is an emulator. The SDK itself reads these two variables as well. */
   hasS3Endpoint: () => Boolean(optional("AWS_ENDPOINT_URL_S3") ?? optional("AWS_ENDPOINT_URL")),
   /** The carrier's base address. */
   carrierUrl: () => required("CARRIER_URL"),
   /** The bearer token for the carrier, if it needs one. */
   carrierToken: () => optional("CARRIER_TOKEN"),
-  /** The secret in Secrets Manager with that token, in place of CARRIER_TOKEN. */
+  /** The secret in Secrets Manager that contains the token, instead of CARRIER_TOKEN. */
   carrierSecretArn: () => optional("CARRIER_SECRET_ARN"),
-  /** How long one call to the carrier may take, its file included, in milliseconds. */
+  /**
+   * The timeout of one call to the carrier, in milliseconds. A call with a file gets more time: see checkout/limits.ts.
+   */
   carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000),
-  /** The longest wait, in seconds, before a checkout calls an unavailable carrier again, unless that asks for more. */
+  /**
+   * The longest wait, in seconds, before a checkout calls an unavailable carrier again. A longer `Retry-After` takes
+   * precedence.
+   */
   carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
   /** The state machine of the checkout. */
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
-  /** The largest file of an upload, in bytes: what a 6 MB event can carry as base64, with room for the rest of it. */
+  /** The largest file in a form, in bytes. Base64-encoded, it must fit into a 6 MB event beside the other parts. */
   maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", limits.fileBytes),
-  /** The largest file that is sent to storage directly, in bytes: at most 104,857,600. */
+  /** The largest file of a direct upload, in bytes: at most 104,857,600. */
   maxUploadBytes: () => Math.min(wholeNumber("MAX_UPLOAD_BYTES", limits.uploadBytes), limits.uploadBytes),
-  /** The least level that is logged: DEBUG, INFO, WARN, ERROR or SILENT. */
-  logLevel: () => levelOf(optional("LOG_LEVEL") ?? "INFO"),
-  /** X-Ray's trace of the invocation; Lambda sets it. */
+  /** The minimum log level: DEBUG, INFO, WARN, ERROR or SILENT. */
+  logLevel: () => parseLogLevel(optional("LOG_LEVEL") ?? "INFO"),
+  /** The X-Ray trace of the invocation, set by Lambda. */
   traceId: () => optional("_X_AMZN_TRACE_ID"),
 };

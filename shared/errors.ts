@@ -1,4 +1,4 @@
-/** Every error that a caller can get: a closed catalogue of codes, their statuses and titles. */
+/** Every error that a caller can get: a closed list of codes with their statuses and titles. */
 const catalogue = {
   unauthorized: { status: 401, title: "Unauthorized" },
   "access_denied.ordering_attachment_access": { status: 403, title: "Access Denied" },
@@ -15,7 +15,7 @@ const catalogue = {
 
 export type ErrorCode = keyof typeof catalogue;
 
-/** The catalogue's codes, in order of status. */
+/** All codes, in order of status. */
 export const errorCodes = Object.entries(catalogue).map(([code, { status, title }]) => ({ code, status, title }));
 
 export const subCodes = [
@@ -33,8 +33,11 @@ export const subCodes = [
 
 type SubCode = (typeof subCodes)[number];
 
-/** One thing wrong with a request: where (a JSON pointer, `""` for the whole), which rule, and in words. */
-export type Fault = {
+/**
+ * One problem with a request: where it is (a JSON pointer, `""` for the whole body), which rule is broken, and a
+ * sentence for people.
+ */
+export type Problem = {
   readonly in: "body" | "query" | "header";
   readonly pointer: string;
   readonly sub_code: SubCode;
@@ -47,13 +50,13 @@ type ErrorObject = {
   readonly title: string;
   readonly detail: string;
   readonly sub_code: SubCode | "none";
-  readonly source?: { readonly in: Fault["in"]; readonly pointer: string };
+  readonly source?: { readonly in: Problem["in"]; readonly pointer: string };
   readonly params?: Readonly<Record<string, unknown>>;
 };
 
 export type ErrorBody = { readonly errors: readonly ErrorObject[] };
 
-/** A response that is an error: thrown anywhere, turned into a response by http/responses.ts alone. */
+/** An error for the caller. Any code may throw it; only http/responses.ts turns it into a response. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -71,36 +74,39 @@ export class ApiError extends Error {
 
 type Extra = { readonly headers?: Readonly<Record<string, string>>; readonly cause?: unknown };
 
-const one = (code: ErrorCode, detail: string, params?: ErrorObject["params"], extra?: Extra) =>
+const apiError = (code: ErrorCode, detail: string, params?: ErrorObject["params"], extra?: Extra) =>
   new ApiError(code, [{ detail, sub_code: "none", ...(params && { params }) }], extra);
 
 export const unauthorized = () =>
-  one("unauthorized", "The access token is missing or invalid.", undefined, {
+  apiError("unauthorized", "The access token is missing or invalid.", undefined, {
     headers: { "WWW-Authenticate": "Bearer" },
   });
 
 export const attachmentsDisabled = (accountId: string) =>
-  one("access_denied.ordering_attachment_access", "Ordering Attachment Access is not enabled for this account.", {
+  apiError("access_denied.ordering_attachment_access", "Ordering Attachment Access is not enabled for this account.", {
     account: { id: accountId, type: "account" },
   });
 
 export const permissionMissing = (permission: string) =>
-  one("access_denied.permission", `The user lacks the permission ${permission}.`, { permission });
+  apiError("access_denied.permission", `The user lacks the permission ${permission}.`, { permission });
 
-/** 404 for a resource; for an unknown route without one. */
+/** 404 for a resource or, without arguments, for an unknown route. */
 export const notFound = (type?: string, id?: string) =>
   type === undefined
-    ? one("not_found", "There is nothing at this address.")
-    : one("not_found", `The ${type.replaceAll("_", " ")} does not exist.`, { resource: { id, type } });
+    ? apiError("not_found", "There is nothing at this address.")
+    : apiError("not_found", `The ${type.replaceAll("_", " ")} does not exist.`, { resource: { id, type } });
 
-export const preconditionFailed = () => one("precondition_failed", "The resource has changed: If-Match does not hold.");
+export const preconditionFailed = () =>
+  apiError("precondition_failed", "The resource has changed: If-Match does not hold.");
 
 export const payloadTooLarge = (limitBytes: number) =>
-  one("payload_too_large", `The body or the file is larger than ${limitBytes} bytes.`, { limit_bytes: limitBytes });
+  apiError("payload_too_large", `The body or the file is larger than ${limitBytes} bytes.`, {
+    limit_bytes: limitBytes,
+  });
 
-/** 413 for a form: its file can be sent to storage directly. */
+/** 413 for a form. Tells the caller that a direct upload accepts larger files. */
 export const fileTooLarge = (limitBytes: number) =>
-  one(
+  apiError(
     "payload_too_large",
     `The body or the file is larger than ${limitBytes} bytes. A larger file needs a direct upload.`,
     {
@@ -109,25 +115,25 @@ export const fileTooLarge = (limitBytes: number) =>
     },
   );
 
-/** `expected`: one media type, or several with commas between them. */
+/** `expected`: one media type, or several, separated by commas. */
 export const unsupportedMediaType = (
   expected: string,
   detail = `The Content-Type must be ${expected.replaceAll(", ", " or ")}.`,
-) => one("unsupported_media_type", detail, { expected });
+) => apiError("unsupported_media_type", detail, { expected });
 
-/** 422 with one error object for each fault, in the order given. */
-export const invalid = (faults: readonly Fault[]) =>
+/** 422 with one error object for each problem, in the order given. */
+export const invalid = (problems: readonly Problem[]) =>
   new ApiError(
     "invalid_parameter",
-    faults.map(({ in: place, pointer, params, ...rest }) => ({
+    problems.map(({ in: location, pointer, params, ...rest }) => ({
       ...rest,
-      source: { in: place, pointer },
+      source: { in: location, pointer },
       ...(params && { params }),
     })),
   );
 
-/** What must be unique is in use: by `resource`, where it is known. */
-export const takenFault = (pointer: string, resource: { readonly id: unknown; readonly type: string }): Fault => ({
+/** A value that must be unique is in use, by `resource` if that is known. */
+export const alreadyTaken = (pointer: string, resource: { readonly id: unknown; readonly type: string }): Problem => ({
   in: "body",
   pointer,
   sub_code: "constraint.unique",
@@ -135,29 +141,29 @@ export const takenFault = (pointer: string, resource: { readonly id: unknown; re
   ...(resource.id !== undefined && { params: { resource } }),
 });
 
-export const idempotencyKeyReused: Fault = {
+export const idempotencyKeyReused: Problem = {
   in: "header",
   pointer: "/Idempotency-Key",
   sub_code: "constraint.unique",
   detail: "has already been used with another body",
 };
 
-/** 422 for a body that cannot be read as a whole. */
+/** 422 for a body that cannot be parsed. */
 export const malformed = (detail: string) => invalid([{ in: "body", pointer: "", sub_code: "malformed", detail }]);
 
 export const rateLimited = () =>
-  one("rate_limited", "Too many requests: try again later.", undefined, { headers: { "Retry-After": "1" } });
+  apiError("rate_limited", "Too many requests: try again later.", undefined, { headers: { "Retry-After": "1" } });
 
 export const internalError = (cause?: unknown) =>
-  one("internal_error", "Something went wrong on our side.", undefined, { cause });
+  apiError("internal_error", "Something went wrong on our side.", undefined, { cause });
 
 export const serviceUnavailable = (cause?: unknown) =>
-  one("service_unavailable", "The service is temporarily unavailable: try again later.", undefined, {
+  apiError("service_unavailable", "The service is temporarily unavailable: try again later.", undefined, {
     headers: { "Retry-After": "2" },
     cause,
   });
 
-/** The names of transient errors of S3, DynamoDB and the network, wherever the SDK puts them. */
+/** The names of transient errors of S3, DynamoDB and the network. */
 const transient = new Set([
   "InternalServerError",
   "InternalError",
@@ -179,16 +185,19 @@ const statusOf = (error: object): number => {
   return typeof metadata.httpStatusCode === "number" ? metadata.httpStatusCode : 0;
 };
 
-/** Whether an error of the SDK, its retries spent, means that a service is unavailable or throttled, not that the call was wrong. */
+/**
+ * Whether an error that the SDK throws after its retries means that a service is unavailable or throttled, not that the
+ * call was wrong.
+ */
 export const isUnavailable = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   if (transient.has(error.name) || statusOf(error) >= 500) return true;
-  // Node's network errors carry a code (ECONNREFUSED, EPIPE ...); an answer cut short is a body that cannot be parsed.
+  // Node's network errors carry a code (ECONNREFUSED, EPIPE ...); a truncated response has a body that cannot be parsed.
   if ("code" in error && typeof error.code === "string" && /^E[A-Z]+$|^ERR_STREAM/.test(error.code)) return true;
   return "$responseBodyText" in error || (error instanceof SyntaxError && "$metadata" in error);
 };
 
-/** For `catch`: what is unavailable or throttled becomes a 503, anything else is thrown as it is. */
+/** For `catch`: turns an unavailable or throttled service into a 503. Rethrows any other error. */
 export const unavailableAs503 = (error: unknown): never => {
   throw isUnavailable(error) ? serviceUnavailable(error) : error;
 };

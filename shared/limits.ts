@@ -10,19 +10,22 @@ export const limits = {
   endpointLength: 2_048,
   identityLength: 255,
   secretLength: 1_024,
-  /** Items of a page: by default, and at most. */
-  pageSize: { default: 50, most: 100 },
-  /** What a 6 MB event can carry as base64, with room for the rest of it. MAX_FILE_BYTES sets another limit. */
+  /** Items per page. */
+  pageSize: { default: 50, max: 100 },
+  /**
+   * The largest file in a form: base64-encoded, it fits into a 6 MB event beside the other parts. MAX_FILE_BYTES
+   * overrides it.
+   */
   fileBytes: 4_600_000,
-  /** A file that is sent to storage directly: see functions/README.md. MAX_UPLOAD_BYTES sets a lower limit. */
+  /** The largest file of a direct upload: see functions/README.md. MAX_UPLOAD_BYTES can lower it. */
   uploadBytes: 104_857_600,
-  /** How long the address of a direct upload is valid, and how long an attachment can be created from it. */
+  /** How long the URL of a direct upload is valid, and how long an attachment can be created from the upload. */
   uploadSeconds: 60 * 60,
-  /** More than any JSON document of the interface needs, however its characters are escaped. */
+  /** More than any JSON body of the interface needs, even if every character is escaped. */
   jsonBytes: 1_048_576,
-  /** More than every part that the interface knows, and some that it does not. */
+  /** Enough for every part that the interface knows, and for some unknown ones. */
   form: { parts: 100, fieldBytes: 65_536, headerPairs: 20, headerBytes: 16_384 },
-  /** An Idempotency-Key: visible ASCII, as a regular expression. */
+  /** An Idempotency-Key. `characters` is a regular expression for visible ASCII. */
   idempotencyKey: { length: 255, characters: "[\\x21-\\x7e]" },
   idempotencySeconds: 24 * 60 * 60,
   /** Levels of an account tree, the root included. */

@@ -3,13 +3,13 @@ import { SourceMap } from "node:module";
 import { env, logLevels } from "./env.ts";
 
 /**
- * Structured logs: a line of JSON for each request or step, which CloudWatch reads as metrics too. A line holds what it
- * is given and nothing else: never pass an event, a body or a key. Lines bypass `console`, which Lambda wraps. A logging
- * library would add 2 ms to each cold start.
+ * Structured logs: one line of JSON for each request or step. CloudWatch also reads metrics from it. A line contains only
+ * the fields that are passed: never pass an event, a body or an API key. Lines bypass `console`, which Lambda wraps. A
+ * logging library would add 2 ms to each cold start.
  */
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a failed call to AWS is known by: `dynamodb TransactWriteItems`, and how often it was attempted. */
+/** An error of a call to AWS. `call` names it, such as `dynamodb TransactWriteItems`; `attempts` is how often it was sent. */
 type FailedCall = Error & { readonly call?: unknown; readonly attempts?: unknown };
 
 const serializeError = ({ name, message, call, attempts, stack, cause }: FailedCall): Fields => ({
@@ -25,9 +25,9 @@ let print = (line: Fields): void => {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 };
 
-/** Passes the lines to `other` from now on, instead of writing them to stdout. */
-export const printWith = (other: (line: Fields) => void): void => {
-  print = other;
+/** Passes later lines to `output` instead of writing them to stdout. */
+export const setLogOutput = (output: (line: Fields) => void): void => {
+  print = output;
 };
 
 const write = (level: (typeof logLevels)[number], message: string, fields: Fields): void => {
@@ -46,8 +46,8 @@ export const log = {
 type Unit = "Count" | "Milliseconds";
 
 /**
- * Makes properties of a log line metrics in the namespace Patchbay, by their names; `dimension` is the property that
- * distinguishes them.
+ * Declares properties of a log line as metrics of the same names in the namespace Patchbay. `dimension` is the property
+ * that separates their values.
  * Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 export const embeddedMetrics = (units: Readonly<Record<string, Unit>>, now: Date, dimension?: string) => {
@@ -56,7 +56,7 @@ export const embeddedMetrics = (units: Readonly<Record<string, Unit>>, now: Date
   return { _aws: { Timestamp: now.getTime(), CloudWatchMetrics } };
 };
 
-/** Writes counts as a line of their own. */
+/** Writes a line that contains only counts, as metrics. */
 export const emitCounts = (counts: Readonly<Record<string, number>>, now: Date): void => {
   const units = Object.fromEntries(Object.keys(counts).map((name) => [name, "Count"] as const));
   process.stdout.write(`${JSON.stringify({ ...embeddedMetrics(units, now), ...counts })}\n`);
@@ -71,8 +71,8 @@ const bundleMap = (): SourceMap | undefined => {
 };
 
 /**
- * Maps the locations in a bundle's stack trace to the repository's files. The source map is read with the first error that is
- * logged; Node's --enable-source-maps would read it in every cold start, for 5 to 10 ms.
+ * Maps the locations in a bundle's stack trace to the repository's files. The source map is read when the first error is
+ * logged. Node's --enable-source-maps would read it in every cold start, which takes 5 to 10 ms.
  */
 const readableStack = (stack: string): string =>
   stack.replaceAll(/(file:\/\/[^\s()]+):(\d+):(\d+)/g, (place, url, line, column) => {

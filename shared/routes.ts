@@ -9,22 +9,22 @@ import {
   immutableAttachmentProperties,
   updateAttachmentBody,
 } from "./attachments/schema.ts";
-import type { Fault } from "./errors.ts";
+import type { Problem } from "./errors.ts";
 import { includeOf } from "./schema/fields.ts";
 import {
   CreateSwitchBody,
   immutableSwitchProperties,
   SwitchListQuery,
   SwitchQuery,
-  switchFaults,
+  switchProblems,
   UpdateSwitchBody,
 } from "./switches/schema.ts";
 
 /**
- * THE table: every endpoint of the interface. API Gateway, the functions and their grants, the local gateway,
- * OpenAPI, the permission checks and the tests that hold for every route are derived from it. A new endpoint is one
- * row here and one file, `functions/<name>.ts`. Each row is a constant of its own, made by a pure function, so that a
- * function's bundle holds only its own.
+ * The route table: every endpoint of the interface. API Gateway, the functions and their permissions on AWS, the local
+ * gateway, OpenAPI, the permission checks and the tests that run for every route are derived from it. A new endpoint is
+ * one row here and one file, `functions/<name>.ts`. Each row is a separate constant that a pure function creates, so that
+ * a function's bundle contains only its own row.
  */
 export type Route = {
   /** Its file below `functions/`, and the function's name. */
@@ -32,15 +32,15 @@ export type Route = {
   readonly summary: string;
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
-  /** The thing in the path that must be visible to the key. */
+  /** The resource in the path that the API key must have access to. */
   readonly parent: ParentOfRoute;
   readonly resource: ResourceType;
-  /** The type of the document that it takes or returns: the resource's own, but for the uploads of attachments. */
+  /** The type of the document that it accepts or returns. Differs from the resource's only for direct uploads. */
   readonly document: DocumentType;
   readonly operation: Operation;
   readonly reads: Reads;
   readonly status: 200 | 201;
-  /** All that its function may do to the table and to the bucket. */
+  /** The actions on the table and the bucket that its function is allowed. */
   readonly access: { readonly table: readonly TableAction[]; readonly files: readonly FileAction[] };
 };
 
@@ -54,23 +54,23 @@ export type FileAction = "PutObject" | "GetObject" | "DeleteObject";
 
 type Schema = z.core.$ZodType;
 export type QueryReads<S extends Schema = Schema> = { readonly from: "query"; readonly schema: S };
-/** `parts`: the names of the form's parts; any other is skipped. `json`: what JSON may say in place of the form. */
+/** `parts`: the names of the form's parts; other parts are ignored. `json`: the schema of a JSON body sent instead of a form. */
 type FormReads<S extends Schema = Schema> = {
   readonly from: "form";
   readonly schema: S;
   readonly parts: readonly string[];
   readonly json: S;
 };
-/** Properties of `data` that may be echoed but not changed, each with what counts as an echo. */
+/** Properties of `data` that may be sent with their current values but not changed, each with the comparison to use. */
 export type Immutable = Readonly<Record<string, (sent: unknown, current: unknown) => boolean>>;
-/** `rules`: faults of the whole, sent over stored. */
+/** `rules`: finds problems that concern several properties, in the stored document with the sent properties applied. */
 type JsonReads<S extends Schema = Schema> = {
   readonly from: "json";
   readonly schema: S;
   readonly immutable: Immutable;
   readonly rules?: Rules;
 };
-type Rules = (sent: unknown, current: Readonly<Record<string, unknown>> | undefined) => readonly Fault[];
+type Rules = (sent: unknown, current: Readonly<Record<string, unknown>> | undefined) => readonly Problem[];
 
 export type BodyReads<S extends Schema = Schema> = FormReads<S> | JsonReads<S>;
 export type Reads<S extends Schema = Schema> =
@@ -78,12 +78,12 @@ export type Reads<S extends Schema = Schema> =
   | QueryReads<S>
   | BodyReads<S>;
 
-/** The schemas of all that a route reads. */
+/** The schemas of everything that a route reads. */
 export type SchemaOf<R extends Reads> = R extends { readonly json: infer J extends Schema }
   ? R["schema"] | J
   : R["schema"];
 
-/** The permission of a route's own resource. */
+/** The permission that a route itself requires. */
 export const ownPermission = ({ resource, operation }: Pick<Route, "resource" | "operation">) =>
   `${ownPermissions[resource]}:${operation}`;
 
@@ -93,33 +93,33 @@ const ownPermissions = {
   switch: "messaging_switches",
 } as const;
 
-/** The permission that the parent of an attachment asks for, by the state of its order. */
+/** The permission that an attachment's parent requires, by the state of its order. */
 export const parentPermissions = {
   request: { CART: "ordering_cart_requests:show", CHECKED_OUT: "ordering_requests:show" },
   order: { CART: "ordering_carts:show", CHECKED_OUT: "ordering_orders:show" },
 } as const;
 
 const byOperation = {
-  index: { method: "GET", status: 200, file: "list", ofOne: false },
-  show: { method: "GET", status: 200, file: "show", ofOne: true },
-  create: { method: "POST", status: 201, file: "create", ofOne: false },
-  update: { method: "PATCH", status: 200, file: "update", ofOne: true },
-  delete: { method: "DELETE", status: 200, file: "delete", ofOne: true },
+  index: { method: "GET", status: 200, file: "list", onItem: false },
+  show: { method: "GET", status: 200, file: "show", onItem: true },
+  create: { method: "POST", status: 201, file: "create", onItem: false },
+  update: { method: "PATCH", status: 200, file: "update", onItem: true },
+  delete: { method: "DELETE", status: 200, file: "delete", onItem: true },
 } as const;
 
-/** What a row says; everything else follows from its operation and its parent. */
+/** What a row must state. Everything else follows from its operation and its parent. */
 type Row<O extends Operation, R extends Reads> = Pick<Route, "summary" | "access"> & {
   readonly operation: O;
   readonly reads: R;
 };
 
-/** `/api/v1/<parent>s/{<parent>_id}/attachments`, and `/{attachment_id}` where the operation works on one. */
+/** `/api/v1/<parent>s/{<parent>_id}/attachments`, followed by `/{attachment_id}` for operations on one attachment. */
 const attachmentRoute = <P extends AttachmentParent, O extends Operation, R extends Reads>(
   parent: P,
   row: Row<O, R>,
 ) => {
-  const { method, status, file, ofOne } = byOperation[row.operation];
-  const path = `/api/v1/${parent}s/{${parent}_id}/attachments${ofOne ? "/{attachment_id}" : ""}`;
+  const { method, status, file, onItem } = byOperation[row.operation];
+  const path = `/api/v1/${parent}s/{${parent}_id}/attachments${onItem ? "/{attachment_id}" : ""}`;
   return {
     ...row,
     name: `${parent}-attachments/${file}`,
@@ -132,10 +132,10 @@ const attachmentRoute = <P extends AttachmentParent, O extends Operation, R exte
   } as const;
 };
 
-/** `/api/v1/switches`, below an account where one is named, and `/{id}` where the operation works on one. */
+/** `/api/v1/switches`, below `/accounts/{account_id}` if there is a parent, followed by `/{id}` for operations on one switch. */
 const switchRoute = <P extends "account" | null, O extends Operation, R extends Reads>(parent: P, row: Row<O, R>) => {
-  const { method, status, file, ofOne } = byOperation[row.operation];
-  const path = `/api/v1${parent ? "/accounts/{account_id}" : ""}/switches${ofOne ? "/{id}" : ""}`;
+  const { method, status, file, onItem } = byOperation[row.operation];
+  const path = `/api/v1${parent ? "/accounts/{account_id}" : ""}/switches${onItem ? "/{id}" : ""}`;
   const name = `switches/${file}${parent ? "-under-account" : ""}`;
   return { ...row, name, method, path, parent, resource: "switch", document: "switch", status } as const;
 };
@@ -156,7 +156,10 @@ const createAttachment = <P extends AttachmentParent>(parent: P, summary: string
   });
 };
 
-/** `/api/v1/<parent>s/{<parent>_id}/uploads`: the first call of a direct upload. PutObject is what the signed URL allows. */
+/**
+ * `/api/v1/<parent>s/{<parent>_id}/uploads`: the first call of a direct upload. The signed URL grants what the function
+ * may do, so it needs PutObject.
+ */
 const createUpload = <P extends AttachmentParent>(parent: P, summary: string) => {
   const route = attachmentRoute(parent, {
     summary,
@@ -208,7 +211,7 @@ const createSwitchIn = <P extends "account" | null>(parent: P, summary: string) 
   switchRoute(parent, {
     summary,
     operation: "create",
-    reads: { from: "json", schema: CreateSwitchBody, immutable: {}, rules: switchFaults },
+    reads: { from: "json", schema: CreateSwitchBody, immutable: {}, rules: switchProblems },
     access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
   });
 
@@ -240,7 +243,7 @@ export const listOrderAttachments = /* @__PURE__ */ listAttachments(
   "List an order's attachments",
   /* @__PURE__ */ includeOf("file"),
 );
-// What the carrier has of it is stored by request: the order's requests are a Query.
+// `forwarding` is stored by request, so the function queries the order's requests.
 export const showOrderAttachment = /* @__PURE__ */ showAttachment("order", "Show an order's attachment", [
   "GetItem",
   "BatchGetItem",
@@ -269,7 +272,7 @@ export const showSwitch = /* @__PURE__ */ switchRoute(null, {
 export const updateSwitch = /* @__PURE__ */ switchRoute(null, {
   summary: "Update a switch",
   operation: "update",
-  reads: { from: "json", schema: UpdateSwitchBody, immutable: immutableSwitchProperties, rules: switchFaults },
+  reads: { from: "json", schema: UpdateSwitchBody, immutable: immutableSwitchProperties, rules: switchProblems },
   access: { table: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
 });
 export const deleteSwitch = /* @__PURE__ */ switchRoute(null, {

@@ -134,7 +134,7 @@ describe("the READMEs", () => {
       `a form of ${form.parts} parts, with ${number(form.fieldBytes)} bytes in each field`,
       `\`name\` of ${limits.nameLength}, \`notes\` of ${number(limits.notesLength)}, \`filename\` of ${limits.filenameLength} characters`,
       `${limits.endpoints} endpoints of ${number(limits.endpointLength)}, an identity of ${limits.identityLength}, a secret of ${number(limits.secretLength)} characters`,
-      `a page of ${pageSize.most} items, ${pageSize.default} by default`,
+      `a page of ${pageSize.max} items, ${pageSize.default} by default`,
       `an \`Idempotency-Key\` of ${idempotencyKey.length} characters, remembered for ${limits.idempotencySeconds / 3_600} hours`,
       `${limits.accountLevels} levels of accounts`,
       `${production} requests a second in production, ${sandbox} in a sandbox`,

@@ -1,6 +1,6 @@
-import { takeRun } from "../../shared/checkout/run.ts";
+import { startRun } from "../../shared/checkout/run.ts";
 import { RunRef } from "../../shared/checkout/schema.ts";
 import { stepHandler } from "../../shared/checkout/step-handler.ts";
 import { load } from "../../shared/checkout/steps.ts";
 
-export const handler = stepHandler(load, RunRef, async (ref) => ({ ...ref, ...(await takeRun(ref, new Date())) }));
+export const handler = stepHandler(load, RunRef, async (ref) => ({ ...ref, ...(await startRun(ref, new Date())) }));

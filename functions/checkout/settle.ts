@@ -1,17 +1,17 @@
 import * as z from "zod/mini";
-import { isHeld, readRun, settleCrashedRun } from "../../shared/checkout/run.ts";
+import { isActive, markCrashed, readRun } from "../../shared/checkout/run.ts";
 import { log } from "../../shared/log.ts";
 import { Ulid } from "../../shared/schema/fields.ts";
 
 const Detail = z.object({ name: z.string(), status: z.string(), input: z.string() });
 const Input = z.object({ order_id: Ulid });
 
-/** A checkout's execution has failed: gives up its lock, where its own failure path could not. */
+/** Runs after a checkout's execution has failed. Releases the lock if the execution's own failure path could not. */
 export const handler = async (event: unknown): Promise<void> => {
   const { name: run, status, input } = z.parse(z.object({ detail: Detail }), event).detail;
   const order = z.safeParse(Input, JSON.parse(input)).data?.order_id;
   const last = order && (await readRun(order));
-  const isLocked = last && last.run === run && isHeld(last, new Date());
-  const settled = isLocked ? await settleCrashedRun(order, last, new Date()) : false;
+  const isLocked = last && last.run === run && isActive(last, new Date());
+  const settled = isLocked ? await markCrashed(order, last, new Date()) : false;
   log.info("settle", { order_id: order, run, status, settled });
 };

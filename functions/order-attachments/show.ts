@@ -2,10 +2,10 @@ import { oneAttachment } from "../../shared/attachments/access.ts";
 import { attachmentDocument } from "../../shared/attachments/attachments.ts";
 import { includedAssociations } from "../../shared/attachments/include.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
-import { includingReply } from "../../shared/http/responses.ts";
+import { showReply } from "../../shared/http/responses.ts";
 import { showOrderAttachment as route } from "../../shared/routes.ts";
 
 export const handler = endpoint(route, oneAttachment, async ({ parent, current, input }) => {
   const included = (await includedAssociations(parent, [current], input.include))(current);
-  return includingReply(attachmentDocument(parent, current, included), current.version, included);
+  return showReply(attachmentDocument(parent, current, included), current.version, included);
 });

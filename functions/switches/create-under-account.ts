@@ -6,6 +6,6 @@ import { switchDocument } from "../../shared/switches/schema.ts";
 import { createSwitch } from "../../shared/switches/switches.ts";
 
 export const handler = endpoint(route, accountInPath, async ({ account, input, now, idempotency }) => {
-  const { made, replayed } = await createSwitch(account, input.data, now, idempotency);
-  return documentReply(switchDocument(made), made.version, replayed);
+  const { created, replayed } = await createSwitch(account, input.data, now, idempotency);
+  return documentReply(switchDocument(created), created.version, replayed);
 });

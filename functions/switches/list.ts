@@ -6,5 +6,5 @@ import { switchPage } from "../../shared/switches/read.ts";
 import { switchDocument } from "../../shared/switches/schema.ts";
 
 export const handler = listEndpoint(route, ownCountedAccount, switchPage, ({ account, page }) =>
-  listReply(page, account.switch_count, (one) => switchDocument(one, one.included)),
+  listReply(page, account.switch_count, (item) => switchDocument(item, item.included)),
 );

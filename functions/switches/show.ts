@@ -1,5 +1,5 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
-import { includingReply } from "../../shared/http/responses.ts";
+import { showReply } from "../../shared/http/responses.ts";
 import { showSwitch as route } from "../../shared/routes.ts";
 import { oneSwitch } from "../../shared/switches/access.ts";
 import { includedAssociations } from "../../shared/switches/read.ts";
@@ -7,5 +7,5 @@ import { switchDocument } from "../../shared/switches/schema.ts";
 
 export const handler = endpoint(route, oneSwitch, async ({ current, input }) => {
   const included = await includedAssociations(current, input.include);
-  return includingReply(switchDocument(current, included), current.version, included);
+  return showReply(switchDocument(current, included), current.version, included);
 });

@@ -68,7 +68,7 @@ export const addAccountCommands = (account: Command): void => {
     .addHelpText("after", "\nExample: npm run admin -- account rename 01J… 'Acme East'")
     .action(async (id: string, name: string, { json }: Output) => {
       const checked = check(nonBlankText(255), name, "body");
-      if (checked.faults) throw new CommandError(`The name ${checked.faults.map((one) => one.detail).join(", ")}.`);
+      if (checked.problems) throw new CommandError(`The name ${checked.problems.map((one) => one.detail).join(", ")}.`);
       const found = await findAccount(id);
       await renameAccount(found.id, checked.value);
       printThing(detail(await findAccount(id)), { json });

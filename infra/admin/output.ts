@@ -1,6 +1,6 @@
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
-import { printWith } from "../../shared/log.ts";
+import { setLogOutput } from "../../shared/log.ts";
 
 /** How the CLI writes: JSON for programs, tables for people; errors go to stderr, with what to do next. */
 
@@ -19,7 +19,7 @@ export const safeLines = (text: string): string => text.split("\n").map(safe).jo
 
 /** Keeps what a command prints, JSON above all, free of the log. */
 export const logToStderr = (): void =>
-  printWith((line) => process.stderr.write(safeLines(`${JSON.stringify(line)}\n`)));
+  setLogOutput((line) => process.stderr.write(safeLines(`${JSON.stringify(line)}\n`)));
 
 /** The columns of the terminal, or those that COLUMNS says; there is no limit in a file or a pipe. */
 const terminalWidth = () => process.stdout.columns || Number(process.env.COLUMNS) || Number.POSITIVE_INFINITY;

@@ -6,7 +6,7 @@ import {
   SFNClient,
   StartExecutionCommand,
 } from "@aws-sdk/client-sfn";
-import { isHeld, readRun, settleCrashedRun } from "../../shared/checkout/run.ts";
+import { isActive, markCrashed, readRun } from "../../shared/checkout/run.ts";
 import { env } from "../../shared/env.ts";
 
 /** The executions of the checkout's workflow: on AWS, an emulator or the local stack. */
@@ -46,9 +46,9 @@ const tryStart = async (client: SFNClient, orderId: string, attempt: number): Pr
 export const startCheckout = async (orderId: string): Promise<string> => {
   const client = new SFNClient();
   const last = await readRun(orderId);
-  if (last && isHeld(last, new Date())) {
+  if (last && isActive(last, new Date())) {
     if ((await describe(client, last.run))?.status === "RUNNING") return last.run;
-    await settleCrashedRun(orderId, last, new Date());
+    await markCrashed(orderId, last, new Date());
   }
   // A name is used up where a run ended before it could write anything down.
   for (let attempt = (last?.attempt ?? 0) + 1; ; attempt += 1) {

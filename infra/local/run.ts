@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { printWith } from "../../shared/log.ts";
+import { setLogOutput } from "../../shared/log.ts";
 import { type Data, openData } from "./data.ts";
 import { type Demo, makeDemo, prefillOf, variablesOf } from "./demo.ts";
 import type { Prefill } from "./docs.ts";
@@ -77,7 +77,7 @@ const start = async () => {
   // With LOG_LEVEL, the log is as on AWS: lines of JSON.
   if (process.env.LOG_LEVEL === undefined) {
     process.env.LOG_LEVEL = "INFO";
-    printWith(lines.log);
+    setLogOutput(lines.log);
   }
   // People at a terminal do not wait for minutes until an unavailable carrier is called again.
   process.env.CARRIER_LONGEST_WAIT_SECONDS ??= "2";

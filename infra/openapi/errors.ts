@@ -2,12 +2,12 @@ import {
   type ApiError,
   attachmentsDisabled,
   type ErrorCode,
-  type Fault,
   fileTooLarge,
   idempotencyKeyReused,
   internalError,
   invalid,
   notFound,
+  type Problem,
   payloadTooLarge,
   permissionMissing,
   preconditionFailed,
@@ -59,7 +59,7 @@ const mediaErrors = ({ reads }: Route): ErrorExample[] => {
   ];
 };
 
-const keyFaults: Readonly<Record<string, readonly Fault[]>> = {
+const keyFaults: Readonly<Record<string, readonly Problem[]>> = {
   "The Idempotency-Key is in use": [idempotencyKeyReused],
 };
 

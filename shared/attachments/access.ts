@@ -8,12 +8,12 @@ import { type Parent, readParent } from "../tenants/orders.ts";
 import { canAccess, hasPermission } from "../tenants/schema.ts";
 import { Attachment } from "./schema.ts";
 
-/** Access to attachments: the parent's visibility, its account's feature, both permissions, then the attachment. */
+/** Access checks for attachments: access to the parent, its account's feature, both permissions, then the attachment. */
 
 type AttachmentRoute = Route & { readonly parent: ParentType };
-export type OnParent = AttachmentRoute & { readonly operation: "index" | "create" };
-type OnOne = AttachmentRoute & { readonly operation: "show" | "update" };
-type Deletes = AttachmentRoute & { readonly operation: "delete" };
+export type CollectionRoute = AttachmentRoute & { readonly operation: "index" | "create" };
+type ItemRoute = AttachmentRoute & { readonly operation: "show" | "update" };
+type DeleteRoute = AttachmentRoute & { readonly operation: "delete" };
 
 type FoundParent = { readonly parentId: PathId; readonly parent: Parent | undefined };
 
@@ -24,8 +24,12 @@ export const parentRef = ({ pathId }: Lookup, type: ParentType) => {
   return { parentId, ref };
 };
 
-const admitParent = (route: AttachmentRoute, { parentId, parent }: FoundParent, { key, user }: Principal): Parent => {
-  if (!parent || !canAccess(key.account, parent.account)) throw notFound(route.parent, parentId.requestedId);
+const admitParent = (
+  route: AttachmentRoute,
+  { parentId, parent }: FoundParent,
+  { apiKey, user }: Principal,
+): Parent => {
+  if (!parent || !canAccess(apiKey.account, parent.account)) throw notFound(route.parent, parentId.requestedId);
   if (!parent.account.features.ordering_attachment_access) throw attachmentsDisabled(parent.account.id);
   const needed = [parentPermissions[route.parent][parent.state], ownPermission(route)];
   const missing = needed.find((permission) => !hasPermission(user, permission));
@@ -34,7 +38,7 @@ const admitParent = (route: AttachmentRoute, { parentId, parent }: FoundParent, 
 };
 
 /** For listing and creating under a parent. */
-export const attachmentParent: AccessCheck<OnParent, FoundParent, { readonly parent: Parent }> = {
+export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, { readonly parent: Parent }> = {
   load: async (lookup, { parent: type }) => {
     const { parentId, ref } = parentRef(lookup, type);
     return { parentId, parent: await readParent(ref) };
@@ -44,7 +48,7 @@ export const attachmentParent: AccessCheck<OnParent, FoundParent, { readonly par
 
 /** For showing and updating one attachment. */
 export const oneAttachment: AccessCheck<
-  OnOne,
+  ItemRoute,
   FoundParent & { readonly attachmentId: PathId; readonly item: Item | undefined },
   { readonly parent: Parent; readonly current: Attachment }
 > = {
@@ -61,12 +65,12 @@ export const oneAttachment: AccessCheck<
   },
 };
 
-/** An attachment, or one whose metadata are deleted and whose file could not be removed yet. */
+/** An attachment. If `unfinished`, its metadata are deleted, but its file could not be removed yet. */
 type Deletable = Attachment & { readonly unfinished: boolean };
 
 /** For deleting one attachment, or finishing the delete of one whose file could not be removed. */
 export const deletableAttachment: AccessCheck<
-  Deletes,
+  DeleteRoute,
   FoundParent & { readonly attachmentId: PathId; readonly items: readonly (Item | undefined)[] },
   { readonly parent: Parent; readonly current: Deletable }
 > = {

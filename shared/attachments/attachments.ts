@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
-import { invalid, notFound, takenFault } from "../errors.ts";
+import { alreadyTaken, invalid, notFound } from "../errors.ts";
 import { newId } from "../schema/fields.ts";
 import { cleanUp } from "../table/deadline.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
-import { nextVersion, onLatest, type Precondition } from "../table/optimistic-update.ts";
+import { nextVersion, optimisticWrite, type Precondition } from "../table/optimistic-update.ts";
 import { parseItem, queryAll, readItem } from "../table/read.ts";
-import { showsOwnWrite, transact } from "../table/write.ts";
+import { failedOnOwnWrite, transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
 import { fileKindOf } from "./file-kind.ts";
 import { putFile, removeFile } from "./files.ts";
@@ -20,11 +20,11 @@ import {
   type NewAttachment,
   type NewAttachmentFromUpload,
 } from "./schema.ts";
-import { alreadyUsed, arrivedUpload, claimUpload, readUpload } from "./uploads.ts";
+import { alreadyUsed, claimUpload, readUpload, usableUpload } from "./uploads.ts";
 
-const missing = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
+const attachmentNotFound = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
 
-/** The envelope of an attachment, as every endpoint answers it, with what is included. */
+/** Returns the document of an attachment as every endpoint returns it, with the included associations. */
 export const attachmentDocument = (parent: Parent, attachment: Attachment, included: object = {}) => {
   const own = parent.type === "request" ? { request: { type: "request", data: { id: parent.id } } } : {};
   const associations = { ...own, ...included };
@@ -35,16 +35,16 @@ export const attachmentDocument = (parent: Parent, attachment: Attachment, inclu
   };
 };
 
-/** One attachment; undefined where there is none. */
+/** Returns an attachment, or undefined if it does not exist. */
 export const readAttachment = (parent: ParentRef, id: string): Promise<Attachment | undefined> =>
   readItem(Attachment, keys.attachment(parent, id));
 
-/** Every attachment of a parent, in the order of their ids. */
+/** Yields every attachment of a parent, in ascending order of their ids. */
 export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachment> {
   for await (const item of queryAll(collections.attachments(parent))) yield parseItem(Attachment, item);
 }
 
-/** What an attachment says of its file. */
+/** The properties of an attachment that describe its file. */
 type FileProperties = Pick<Attachment, "filename" | "bytes" | "sha256" | "content_type">;
 type Metadata = Omit<NewAttachment, "file">;
 
@@ -69,8 +69,8 @@ const newAttachment = (
 type CreatedAttachment = { readonly attachment: Attachment; readonly replayed: boolean };
 
 /**
- * Creates an attachment from a form's file, or from one that is in storage already. With an Idempotency-Key that was used
- * before, returns what it created then. 422 where the reference_id or the upload is in use; 503 where S3 or DynamoDB is
+ * Creates an attachment from the file in a form or from a direct upload. With an Idempotency-Key that was used before,
+ * returns the attachment that was created then. 422 if the reference_id or the upload is in use, 503 if S3 or DynamoDB is
  * unavailable.
  */
 export const createAttachment = (
@@ -81,7 +81,7 @@ export const createAttachment = (
 ): Promise<CreatedAttachment> =>
   "file" in input ? createWithFile(parent, input, now, idempotency) : createFromUpload(parent, input, now, idempotency);
 
-/** Stores the file, then the metadata: metadata never lack their file. */
+/** Stores the file before the metadata, so that metadata always have their file. */
 const createWithFile = async (
   parent: Parent,
   { file, ...metadata }: NewAttachment,
@@ -97,14 +97,14 @@ const createWithFile = async (
   const storedAs = fileKey(parent, created.id);
   await putFile(storedAs, file);
   const failed = await putMetadata(parent, attachmentOf(created), idempotency?.write(created));
-  if (failed.size === 0 || showsOwnWrite(failed, created.id))
+  if (failed.size === 0 || failedOnOwnWrite(failed, created.id))
     return { attachment: attachmentOf(created), replayed: false };
-  // An attempt without a response may still commit, and would then lack its file: the sweep removes the file instead.
+  // An attempt without a response may still commit, and then needs the file. Otherwise, the sweep removes the file.
   if (failed.final) await removeFile(storedAs);
-  return winnerOf(parent, failed, idempotency, attachmentOf);
+  return winnerOrThrow(parent, failed, idempotency, attachmentOf);
 };
 
-/** Looks at the file first: the upload's id is the attachment's, so the file is where an attachment's file is. */
+/** Inspects the uploaded file first. The upload's id becomes the attachment's, so the file already has the right object key. */
 const createFromUpload = async (
   parent: Parent,
   { upload_id, ...metadata }: NewAttachmentFromUpload,
@@ -114,20 +114,21 @@ const createFromUpload = async (
   const first = idempotency?.created;
   const { upload, file } = first
     ? { upload: await readUpload(parent, upload_id) }
-    : await arrivedUpload(parent, upload_id, now, idempotency !== undefined);
+    : await usableUpload(parent, upload_id, now, idempotency !== undefined);
   const kind = z.parse(FileKind, file ? fileKindOf(file) : {});
   const attachmentOf = (created: Created) => newAttachment(upload, metadata, created, kind);
   if (first) return { attachment: attachmentOf(first), replayed: true };
   const created = { id: upload.id, at: now.toISOString() };
-  // Every request that claims this upload creates the same id: a name of its own tells their writes apart.
+  // Every request that claims this upload creates the same id, so each identifies its own writes by a claim.
   const claim = newId(now.getTime());
   const write = idempotency?.write(created);
   const failed = await putMetadata(parent, attachmentOf(created), write, claimUpload(parent, upload, claim));
-  if (failed.size === 0 || showsOwnWrite(failed, claim)) return { attachment: attachmentOf(created), replayed: false };
-  return winnerOf(parent, failed, idempotency, attachmentOf);
+  if (failed.size === 0 || failedOnOwnWrite(failed, claim))
+    return { attachment: attachmentOf(created), replayed: false };
+  return winnerOrThrow(parent, failed, idempotency, attachmentOf);
 };
 
-/** The metadata, the reference_id, the parent's count and the claim of an upload, in one transaction. */
+/** Writes the metadata, the reference_id, the parent's count and the claim of an upload in one transaction. */
 const putMetadata = (parent: Parent, attachment: Attachment, idempotency?: Write, upload?: Write) =>
   transact({
     idempotency,
@@ -138,8 +139,8 @@ const putMetadata = (parent: Parent, attachment: Attachment, idempotency?: Write
     parent: changeParent(parent, 1),
   });
 
-/** What another request with the same Idempotency-Key created; throws where that is not why the transaction failed. */
-const winnerOf = (
+/** Returns what another request with the same Idempotency-Key created. Throws if the transaction failed for another reason. */
+const winnerOrThrow = (
   parent: Parent,
   failed: Awaited<ReturnType<typeof putMetadata>>,
   idempotency: Idempotency | undefined,
@@ -149,14 +150,14 @@ const winnerOf = (
     return { attachment: attachmentOf(idempotency.winner(failed.get("idempotency"))), replayed: true };
   if (failed.has("parent")) throw notFound(parent.type, parent.id);
   const resource = { id: failed.get("reference")?.attachment, type: `${parent.type}_attachment` };
-  const reference = takenFault("/data/reference_id", resource);
-  throw invalid([...(failed.has("upload") ? [alreadyUsed] : []), ...(failed.has("reference") ? [reference] : [])]);
+  const referenceTaken = alreadyTaken("/data/reference_id", resource);
+  throw invalid([...(failed.has("upload") ? [alreadyUsed] : []), ...(failed.has("reference") ? [referenceTaken] : [])]);
 };
 
 const referenceTo = (parent: Parent, id: string, uuid: string) =>
   ({ put: { ...keys.reference(parent, uuid), attachment: id }, when: { exists: false } }) as const;
 
-/** Moves the version that a checkout seals, and with it the number of attachments. */
+/** Increments the version that a checkout seals, and changes the number of attachments. */
 const changeParent = (parent: Parent, countBy = 0) =>
   ({
     update: keys.parent(parent),
@@ -166,11 +167,11 @@ const changeParent = (parent: Parent, countBy = 0) =>
 
 const reread = (parent: Parent, id: string) => async (): Promise<Attachment> => {
   const attachment = await readAttachment(parent, id);
-  if (!attachment) throw missing(parent, id);
+  if (!attachment) throw attachmentNotFound(parent, id);
   return attachment;
 };
 
-/** Changes metadata; what is left out keeps its value, and changing nothing moves nothing. 412 and 404 as the rules say. */
+/** Changes the metadata that were sent. Without changes, writes nothing and leaves `updated_at` as it is. */
 export const updateAttachment = (
   parent: Parent,
   current: Attachment,
@@ -178,22 +179,22 @@ export const updateAttachment = (
   now: Date,
   precondition: Precondition,
 ): Promise<Attachment> =>
-  onLatest(current, precondition, reread(parent, current.id), async (latest) => {
+  optimisticWrite(current, precondition, reread(parent, current.id), async (latest) => {
     const changed = z.parse(Attachment, { ...latest, ...changes });
     if (isDeepStrictEqual(changed, latest)) return latest;
     const next = nextVersion(latest, now);
     const set = { ...changes, ...next };
-    const refused = await transact({
+    const failed = await transact({
       attachment: { update: keys.attachment(parent, latest.id), set, when: { equals: { version: latest.version } } },
       parent: changeParent(parent),
     });
-    return refused.size === 0 ? { ...changed, ...next } : undefined;
+    return failed.size === 0 ? { ...changed, ...next } : undefined;
   });
 
 /**
- * Removes metadata, reference_id and count in one transaction, then the file: a crash between the two leaves a file
- * that nobody sees, for the sweep. Where storage is away, what was deleted is kept as an unfinished delete (503), so
- * that repeating it finishes it.
+ * Deletes the metadata and the reference_id in one transaction, then removes the file. A crash between the two leaves a
+ * file that no caller can reach, and the sweep removes it. If S3 is unavailable, returns 503 and stores the attachment as
+ * an unfinished delete, so that repeating the DELETE completes it.
  */
 export const deleteAttachment = async (
   parent: Parent,
@@ -204,7 +205,9 @@ export const deleteAttachment = async (
   const { unfinished, ...attachment } = current;
   const deleted = unfinished
     ? attachment
-    : await onLatest(attachment, precondition, reread(parent, current.id), (latest) => deleteMetadata(parent, latest));
+    : await optimisticWrite(attachment, precondition, reread(parent, current.id), (latest) =>
+        deleteMetadata(parent, latest),
+      );
   try {
     await removeFile(fileKey(parent, deleted.id));
   } catch (error) {
@@ -212,17 +215,17 @@ export const deleteAttachment = async (
     throw error;
   }
   if (unfinished) {
-    const refused = await transact({ unfinished: { delete: unfinishedKey, when: { exists: true } } });
-    if (refused.size > 0) throw missing(parent, deleted.id);
+    const failed = await transact({ unfinished: { delete: unfinishedKey, when: { exists: true } } });
+    if (failed.size > 0) throw attachmentNotFound(parent, deleted.id);
   }
   return deleted;
 };
 
 const deleteMetadata = async (parent: Parent, latest: Attachment): Promise<Attachment | undefined> => {
-  const refused = await transact({
+  const failed = await transact({
     attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },
     reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
     parent: changeParent(parent, -1),
   });
-  return refused.size === 0 ? latest : undefined;
+  return failed.size === 0 ? latest : undefined;
 };

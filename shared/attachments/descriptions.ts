@@ -1,7 +1,7 @@
 import type { Descriptions } from "../schema/descriptions.ts";
 import { metadataDescriptions } from "./schema.ts";
 
-/** What the OpenAPI document says about attachments. No function loads it. */
+/** The texts about attachments in the OpenAPI document. No function loads this file. */
 export const attachmentDescriptions = {
   tags: {
     request_attachment: {
@@ -20,24 +20,24 @@ export const attachmentDescriptions = {
     "UploadData.filename": "The name of the file.",
     upload_id: "The id of a direct upload that was prepared for this request or order, and whose file has been sent.",
     content_type: "The media type of the file, without parameters.",
-    bytes: "The length of the file.",
+    bytes: "The size of the file, in bytes.",
     sha256: "The SHA-256 of the file, in hexadecimal.",
-    method: "The HTTP method with which to send the file.",
+    method: "The HTTP method to send the file with.",
     url: "Where to send the file. The URL is signed and grants access by itself: keep it secret.",
     headers:
-      "Exactly the headers with which to send the file. HTTP clients usually set `Content-Length` by themselves.",
+      "The headers to send the file with, exactly as given. HTTP clients usually set `Content-Length` by themselves.",
     expires_at: "The file must be sent and the attachment created before this time.",
     file: "The file. Required, and not empty.",
-    forwarding: "What the carrier has of the attachment. Present if `include` asks for it.",
-    "RequestAttachmentAssociations.file": "The stored file. Present if `include` asks for it.",
-    "OrderAttachmentAssociations.file": "The stored file. Present if `include` asks for it.",
+    forwarding: "The state of the attachment at the carrier. Present if `include` requests it.",
+    "RequestAttachmentAssociations.file": "The stored file. Present if `include` requests it.",
+    "OrderAttachmentAssociations.file": "The stored file. Present if `include` requests it.",
     "FileData.content_type": "The media type that the upload gave.",
-    detected_type: "The media type that the first bytes of the file show, or null if they show none.",
+    detected_type: "The media type that the first bytes of the file indicate, or null if they indicate none.",
     encrypted:
-      "Whether a PDF asks for a password to be opened. False also where a password only restricts printing or editing. Null for any other file.",
+      "Whether a PDF requires a password to be opened. Also false if a password only restricts printing or editing. Null for any other file.",
     state:
       "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
-    "ForwardingData.state": "The state as a whole: the least advanced of the requests' states.",
+    "ForwardingData.state": "The overall state: the least advanced of the requests' states.",
     requests:
       "The state by request: the attachment's own request or, for an attachment of an order, each request of the order whose attachments are forwarded.",
     at: "When the state was reached, or null if nothing has been sent.",
@@ -47,7 +47,7 @@ export const attachmentDescriptions = {
     reference_id: "Returns only the attachment with this `reference_id`. Cannot be combined with cursors.",
     include: "What to return with each document under `associations`, separated by commas.",
     "include.file": "the size, the type and the hash of the file.",
-    "include.forwarding": "what the carrier has of it.",
+    "include.forwarding": "its state at the carrier.",
   },
   schemaNames: {
     State: "ForwardingState",

@@ -2,9 +2,9 @@ import * as z from "zod/mini";
 import { Timestamp, Ulid } from "../schema/fields.ts";
 import { AttachmentData, FileData, ForwardingData, UploadFile } from "./schema.ts";
 
-/** The response documents of attachments, by type of resource: for the OpenAPI document and the tests. No function loads them. */
+/** The schemas of response documents, by type, for the OpenAPI document and the tests. No function loads this file. */
 
-/** What `include` adds. */
+/** The associations that `include` adds. */
 const included = {
   file: z.optional(z.object({ type: z.literal("file"), data: FileData })),
   forwarding: z.optional(z.object({ type: z.literal("forwarding"), data: ForwardingData })),

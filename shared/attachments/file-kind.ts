@@ -1,15 +1,15 @@
 import { createCipheriv, hash } from "node:crypto";
 import type { FileKind } from "./schema.ts";
 
-/** What is at hand of a file: all of it twice, or its first and its last kilobytes; and its length. */
+/** The first and the last bytes of a file, and its length. Of a file in memory, both are the whole file. */
 export type FileEnds = { readonly first: Uint8Array; readonly last: Uint8Array; readonly bytes: number };
 
-/** As much as the signatures of all known types need. */
+/** Enough for the signatures of all known types. */
 const signatureBytes = 1_024;
 
 /**
- * How files begin, one character a byte, `?` for any: letters and pictures, and what is sent in their place by mistake. A
- * library of all types takes 21 KB of the bundle, and takes each text that begins with G for a video.
+ * The first bytes of files, one character per byte; `?` matches any byte. Covers documents and images, and what callers send
+ * instead by mistake. A library for all types adds 21 KB to the bundle, and detects any text that begins with G as a video.
  */
 const signatures: readonly (readonly [start: string, type: string])[] = [
   ["%PDF-", "application/pdf"],
@@ -32,7 +32,7 @@ const signatures: readonly (readonly [start: string, type: string])[] = [
   ["%!PS-Adobe-", "application/postscript"],
   ["{\\rtf", "application/rtf"],
   ["<?xml", "application/xml"],
-  // Word, Excel and PowerPoint up to 2003 begin alike, and those since then as any ZIP.
+  // The formats of Word, Excel and PowerPoint up to 2003 begin alike. The later ones begin like any ZIP.
   ["\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"],
   ["PK\x03\x04", "application/zip"],
   ["PK\x05\x06", "application/zip"],
@@ -54,20 +54,22 @@ const signatures: readonly (readonly [start: string, type: string])[] = [
 const beginsWith = (start: string, signature: string) =>
   start.length >= signature.length && Array.from(signature).every((byte, at) => byte === "?" || byte === start[at]);
 
-/** Where the end of a PDF, with the offset of its cross-reference, is looked for. */
+/** How far from the end of a PDF `startxref`, the offset of its cross-reference, is searched for. */
 const tailBytes = 65_536;
 
-/** A cross-reference table has 20 bytes for each object, and the trailer comes after it. */
-const trailerWithin = 1_048_576;
+/**
+ * How far after the beginning of a cross-reference table its trailer is searched for. The table has 20 bytes per object.
+ */
+const maxTrailerBytes = 1_048_576;
 
-/** As much of a dictionary as is read: far more than a trailer or the standard security handler needs. */
-const dictionaryWithin = 65_536;
+/** How much of a dictionary is read: far more than a trailer or the standard security handler needs. */
+const maxDictionaryBytes = 65_536;
 
-/** What a file's bytes say: its media type, and whether a PDF asks for a password. Of a large file, both ends are enough. */
+/** Detects a file's media type, and whether a PDF requires a password. Of a large file, both ends are enough. */
 export const fileKindOf = (file: FileEnds): FileKind => {
   const start = textAt(file, 0, signatureBytes) ?? "";
   const known = signatures.find(([signature]) => beginsWith(start, signature))?.[1];
-  // PDF readers accept a header anywhere in the first 1,024 bytes: some programs write something before it.
+  // PDF readers accept the header anywhere in the first 1,024 bytes, because some programs write other bytes before it.
   const detected_type = known ?? (start.includes("%PDF-") ? "application/pdf" : null);
   if (detected_type !== "application/pdf") return { inspected: true, detected_type, encrypted: null };
   return { inspected: true, detected_type, encrypted: isEncrypted(file, Math.max(0, start.indexOf("%PDF-"))) };
@@ -75,7 +77,7 @@ export const fileKindOf = (file: FileEnds): FileKind => {
 
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
 
-/** Bytes as text, one character each; undefined where they are not at hand. */
+/** Returns bytes as text, one character each, or undefined if they are not available. */
 const textAt = ({ first, last, bytes }: FileEnds, offset: number, length: number): string | undefined => {
   const text = (of: Uint8Array, from: number) =>
     asBuffer(of).toString("latin1", from, Math.min(from + length, of.length));
@@ -85,9 +87,9 @@ const textAt = ({ first, last, bytes }: FileEnds, offset: number, length: number
 };
 
 /**
- * Whether a PDF asks for a password before it opens. One that has a password for its owner only, and restricts printing or
- * editing, does not. True where the newest trailer has an entry Encrypt that cannot be judged: the dictionary that it refers
- * to is not at hand, or the security handler is not the standard one. Where no trailer is at hand, the entry's name tells.
+ * Whether a PDF requires a password to be opened. A password that only restricts printing or editing does not count. Also
+ * true if the newest trailer has an entry Encrypt that cannot be evaluated, because its dictionary is not available or the
+ * security handler is not the standard one. If no trailer is available, the name of the entry anywhere in the bytes decides.
  */
 const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
   const trailer = newestTrailer(file, headerAt);
@@ -99,27 +101,27 @@ const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
 };
 
 /**
- * The entries of the newest trailer, which the end of the file leads to. ISO 32000-1, 7.5.5 to 7.5.8: a trailer is a
- * dictionary of its own, or that of a cross-reference stream.
+ * Returns the entries of the newest trailer, whose offset is at the end of the file. A trailer is a separate dictionary, or
+ * that of a cross-reference stream. Source: ISO 32000-1, 7.5.5 to 7.5.8.
  */
 const newestTrailer = (file: FileEnds, headerAt: number): Entries | undefined => {
   const tail = textAt(file, Math.max(0, file.bytes - tailBytes, file.bytes - file.last.length), tailBytes) ?? "";
   const offset = Number(/^startxref\s+(\d+)/.exec(tail.slice(tail.lastIndexOf("startxref")))?.[1] ?? Number.NaN);
-  // Offsets count from the header, whatever is before it; not every program does so.
-  const places = Number.isNaN(offset) ? [] : [offset + headerAt, offset];
-  const texts = places.map((place) => textAt(file, place, trailerWithin) ?? "");
+  // Offsets are relative to the header, but some programs count from the beginning of the file.
+  const offsets = Number.isNaN(offset) ? [] : [offset + headerAt, offset];
+  const texts = offsets.map((from) => textAt(file, from, maxTrailerBytes) ?? "");
   const trailer = [...texts.map(trailerAtStart), lastTrailer(tail)].find((found) => found !== undefined);
   return trailer === undefined ? undefined : entriesOf(trailer);
 };
 
-/** The text from the trailer's dictionary on, where the text starts with a cross-reference table or stream. */
+/** Returns the text from the trailer's dictionary on, if the text starts with a cross-reference table or stream. */
 const trailerAtStart = (text: string): string | undefined => {
   const stream = /^\s*\d+\s+\d+\s+obj\s*(?=<<)/.exec(text);
   if (stream) return text.slice(stream[0].length);
   return /^\s*xref\s/.test(text) ? afterKeyword(text, text.indexOf("trailer")) : undefined;
 };
 
-/** Where the offset is wrong, programs that repair a file take its last trailer, of either form. */
+/** Finds the last trailer of either form. Programs that repair files use it if the offset is wrong. */
 const lastTrailer = (tail: string): string | undefined => {
   const keyword = tail.lastIndexOf("trailer");
   const stream = [...tail.matchAll(/\d\s+obj\s*(?=<<[\s\S]{0,1024}?\/Type\s*\/XRef\b)/g)].at(-1);
@@ -131,7 +133,10 @@ const afterKeyword = (text: string, at: number): string | undefined => {
   return keyword?.[0] === undefined ? undefined : text.slice(at + keyword[0].length);
 };
 
-/** The text from the dictionary on that `5 0 R` refers to: the newest at hand. Encrypt is never in an object stream. */
+/**
+ * Returns the text from the dictionary on that a reference such as `5 0 R` names: the newest available one. The
+ * dictionary of Encrypt is never in an object stream.
+ */
 const objectAt = ({ first, last }: FileEnds, reference: string): string | undefined => {
   const [number, generation] = reference.trim().split(/\s+/);
   const start = new RegExp(`(?<!\\d)${number}\\s+${generation}\\s+obj\\s*(?=<<)`, "g");
@@ -144,29 +149,30 @@ const objectAt = ({ first, last }: FileEnds, reference: string): string | undefi
   return undefined;
 };
 
-/** The entries of a dictionary, each with the text of its value. */
+/** The entries of a dictionary: names, and their values as text. */
 type Entries = ReadonlyMap<string, string>;
 
-/** The tokens of a dictionary that matter: brackets, names, texts and comments, which may contain any of the others. */
+/** The tokens of a dictionary that matter here. Strings and comments may contain any of the others. */
 const token = /<<|>>|\/[^\s()<>[\]{}/%]*|\((?:[^\\()]|\\[\s\S])*|\)|<[\da-fA-F\s]*>|%[^\r\n]*/g;
 
-/** The entries of the dictionary that a text starts with; the entries of dictionaries in it are not its own. */
+/** Returns the entries of the dictionary that a text starts with, without those of nested dictionaries. */
 const entriesOf = (text: string): Entries => {
   const entries = new Map<string, string>();
-  let [depth, inText] = [0, 0];
+  let [depth, inString] = [0, 0];
   let entry: { readonly name: string; readonly valueAt: number } | undefined;
-  const endEntry = (at?: number) => entry && entries.set(entry.name, text.slice(entry.valueAt, at ?? dictionaryWithin));
-  for (const { 0: found, index } of text.slice(0, dictionaryWithin).matchAll(token)) {
-    if (found.startsWith("(")) inText += 1;
-    else if (found === ")") inText = Math.max(0, inText - 1);
-    else if (inText > 0) continue;
+  const endEntry = (at?: number) =>
+    entry && entries.set(entry.name, text.slice(entry.valueAt, at ?? maxDictionaryBytes));
+  for (const { 0: found, index } of text.slice(0, maxDictionaryBytes).matchAll(token)) {
+    if (found.startsWith("(")) inString += 1;
+    else if (found === ")") inString = Math.max(0, inString - 1);
+    else if (inString > 0) continue;
     else if (found === "<<") depth += 1;
     else if (found === ">>" && depth === 1) {
       endEntry(index);
       return entries;
     } else if (found === ">>") depth -= 1;
     else if (depth === 1 && found.startsWith("/")) {
-      // A name right after a name is its value.
+      // A name directly after the entry's name is its value.
       if (entry && text.slice(entry.valueAt, index).trim() === "") continue;
       endEntry(index);
       entry = { name: found.slice(1), valueAt: index + found.length };
@@ -176,7 +182,7 @@ const entriesOf = (text: string): Entries => {
   return entries;
 };
 
-/** A text, or the first of an array of them, as bytes: `<28BF…>`, or `(…)` with its escapes. */
+/** Returns a string, or the first of an array, as bytes. A string is `<28BF…>`, or `(…)` with escapes. */
 const bytesOf = (value = ""): Buffer => {
   const hex = /^[\s[]*<([\da-f\s]*)>/i.exec(value)?.[1];
   if (hex !== undefined) return Buffer.from(hex.replaceAll(/\s/g, ""), "hex");
@@ -199,7 +205,10 @@ const unescaped = (part: string): string => {
   return { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f", "\n": "", "\r": "", "\r\n": "" }[after] ?? after;
 };
 
-/** Whether the standard security handler lets in whoever gives no password. ISO 32000-2, 7.6.4; false where it cannot tell. */
+/**
+ * Whether the standard security handler opens the file with an empty password; false if that is unknown. Source: ISO
+ * 32000-2, 7.6.4.
+ */
 const opensWithoutPassword = (encrypt: Entries, id: string | undefined): boolean => {
   if (encrypt.get("Filter")?.trim() !== "/Standard") return false;
   const [owner, user] = [bytesOf(encrypt.get("O")), bytesOf(encrypt.get("U"))];
@@ -214,8 +223,8 @@ const opensWithoutPassword = (encrypt: Entries, id: string | undefined): boolean
   if (bits === undefined || owner.length < 32 || user.length < 32) return false;
   const fileId = bytesOf(id);
   const key = keyWithoutPassword(encrypt, owner.subarray(0, 32), fileId, bits / 8);
-  if (revision === 2) return equal(rc4(key, noPassword), user.subarray(0, 32));
-  let check: Uint8Array = md5(noPassword, fileId);
+  if (revision === 2) return equal(rc4(key, passwordPadding), user.subarray(0, 32));
+  let check: Uint8Array = md5(passwordPadding, fileId);
   for (let round = 0; round < 20; round += 1) {
     const ofRound = key.map((byte) => byte ^ round);
     check = rc4(ofRound, check);
@@ -223,7 +232,7 @@ const opensWithoutPassword = (encrypt: Entries, id: string | undefined): boolean
   return equal(check, user.subarray(0, 16));
 };
 
-/** The length of a file's key before AES-256; undefined where the dictionary contradicts itself. */
+/** The length of the encryption key, in revisions before AES-256; undefined if the dictionary is inconsistent. */
 const keyBits = (encrypt: Entries, revision: number): number | undefined => {
   if (revision === 2) return 40;
   if (revision === 4) return 128;
@@ -231,26 +240,26 @@ const keyBits = (encrypt: Entries, revision: number): number | undefined => {
   return revision === 3 && bits >= 40 && bits <= 128 && bits % 8 === 0 ? bits : undefined;
 };
 
-/** ISO 32000-2, algorithm 2: the key before AES-256, of an empty password. */
+/** The encryption key of an empty password, in revisions before AES-256: ISO 32000-2, algorithm 2. */
 const keyWithoutPassword = (encrypt: Entries, owner: Uint8Array, fileId: Uint8Array, length: number): Uint8Array => {
   const revision = Number(encrypt.get("R"));
   const permissions = Buffer.alloc(4);
   permissions.writeInt32LE(Number(encrypt.get("P")) | 0);
   const plainMetadata = revision === 4 && encrypt.get("EncryptMetadata")?.trim() === "false";
   const more = Buffer.alloc(plainMetadata ? 4 : 0, 0xff);
-  let key = md5(noPassword, owner, permissions, fileId, more).subarray(0, length);
+  let key = md5(passwordPadding, owner, permissions, fileId, more).subarray(0, length);
   for (let round = 0; revision > 2 && round < 50; round += 1) key = md5(key).subarray(0, length);
   return key;
 };
 
-/** What an empty password is padded with. */
-const noPassword = Buffer.from("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a", "hex");
+/** The bytes that passwords are padded with. An empty password consists of them alone. */
+const passwordPadding = Buffer.from("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a", "hex");
 
 const equal = (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other) === 0;
 const md5 = (...parts: readonly Uint8Array[]) => hash("md5", Buffer.concat(parts), "buffer");
 const sha256 = (...parts: readonly Uint8Array[]) => hash("sha256", Buffer.concat(parts), "buffer");
 
-/** ISO 32000-2, algorithm 2.B: the hash of AES-256, of an empty password. */
+/** The hash of an empty password, for AES-256: ISO 32000-2, algorithm 2.B. */
 const hardenedHash = (salt: Uint8Array, user: Uint8Array): Uint8Array => {
   let key: Uint8Array = sha256(salt, user);
   let last = 0;
@@ -265,7 +274,7 @@ const hardenedHash = (salt: Uint8Array, user: Uint8Array): Uint8Array => {
   return key.subarray(0, 32);
 };
 
-/** RC4, which OpenSSL 3 no longer has by default. */
+/** RC4: OpenSSL 3 does not provide it by default. */
 const rc4 = (key: Uint8Array, data: Uint8Array): Uint8Array => {
   const state = Uint8Array.from({ length: 256 }, (_, index) => index);
   const at = (index: number) => state[index & 255] ?? 0;

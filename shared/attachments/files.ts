@@ -17,15 +17,15 @@ import type { UploadedFile, UploadFile } from "./schema.ts";
 
 let client: S3Client | undefined;
 
-/** The client of this process, made on first use. The SDK itself reads AWS_ENDPOINT_URL_S3. */
+/** Returns this process's client, which is created on first use. The SDK itself reads AWS_ENDPOINT_URL_S3. */
 const s3 = (): S3Client => {
-  client ??= create();
+  client ??= createClient();
   return client;
 };
 
-const create = () => {
+const createClient = () => {
   const plain = new S3Client({
-    // An emulator has no subdomain for each bucket.
+    // Emulators have no subdomain for each bucket.
     forcePathStyle: env.hasS3Endpoint(),
     maxAttempts: 3,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
@@ -40,7 +40,7 @@ const base64 = (sha256: string) => Buffer.from(sha256, "hex").toString("base64")
 const hasHeaders = (request: unknown): request is { headers: Record<string, string> } =>
   typeof request === "object" && request !== null && "headers" in request;
 
-/** Stores a file; S3 itself refuses it if it arrives with another SHA-256. 503 where storage is away (so do all below). */
+/** Stores a file. S3 verifies its SHA-256. 503 if S3 is unavailable; the same holds for all functions below. */
 export const putFile = async (key: string, { content, contentType, sha256 }: UploadedFile): Promise<void> => {
   const command = new PutObjectCommand({
     Bucket: env.bucketName(),
@@ -50,7 +50,7 @@ export const putFile = async (key: string, { content, contentType, sha256 }: Upl
     ContentType: contentType,
     ChecksumSHA256: base64(sha256),
   });
-  // The signature covers the same hash: with the header there, the SDK does not make it a second time.
+  // The signature covers the same hash. If the header is present, the SDK does not compute the hash again.
   command.middlewareStack.add(
     (next) => (args) => {
       if (hasHeaders(args.request)) args.request.headers["x-amz-content-sha256"] = sha256;
@@ -62,8 +62,9 @@ export const putFile = async (key: string, { content, contentType, sha256 }: Upl
 };
 
 /**
- * A request that stores a file without passing through us. Length, media type and SHA-256 are headers that the
- * signature covers: S3 refuses any other file. https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+ * Returns a request with which the caller sends a file directly to S3. The signature covers length, media type and SHA-256
+ * as headers, so S3 rejects any other file.
+ * Source: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
  */
 export const signedPut = async (key: string, { content_type, bytes, sha256 }: UploadFile, signedAt: Date) => {
   const checksum = "x-amz-checksum-sha256";
@@ -78,34 +79,36 @@ export const signedPut = async (key: string, { content_type, bytes, sha256 }: Up
   const url = await getSignedUrl(s3(), command, {
     expiresIn: limits.uploadSeconds,
     signingDate: signedAt,
-    // Neither would be a signed header by default: the presigner leaves this one out, and moves that one to the query.
+    // By default, the presigner does not sign Content-Type, and it moves the checksum to the query.
     signableHeaders: new Set(["host", "content-length", "content-type", checksum]),
     unhoistableHeaders: new Set([checksum]),
   });
   return { method: "PUT", url, headers } as const;
 };
 
-/** As much of a file as is read at each of its ends. A PDF of 6,000 objects has its trailer and what comes before it there. */
+/**
+ * How much of a file is read at each end. It contains the cross-reference and the trailer of a PDF with 6,000 objects.
+ */
 const endBytes = 131_072;
 
-/** A file's length and media type, its first bytes and its last; undefined where there is none. */
+/** Returns a file's length, media type, first bytes and last bytes, or undefined if there is no file. */
 export const readFileEnds = async (key: string) => {
   const [first, last] = await Promise.all([readRange(key, `0-${endBytes - 1}`), readRange(key, `-${endBytes}`)]);
   if (!first || !last) return undefined;
-  // S3 reads as much as there is; fauxqs refuses more than there is, and the first bytes are then all of it.
+  // For a file shorter than the range, S3 returns the whole file, but fauxqs refuses. The first bytes are then the whole file.
   return { ...first, first: first.content, last: last.content.length > 0 ? last.content : first.content };
 };
 
-/** The part of a file in one range of bytes, and what S3 says of the whole. */
+/** Returns a range of a file's bytes, and the length and the media type of the whole file. */
 const readRange = async (key: string, range: string) => {
   const command = new GetObjectCommand({ Bucket: env.bucketName(), Key: key, Range: `bytes=${range}` });
   let content: Uint8Array = new Uint8Array();
-  // Within the call, so that its time limit and its retries hold for the bytes as well.
+  // Reads the bytes within the call, so that its timeout and its retries cover them as well.
   command.middlewareStack.add(
     (next) => async (args) => {
-      const answer = await next(args);
-      content = (await answer.output?.Body?.transformToByteArray()) ?? content;
-      return answer;
+      const response = await next(args);
+      content = (await response.output?.Body?.transformToByteArray()) ?? content;
+      return response;
     },
     { step: "deserialize", name: "readBytes", priority: "high" },
   );
@@ -113,7 +116,7 @@ const readRange = async (key: string, range: string) => {
     .send(command)
     .catch((error: unknown) => {
       if (error instanceof NoSuchKey) return undefined;
-      // An empty file has no range.
+      // No range of an empty file is valid.
       return isInvalidRange(error) ? { ContentRange: "bytes */0", ContentType: undefined } : unavailableAs503(error);
     });
   return found && { bytes: Number(found.ContentRange?.split("/")[1]), content_type: found.ContentType, content };
@@ -121,26 +124,28 @@ const readRange = async (key: string, range: string) => {
 
 const isInvalidRange = (error: unknown) => error instanceof Error && error.name === "InvalidRange";
 
-/** Removes a file; one that is not there is removed already. */
+/** Removes a file. Succeeds if there is none. */
 export const removeFile = async (key: string): Promise<void> => {
   await s3()
     .send(new DeleteObjectCommand({ Bucket: env.bucketName(), Key: key }))
     .catch(unavailableAs503);
 };
 
-/** A file's bytes as they come, held nowhere as a whole; undefined where it is gone. Breaking off the loop closes it. */
+/** Returns a file's bytes as a stream, or undefined if there is no file. Leaving the loop early closes the stream. */
 export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> | undefined> => {
-  const answer = await s3()
+  const response = await s3()
     .send(new GetObjectCommand({ Bucket: env.bucketName(), Key: key }))
     .catch((error: unknown) => (error instanceof NoSuchKey ? undefined : unavailableAs503(error)));
-  if (!answer) return undefined;
-  if (!(answer.Body instanceof Readable)) throw new Error("S3 answered without a stream.");
-  return answer.Body;
+  if (!response) return undefined;
+  if (!(response.Body instanceof Readable)) throw new Error("The response of S3 has no stream.");
+  return response.Body;
 };
 
 export type StoredFile = { readonly key: string; readonly storedAt: Date };
 
-/** Up to `limit` files whose keys begin so, by key, beyond the key `after`; and whether there are more. */
+/**
+ * Lists up to `limit` files whose keys begin with `prefix` and come after `after`, in order, and whether there are more.
+ */
 export const listFiles = async (
   prefix: string,
   after?: string,
@@ -155,7 +160,7 @@ export const listFiles = async (
   return { files, more: IsTruncated };
 };
 
-/** Every file: for operators. */
+/** Yields every file. Lists the whole bucket, so it is for operators only. */
 export async function* allFiles(): AsyncGenerator<StoredFile> {
   let after: string | undefined;
   for (let more = true; more; ) {

@@ -4,22 +4,22 @@ import { forwardedRequestIds, type Parent } from "../tenants/orders.ts";
 import { CarrierReceipt, type ForwardingData, ForwardingState } from "./schema.ts";
 
 /**
- * What the carrier has of attachments, for callers. The checkout writes the receipts and imports this domain, so this
- * module reads of them what CarrierReceipt says, and the carrier's own words stay with the operators.
+ * What the carrier has of attachments, for callers. The checkout writes the receipts, but this folder cannot import it. It
+ * reads only the properties in CarrierReceipt: the carrier's responses are for operators only.
  */
 
 type ByRequest = ForwardingData["requests"][number];
 
-/** DynamoDB's limit of keys in one BatchGetItem. */
+/** DynamoDB's limit on the keys of one BatchGetItem. */
 const maxBatch = 100;
 
-type Place = { readonly request: string; readonly attachment: string };
+type ReceiptRef = { readonly request: string; readonly attachment: string };
 
-/** The receipts of these places, in their order, in one round trip. */
-const readReceipts = async (places: readonly Place[]) => {
-  const batches = Array.from({ length: Math.ceil(places.length / maxBatch) }, (_, index) =>
+/** Reads receipts in one round trip. Returns them in the order of `refs`. */
+const readReceipts = async (refs: readonly ReceiptRef[]) => {
+  const batches = Array.from({ length: Math.ceil(refs.length / maxBatch) }, (_, index) =>
     getMany(
-      places
+      refs
         .slice(index * maxBatch, (index + 1) * maxBatch)
         .map(({ request, attachment }) => keys.receipt(request, attachment)),
     ),
@@ -28,21 +28,21 @@ const readReceipts = async (places: readonly Place[]) => {
   return items.map((item) => item && parseItem(CarrierReceipt, item));
 };
 
-/** After the checkout, nothing more is forwarded: what has no receipt then gets none. */
+/** The state of an attachment without a receipt. After the checkout, nothing more is forwarded. */
 const withoutReceipt = ({ forwarded, state }: Parent) =>
   ({ state: forwarded && state === "CART" ? "pending" : "none", at: null }) as const;
 
 const rank = (state: ForwardingState) => ForwardingState.options.indexOf(state);
 
-/** The state as a whole is the least advanced one. */
+/** The overall state is the least advanced one. */
 const summary = (requests: readonly ByRequest[]): ForwardingData => {
   const [least] = requests.map(({ state }) => state).sort((one, other) => rank(one) - rank(other));
   return { state: least ?? "none", requests: [...requests] };
 };
 
 /**
- * The forwarding of each of a parent's attachments: under the request itself, or under each forwarded request of the
- * order. One round trip for a request, two for an order.
+ * Returns the forwarding of a parent's attachments, by attachment: under the request itself, or under each forwarded request
+ * of the order. Takes one round trip for a request, two for an order.
  */
 export const readForwardings = async (
   parent: Parent,
@@ -52,9 +52,9 @@ export const readForwardings = async (
   if (!parent.forwarded)
     return new Map(attachments.map((attachment) => [attachment, summary([{ id: parent.id, ...none }])]));
   const requests = parent.type === "order" ? await forwardedRequestIds(parent.id) : [parent.id];
-  const places = attachments.flatMap((attachment) => requests.map((request) => ({ request, attachment })));
-  const receipts = await readReceipts(places);
-  const entries = places.map(({ request, attachment }, index) => {
+  const refs = attachments.flatMap((attachment) => requests.map((request) => ({ request, attachment })));
+  const receipts = await readReceipts(refs);
+  const entries = refs.map(({ request, attachment }, index) => {
     const { state, at } = receipts[index] ?? none;
     return { attachment, entry: { id: request, state, at } };
   });

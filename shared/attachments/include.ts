@@ -3,7 +3,10 @@ import type { Parent } from "../tenants/orders.ts";
 import { readForwardings } from "./forwarding.ts";
 import { type Attachment, FileData } from "./schema.ts";
 
-/** The associations of a parent's attachments that a query asks for, by attachment; forwarding is read, a file is known. */
+/**
+ * Returns a function that gives the included associations of each attachment. Reads only `forwarding`; `file` is part of
+ * the attachment.
+ */
 export const includedAssociations = async (
   parent: Parent,
   attachments: readonly Attachment[],

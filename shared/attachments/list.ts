@@ -5,17 +5,17 @@ import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { type Page, pageRequest, readPage } from "../table/pages.ts";
 import { get, parseItem } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
-import { type OnParent, parentRef } from "./access.ts";
+import { type CollectionRoute, parentRef } from "./access.ts";
 import { readAttachment } from "./attachments.ts";
 import { Attachment } from "./schema.ts";
 
 type Query = PageQuery & { readonly reference_id?: string | undefined };
 
-/** `total` where it is not that of the whole list. */
+/** `total` is present if it is not that of the whole list. */
 type AttachmentPage = Page<Attachment> & { readonly total?: number };
 
-/** Reads the page of a parent's attachments that a query asks for. */
-export const attachmentPage: PageReader<OnParent, AttachmentPage, Query> = async (lookup, query, { parent }) => {
+/** Reads the page of a parent's attachments that a query requests. */
+export const attachmentPage: PageReader<CollectionRoute, AttachmentPage, Query> = async (lookup, query, { parent }) => {
   const { ref } = parentRef(lookup, parent);
   const list = collections.attachments(ref);
   if (query.reference_id !== undefined) return referencedPage(ref, query, query.reference_id);
@@ -24,7 +24,7 @@ export const attachmentPage: PageReader<OnParent, AttachmentPage, Query> = async
 
 const Reference = z.object({ attachment: z.string() });
 
-/** The one attachment that has a reference_id, or none: two reads, whatever the list's length. */
+/** Returns a page with the attachment that has a reference_id, or an empty one. Takes two reads, whatever the list's length. */
 const referencedPage = async (ref: ParentRef, query: Query, uuid: string): Promise<AttachmentPage> => {
   const cursors = (["after", "before"] as const).filter((name) => query[name] !== undefined);
   if (cursors.length > 0) throw invalid(cursors.map(notWithReference));

@@ -19,13 +19,13 @@ import {
 
 const FileHint = z.enum(["DEFAULT", "LOA"]);
 
-/** An empty text becomes null. */
+/** An empty text is stored as null. */
 const Notes = z.nullable(text(limits.notesLength)).check(z.overwrite((notes) => notes || null));
 
 /**
- * What callers say about an attachment. A new property is added in this file alone: here, with a default that older items
- * get; with a description and an example below; to `changeable` or `immutableAttachmentProperties`; and to
- * `SentMetadata` if the carrier gets it.
+ * The properties of an attachment that callers set. To add one, change only this file: add it here, with a default for
+ * items that are older; add a description and an example below; add it to `changeable` or `immutableAttachmentProperties`,
+ * and to `SentMetadata` if the carrier gets it.
  */
 const metadata = {
   name: nonBlankText(limits.nameLength),
@@ -34,7 +34,7 @@ const metadata = {
   reference_id: z._default(z.nullable(Uuid), null),
 };
 
-/** What the OpenAPI document says about them. No function loads it. */
+/** Their descriptions in the OpenAPI document. */
 export const metadataDescriptions = {
   name: "The display name.",
   notes: "Free text. An empty string is stored as null.",
@@ -49,21 +49,23 @@ export const metadataExample = {
   reference_id: "7b3e4c1a-5d2f-4e8a-9c61-0f2d8a4b6e13",
 } as const satisfies { readonly [K in keyof typeof metadata]: z.output<(typeof metadata)[K]> };
 
-/** The metadata of an attachment of which only the name is given. */
+/** The metadata of an attachment with a name and defaults. */
 export const minimalMetadata = (name: string) => z.parse(z.object(metadata), { name });
 
-/** What a PATCH may change. */
+/** The properties that a PATCH can change. */
 const changeable = { name: true, notes: true, file_hint: true } as const;
 
-/** 1 to 255 characters without path separators or control characters, and not a name that means a folder. */
+/**
+ * 1 to 255 characters, without path separators and control characters. Names of folders (`.` and `..`) are not allowed.
+ */
 const Filename = text(limits.filenameLength).check(
   z.minLength(1),
   z.regex(/^(?!\.{1,2}$|\s+$)/, { error: "must not be blank, . or .." }),
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
   z.regex(/^[^/\\\u0000-\u001f\u007f-\u009f]*$/, { error: "must not contain /, \\ or control characters" }),
 );
 
-/** A media type without parameters, as a header can carry it. */
+/** A media type without parameters that a header can contain. */
 export const MediaType = z
   .string()
   .check(
@@ -71,7 +73,7 @@ export const MediaType = z
     z.toLowerCase(),
   );
 
-/** What a caller sees of an attachment: `data` of its document. */
+/** An attachment as callers get it: `data` of its document. */
 export const AttachmentData = z.object({
   id: Ulid,
   ...withoutDefaults(metadata),
@@ -81,17 +83,17 @@ export const AttachmentData = z.object({
 });
 export type AttachmentData = z.infer<typeof AttachmentData>;
 
-/** What a file's own bytes say of it. Of attachments that are older than these properties, nothing is known. */
+/** What the bytes of a file reveal. Attachments that are older than these properties were not inspected. */
 export const FileKind = z.object({
   inspected: z._default(z.boolean(), false),
-  /** The media type that its first bytes say; null where they say none. */
+  /** The media type that the first bytes indicate; null if they indicate none. */
   detected_type: z._default(z.nullable(z.string()), null),
-  /** Whether a PDF asks for a password to be opened; null for anything else. */
+  /** Whether a PDF requires a password to be opened; null for other files. */
   encrypted: z._default(z.nullable(z.boolean()), null),
 });
 export type FileKind = z.infer<typeof FileKind>;
 
-/** What a PATCH may repeat but not change, with what counts as the same. */
+/** The properties that a PATCH can contain but not change, with the comparisons to use. */
 export const immutableAttachmentProperties = {
   id: isSameId,
   filename: isSame,
@@ -100,7 +102,10 @@ export const immutableAttachmentProperties = {
   updated_at: isSame,
 } satisfies Record<Exclude<keyof AttachmentData, keyof typeof changeable>, typeof isSame>;
 
-/** An attachment as the table keeps it. `version` counts its writes and is its ETag, `writers` names the last ones; the others describe its file. A property added here has a default: items that are older lack it. */
+/**
+ * An attachment as it is stored. `version` counts its writes and is its ETag, `writers` has the names of the last writes.
+ * The properties after them describe the file. A property that is added here needs a default, because older items lack it.
+ */
 export const Attachment = z.object({
   ...withoutRules({ ...AttachmentData.shape, ...metadata }),
   version: z.number(),
@@ -112,7 +117,6 @@ export const Attachment = z.object({
 });
 export type Attachment = z.infer<typeof Attachment>;
 
-/** What callers get of an attachment. */
 export const attachmentData = (attachment: Attachment) => pick(AttachmentData, attachment);
 
 /** The metadata that the carrier gets with a file. */
@@ -121,14 +125,14 @@ export type SentMetadata = z.infer<typeof SentMetadata>;
 
 const letterTypes = ["application/pdf", "image/tiff", "image/png", "image/jpeg"];
 
-/** Why a carrier may refuse a letter of authorization days later: for operators; null where nothing is known against it. */
+/** For operators: why a carrier may refuse a letter of authorization days later, or null if no reason is known. */
 export const warningOf = ({ file_hint, inspected, detected_type, encrypted }: Attachment): string | null => {
   if (file_hint !== "LOA" || !inspected) return null;
   if (encrypted === true) return "The LOA is encrypted.";
   return letterTypes.includes(detected_type ?? "") ? null : "The LOA is no PDF, TIFF, PNG or JPEG.";
 };
 
-/** What callers may know of an attachment's file. */
+/** The association `file` of an attachment. */
 export const FileData = z.object({
   bytes: z.int(),
   content_type: z.string(),
@@ -137,31 +141,33 @@ export const FileData = z.object({
   encrypted: z.nullable(z.boolean()),
 });
 
-/** How far the forwarding of an attachment has come, the least advanced state first. */
+/** The states of forwarding, the least advanced first. */
 export const ForwardingState = z.enum(["none", "pending", "refused", "withdrawn", "forwarded"]);
 export type ForwardingState = z.infer<typeof ForwardingState>;
 
-/** What the carrier has of an attachment, as a whole and by request. */
+/** The association `forwarding` of an attachment: what the carrier has of it, overall and by request. */
 export const ForwardingData = z.object({
   state: ForwardingState,
   requests: z.array(z.object({ id: Ulid, state: ForwardingState, at: z.nullable(Timestamp) })),
 });
 export type ForwardingData = z.infer<typeof ForwardingData>;
 
-/** What the carrier has of an attachment under one request: as much of a checkout's receipt as callers may know. */
+/**
+ * What the carrier has of an attachment under one request: the properties of a checkout's receipt that callers may know.
+ */
 export const CarrierReceipt = z.object({
   state: z.enum(["pending", "forwarded", "withdrawn", "refused"]),
   at: z.string(),
 });
 
-/** The query of a list of attachments: a page, or the one attachment that has a reference_id. */
+/** The query of a list of attachments: a page, or the attachment that has a `reference_id`. */
 export const attachmentListQuery = <I extends z.core.$ZodType>(include: I) =>
   z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include });
 
 /** The query of one attachment. */
 export const attachmentQuery = <I extends z.core.$ZodType>(include: I) => z.object({ include });
 
-/** A file as it came; its content is left out of JSON, where its SHA-256 stands for it. */
+/** The file of a form. */
 export const UploadedFile = z
   .object(
     {
@@ -181,7 +187,7 @@ export const UploadedFile = z
 
 export type UploadedFile = z.infer<typeof UploadedFile>;
 
-/** The filename is the file's own if it is left out. */
+/** `filename` defaults to the name of the uploaded file. */
 const newAttachmentFields = { ...metadata, filename: z.optional(Filename) };
 
 export const createAttachmentBody = <T extends string>(type: T) =>
@@ -192,13 +198,13 @@ export const createAttachmentBody = <T extends string>(type: T) =>
 type CreateBody = ReturnType<typeof createAttachmentBody>;
 export type NewAttachment = z.infer<CreateBody>["data"];
 
-/** The id of an upload; what is not a ULID names none. */
+/** The id of an upload. Text that is not a ULID is the id of none. */
 const UploadId = z.pipe(
   z.string().check(z.minLength(1)),
   z.transform((id) => parseUlid(id) ?? noId),
 );
 
-/** JSON in place of the form: the file is in storage already. */
+/** A JSON body that names a direct upload, instead of a form. */
 export const createFromUploadBody = <T extends string>(type: T) =>
   z.object({ type: z.literal(type), data: z.object({ upload_id: UploadId, ...newAttachmentFields }) });
 export type NewAttachmentFromUpload = z.infer<ReturnType<typeof createFromUploadBody>>["data"];
@@ -208,7 +214,7 @@ const withinUploadLimit = z.refine<number>((bytes) => bytes > limits.uploadBytes
   params: { sub_code: "constraint.range" },
 });
 
-/** A file that is about to be sent to storage directly. */
+/** The file of a direct upload, as announced by the caller. */
 export const UploadFile = z.object({
   filename: Filename,
   content_type: z._default(MediaType, "application/octet-stream"),
@@ -219,7 +225,7 @@ export type UploadFile = z.infer<typeof UploadFile>;
 
 export const CreateUploadBody = z.object({ type: z.literal("upload"), data: UploadFile });
 
-/** An upload as the table keeps it: a limit that has changed since does not matter. */
+/** A direct upload as it is stored, without rules for input: limits may have changed since. */
 export const Upload = z.object({
   filename: z.string(),
   content_type: z.string(),

@@ -5,31 +5,37 @@ import { transact } from "../table/write.ts";
 import { listFiles, removeFile, type StoredFile } from "./files.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
-const numberOf = (day: string) => Date.parse(`${day}T00:00:00Z`) / dayMs;
+const dayNumber = (day: string) => Date.parse(`${day}T00:00:00Z`) / dayMs;
 
-/** Uploads that crash leave their file under a day just past; deletes that crash, under any: each is read again so often. */
+/**
+ * A crashed upload leaves a file in a recent day, but a crashed delete can leave one in any day. Every day is therefore
+ * read again after this many days.
+ */
 const rereadDays = 30;
 
 /**
- * The days due in the sweep of `today`, ascending: those of which every file has become a day old since the last sweep,
- * and the older ones whose turn it is to be read again. Days that a missed sweep should have read are among them.
+ * Returns the days that the sweep of `today` must read, ascending: days whose files have all become a day old since the last
+ * sweep, and older days that must be read again. Includes the days of missed sweeps.
  */
 export const dueDays = (first: string, lastSweep: string | undefined, today: string): string[] => {
-  const newest = numberOf(today) - 2;
-  const since = lastSweep === undefined ? Number.POSITIVE_INFINITY : numberOf(today) - numberOf(lastSweep);
+  const newest = dayNumber(today) - 2;
+  const since = lastSweep === undefined ? Number.POSITIVE_INFINITY : dayNumber(today) - dayNumber(lastSweep);
   const due: string[] = [];
-  for (let day = numberOf(first); day <= newest; day += 1)
+  for (let day = dayNumber(first); day <= newest; day += 1)
     if ((newest - day) % rereadDays < since) due.push(dayOf(new Date(day * dayMs)));
   return due;
 };
 
-/** No upload takes as long: a file that is older, and has no metadata, will never have any. */
+/** Longer than any upload takes: an older file without metadata will never get any. */
 const graceMs = 24 * 60 * 60 * 1000;
 
-/** Time enough to finish a page of files and to note how far the sweep has come. */
+/** Enough time to finish a page of files and to save the progress. */
 const reserveMs = 20_000;
 
-/** `swept_on`: the day of the last sweep that was finished. The rest is of one that was not: where it goes on. */
+/**
+ * The progress of the sweep. `swept_on` is the day of the last finished sweep. `sweeping` is where an unfinished one
+ * continues.
+ */
 const Bookmark = z.object({
   swept_on: z.optional(z.string()),
   sweeping: z.optional(z.object({ of: z.string(), day: z.string(), after: z.optional(z.string()) })),
@@ -38,45 +44,46 @@ type Bookmark = z.infer<typeof Bookmark>;
 
 type SweepOptions = {
   readonly now: Date;
-  /** How long it may still take; it stops in time, and the next one goes on from there. */
+  /** The time that is left. The sweep stops before it is over, and the next sweep continues from there. */
   readonly remainingMs?: () => number;
-  /** Counts what it would remove, and writes nothing. */
+  /** Only counts the files that it would remove. */
   readonly dryRun?: boolean;
-  /** Every day, due or not. */
+  /** Reads every day, due or not. */
   readonly all?: boolean;
-  /** How many files it lists at a time. */
+  /** The number of files to list at a time. */
   readonly pageSize?: number;
   /** Called after each page with the counts so far. */
   readonly onPage?: (counts: Omit<Swept, "finished">) => void;
 };
 
-const nothing = { days: 0, files: 0, removed: 0 };
-type Swept = typeof nothing & { readonly finished: boolean };
+const noCounts = { days: 0, files: 0, removed: 0 };
+type Swept = typeof noCounts & { readonly finished: boolean };
 
 /**
- * Removes files older than a day that have no metadata: what a crash between the two steps of an upload or a delete has
- * left. Two sweeps at a time do no harm. 503 where storage or table is away: the next one goes on from there.
+ * Removes files without metadata that are older than a day. A crash between the two steps of an upload or a delete leaves
+ * such files. Two sweeps can run at the same time. 503 if S3 or DynamoDB is unavailable; the next sweep continues from there.
  */
 export const sweepOrphanFiles = async (options: SweepOptions): Promise<Swept> => {
   const { now, dryRun = false, all = false } = options;
   const bookmark = z.parse(Bookmark, (await get(keys.sweep())) ?? {});
-  const open = all ? undefined : bookmark.sweeping;
-  const today = open?.of ?? dayOf(now);
+  const unfinished = all ? undefined : bookmark.sweeping;
+  const today = unfinished?.of ?? dayOf(now);
   const days = await daysLeft(bookmark, today, all);
-  const counts = { ...nothing };
-  const note = (at: Bookmark) => (dryRun || all ? undefined : transact({ sweep: { put: { ...keys.sweep(), ...at } } }));
+  const counts = { ...noCounts };
+  const save = (progress: Bookmark) =>
+    dryRun || all ? undefined : transact({ sweep: { put: { ...keys.sweep(), ...progress } } });
   for (const day of days) {
-    let after = day === open?.day ? open.after : undefined;
+    let after = day === unfinished?.day ? unfinished.after : undefined;
     do {
       if ((options.remainingMs?.() ?? Number.POSITIVE_INFINITY) < reserveMs) return { ...counts, finished: false };
       const before = counts.files;
       after = await sweepPage(day, after, options, counts);
       options.onPage?.(counts);
-      if (counts.files > before) await note({ ...bookmark, sweeping: { of: today, day, after } });
+      if (counts.files > before) await save({ ...bookmark, sweeping: { of: today, day, after } });
     } while (after !== undefined);
     counts.days += 1;
   }
-  await note({ swept_on: today });
+  await save({ swept_on: today });
   return { ...counts, finished: true };
 };
 
@@ -88,7 +95,7 @@ const daysLeft = async ({ swept_on, sweeping }: Bookmark, today: string, all: bo
   return dueDays(first, swept_on, today).filter((day) => sweeping === undefined || day >= sweeping.day);
 };
 
-/** One page of a day; the key to go on after, if there is more. */
+/** Sweeps one page of a day. Returns the key to continue after, if there are more files. */
 const sweepPage = async (
   day: string,
   after: string | undefined,
@@ -104,9 +111,9 @@ const sweepPage = async (
   return more ? files.at(-1)?.key : undefined;
 };
 
-type Owned = { readonly key: string; readonly owner: NonNullable<ReturnType<typeof fileOwner>> };
+type OwnedFile = { readonly key: string; readonly owner: NonNullable<ReturnType<typeof fileOwner>> };
 
-const withoutMetadata = async (files: readonly StoredFile[]): Promise<Owned[]> => {
+const withoutMetadata = async (files: readonly StoredFile[]): Promise<OwnedFile[]> => {
   const owned = files.flatMap(({ key }) => {
     const owner = fileOwner(key);
     return owner ? [{ key, owner }] : [];
@@ -115,12 +122,12 @@ const withoutMetadata = async (files: readonly StoredFile[]): Promise<Owned[]> =
   return owned.filter((_, index) => found[index] === undefined);
 };
 
-/** Looks once more, right before; with the file goes the note of a delete that could not remove it. */
-const removeOrphan = async ({ key, owner: { parent, id } }: Owned): Promise<boolean> => {
+/** Removes a file if it still has no metadata, together with the record of an unfinished delete. */
+const removeOrphan = async ({ key, owner: { parent, id } }: OwnedFile): Promise<boolean> => {
   const unfinished = keys.unfinishedDelete(parent, id);
-  const [metadata, noted] = await getMany([keys.attachment(parent, id), unfinished]);
+  const [metadata, record] = await getMany([keys.attachment(parent, id), unfinished]);
   if (metadata) return false;
   await removeFile(key);
-  if (noted) await transact({ unfinished: { delete: unfinished } });
+  if (record) await transact({ unfinished: { delete: unfinished } });
   return true;
 };

@@ -1,4 +1,4 @@
-import { type Fault, invalid } from "../errors.ts";
+import { invalid, type Problem } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
@@ -9,20 +9,22 @@ import { transact } from "../table/write.ts";
 import { readFileEnds, signedPut } from "./files.ts";
 import { Upload, type UploadFile } from "./schema.ts";
 
-/** Direct uploads: a file goes to storage without passing through a function, and an attachment is then created from it. */
+/** Direct uploads: the caller sends a file directly to S3, and then creates an attachment from it. */
 
 const expiryOf = (at: string) => new Date(Date.parse(at) + limits.uploadSeconds * 1000);
 
-/** Longer than an Idempotency-Key lives: a repeated create finds the file's name here. */
-const keptSeconds = limits.uploadSeconds + limits.idempotencySeconds + 60;
+/**
+ * How long an upload is stored: longer than an Idempotency-Key, because a repeated create reads the file's name from it.
+ */
+const retentionSeconds = limits.uploadSeconds + limits.idempotencySeconds + 60;
 
-/** An upload with its signed URL. The same upload, signed as of the same moment, has the same URL. */
+/** Returns the document of an upload with its signed URL. Signing with the same time yields the same URL. */
 const uploadDocument = async (parent: ParentRef, file: UploadFile, { id, at }: Created) => ({
   type: "upload",
   data: { id, ...file, ...(await signedPut(fileKey(parent, id), file, new Date(at))), expires_at: expiryOf(at) },
 });
 
-/** Prepares an upload: a record in the table, and a URL that takes this file and no other. Nothing else sees it. */
+/** Prepares an upload: stores a record and returns a signed URL that accepts only this file. */
 export const createUpload = async (
   parent: ParentRef,
   file: UploadFile,
@@ -33,7 +35,7 @@ export const createUpload = async (
     return { document: await uploadDocument(parent, file, idempotency.created), replayed: true };
   const created = { id: newId(now.getTime()), at: now.toISOString() };
   const upload: Upload = { ...file, id: created.id, inserted_at: created.at, state: "open" };
-  const expires_at = Math.ceil(now.getTime() / 1000) + keptSeconds;
+  const expires_at = Math.ceil(now.getTime() / 1000) + retentionSeconds;
   const [failed, document] = await Promise.all([
     transact({
       idempotency: idempotency?.write(created),
@@ -47,17 +49,16 @@ export const createUpload = async (
   return { document: await uploadDocument(parent, file, winner), replayed: true };
 };
 
-const unusable = (detail: string): Fault => ({
+const unusable = (detail: string): Problem => ({
   in: "body",
   pointer: "/data/upload_id",
   sub_code: "constraint.reference",
   detail,
 });
 
-/** An upload has one attachment: another request was faster. */
 export const alreadyUsed = unusable("has already been used");
 
-/** The upload, whatever its state. 422 where the parent has none with this id. */
+/** Returns an upload in any state. 422 if the parent has none with this id. */
 export const readUpload = async (parent: ParentRef, id: string): Promise<Upload> => {
   const item = await get(keys.upload(parent, id));
   if (!item) throw invalid([unusable(`is not an upload of this ${parent.type}`)]);
@@ -65,12 +66,13 @@ export const readUpload = async (parent: ParentRef, id: string): Promise<Upload>
 };
 
 /**
- * The upload that an attachment can be created from, and both ends of its file: open, in time, its file in storage as
- * announced. 422 with the reason otherwise. S3 has verified the SHA-256; the checkout verifies it again.
+ * Returns an upload that an attachment can be created from, and both ends of its file. 422 with the reason if the upload is
+ * used or expired, or if its file has not arrived or has another length or type. S3 has verified the SHA-256, and the
+ * checkout verifies it again.
  */
-export const arrivedUpload = async (parent: ParentRef, id: string, now: Date, repeatable: boolean) => {
+export const usableUpload = async (parent: ParentRef, id: string, now: Date, repeatable: boolean) => {
   const [upload, file] = await Promise.all([readUpload(parent, id), readFileEnds(fileKey(parent, id))]);
-  // Perhaps by a request with the same Idempotency-Key, a moment ago: the transaction tells.
+  // A request with the same Idempotency-Key may have claimed it just now. The transaction will show that.
   if (upload.state === "claimed" && repeatable) return { upload, file };
   if (upload.state === "claimed") throw invalid([alreadyUsed]);
   if (expiryOf(upload.inserted_at) <= now) throw invalid([unusable("has expired")]);
@@ -82,7 +84,7 @@ export const arrivedUpload = async (parent: ParentRef, id: string, now: Date, re
   return { upload, file };
 };
 
-/** Goes into the transaction that creates the attachment; `claim` names the request that claims the upload. */
+/** Returns the write that claims an upload, for the transaction that creates the attachment. `claim` identifies the request. */
 export const claimUpload = (parent: ParentRef, { id }: Upload, claim: string): Write => ({
   update: keys.upload(parent, id),
   set: { state: "claimed", claim },

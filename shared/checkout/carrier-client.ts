@@ -1,24 +1,29 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { env } from "../env.ts";
-import type { CallBody } from "./carrier-form.ts";
+import type { StreamedBody } from "./carrier-form.ts";
 import { carrierToken, renewedCarrierToken } from "./carrier-token.ts";
 import { callTimeoutMs, limits, longestCallMs } from "./limits.ts";
 
-/** How a call to the carrier ended. */
+/** The outcome of a call to the carrier, with all its attempts. */
 export type Outcome =
   | { readonly kind: "done"; readonly status: number; readonly answer: string }
   /** A 4xx with its reason, or a redirect. The status of a redirect is null, because fetch does not reveal it. */
-  | { readonly kind: "refused"; readonly status: number | null; readonly answer: string; readonly doubted: boolean }
-  /** Every attempt of this step failed temporarily. `doubted`: the carrier may have acted on one of them. */
+  | {
+      readonly kind: "refused";
+      readonly status: number | null;
+      readonly answer: string;
+      readonly mayHaveActed: boolean;
+    }
+  /** Every attempt of this step failed temporarily. `mayHaveActed`: the carrier may have processed one of them. */
   | {
       readonly kind: "unavailable";
       readonly reason: string;
       readonly wait_seconds: number;
-      readonly doubted: boolean;
+      readonly mayHaveActed: boolean;
     };
 
-/** A refusal in one line. */
-export const refusalOf = ({
+/** Describes a refusal in one line. */
+export const describeRefusal = ({
   status,
   answer,
 }: Pick<Extract<Outcome, { kind: "refused" }>, "status" | "answer">): string =>
@@ -29,23 +34,23 @@ type CarrierCall = {
   readonly path: string;
   /** The same for every repetition of this call, in every run. */
   readonly idempotencyKey: string;
-  /** 4xx statuses that mean that there is nothing left to do. */
-  readonly settled?: readonly number[];
+  /** 4xx statuses that count as done, because there is nothing left to do. */
+  readonly alsoDone?: readonly number[];
   /** Creates the body for each attempt. */
-  readonly body?: () => CallBody;
-  /** The size of the file within the body. */
+  readonly body?: () => StreamedBody;
+  /** The size of the file in the body. */
   readonly bytes?: number;
-  /** The time, in milliseconds, by which every attempt has ended. */
+  /** The time, in milliseconds, by which every attempt must have ended. */
   readonly endsBy?: number;
 };
 
 const firstWaitMs = 250;
-/** Keeps the longest run, with all its waits, within the week that its workflow may take. */
+/** Keeps the longest run, with all its waits, within its workflow's timeout of a week. */
 export const longestRetryAfterSeconds = 4 * 3600;
 
-type Try =
+type TryResult =
   | Outcome
-  | { readonly kind: "again"; readonly reason: string; readonly retryAfter: number; readonly acted: boolean };
+  | { readonly kind: "retry"; readonly reason: string; readonly retryAfter: number; readonly mayHaveActed: boolean };
 
 /**
  * Calls the carrier. 2xx is done. 429, 5xx, timeouts and broken connections are retried after the time in `Retry-After`
@@ -54,21 +59,21 @@ type Try =
 export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
   const { bytes = 0, endsBy = Date.now() + longestCallMs(bytes) } = call;
   const send = authorized(call, bytes, endsBy);
-  let doubted = false;
+  let mayHaveActed = false;
   for (let attempt = 1; ; attempt += 1) {
     const result = await send();
-    if (result.kind === "refused") return { ...result, doubted };
-    if (result.kind !== "again") return result;
-    doubted ||= result.acted;
+    if (result.kind === "refused") return { ...result, mayHaveActed };
+    if (result.kind !== "retry") return result;
+    mayHaveActed ||= result.mayHaveActed;
     const wait = Math.max(result.retryAfter * 1000, firstWaitMs * 2 ** (attempt - 1) * (0.5 + Math.random() / 2));
     if (attempt >= limits.tries || wait > limits.longestWaitInStepMs || Date.now() + wait >= endsBy)
-      return { kind: "unavailable", reason: result.reason, wait_seconds: result.retryAfter, doubted };
+      return { kind: "unavailable", reason: result.reason, wait_seconds: result.retryAfter, mayHaveActed };
     await sleep(wait);
   }
 };
 
 /** The attempts of one call. The first 401 may mean that the secret has a new token, so it is read again. */
-const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<Try>) => {
+const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<TryResult>) => {
   let renewed = false;
   const tryWith = (token: string | undefined) => {
     const timeoutMs = Math.max(1, Math.min(callTimeoutMs(bytes), endsBy - Date.now()));
@@ -85,10 +90,10 @@ const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Pr
 };
 
 const tryOnce = async (
-  { method, path, idempotencyKey, settled = [], body }: CarrierCall,
+  { method, path, idempotencyKey, alsoDone = [], body }: CarrierCall,
   token: string | undefined,
   timeout: AbortSignal,
-): Promise<Try> => {
+): Promise<TryResult> => {
   const content = body?.();
   try {
     const response = await fetch(env.carrierUrl().replace(/\/$/, "") + path, {
@@ -104,28 +109,28 @@ const tryOnce = async (
       redirect: "error",
       signal: timeout,
     });
-    return await judge(response, settled);
+    return await interpret(response, alsoDone);
   } catch (error) {
     // An error in the body (no file, another file, S3 unavailable) is not the carrier's.
     if (content?.failure()) throw content.failure();
     if (isRedirect(error)) return redirected;
-    return { kind: "again", reason: reasonOf(error, timeout), retryAfter: 0, acted: !neverArrived(error) };
+    return { kind: "retry", reason: reasonOf(error, timeout), retryAfter: 0, mayHaveActed: !neverArrived(error) };
   }
 };
 
-const judge = async (response: Response, settled: readonly number[]): Promise<Try> => {
+const interpret = async (response: Response, alsoDone: readonly number[]): Promise<TryResult> => {
   const { status, headers } = response;
   const answer = await beginningOf(response);
-  if ((status >= 200 && status < 300) || settled.includes(status)) return { kind: "done", status, answer };
-  if (status >= 400 && status < 500 && status !== 429) return { kind: "refused", status, answer, doubted: false };
+  if ((status >= 200 && status < 300) || alsoDone.includes(status)) return { kind: "done", status, answer };
+  if (status >= 400 && status < 500 && status !== 429) return { kind: "refused", status, answer, mayHaveActed: false };
   // 429 and 503 mean that the call was not processed. Any other response leaves that open.
-  const acted = status !== 429 && status !== 503;
-  const retryAfter = secondsOf(headers.get("retry-after"), new Date());
-  return { kind: "again", reason: `it responded with ${status}`, retryAfter, acted };
+  const mayHaveActed = status !== 429 && status !== 503;
+  const retryAfter = retryAfterSeconds(headers.get("retry-after"), new Date());
+  return { kind: "retry", reason: `it responded with ${status}`, retryAfter, mayHaveActed };
 };
 
-/** `Retry-After`, in seconds or as a date, within bounds. */
-export const secondsOf = (retryAfter: string | null, now: Date): number => {
+/** Parses `Retry-After`, which is a number of seconds or a date, and limits it. */
+export const retryAfterSeconds = (retryAfter: string | null, now: Date): number => {
   if (retryAfter === null) return 0;
   const seconds = /^\d+$/.test(retryAfter.trim())
     ? Number(retryAfter)
@@ -133,7 +138,7 @@ export const secondsOf = (retryAfter: string | null, now: Date): number => {
   return Math.min(longestRetryAfterSeconds, Math.max(0, seconds || 0));
 };
 
-/** As much of a response's body as a receipt stores. */
+/** Reads the part of a response's body that a receipt stores. */
 const beginningOf = async (response: Response): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();
@@ -144,31 +149,31 @@ const beginningOf = async (response: Response): Promise<string> => {
   return text.slice(0, 500);
 };
 
-const codesOf = (error: unknown): string[] => {
+const errorCodes = (error: unknown): string[] => {
   if (!(error instanceof Error)) return [];
   const own = "code" in error && typeof error.code === "string" ? [error.code] : [];
-  const inner = error instanceof AggregateError ? error.errors.flatMap(codesOf) : [];
-  return [...own, ...inner, ...codesOf(error.cause)];
+  const inner = error instanceof AggregateError ? error.errors.flatMap(errorCodes) : [];
+  return [...own, ...inner, ...errorCodes(error.cause)];
 };
 
 const redirected = {
   kind: "refused",
   status: null,
   answer: "it redirects to another address",
-  doubted: false,
+  mayHaveActed: false,
 } as const;
 
-/** undici, the fetch of Node.js, gives a redirect no code: only its message identifies it. */
+/** fetch in Node.js (undici) identifies a redirect by the message only, not by a code. */
 const isRedirect = (error: unknown) =>
   error instanceof TypeError && error.cause instanceof Error && error.cause.message === "unexpected redirect";
 
 const noConnection = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
 
-/** There was no connection, so the carrier cannot have acted. */
-const neverArrived = (error: unknown) => codesOf(error).some((code) => noConnection.includes(code));
+/** There was no connection, so the carrier cannot have processed the call. */
+const neverArrived = (error: unknown) => errorCodes(error).some((code) => noConnection.includes(code));
 
 const reasonOf = (error: unknown, timeout: AbortSignal) => {
   if (timeout.aborted) return "it did not respond in time";
   if (!(error instanceof Error)) throw error;
-  return `the connection broke (${codesOf(error)[0] ?? error.name})`;
+  return `the connection broke (${errorCodes(error)[0] ?? error.name})`;
 };

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import type { SentMetadata } from "../attachments/schema.ts";
 
-/** A body that is created while it is sent, and the error that occurred. */
-export type CallBody = {
+/** A body that is created while it is sent. `failure` returns the error that interrupted it, if any. */
+export type StreamedBody = {
   readonly headers: Readonly<Record<string, string>>;
   readonly chunks: () => AsyncGenerator<Uint8Array>;
   readonly failure: () => Error | undefined;
 };
 
-/** Why a file cannot be sent: it is gone, or it is not the one that was uploaded. */
+/** A file cannot be sent, because it is missing or is not the one that was uploaded. */
 export class FileError extends Error {
   override readonly name = "FileError";
   readonly gone: boolean;
@@ -28,22 +28,22 @@ export type FilePart = {
 };
 
 /** Escapes names in a multipart header as browsers do. Source: https://html.spec.whatwg.org/#multipart-form-data */
-const quoted = (name: string) => name.replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+const escapeName = (name: string) => name.replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 
 /**
  * A multipart body with two parts, `metadata` (JSON) and `file`, which is streamed from S3 to the carrier. The end is sent
- * only if length and SHA-256 are those of the upload. Otherwise the body breaks off, and the carrier cannot accept it.
+ * only if length and SHA-256 are those of the upload. Otherwise, the body is incomplete and the carrier cannot accept it.
  */
-export const filePartBody = (boundary: string, metadata: object, { sent, open, ...file }: FilePart): CallBody => {
+export const filePartBody = (boundary: string, metadata: object, { sent, open, ...file }: FilePart): StreamedBody => {
   const head = Buffer.from(
     `--${boundary}\r\nContent-Disposition: form-data; name="metadata"\r\nContent-Type: application/json\r\n\r\n` +
       `${JSON.stringify(metadata)}\r\n--${boundary}\r\n` +
-      `Content-Disposition: form-data; name="file"; filename="${quoted(sent.filename)}"\r\n` +
+      `Content-Disposition: form-data; name="file"; filename="${escapeName(sent.filename)}"\r\n` +
       `Content-Type: ${file.contentType}\r\n\r\n`,
   );
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
   let failure: Error | undefined;
-  const failing = (error: unknown) => {
+  const fail = (error: unknown) => {
     failure = error instanceof Error ? error : new Error("The file could not be read.", { cause: error });
     return failure;
   };
@@ -58,7 +58,7 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
       const source = verified(file, open)[Symbol.asyncIterator]();
       try {
         for (;;) {
-          const next = await source.next().catch((error: unknown) => Promise.reject(failing(error)));
+          const next = await source.next().catch((error: unknown) => Promise.reject(fail(error)));
           if (next.done) break;
           yield next.value;
         }
@@ -79,14 +79,14 @@ async function* verified(
   if (!file) throw new FileError("its file is gone from storage", true);
   const hash = createHash("sha256");
   let length = 0;
-  let held: Uint8Array | undefined;
+  let pending: Uint8Array | undefined;
   for await (const chunk of file) {
     length += chunk.length;
     hash.update(chunk);
     if (length > bytes) throw new FileError("its stored file is longer than the one uploaded", false);
-    if (held) yield held;
-    held = chunk;
+    if (pending) yield pending;
+    pending = chunk;
   }
   if (hash.digest("hex") !== sha256) throw new FileError("its stored file is not the one uploaded", false);
-  if (held) yield held;
+  if (pending) yield pending;
 }

@@ -1,7 +1,7 @@
 import { GetSecretValueCommand, SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { env } from "../env.ts";
 
-/** How long a secret is cached. After that, a new one is in use without a deployment. */
+/** How long the secret is cached. A new secret is used after this time at the latest, without a deployment. */
 const cacheMs = 5 * 60_000;
 
 let cached: { readonly token: Promise<string>; readonly until: number } | undefined;

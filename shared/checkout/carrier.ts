@@ -3,20 +3,20 @@ import { type FilePart, filePartBody } from "./carrier-form.ts";
 import { limits } from "./limits.ts";
 import type { Receipt } from "./schema.ts";
 
-/** The carrier's protocol: three calls, each with the key that all its repetitions share. See README.md. */
+/** The three calls of the carrier's API. Repetitions of a call share its idempotency key. See README.md. */
 
 const attachmentPath = (order: string, request: string, attachment: string) =>
   `/carts/${order}/requests/${request}/attachments/${attachment}`;
 
-type Forwarded = { readonly order: string; readonly request: string; readonly receipt: Receipt };
+type ForwardedAttachment = { readonly order: string; readonly request: string; readonly receipt: Receipt };
 
-/** Changed metadata are another call. Older receipts have no version; their calls are repeated as they were. */
+/** Changed metadata need another key. Receipts from before versions existed keep their key without one. */
 const forwardKey = (request: string, { attachment, version }: Receipt) =>
   `forward-${request}-${attachment}${version > 0 ? `-${version}` : ""}`;
 
 /** Sends an attachment and its file under a request. */
 export const putUpstream = (
-  { order, request, receipt }: Forwarded,
+  { order, request, receipt }: ForwardedAttachment,
   file: Pick<FilePart, "contentType" | "open">,
 ): Promise<Outcome> => {
   const { attachment, bytes, sha256, sent, in_flight_until } = receipt;
@@ -25,7 +25,7 @@ export const putUpstream = (
     method: "PUT",
     path: attachmentPath(order, request, attachment),
     idempotencyKey: forwardKey(request, receipt),
-    // The id is created after the file was uploaded, so nobody can prepare a file that contains it.
+    // Callers choose the file before they know the attachment's id, so a file cannot contain the boundary.
     body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
     bytes,
     ...(in_flight_until !== null && { endsBy: Date.parse(in_flight_until) - limits.clockSkewMs }),
@@ -33,14 +33,14 @@ export const putUpstream = (
 };
 
 /** Withdraws an attachment from a request. One that the carrier does not have counts as withdrawn. */
-export const withdrawUpstream = ({ order, request, receipt }: Forwarded): Promise<Outcome> => {
+export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachment): Promise<Outcome> => {
   const { attachment, attempts } = receipt;
   return callCarrier({
     method: "DELETE",
     path: attachmentPath(order, request, attachment),
     // An attachment that was forwarded again must be withdrawn again.
     idempotencyKey: `withdraw-${request}-${attachment}${attempts > 1 ? `-${attempts}` : ""}`,
-    settled: [404, 410],
+    alsoDone: [404, 410],
   });
 };
 
@@ -50,5 +50,5 @@ export const checkOutUpstream = (order: string): Promise<Outcome> =>
     method: "POST",
     path: `/carts/${order}/checkout`,
     idempotencyKey: `checkout-${order}`,
-    settled: [409],
+    alsoDone: [409],
   });

@@ -1,11 +1,11 @@
 import { keys, type ParentRef } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
-import { bounded } from "./bounded.ts";
 import { checkOutUpstream } from "./carrier.ts";
-import { type Outcome, refusalOf } from "./carrier-client.ts";
+import { describeRefusal, type Outcome } from "./carrier-client.ts";
+import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { limits, pauseSeconds } from "./limits.ts";
 import { forwardedRequests } from "./plan.ts";
-import { noteRun, readRun, stopRun } from "./run.ts";
+import { readRun, stopRun, updateRun } from "./run.ts";
 import type { RunRef } from "./schema.ts";
 import { liftSeal } from "./seal.ts";
 
@@ -16,74 +16,79 @@ export type Submitted = RunRef & {
 };
 
 /**
- * Checks out the upstream cart. The request is recorded beforehand, until its outcome is known. A run that finds such a
- * record repeats this call before anything else, with the same key.
+ * Checks out the upstream cart. Records the call first, until its outcome is known. A run that finds such a record repeats
+ * the call before anything else, with the same key.
  */
 export const submitCart = async (ref: RunRef, waits: number, now: Date): Promise<Submitted> => {
   const ended = (outcome: "DONE" | "FAILED") => ({ ...ref, outcome, waits, wait_seconds: 0 });
   const before = await readRun(ref.order_id);
   const inFlightUntil = new Date(now.getTime() + limits.graceSeconds * 1000).toISOString();
-  if (!before || !(await noteRun(ref, { asked: true, quiet_from: inFlightUntil }))) return ended("FAILED");
-  const answer = await checkOutUpstream(ref.order_id);
-  if (answer.kind === "done") return ended("DONE");
+  if (!before || !(await updateRun(ref, { asked: true, quiet_from: inFlightUntil }))) return ended("FAILED");
+  const response = await checkOutUpstream(ref.order_id);
+  if (response.kind === "done") return ended("DONE");
   // The same call of another copy of this step, or of one that was killed, may still be in flight.
-  const known = { asked: remainsInDoubt(answer, before.asked), quiet_from: before.quiet_from };
-  if (answer.kind === "refused") {
-    await stopRun(ref, `The carrier refused to check the cart out: ${refusalOf(answer)}`, known);
+  const outcome = { asked: isStillUnknown(response, before.asked), quiet_from: before.quiet_from };
+  if (response.kind === "refused") {
+    await stopRun(ref, `The carrier refused to check the cart out: ${describeRefusal(response)}`, outcome);
     return ended("FAILED");
   }
   if (waits >= limits.waits) {
-    await stopRun(ref, `The carrier was unavailable for too long to check the cart out: ${answer.reason}.`, known);
+    await stopRun(ref, `The carrier was unavailable for too long to check the cart out: ${response.reason}.`, outcome);
     return ended("FAILED");
   }
-  const wait_seconds = pauseSeconds(waits, answer.wait_seconds, Math.random);
+  const wait_seconds = pauseSeconds(waits, response.wait_seconds, Math.random);
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
-  await noteRun(ref, { ...known, waits: waits + 1, last_answer: answer.reason, next_try_at });
+  await updateRun(ref, { ...outcome, waits: waits + 1, last_answer: response.reason, next_try_at });
   return { ...ref, outcome: "WAIT", waits: waits + 1, wait_seconds };
 };
 
-/** Refusals that concern the caller or the address: the carrier has not looked at the cart. */
+/** Refusals because of the token or the address: the carrier has not processed the call. */
 const leavesCartAlone = (status: number | null) => status === null || [401, 403, 407].includes(status);
 
-const remainsInDoubt = (answer: Exclude<Outcome, { kind: "done" }>, doubtedBefore: boolean): boolean => {
-  if (answer.kind === "refused" && !leavesCartAlone(answer.status)) return false;
-  return doubtedBefore || answer.doubted;
+/** Whether it is unknown if the cart is checked out. */
+const isStillUnknown = (response: Exclude<Outcome, { kind: "done" }>, unknownBefore: boolean): boolean => {
+  if (response.kind === "refused" && !leavesCartAlone(response.status)) return false;
+  return unknownBefore || response.mayHaveActed;
 };
 
 const nothingToRetry = { last_answer: null, next_try_at: null };
 
-/** Sets the order, and with it its requests, to CHECKED_OUT. Repeating it is harmless. */
+/** Sets the state of the order, and thereby of its requests, to CHECKED_OUT. Safe to repeat. */
 export const finishRun = async ({ order_id, run }: RunRef, now: Date): Promise<void> => {
   const succeeded = { status: "SUCCEEDED", asked: false, ended_at: now.toISOString(), ...nothingToRetry };
-  const refused = await transact({
+  const failed = await transact({
     order: { update: keys.order(order_id), set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
     run: { update: keys.checkout(order_id), set: succeeded, when: { equals: { run, status: "RUNNING" } } },
   });
-  if (refused.size === 0) return;
+  if (failed.size === 0) return;
   const last = await readRun(order_id);
   if (!(last?.run === run && last.status === "SUCCEEDED")) throw new Error(`The run ${run} has lost its lock.`);
 };
 
 /**
- * Ends a run that has failed: lifts its seals, records the reason and releases the lock. The seals stay while it is
- * unknown whether the carrier has checked the cart out, since it may have exactly the files that were sealed.
+ * Ends a failed run: lifts its seals, records the reason and releases the lock. The seals stay if it is unknown whether the
+ * carrier has checked the cart out, because it may have done so with exactly the files that were sealed.
  */
-export const failRun = async (ref: RunRef, given: string, now: Date): Promise<{ readonly reason: string }> => {
+export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Promise<{ readonly reason: string }> => {
   const last = await readRun(ref.order_id);
-  if (!last || last.run !== ref.run) return { reason: given };
-  const reason = last.reason ?? given;
+  if (!last || last.run !== ref.run) return { reason: defaultReason };
+  const reason = last.reason ?? defaultReason;
   if (last.status !== "RUNNING" && last.status !== "STOPPING") return { reason };
   if (!last.asked) await liftSeals(ref.order_id);
   const doubt = last.asked ? " Whether the cart is checked out is not known: the next run asks that first." : "";
   const explained = reason.endsWith(doubt) ? reason : reason + doubt;
   const failed = { status: "FAILED", reason: explained, ended_at: now.toISOString(), ...nothingToRetry } as const;
-  await noteRun(ref, failed, last.status);
+  await updateRun(ref, failed, last.status);
   return { reason: explained };
 };
 
 const liftSeals = async (order: string) => {
   const requests = (await forwardedRequests(order)).map((id): ParentRef => ({ type: "request", id }));
-  await bounded(limits.concurrency, [{ type: "order", id: order } as const, ...requests], async (parent) => {
-    await liftSeal(parent);
-  });
+  await forEachConcurrently(
+    limits.concurrency,
+    [{ type: "order", id: order } as const, ...requests],
+    async (parent) => {
+      await liftSeal(parent);
+    },
+  );
 };

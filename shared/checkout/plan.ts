@@ -8,7 +8,7 @@ import { requestsOfOrder } from "../tenants/orders.ts";
 import { forwardedType, Request } from "../tenants/schema.ts";
 import { Receipt, type RequestPage } from "./schema.ts";
 
-/** The ids of the requests whose attachments are forwarded, in ascending order: all of an order, or those of one page. */
+/** Returns the ids of an order's requests whose attachments are forwarded, ascending: all, or those of one page. */
 export const forwardedRequests = async (
   orderId: string,
   { after, through }: Partial<Pick<RequestPage, "after" | "through">> = {},
@@ -21,11 +21,11 @@ export const forwardedRequests = async (
   return ids;
 };
 
-/** An attachment, and the kind of parent that it belongs to. */
-export type Owned = { readonly of: ParentType; readonly attachment: Attachment };
+/** An attachment with the type of its parent. */
+export type OwnedAttachment = { readonly of: ParentType; readonly attachment: Attachment };
 
-/** Every attachment of an order or a request. */
-export const attachmentsOf = (parent: ParentRef): Promise<Owned[]> =>
+/** Returns every attachment of an order or a request. */
+export const attachmentsOf = (parent: ParentRef): Promise<OwnedAttachment[]> =>
   Array.fromAsync(allAttachments(parent), (attachment) => ({ of: parent.type, attachment }));
 
 export const receiptsOf = (requestId: string): Promise<Receipt[]> =>
@@ -33,24 +33,24 @@ export const receiptsOf = (requestId: string): Promise<Receipt[]> =>
 
 export const sentMetadataOf = (attachment: Attachment): SentMetadata => pick(SentMetadata, attachment);
 
-/** Whether a receipt is about the metadata that the attachment has now. */
+/** Whether the metadata in a receipt are the attachment's current ones. */
 export const isUpToDate = ({ sent }: Receipt, attachment: Attachment): boolean =>
   isDeepStrictEqual(sent, sentMetadataOf(attachment));
 
-/** What the carrier lacks for a request, and what it may have although it was deleted. */
+/** What must be forwarded and withdrawn for a request. */
 export type Plan = {
-  /** The version of the request's attachments, read before them. While it is current, they are what was read. */
+  /** The version of the request's attachments, read before them. While it is current, the attachments are unchanged. */
   readonly version: number;
-  /** Attachments that are not forwarded, or were forwarded with other metadata than they have now. */
-  readonly forward: readonly (Owned & { readonly receipt: Receipt | undefined })[];
+  /** Attachments that have not been forwarded with their current metadata. */
+  readonly forward: readonly (OwnedAttachment & { readonly receipt: Receipt | undefined })[];
   readonly withdraw: readonly Receipt[];
 };
 
 /**
- * Compares the attachments of a request and of its order with its receipts. The receipts are read last: an attachment that
- * is deleted after its receipt was written is missing here, but its receipt is not.
+ * Compares the attachments of a request and of its order with the request's receipts. The receipts are read last, so that the
+ * receipt of an attachment that was deleted is found even if it was written a moment ago.
  */
-export const planOf = async (requestId: string, ofOrder: readonly Owned[]): Promise<Plan> => {
+export const planOf = async (requestId: string, ofOrder: readonly OwnedAttachment[]): Promise<Plan> => {
   const item = await get(keys.request(requestId));
   const { attachments_version: version } = parseItem(Request, item);
   const owned = [...ofOrder, ...(await attachmentsOf({ type: "request", id: requestId }))];

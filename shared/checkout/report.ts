@@ -5,40 +5,43 @@ import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import { requestsOfOrder } from "../tenants/orders.ts";
 import { forwardedType, Order, Request } from "../tenants/schema.ts";
-import { attachmentsOf, type Owned, receiptsOf } from "./plan.ts";
+import { attachmentsOf, type OwnedAttachment, receiptsOf } from "./plan.ts";
 import { readRun } from "./run.ts";
 import { type CheckoutRun, type Receipt, Seal } from "./schema.ts";
 
 /**
- * What the carrier has of an attachment: `status` and `answer` are its last decision, `last_answer` why it is called
+ * What the carrier has of an attachment. `status` and `answer` are its last decision; `last_answer` says why it is called
  * again at `next_try_at`. An attachment that was added after the checkout has no receipt.
  */
 type ReportedReceipt = Pick<Receipt, "state"> &
   Partial<Pick<Receipt, "at" | "sha256" | "status" | "answer" | "attempts" | "last_answer" | "next_try_at">>;
 
 type ReportedAttachment = Pick<AttachmentData, "id"> &
-  Partial<AttachmentData & Warned> & { readonly of: "order" | "request"; readonly receipt: ReportedReceipt | null };
+  Partial<AttachmentData & WithWarning> & {
+    readonly of: "order" | "request";
+    readonly receipt: ReportedReceipt | null;
+  };
 
 export type RequestReport = Pick<Request, "id" | "account" | "type"> & {
   readonly seal: Seal | null;
-  /** Its own and, if they are forwarded, those of its order; withdrawn ones too. */
+  /** Its own attachments, those of its order if they are forwarded, and withdrawn ones. */
   readonly attachments: readonly ReportedAttachment[];
 };
 
 export type OrderReport = Pick<Order, "id" | "account" | "state"> & {
   readonly checkout: CheckoutRun | null;
   readonly seal: Seal | null;
-  readonly attachments: readonly (AttachmentData & Warned)[];
+  readonly attachments: readonly (AttachmentData & WithWarning)[];
   readonly requests: readonly RequestReport[];
 };
 
-/** Why the carrier may refuse an attachment days later; null where nothing is known against it. */
-type Warned = { readonly warning: string | null };
+/** Why the carrier may refuse an attachment days later, or null if no reason is known. */
+type WithWarning = { readonly warning: string | null };
 
 const WithSeal = z.object({ seal: z.optional(Seal) });
 const sealOf = (item: Item | undefined) => parseItem(WithSeal, item).seal ?? null;
 
-/** What an operator wants to know about an order: what belongs to it, and what of that the carrier has. */
+/** Reports on an order for operators: what belongs to it, and what the carrier has of it. */
 export const orderReport = async (orderId: string): Promise<OrderReport | undefined> => {
   const item = await get(keys.order(orderId));
   if (!item) return undefined;
@@ -50,7 +53,7 @@ export const orderReport = async (orderId: string): Promise<OrderReport | undefi
   return { id, account, state, checkout: (await readRun(id)) ?? null, seal: sealOf(item), attachments, requests };
 };
 
-/** The same for one request. */
+/** Reports on one request for operators. */
 export const requestReportById = async (requestId: string): Promise<RequestReport | undefined> => {
   const item = await get(keys.request(requestId));
   const order = item && (await get(keys.order(parseItem(Request, item).order)));
@@ -62,7 +65,7 @@ export const requestReportById = async (requestId: string): Promise<RequestRepor
 const requestReport = async (
   requestId: string,
   state: Order["state"],
-  ofOrder: readonly Owned[],
+  ofOrder: readonly OwnedAttachment[],
 ): Promise<RequestReport> => {
   const item = await get(keys.request(requestId));
   const { id, account, type } = parseItem(Request, item);
@@ -85,13 +88,13 @@ const requestReport = async (
   return { ...about, attachments: [...present, ...deleted] };
 };
 
-const reported = ({ of, attachment }: Owned, receipt: ReportedReceipt | null): ReportedAttachment => ({
+const reported = ({ of, attachment }: OwnedAttachment, receipt: ReportedReceipt | null): ReportedAttachment => ({
   of,
   ...withWarning(attachment),
   receipt,
 });
 
-const withWarning = (attachment: Attachment): AttachmentData & Warned => ({
+const withWarning = (attachment: Attachment): AttachmentData & WithWarning => ({
   ...attachmentData(attachment),
   warning: warningOf(attachment),
 });

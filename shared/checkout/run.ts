@@ -6,11 +6,11 @@ import { Order } from "../tenants/schema.ts";
 import { limits } from "./limits.ts";
 import { CheckoutRun, type RunRef } from "./schema.ts";
 
-/** The order's latest run, if there was one. */
+/** Returns the latest run of an order, if there is one. */
 export const readRun = (orderId: string): Promise<CheckoutRun | undefined> =>
   readItem(CheckoutRun, keys.checkout(orderId));
 
-/** Where a run begins. */
+/** The first step of a run. */
 export type Start =
   | { readonly next: "GATHER"; readonly wait_seconds: number }
   | { readonly next: "SUBMIT" }
@@ -18,32 +18,32 @@ export type Start =
   | { readonly next: "FAIL"; readonly reason: string };
 
 /**
- * Locks the order until the run ends. Repeating it is harmless. The lock of a run that crashed is taken over once the calls
- * that it may have left in flight have ended.
+ * Locks the order until the run ends, and returns where the run starts. Safe to repeat. Takes over the lock of a crashed
+ * run, and then waits until calls that it may have left in flight have ended.
  */
-export const takeRun = async (ref: RunRef, now: Date): Promise<Start> => {
+export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
   const { order_id, run } = ref;
   for (let attempt = 1; ; attempt += 1) {
     const [orderItem, runItem] = await getMany([keys.order(order_id), keys.checkout(order_id)]);
     if (!orderItem) return { next: "FAIL", reason: `There is no order ${order_id}.` };
     const last = runItem && parseItem(CheckoutRun, runItem);
     if (parseItem(Order, orderItem).state === "CHECKED_OUT") return { next: "END" };
-    if (last && isHeld(last, now)) {
-      if (last.run === run) return beginning(last, now);
+    if (last && isActive(last, now)) {
+      if (last.run === run) return firstStep(last, now);
       return { next: "FAIL", reason: `The run ${last.run} is checking this order out.` };
     }
     const locked = await lock(ref, last, now);
-    if (locked) return beginning(locked, now);
+    if (locked) return firstStep(locked, now);
     await backOff(attempt, new Error("Another run was faster each time."));
   }
 };
 
-/** Whether a run may still be at work. */
-export const isHeld = ({ status, started_at }: CheckoutRun, now: Date): boolean =>
+/** Whether a run may still be in progress. */
+export const isActive = ({ status, started_at }: CheckoutRun, now: Date): boolean =>
   (status === "RUNNING" || status === "STOPPING") && now.getTime() - Date.parse(started_at) < limits.longestRunMs;
 
-/** An upstream checkout with an unknown outcome comes first: the carrier may have completed it. */
-const beginning = ({ asked, quiet_from }: CheckoutRun, now: Date): Start =>
+/** An upstream checkout with an unknown outcome is repeated first: the carrier may have completed it. */
+const firstStep = ({ asked, quiet_from }: CheckoutRun, now: Date): Start =>
   asked
     ? { next: "SUBMIT" }
     : { next: "GATHER", wait_seconds: Math.max(0, Math.ceil((Date.parse(quiet_from) - now.getTime()) / 1000)) };
@@ -54,8 +54,8 @@ const lock = async (
   last: CheckoutRun | undefined,
   now: Date,
 ): Promise<CheckoutRun | undefined> => {
-  const orderly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
-  const quietFrom = new Date(now.getTime() + (orderly ? 0 : limits.graceSeconds * 1000)).toISOString();
+  const endedProperly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
+  const quietFrom = new Date(now.getTime() + (endedProperly ? 0 : limits.graceSeconds * 1000)).toISOString();
   const locked: CheckoutRun = {
     run,
     attempt: (last?.attempt ?? 0) + 1,
@@ -73,21 +73,22 @@ const lock = async (
   return (await update({ update: keys.checkout(order_id), set: locked, when })) ? locked : undefined;
 };
 
-/** Changes the record of a run. Returns false if the run no longer has its order's lock. */
-export const noteRun = (
+/** Updates a run. Returns false if it no longer has its order's lock. */
+export const updateRun = (
   { order_id, run }: RunRef,
   set: Partial<CheckoutRun>,
-  during: CheckoutRun["status"] = "RUNNING",
-): Promise<boolean> => update({ update: keys.checkout(order_id), set, when: { equals: { run, status: during } } });
+  expectedStatus: CheckoutRun["status"] = "RUNNING",
+): Promise<boolean> =>
+  update({ update: keys.checkout(order_id), set, when: { equals: { run, status: expectedStatus } } });
 
-/** Lets the run fail with the first reason given. Its other steps then stop. */
+/** Makes a run fail. Its other steps then stop. Only the first reason is stored. */
 export const stopRun = async (ref: RunRef, reason: string, set: Partial<CheckoutRun> = {}): Promise<void> => {
-  await noteRun(ref, { ...set, status: "STOPPING", reason, next_try_at: null });
+  await updateRun(ref, { ...set, status: "STOPPING", reason, next_try_at: null });
 };
 
-/** For operators who know that a run's execution has ended: lets the next run take its lock. */
-export const settleCrashedRun = (orderId: string, { run, status }: CheckoutRun, now: Date): Promise<boolean> =>
-  noteRun(
+/** Releases the lock of a run whose execution has ended without a result. Call it only if that is certain. */
+export const markCrashed = (orderId: string, { run, status }: CheckoutRun, now: Date): Promise<boolean> =>
+  updateRun(
     { order_id: orderId, run },
     { status: "CRASHED", ended_at: now.toISOString(), reason: "The run stopped without reporting a result." },
     status,

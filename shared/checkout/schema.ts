@@ -2,11 +2,9 @@ import * as z from "zod/mini";
 import { CarrierReceipt, SentMetadata } from "../attachments/schema.ts";
 import { Ulid } from "../schema/fields.ts";
 
-/**
- * The checkout of an order as the table stores it. Properties with a default are newer than some of the stored items.
- */
+/** The checkout of an order as it is stored. Properties with a default are newer than some of the stored items. */
 
-/** How a run ends: SUCCEEDED or FAILED, as its execution does. Earlier versions stored DONE for SUCCEEDED. */
+/** A run ends as SUCCEEDED or FAILED, like its execution. Earlier versions stored DONE instead of SUCCEEDED. */
 const RunStatus = z.pipe(
   z.enum(["RUNNING", "STOPPING", "CRASHED", "FAILED", "SUCCEEDED", "DONE"]),
   z.transform((status) => (status === "DONE" ? "SUCCEEDED" : status)),
@@ -14,13 +12,13 @@ const RunStatus = z.pipe(
 
 /** What is known about an unavailable carrier. */
 const retryShape = {
-  /** The carrier's last response, or why there was none. Null unless the call will be repeated. */
+  /** The carrier's last response, or why there was none; null unless the call will be repeated. */
   last_answer: z._default(z.nullable(z.string()), null),
-  /** When the carrier is called again. Null if nothing waits for it. */
+  /** When the carrier is called again, or null if no call is planned. */
   next_try_at: z._default(z.nullable(z.string()), null),
 };
 
-/** The latest run of an order's checkout. While it is RUNNING or STOPPING, no other run may touch the order. */
+/** The latest run of an order's checkout. While it is RUNNING or STOPPING, no other run can start. */
 export const CheckoutRun = z.object({
   /** The execution's name. */
   run: z.string(),
@@ -54,9 +52,9 @@ export const Receipt = z.object({
   sent: SentMetadata,
   /** The version of the attachment whose metadata were sent. 0 in receipts that are older than this property. */
   version: z._default(z.number(), 0),
-  /** How many forwarding calls were announced. Each announcement replaces the one before. */
+  /** How many forwarding calls were announced. Each announcement replaces the previous one. */
   attempts: z._default(z.number(), 0),
-  /** Until this time, a call that forwards it may be in flight. Null once every such call has returned. */
+  /** Until this time, a call that forwards it may be in flight; null if every such call has returned. */
   in_flight_until: z._default(z.nullable(z.string()), null),
   /** The carrier's last decision: its status and the beginning of its body. */
   status: z.nullable(z.number()),
@@ -69,16 +67,16 @@ export type Receipt = z.infer<typeof Receipt>;
 export const Seal = z.object({ run: z.string(), version: z.number(), at: z.string() });
 export type Seal = z.infer<typeof Seal>;
 
-/** What every state of the workflow begins with. */
+/** The properties that every state of the workflow has. */
 export const RunRef = z.object({ order_id: Ulid, run: z.string() });
 export type RunRef = z.infer<typeof RunRef>;
 
-/** Some of an order's requests: those after one id, up to another. */
+/** Some of an order's requests: those after the id `after`, up to the id `through`. */
 export const RequestPage = z.object({
   ...RunRef.shape,
   after: z.nullable(Ulid),
   through: Ulid,
-  /** How often the page may still be worked on before the run fails. */
+  /** How often the page may still be processed before the run fails. */
   loops: z.number(),
   /** How often in a row the carrier was unavailable. */
   waits: z.number(),

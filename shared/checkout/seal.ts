@@ -3,34 +3,35 @@ import { keys, type ParentRef } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import { update } from "../table/write.ts";
 import { forwardedType, Order } from "../tenants/schema.ts";
-import { bounded } from "./bounded.ts";
+import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { limits } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, planOf } from "./plan.ts";
 import { stopRun } from "./run.ts";
 import { RequestPage, RunRef, type Seal } from "./schema.ts";
 
 /**
- * Seals a parent: one conditional write, which succeeds only while its attachments, their metadata and, of an order, its
- * requests are those of `version`.
+ * Seals a parent with one conditional write. It succeeds only if the parent's attachments and their metadata, and an order's
+ * requests, have not changed since `version`.
  */
 const sealParent = ({ run }: Pick<RunRef, "run">, parent: ParentRef, version: number): Promise<boolean> => {
   const seal: Seal = { run, version, at: new Date().toISOString() };
   return update({ update: keys.parent(parent), set: { seal }, when: { equals: { attachments_version: version } } });
 };
 
-/** Lifts a parent's seal. */
 export const liftSeal = (parent: ParentRef): Promise<boolean> =>
   update({ update: keys.parent(parent), remove: ["seal"], when: { exists: true } });
 
 export const Round = z.object({
   ...RunRef.shape,
-  /** The order's version when the round began. Everything that the round reads of the order is at least as new. */
+  /**
+   * The order's version at the beginning of the round. Everything that the round reads of the order is at least as new.
+   */
   version: z.number(),
   pages: z.array(RequestPage),
 });
 export type Round = z.infer<typeof Round>;
 
-/** Begins a round: records the order's version, then divides its requests into pages. */
+/** Begins a round: reads the order's version, then divides its requests into pages. */
 export const beginRound = async ({ order_id, run }: RunRef, loops: number): Promise<Round> => {
   const { attachments_version: version } = parseItem(Order, await get(keys.order(order_id)));
   const ids = await forwardedRequests(order_id);
@@ -47,7 +48,7 @@ export const beginRound = async ({ order_id, run }: RunRef, loops: number): Prom
 const sealRequests = async (page: RequestPage): Promise<boolean> => {
   let sealed = true;
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
-  await bounded(limits.concurrency, await forwardedRequests(page.order_id, page), async (id) => {
+  await forEachConcurrently(limits.concurrency, await forwardedRequests(page.order_id, page), async (id) => {
     const { version, forward, withdraw } = await planOf(id, ofOrder);
     const complete = forward.length === 0 && withdraw.length === 0;
     if (!(complete && (await sealParent(page, { type: "request", id }, version)))) sealed = false;
@@ -73,7 +74,7 @@ type RoundResults = z.infer<typeof RoundResults>;
 
 type RoundEnd = RunRef & {
   readonly next: "SUBMIT" | "GATHER" | "FAIL";
-  /** Left for the next round. */
+  /** How many are left for the next round. */
   readonly loops: number;
   readonly reason?: string;
 };

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { embeddedMetrics, log } from "../log.ts";
 import type { Step } from "./steps.ts";
 
-/** Every step is called through this: it parses the part of the state that the step needs, and writes one log line. */
+/** The handler of every step. Parses the part of the workflow's state that the step needs, and writes one log line. */
 export const stepHandler =
   <S extends z.core.$ZodType, O extends object>(
     { name }: Step,
@@ -19,7 +19,7 @@ export const stepHandler =
     try {
       const state = z.parse(input, event);
       const output = await handle(state);
-      log.info("step", { ...line(), ...traits(state), ...traits(output) });
+      log.info("step", { ...line(), ...logFields(state), ...logFields(output) });
       return output;
     } catch (error) {
       log.error("step", { ...line(), ...(error instanceof Error && { error }) });
@@ -27,11 +27,11 @@ export const stepHandler =
     }
   };
 
-const Traits = z.object({
+const LogFields = z.object({
   order_id: z.optional(z.string()),
   run: z.optional(z.string()),
   next: z.optional(z.string()),
   outcome: z.optional(z.string()),
 });
 
-const traits = (state: unknown) => z.safeParse(Traits, state).data ?? {};
+const logFields = (state: unknown) => z.safeParse(LogFields, state).data ?? {};

@@ -1,22 +1,22 @@
 import type { TableAction } from "../routes.ts";
 
 /**
- * The table of the workflow's steps, the counterpart of routes.ts: the functions and their grants on AWS and the
- * handlers of the local run are derived from it. A step is one row here, one file `functions/<name>.ts`, and the
- * placeholder `${<last part of the name>}` in functions/checkout/workflow.asl.json. Each row is a constant of its own.
+ * The table of the workflow's steps, the counterpart of routes.ts. The functions and their permissions on AWS and the
+ * handlers of the local service are derived from it. A step is one row here, one file `functions/<name>.ts`, and the
+ * placeholder `${<last part of the name>}` in functions/checkout/workflow.asl.json. Each row is a separate constant.
  */
 export type Step = {
   /** Its file below `functions/`, and the function's name. */
   readonly name: string;
-  /** All that its function may do to the table and to the bucket. */
+  /** The actions on the table and the bucket that its function is allowed. */
   readonly access: { readonly table: readonly TableAction[]; readonly files: readonly "GetObject"[] };
-  /** Whether it calls the carrier: needs its address and token. */
+  /** Whether it calls the carrier, and therefore needs the carrier's address and token. */
   readonly carrier: boolean;
   readonly timeoutSeconds: number;
   readonly memoryMb?: number;
 };
 
-/** Locks the order for one run, and finds out where to begin. */
+/** Locks the order for one run, and decides where the run starts. */
 export const load = {
   name: "checkout/load",
   access: { table: ["BatchGetItem", "UpdateItem"], files: [] },
@@ -65,7 +65,7 @@ export const submit = {
   timeoutSeconds: 180,
 } as const satisfies Step;
 
-/** Sets the order and all its requests to CHECKED_OUT. */
+/** Sets the state of the order and all its requests to CHECKED_OUT. */
 export const finish = {
   name: "checkout/finish",
   access: { table: ["GetItem", "UpdateItem"], files: [] },

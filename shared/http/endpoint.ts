@@ -5,20 +5,20 @@ import { unauthorized } from "../errors.ts";
 import type { QueryReads, Reads, Route, SchemaOf } from "../routes.ts";
 import { withDeadline } from "../table/deadline.ts";
 import type { Idempotency } from "../table/idempotency.ts";
-import { hashOfKey, keys } from "../table/keys.ts";
+import { hashApiKey, keys } from "../table/keys.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
 import { readItem } from "../table/read.ts";
 import type { AccessCheck, Lookup, PageReader, Principal } from "../tenants/access.ts";
 import { ApiKey, User } from "../tenants/schema.ts";
 import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
 import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
-import { header, type Incoming, pathId } from "./request.ts";
-import { precondition, type Reply, respond, response, responseUnlessKnown } from "./responses.ts";
+import { header, pathId, type RequestEvent } from "./request.ts";
+import { precondition, type Reply, respond, response, responseOrNotModified } from "./responses.ts";
 
-/** What an access check leaves for its endpoint; `current` is the document that the request shows or changes. */
+/** What an access check returns for its endpoint. `current` is the document that the request shows or changes. */
 type Scope = { readonly current?: Current; readonly [name: string]: unknown };
 
-/** What an endpoint's own lines get: what the access check found, what was sent, and when. */
+/** What an endpoint's handler gets: the result of the access check, the input, and the time of the request. */
 type Context<S, I> = S & {
   readonly input: I;
   readonly now: Date;
@@ -28,67 +28,66 @@ type Context<S, I> = S & {
 
 const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
 
-/** Starts reading the key in the request. 401 if there is none. */
-const presentedKey = (event: Incoming): Promise<ApiKey | undefined> => {
+/** Starts reading the API key in the request. 401 if the request has none. */
+const readApiKey = (event: RequestEvent): Promise<ApiKey | undefined> => {
   const token = bearer.exec(header(event, "Authorization") ?? "")?.[1];
   if (token === undefined) throw unauthorized();
-  return readItem(ApiKey, keys.apiKey(hashOfKey(token)));
+  return readItem(ApiKey, keys.apiKey(hashApiKey(token)));
 };
 
-/** Reads the user that a key impersonates, if there is one. */
-const readUser = async (key: ApiKey | undefined): Promise<User | undefined> => {
-  return key?.user ? readItem(User, keys.user(key.user)) : undefined;
+/** Reads the user that an API key impersonates, if there is one. */
+const readUser = async (apiKey: ApiKey | undefined): Promise<User | undefined> =>
+  apiKey?.user ? readItem(User, keys.user(apiKey.user)) : undefined;
+
+/**
+ * Returns the caller. 401 for an API key that is unknown, revoked or expired, and for a user that is missing or disabled.
+ * Nothing is cached between requests, so revoking a key takes effect at once.
+ */
+const authenticate = (apiKey: ApiKey | undefined, user: User | undefined, now: Date): Principal => {
+  if (!apiKey || apiKey.revoked || !user || user.disabled) throw unauthorized();
+  if (apiKey.expires_at !== null && new Date(apiKey.expires_at) <= now) throw unauthorized();
+  return { apiKey, user };
 };
 
 /**
- * The caller. 401 for a key that is unknown, revoked or expired, and for a user that is missing or disabled. Nothing is
- * kept for the next request: a revoked key is refused at once.
+ * Identifies the caller and runs the access check. Reads the API key, the resources in the path and `read` at the same
+ * time. An error of `read` is thrown only after the caller is admitted.
  */
-const identify = (key: ApiKey | undefined, user: User | undefined, now: Date): Principal => {
-  if (!key || key.revoked || !user || user.disabled) throw unauthorized();
-  if (key.expires_at !== null && new Date(key.expires_at) <= now) throw unauthorized();
-  return { key, user };
-};
-
-/**
- * Who calls, and whether that is allowed. The key, what the path names and `read` are under way at the same time; what
- * `read` throws waits until the caller is admitted.
- */
-const admit = async <R extends Route, L, S, P>(
-  event: Incoming,
+const authorize = async <R extends Route, L, S, P>(
+  event: RequestEvent,
   route: R,
   access: AccessCheck<R, L, S>,
   now: Date,
   read: (lookup: Lookup, loaded: Promise<L>) => Promise<P>,
 ) => {
-  const key = presentedKey(event);
-  const lookup: Lookup = { pathId: (name) => pathId(event, name), key };
+  const apiKey = readApiKey(event);
+  const lookup: Lookup = { pathId: (name) => pathId(event, name), apiKey };
   const loading = access.load(lookup, route);
   const [loaded, user, idempotencyKey, [found]] = await Promise.all([
     loading,
-    key.then(readUser),
-    readIdempotencyKey(event, key),
+    apiKey.then(readUser),
+    readIdempotencyKey(event, apiKey),
     Promise.allSettled([read(lookup, loading)]),
   ]);
-  const principal = identify(await key, user, now);
+  const principal = authenticate(await apiKey, user, now);
   event.principal = principal;
   const scope = access.admit(loaded, principal, route);
   if (found.status === "rejected") throw found.reason;
   return { principal, idempotencyKey, scope, read: found.value };
 };
 
-/** Gives a request its deadline, by the time that its function has left. */
-const inTime =
-  (answer: (event: Incoming) => Promise<APIGatewayProxyResult>) => (event: Incoming, context: LambdaContext) =>
-    withDeadline(context.getRemainingTimeInMillis(), () => answer(event));
+/** Gives a request a deadline before its function's timeout. */
+const withinDeadline =
+  (handle: (event: RequestEvent) => Promise<APIGatewayProxyResult>) => (event: RequestEvent, context: LambdaContext) =>
+    withDeadline(context.getRemainingTimeInMillis(), () => handle(event));
 
-const nothing = async () => undefined;
+const readNothing = async () => undefined;
 
 /**
- * The one way in: every endpoint is a route, an access check and a few lines of its own. The checks run in the order
- * that functions/README.md gives. How a body is read is said once, so that a bundle holds no reader that it does not use.
+ * Creates the function that builds endpoints: each is a route, an access check and a handler. The checks run in the order
+ * that functions/README.md describes. The body reader is a parameter, so that a bundle contains only the one that it uses.
  */
-export const endpointReading =
+export const endpointWith =
   <B extends Reads["from"]>(readBody: ReadBody, _from: readonly B[]) =>
   <
     R extends Route & { readonly reads: { readonly from: B } },
@@ -100,37 +99,39 @@ export const endpointReading =
     access: AccessCheck<NoInfer<R>, L, C>,
     handle: (context: Context<C, z.output<S>>) => Promise<Reply> | Reply,
   ) =>
-    middy<Incoming, APIGatewayProxyResult>()
+    middy<RequestEvent, APIGatewayProxyResult>()
       .use(respond(route))
       .handler(
-        inTime(async (event) => {
+        withinDeadline(async (event) => {
           const now = new Date();
-          const { principal, scope, idempotencyKey } = await admit(event, route, access, now, nothing);
-          const faults = idempotencyKey?.faults ?? [];
-          const { input, compared } = await readInput(event, route.reads, readBody, scope.current, faults);
+          const { principal, scope, idempotencyKey } = await authorize(event, route, access, now, readNothing);
+          const problems = idempotencyKey?.problems ?? [];
+          const { input, compared } = await readInput(event, route.reads, readBody, scope.current, problems);
           const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
           const context = { ...scope, input, now, idempotency, precondition: precondition(event) };
           const reply = await handle(context);
-          if (route.method === "GET") return responseUnlessKnown(event, route.status, reply);
+          if (route.method === "GET") return responseOrNotModified(event, route.status, reply);
           return response(event.requestContext.requestId, route.status, reply);
         }),
       );
 
-/** An endpoint that takes JSON, a query, or nothing. */
-export const endpoint = endpointReading(readJson, ["json", "query", "nothing"]);
+/** An endpoint that reads a JSON body, a query, or nothing. */
+export const endpoint = endpointWith(readJson, ["json", "query", "nothing"]);
 
-/** An endpoint that lists: `readPage` is under way beside the access check, so that it costs no round trip of its own. */
+/**
+ * An endpoint that returns a list. `readPage` runs at the same time as the access check, so that it adds no round trip.
+ */
 export const listEndpoint = <S extends z.core.$ZodType, R extends Route & { readonly reads: QueryReads<S> }, L, C, P>(
   route: R & { readonly reads: QueryReads<S> },
   access: AccessCheck<NoInfer<R>, L, C>,
   readPage: PageReader<NoInfer<R>, P, z.output<S>, NoInfer<L>>,
   handle: (context: C & { readonly page: P; readonly query: z.output<S> }) => Promise<Reply> | Reply,
 ) =>
-  middy<Incoming, APIGatewayProxyResult>()
+  middy<RequestEvent, APIGatewayProxyResult>()
     .use(respond(route))
     .handler(
-      inTime(async (event) => {
-        const { scope, read } = await admit(event, route, access, new Date(), async (lookup, loaded) => {
+      withinDeadline(async (event) => {
+        const { scope, read } = await authorize(event, route, access, new Date(), async (lookup, loaded) => {
           const query = parseQuery(event, route.reads);
           return { query, page: await readPage(lookup, query, route, loaded) };
         });

@@ -4,33 +4,35 @@ import { Busboy, type BusboyFileStream } from "@fastify/busboy";
 import * as z from "zod/mini";
 import { MediaType, type UploadedFile } from "../attachments/schema.ts";
 import { env } from "../env.ts";
-import { ApiError, type Fault, fileTooLarge, internalError, malformed, unsupportedMediaType } from "../errors.ts";
+import { ApiError, fileTooLarge, internalError, malformed, type Problem, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { endpointReading } from "./endpoint.ts";
-import { isJson, jsonOf, type ReadBody } from "./input.ts";
+import { endpointWith } from "./endpoint.ts";
+import { isJson, parseJson, type ReadBody } from "./input.ts";
 import { header } from "./request.ts";
 
 type Part = string | UploadedFile;
 
-/** The parts that a form may have, by their names on the wire; others are skipped. */
+/** The names of the parts that a form may have. Other parts are ignored. */
 type KnownParts = ReadonlySet<string>;
 
 /**
- * Reads a multipart/form-data body (RFC 7578) into `{type, data: {...}}`, unknown parts left out, each part given more
- * than once a fault; or JSON in its place. 415 for another media type, 413 for a file over the limit, 422 for a form that
- * cannot be read.
+ * Parses a multipart/form-data body (RFC 7578) into `{type, data: {...}}`, or a JSON body. Leaves out unknown parts, and
+ * reports a part that is given more than once. 415 for another media type, 413 for a file over the limit, 422 for a form
+ * that cannot be parsed.
  */
 export const readForm: ReadBody = async (event, reads) => {
-  if (reads.from === "form" && isJson(event)) return { input: jsonOf(event), faults: [], schema: reads.json };
+  if (reads.from === "form" && isJson(event)) return { input: parseJson(event), problems: [], schema: reads.json };
   const contentType = header(event, "Content-Type") ?? "";
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType))
     throw unsupportedMediaType("multipart/form-data, application/json");
   if (event.body && !event.isBase64Encoded)
-    throw internalError(new Error("A form arrived as text, its bytes changed: the API's binaryMediaTypes are wrong."));
+    throw internalError(
+      new Error("A form arrived as text, so its bytes may have changed: the API's binaryMediaTypes are wrong."),
+    );
   const body = Buffer.from(event.body ?? "", "base64");
   const parts = await readParts(contentType, body, new Set(reads.from === "form" ? reads.parts : []));
   const data = new Map<string, Part>();
-  const faults: Fault[] = [];
+  const problems: Problem[] = [];
   let type: Part | undefined;
   for (const [name, [part, second]] of parts) {
     const property = /^data\[(.+)\]$/.exec(name)?.[1];
@@ -38,9 +40,9 @@ export const readForm: ReadBody = async (event, reads) => {
     else if (part !== undefined) data.set(property, part);
     const pointer = property === undefined ? "/type" : `/data/${property}`;
     if (second !== undefined)
-      faults.push({ in: "body", pointer, sub_code: "constraint.type", detail: "must be given only once" });
+      problems.push({ in: "body", pointer, sub_code: "constraint.type", detail: "must be given only once" });
   }
-  return { input: { type, data: Object.fromEntries(data) }, faults, schema: reads.schema };
+  return { input: { type, data: Object.fromEntries(data) }, problems, schema: reads.schema };
 };
 
 const unreadable = (why: string) => malformed(`can't be read as a form: ${why}`);
@@ -50,16 +52,16 @@ const readParts = (contentType: string, body: Buffer, known: KnownParts): Promis
     const parts = new Map<string, Part[]>();
     const fail = (error: unknown) => reject(error instanceof ApiError ? error : unreadable(messageOf(error)));
     const fileSize = env.maxFileBytes();
-    const { parts: most, headerPairs, headerBytes } = limits.form;
+    const { parts: maxParts, headerPairs, headerBytes } = limits.form;
     try {
       const form = new Busboy({
         headers: { "content-type": contentType },
-        // Each part comes as its bytes: a field is decoded strictly, and a file may be without a name.
+        // Busboy hands over the bytes of every part: fields are decoded strictly below, and a file may have no name.
         isPartAFile: () => true,
         preservePath: true,
-        // The body is in memory: no part needs to wait. Busboy would wait for ever with one that has no headers.
+        // The body is in memory, so no part needs back-pressure. Busboy would wait forever for a part without headers.
         fileHwm: body.length + 1,
-        limits: { parts: most, headerPairs, headerSize: headerBytes, fileSize },
+        limits: { parts: maxParts, headerPairs, headerSize: headerBytes, fileSize },
       });
       form.on("file", (name, stream, filename, encoding, mediaType) => {
         stream.once("error", fail);
@@ -74,7 +76,7 @@ const readParts = (contentType: string, body: Buffer, known: KnownParts): Promis
           }
         });
       });
-      form.once("partsLimit", () => fail(unreadable(`it has more than ${most} parts`)));
+      form.once("partsLimit", () => fail(unreadable(`it has more than ${maxParts} parts`)));
       form.once("error", fail);
       form.once("finish", () => resolve(parts));
       form.end(body);
@@ -94,7 +96,7 @@ type RawPart = {
   readonly body: Buffer;
 };
 
-/** A file or a text. A plain field `data[file]` is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
+/** Returns a file or a text. A plain field `data[file]` is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
 const partOf = ({ name, filename, encoding, mediaType, content, body }: RawPart): Part => {
   if (!/^(7bit|8bit|binary)$/.test(encoding)) throw unreadable(`${name} has the Content-Transfer-Encoding ${encoding}`);
   if (name === "data[file]" && (filename !== undefined || mediaType !== "text/plain"))
@@ -106,7 +108,7 @@ const partOf = ({ name, filename, encoding, mediaType, content, body }: RawPart)
 };
 
 const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: string): UploadedFile => ({
-  // The same bytes as a plain Uint8Array: JSON.stringify would write a Buffer number by number.
+  // A plain Uint8Array over the same bytes. JSON.stringify would first turn a Buffer into an array of numbers.
   content: new Uint8Array(content.buffer, content.byteOffset, content.length),
   sha256: createHash("sha256").update(content).digest("hex"),
   filename: cleanFilename(filename),
@@ -114,8 +116,8 @@ const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: 
 });
 
 /**
- * The `filename*` of the file's part (RFC 5987), which takes precedence over its `filename` (RFC 6266): busboy reads it
- * only where it comes first. It is part of a header: only header lines separate it from the boundary before it.
+ * Returns the `filename*` of the file's part (RFC 5987), which takes precedence over its `filename` (RFC 6266). Busboy
+ * reads it only if it comes first. To be a parameter of a header, it must follow a boundary with only header lines between.
  */
 const extendedFilename = (body: Buffer): string | undefined => {
   const at = body.indexOf("filename*=");
@@ -133,24 +135,27 @@ const extendedFilename = (body: Buffer): string | undefined => {
   }
 };
 
-/** A file that arrives in one chunk is not copied. */
+/** Collects a part's content. Content that arrives in one chunk is not copied. */
 const collect = (stream: BusboyFileStream, done: (content: Buffer) => void) => {
   const chunks: Buffer[] = [];
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));
   stream.once("end", () => done(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
 };
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the control characters are removed
 const controls = /[\u0000-\u001f\u007f-\u009f]/g;
 
-/** The base name of an uploaded file's own name, cleaned, of at most 255 characters; a file without any is called `attachment`. */
+/**
+ * Reduces an uploaded file's name to its cleaned base name of at most 255 characters. A file without a name is called
+ * `attachment`.
+ */
 const cleanFilename = (name: string | undefined): string => {
   const base = (name ?? "").toWellFormed().split(/[/\\]/).at(-1) ?? "";
   const clean = base.replace(controls, "").trim();
   return /^\.{0,2}$/.test(clean) ? "attachment" : shortened(clean);
 };
 
-/** A name that is too long keeps its extension. */
+/** Shortens a name that is too long, but keeps its extension. */
 const shortened = (name: string): string => {
   const characters = [...name];
   if (characters.length <= limits.filenameLength) return name;
@@ -158,9 +163,9 @@ const shortened = (name: string): string => {
   return [...characters.slice(0, limits.filenameLength - extension.length), ...extension].join("");
 };
 
-/** The media type of an uploaded file, or that of any bytes where it is not one that a header can carry. */
+/** Returns the media type of an uploaded file, or the generic one if a header cannot contain it. */
 const cleanMediaType = (mediaType: string): string =>
   z.safeParse(MediaType, mediaType).data ?? "application/octet-stream";
 
-/** An endpoint that takes a form with a file, or JSON in its place. */
-export const uploadEndpoint = endpointReading(readForm, ["form"]);
+/** An endpoint that accepts a form with a file, or JSON that names a direct upload. */
+export const uploadEndpoint = endpointWith(readForm, ["form"]);

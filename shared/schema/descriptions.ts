@@ -1,16 +1,19 @@
-/** What a domain contributes to the OpenAPI document besides its schemas. No function loads it. */
+/** The texts that a domain contributes to the OpenAPI document besides its schemas. No function loads this file. */
 export type Descriptions = {
-  /** The section of the reference for each type of resource. */
+  /** The section of the API reference for each type of resource. */
   readonly tags: Readonly<Record<string, { readonly name: string; readonly description: string }>>;
-  /** Each property of requests and responses, by its name; `Schema.name` is the property of that schema only. */
+  /**
+   * Descriptions of the properties of requests and responses, by name. `Schema.name` describes the property of that
+   * schema only.
+   */
   readonly properties: Readonly<Record<string, string>>;
-  /** Query parameters other than those of every list. */
+  /** Query parameters besides those of every list. */
   readonly query?: Readonly<Record<string, string>>;
-  /** Names of schemas that several properties or resources share, by the names that they would get by themselves. */
+  /** Names for schemas that several properties or resources share, by the names that would be generated for them. */
   readonly schemaNames?: Readonly<Record<string, string>>;
 };
 
-/** The properties that the documents of every domain have. */
+/** Properties of every domain's documents. */
 export const envelopeProperties = {
   id: "The unique identifier, a ULID.",
   type: "The type of the document.",

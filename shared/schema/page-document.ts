@@ -1,14 +1,14 @@
 import * as z from "zod/mini";
 import { limits } from "../limits.ts";
 
-/** The response of a list, for the OpenAPI document and the tests. No function loads it. */
+/** The response of a list, for the OpenAPI document and the tests. No function loads this file. */
 
 const count = () => z.int().check(z.minimum(0));
 const cursor = () => z.nullable(z.string().check(z.minLength(1)));
 
 export const PageInfo = z.object({ after: cursor(), before: cursor(), limit: count(), total: count() });
 
-/** The list envelope around documents of one kind. */
+/** The list envelope around documents of one type. */
 export const listOf = <T extends z.core.$ZodType>(document: T) =>
   z.object({ type: z.literal("list"), data: z.object({ items: z.array(document), page_info: PageInfo }) });
 

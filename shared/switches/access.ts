@@ -6,12 +6,12 @@ import { type Account, canAccess, hasPermission } from "../tenants/schema.ts";
 import { readSwitch } from "./read.ts";
 import type { Switch } from "./schema.ts";
 
-/** Access to switches: the account in the path, if there is one, then the permission, then the switch. */
+/** Access checks for switches: the account in the path, if there is one, then the permission, then the switch. */
 
 type SwitchRoute = Route & { readonly resource: "switch" };
-type OnOne = SwitchRoute & { readonly operation: "show" | "update" | "delete" };
+type ItemRoute = SwitchRoute & { readonly operation: "show" | "update" | "delete" };
 
-const permit = (route: SwitchRoute, { user }: Principal): void => {
+const requirePermission = (route: SwitchRoute, { user }: Principal): void => {
   const permission = ownPermission(route);
   if (!hasPermission(user, permission)) throw permissionMissing(permission);
 };
@@ -22,28 +22,28 @@ type OwnAccount<O> = AccessCheck<
   { readonly account: Account }
 >;
 
-const admitToOwn: OwnAccount<"index" | "create">["admit"] = (account, principal, route) => {
+const admitOwnAccount: OwnAccount<"index" | "create">["admit"] = (account, principal, route) => {
   if (!account) throw unauthorized();
-  permit(route, principal);
+  requirePermission(route, principal);
   return { account };
 };
 
-/** For creating in the key's own account. */
+/** For creating a switch in the API key's own account. */
 export const ownAccount: OwnAccount<"create"> = {
-  load: async ({ key }) => {
-    const own = (await key)?.account;
+  load: async ({ apiKey }) => {
+    const own = (await apiKey)?.account;
     return own === undefined ? undefined : readAccount(own);
   },
-  admit: admitToOwn,
+  admit: admitOwnAccount,
 };
 
-/** For listing the key's own account: with the exact count of its switches. */
+/** For listing the switches of the API key's own account. Loads their exact number. */
 export const ownCountedAccount: OwnAccount<"index"> = {
-  load: async ({ key }) => {
-    const own = (await key)?.account;
+  load: async ({ apiKey }) => {
+    const own = (await apiKey)?.account;
     return own === undefined ? undefined : readCountedAccount(own);
   },
-  admit: admitToOwn,
+  admit: admitOwnAccount,
 };
 
 type AccountInPath<O> = AccessCheck<
@@ -52,33 +52,33 @@ type AccountInPath<O> = AccessCheck<
   { readonly account: Account }
 >;
 
-const admitToPath: AccountInPath<"index" | "create">["admit"] = ({ accountId, account }, principal, route) => {
-  if (!account || !canAccess(principal.key.account, account)) throw notFound("account", accountId.requestedId);
-  permit(route, principal);
+const admitAccountInPath: AccountInPath<"index" | "create">["admit"] = ({ accountId, account }, principal, route) => {
+  if (!account || !canAccess(principal.apiKey.account, account)) throw notFound("account", accountId.requestedId);
+  requirePermission(route, principal);
   return { account };
 };
 
-/** For creating in the account in the path: the key's own or one below it. */
+/** For creating a switch in the account in the path, which is the API key's own or one below it. */
 export const accountInPath: AccountInPath<"create"> = {
   load: async ({ pathId }) => {
     const accountId = pathId("account_id");
     return { accountId, account: await readAccount(accountId.id) };
   },
-  admit: admitToPath,
+  admit: admitAccountInPath,
 };
 
-/** For listing the account in the path: with the exact count of its switches. */
+/** For listing the switches of the account in the path. Loads their exact number. */
 export const countedAccountInPath: AccountInPath<"index"> = {
   load: async ({ pathId }) => {
     const accountId = pathId("account_id");
     return { accountId, account: await readCountedAccount(accountId.id) };
   },
-  admit: admitToPath,
+  admit: admitAccountInPath,
 };
 
-/** For one switch. */
+/** For showing, updating and deleting one switch. */
 export const oneSwitch: AccessCheck<
-  OnOne,
+  ItemRoute,
   { readonly switchId: PathId; readonly found: Switch | undefined },
   { readonly current: Switch }
 > = {
@@ -87,8 +87,8 @@ export const oneSwitch: AccessCheck<
     return { switchId, found: await readSwitch(switchId.id) };
   },
   admit: ({ switchId, found }, principal, route) => {
-    permit(route, principal);
-    if (!found || !canAccess(principal.key.account, { id: found.account, ancestors: found.ancestors }))
+    requirePermission(route, principal);
+    if (!found || !canAccess(principal.apiKey.account, { id: found.account, ancestors: found.ancestors }))
       throw notFound("switch", switchId.requestedId);
     return { current: found };
   },

@@ -1,7 +1,7 @@
 import type { Descriptions } from "../schema/descriptions.ts";
 import { settingsDescriptions } from "./schema.ts";
 
-/** What the OpenAPI document says about switches. No function loads it. */
+/** The texts about switches in the OpenAPI document. No function loads this file. */
 export const switchDescriptions = {
   tags: {
     switch: {
@@ -11,7 +11,7 @@ export const switchDescriptions = {
   },
   properties: {
     ...settingsDescriptions(),
-    account: "The account that the switch belongs to. Present if `include` asks for it.",
+    account: "The account that the switch belongs to. Present if `include` requests it.",
     "AccountData.name": "The name of the account.",
   },
   query: {

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { Fault } from "../errors.ts";
+import type { Problem } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
   includeOf,
@@ -23,18 +23,18 @@ const MmsFormat = z.enum(["SERVICE_SMS_1_0", "LEGACY_SMS_2_0", "SERVICE_MMS_1_0"
 
 type Channel = "sms" | "mms";
 
-/** The protocol decides what they are addresses of. */
+/** Their format depends on the channel's protocol. */
 const Endpoints = z.array(text(limits.endpointLength)).check(z.maxLength(limits.endpoints));
 export const Identity = z.nullable(text(limits.identityLength));
 export const Secret = z.nullable(text(limits.secretLength));
 
-/** What a header can carry: no line breaks and no NUL. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+/** Text that a header can contain: no line breaks and no NUL. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
 export const credential = /^[^\r\n\u0000]*$/;
 
 /**
- * What callers say about a switch. By default a channel is off and discards what arrives. A new setting is added in this
- * file alone: here, with a default that older items get, and with a description and an example below.
+ * The properties of a switch that callers set. By default, a channel is disabled and discards messages. To add a setting,
+ * change only this file: add it here, with a default for items that are older, and add a description and an example below.
  */
 const settings = {
   name: nonBlankText(limits.nameLength),
@@ -69,7 +69,7 @@ const channelDescriptions = (channel: Channel, protocols: string, formats: strin
   };
 };
 
-/** What the OpenAPI document says about the settings. No function calls it. */
+/** The descriptions of the settings in the OpenAPI document. No function calls it. */
 export const settingsDescriptions = () => ({
   name: "The display name, unique within the account.",
   ...channelDescriptions(
@@ -102,11 +102,11 @@ export const settingsExample = {
   mms_secret: null,
 } satisfies SwitchSettings;
 
-/** What a caller sends to create a switch. */
+/** The settings that a caller sends to create a switch. */
 const NewSwitch = z.object(settings);
 export type SwitchSettings = z.infer<typeof NewSwitch>;
 
-/** Each setting on its own, required. */
+/** All settings, each required. */
 const Settings = z.object(withoutDefaults(settings));
 
 /** A switch as callers get it: `data` of its document. */
@@ -120,7 +120,11 @@ export const SwitchData = z.object({
 });
 export type SwitchData = z.infer<typeof SwitchData>;
 
-/** A switch as the table keeps it: with its account, the accounts above that one (root first), its ETag's version, and who wrote it last. A property added here has a default: items that are older lack it. */
+/**
+ * A switch as it is stored. `account` is its account, `ancestors` are the accounts above, root first. `version` counts its
+ * writes and is its ETag, `writers` has the names of the last writes. A property that is added here needs a default, because
+ * older items lack it.
+ */
 export const Switch = z.object({
   id: z.string(),
   ...withoutRules(NewSwitch.shape),
@@ -138,31 +142,34 @@ export const CreateSwitchBody = z.object({ type: z.literal("switch"), data: NewS
 export const UpdateSwitchBody = z.object({ type: z.literal("switch"), data: z.partial(Settings) });
 export type SwitchChanges = z.infer<typeof UpdateSwitchBody>["data"];
 
-/** The envelope of a switch, as every endpoint returns it, with what is included. */
+/** Returns the document of a switch as every endpoint returns it, with the included associations. */
 export const switchDocument = (stored: Switch, included: object = {}) => ({
   type: "switch",
   data: pick(SwitchData, { ...stored, sms_options: null, mms_options: null }),
   ...(Object.keys(included).length > 0 && { associations: included }),
 });
 
-/** The query of one switch, and of a list of switches. */
+/** The query for one switch. Lists accept `include` as well. */
 export const SwitchQuery = z.object({ include: includeOf("account") });
 export const SwitchListQuery = z.object({ ...PageQuery.shape, ...SwitchQuery.shape });
 export type SwitchListQuery = z.infer<typeof SwitchListQuery>;
 
-/** What a PATCH may echo but not change. */
+/** The properties that a PATCH can contain but not change, with the comparisons to use. */
 export const immutableSwitchProperties = { id: isSameId, inserted_at: isSame, updated_at: isSame };
 
-/** The rules that concern several properties of a switch. They apply to the whole switch. */
+/** The following rules concern several properties, and apply to the whole switch. */
 
 const hostAndPort =
   /^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*\.?|\[[\da-f:.]+\])(?::0*[1-9]\d*)?$/i;
 
 const isEmail = (endpoint: string) => z.regexes.email.test(endpoint);
 
-/** RFC 3986: ASCII without spaces, a host that can be one, and no user info, which would be a secret in a wrong place. */
+/**
+ * A URL as in RFC 3986: ASCII without spaces, and with a valid host. User info is not allowed, because it would be a
+ * secret in the wrong place.
+ */
 const isUrl = (endpoint: string) => {
-  // `URL` reads `http:///x` as `http://x`, and an empty user info as none.
+  // `URL` accepts `http:///x` as `http://x`, and ignores an empty user info.
   if (!/^https?:\/\/[^/?#\\@][!-~]*$/i.test(endpoint) || !URL.canParse(endpoint)) return false;
   const { username, password, hostname, port } = new URL(endpoint);
   if (username !== "" || password !== "" || /^https?:\/\/[^/?#\\]*@/i.test(endpoint)) return false;
@@ -171,8 +178,8 @@ const isUrl = (endpoint: string) => {
 
 const isHost = (endpoint: string) => hostAndPort.test(endpoint) && URL.canParse(`http://${endpoint}`);
 
-/** What the endpoints of a protocol must be. Protocols that deliver to no address accept any text. */
-const addresses = {
+/** The format of a protocol's endpoints. Protocols without an address accept any text. */
+const addressRules = {
   NONE: undefined,
   MAILBOX: undefined,
   HTTP: { matches: isUrl, detail: "must be an absolute http or https URL without user info" },
@@ -181,19 +188,19 @@ const addresses = {
   MM4: { matches: (one: string) => isEmail(one) || isHost(one), detail: "must be an email address or host[:port]" },
 } as const;
 
-const secretsOf = { NONE: [], BASIC: ["identity", "secret"], BEARER: ["secret"] } as const;
+const requiredCredentials = { NONE: [], BASIC: ["identity", "secret"], BEARER: ["secret"] } as const;
 
-const required = (pointer: string): Fault => ({
+const required = (pointer: string): Problem => ({
   in: "body",
   pointer,
   sub_code: "constraint.required",
   detail: "can't be blank",
 });
 
-/** Characters that a header cannot contain, or that would end the user name of BASIC (RFC 7617). */
-const credentialFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
+/** Reports characters that a header cannot contain, or that would end the user name of BASIC (RFC 7617). */
+const credentialProblems = (known: SwitchChanges, channel: Channel): Problem[] => {
   const { [`${channel}_identity` as const]: identity, [`${channel}_secret` as const]: secret } = known;
-  const fault = (part: "identity" | "secret", detail: string): Fault => ({
+  const problem = (part: "identity" | "secret", detail: string): Problem => ({
     in: "body",
     pointer: `/data/${channel}_${part}`,
     sub_code: "constraint.format",
@@ -201,20 +208,20 @@ const credentialFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
   });
   const broken = "must not contain line breaks or NUL";
   return [
-    ...(!credential.test(identity ?? "") ? [fault("identity", broken)] : []),
-    ...(!credential.test(secret ?? "") ? [fault("secret", broken)] : []),
+    ...(!credential.test(identity ?? "") ? [problem("identity", broken)] : []),
+    ...(!credential.test(secret ?? "") ? [problem("secret", broken)] : []),
     ...(known[`${channel}_auth_method`] === "BASIC" && identity?.includes(":")
-      ? [fault("identity", "must not contain a colon with BASIC")]
+      ? [problem("identity", "must not contain a colon with BASIC")]
       : []),
   ];
 };
 
-/** The faults of one channel. A property that has a fault of its own is not known, and is not checked. */
-const channelFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
+/** Returns the problems of one channel. `known` lacks properties that are invalid by themselves; they are not checked here. */
+const channelProblems = (known: SwitchChanges, channel: Channel): Problem[] => {
   const { [`${channel}_protocol` as const]: protocol, [`${channel}_endpoints` as const]: endpoints } = known;
   const { [`${channel}_auth_method` as const]: auth, [`${channel}_enabled` as const]: enabled } = known;
-  const address = protocol && addresses[protocol];
-  const malformed = (endpoints ?? []).flatMap((endpoint, index): Fault[] =>
+  const address = protocol && addressRules[protocol];
+  const malformed = (endpoints ?? []).flatMap((endpoint, index): Problem[] =>
     !address || address.matches(endpoint)
       ? []
       : [
@@ -226,19 +233,24 @@ const channelFaults = (known: SwitchChanges, channel: Channel): Fault[] => {
           },
         ],
   );
-  const unsendable = credentialFaults(known, channel);
-  if (enabled !== true) return [...malformed, ...unsendable];
-  const unaddressed = address && endpoints?.length === 0 ? [required(`/data/${channel}_endpoints`)] : [];
-  const missing = secretsOf[auth ?? "NONE"].filter((part) => {
+  const badCredentials = credentialProblems(known, channel);
+  if (enabled !== true) return [...malformed, ...badCredentials];
+  const missingEndpoints = address && endpoints?.length === 0 ? [required(`/data/${channel}_endpoints`)] : [];
+  const missing = requiredCredentials[auth ?? "NONE"].filter((part) => {
     const value = known[`${channel}_${part}`];
     return value === null || value === "";
   });
-  return [...malformed, ...unsendable, ...unaddressed, ...missing.map((part) => required(`/data/${channel}_${part}`))];
+  return [
+    ...malformed,
+    ...badCredentials,
+    ...missingEndpoints,
+    ...missing.map((part) => required(`/data/${channel}_${part}`)),
+  ];
 };
 
 const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
 
-/** Merges what was sent into what is stored (or the defaults), leaving out properties with a fault of their own. */
+/** Merges the sent properties into the stored ones (or the defaults). Leaves out properties that are invalid by themselves. */
 const merged = (sent: unknown, current: Readonly<Record<string, unknown>>): SwitchChanges => {
   const data = z.safeParse(Sent, sent).data?.data ?? {};
   // A new switch has the defaults, but no name.
@@ -250,12 +262,12 @@ const merged = (sent: unknown, current: Readonly<Record<string, unknown>>): Swit
   ]);
   const { data: known, error } = z.safeParse(Settings, Object.fromEntries(properties));
   if (known) return known;
-  const faulty = new Set(error.issues.map(({ path }) => path[0]));
-  return z.parse(z.partial(Settings), Object.fromEntries(properties.filter(([name]) => !faulty.has(name))));
+  const invalid = new Set(error.issues.map(({ path }) => path[0]));
+  return z.parse(z.partial(Settings), Object.fromEntries(properties.filter(([name]) => !invalid.has(name))));
 };
 
-/** All faults of a switch as it would be, with `sent` written over `current`. */
-export const switchFaults = (sent: unknown, current: Readonly<Record<string, unknown>> = {}): Fault[] => {
+/** Returns all problems of the switch that results if `sent` is applied to `current`. */
+export const switchProblems = (sent: unknown, current: Readonly<Record<string, unknown>> = {}): Problem[] => {
   const known = merged(sent, current);
-  return [...channelFaults(known, "sms"), ...channelFaults(known, "mms")];
+  return [...channelProblems(known, "sms"), ...channelProblems(known, "mms")];
 };

@@ -6,13 +6,13 @@ import { limitAttempt, limitCall, remainingMs } from "./deadline.ts";
 
 let client: DynamoDBDocumentClient | undefined;
 
-/** The client of this process, made on first use. The SDK itself reads AWS_ENDPOINT_URL_DYNAMODB. */
+/** Returns this process's client, which is created on first use. The SDK itself reads AWS_ENDPOINT_URL_DYNAMODB. */
 export const dynamodb = (): DynamoDBDocumentClient => {
-  client ??= create();
+  client ??= createClient();
   return client;
 };
 
-const create = () => {
+const createClient = () => {
   const plain = new DynamoDBClient({
     maxAttempts: 3,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
@@ -22,16 +22,16 @@ const create = () => {
   return DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });
 };
 
-const mostAttempts = 13;
+const maxAttempts = 13;
 
 /**
- * Waits before attempt `attempt` + 1, with full jitter up to a second. 503 after too many attempts, or where the wait
- * would last beyond the request's deadline; `cause` is why the last attempt failed, for the log.
+ * Waits before attempt `attempt` + 1, at most a second, with full jitter. 503 after too many attempts, or if the wait would
+ * exceed the request's deadline. `cause` is the reason why the last attempt failed, for the log.
  * Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
  */
 export const backOff = async (attempt: number, cause: unknown): Promise<void> => {
   const ms = Math.random() * Math.min(1_000, 20 * 2 ** attempt);
-  if (attempt >= mostAttempts || ms >= remainingMs())
+  if (attempt >= maxAttempts || ms >= remainingMs())
     throw serviceUnavailable(Object.assign(new Error("Gave up.", { cause }), { attempts: attempt }));
   await sleep(ms);
 };

@@ -1,26 +1,28 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
- * One deadline for all that a request waits for: its calls to AWS, their retries, and the waits between attempts. Without
- * it, limits of single calls would multiply beyond the time of the function. A step of the checkout has none.
+ * One deadline for everything that a request waits for: its calls to AWS, their retries, and the waits between attempts.
+ * Without it, the timeouts of several calls could add up to more than the function's. Steps of the checkout have no deadline.
  */
 const deadlines = new AsyncLocalStorage<number>();
 
-/** What a request keeps of its function's time: for `cleanUp`, then for its response. */
+/** How long before the function's timeout the deadline is: time for `cleanUp` and for the response. */
 const reserveMs = 6_000;
 const cleanUpMs = 4_000;
 
 const run = <T>(ms: number, work: () => Promise<T>): Promise<T> => deadlines.run(performance.now() + ms, work);
 
-/** Runs a request that has so much of its function's time left. From its deadline on, every call and every wait is a 503. */
+/**
+ * Handles a request in a function that has `remainingMs` left. After the deadline, every call and every wait is a 503.
+ */
 export const withDeadline = <T>(remainingMs: number, work: () => Promise<T>): Promise<T> =>
   run(remainingMs - reserveMs, work);
 
-/** Runs what has to follow a call that failed at the deadline, in a little time of its own. */
+/** Runs work that must follow a failed call. Within a request, it gets a short deadline of its own. */
 export const cleanUp = <T>(work: () => Promise<T>): Promise<T> =>
   deadlines.getStore() === undefined ? work() : run(cleanUpMs, work);
 
-/** How long until the deadline. */
+/** The time until the deadline; infinite without one. */
 export const remainingMs = (): number => (deadlines.getStore() ?? Number.POSITIVE_INFINITY) - performance.now();
 
 const timeoutError = () => Object.assign(new Error("The request's deadline has passed."), { name: "TimeoutError" });
@@ -38,34 +40,34 @@ const beforeDeadline = async <T>(work: () => Promise<T>): Promise<T> => {
   }
 };
 
-/** What the SDK tells its middleware of a call. One such object lasts for all attempts. */
+/** What the SDK passes to its middleware. All attempts of a call share the same object. */
 type CallContext = { readonly clientName?: string; readonly commandName?: string };
-type Send<Sent, Answer> = (sent: Sent) => Promise<Answer>;
+type Send<Input, Output> = (input: Input) => Promise<Output>;
 
 const attempts = new WeakMap<CallContext, number>();
 
-/** For the log: `dynamodb TransactWriteItems`, and how often it was sent. */
+/** Describes a call for the log, such as `dynamodb TransactWriteItems`, with the number of attempts. */
 const describeCall = (context: CallContext) => ({
   call: `${context.clientName?.replace(/Client$/, "").toLowerCase()} ${context.commandName?.replace(/Command$/, "")}`,
   attempts: attempts.get(context) ?? 0,
 });
 
-/** Around a whole call, its retries included: ends it at the deadline, and names it in its error. */
+/** Middleware around a whole call and its retries: ends it at the deadline, and adds its name to its error. */
 export const limitCall =
-  <Sent, Answer>(next: Send<Sent, Answer>, context: CallContext): Send<Sent, Answer> =>
-  async (sent) => {
+  <Input, Output>(next: Send<Input, Output>, context: CallContext): Send<Input, Output> =>
+  async (input) => {
     try {
-      return await beforeDeadline(() => next(sent));
+      return await beforeDeadline(() => next(input));
     } catch (error) {
       throw error instanceof Error ? Object.assign(error, describeCall(context)) : error;
     }
   };
 
-/** Around each attempt of a call: counts it, and sends none that nobody waits for any more. */
+/** Middleware around each attempt of a call: counts it, and starts none after the deadline. */
 export const limitAttempt =
-  <Sent, Answer>(next: Send<Sent, Answer>, context: CallContext): Send<Sent, Answer> =>
-  async (sent) => {
+  <Input, Output>(next: Send<Input, Output>, context: CallContext): Send<Input, Output> =>
+  async (input) => {
     if (remainingMs() <= 0) throw timeoutError();
     attempts.set(context, (attempts.get(context) ?? 0) + 1);
-    return next(sent);
+    return next(input);
   };

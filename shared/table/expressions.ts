@@ -2,11 +2,11 @@ import type { Key } from "./keys.ts";
 
 export type Item = Readonly<Record<string, unknown>>;
 
-/** What must be true of the stored item for a write to succeed. */
+/** The condition on the stored item for a write to succeed. */
 export type Condition = {
   readonly exists?: boolean;
   readonly equals?: Item;
-  /** There is no such item, or its `expires_at` (seconds) has passed: TTL removes items late. */
+  /** The item does not exist, or its `expires_at` (in seconds) is over. TTL deletes expired items only later. */
   readonly absentOrExpiredAt?: number;
 };
 
@@ -22,7 +22,7 @@ export type Write =
     }
   | { readonly delete: Key; readonly when?: Condition };
 
-/** Collects placeholders, so that no attribute name can collide with DynamoDB's reserved words. */
+/** Collects placeholders for names and values, because many attribute names are reserved words in DynamoDB. */
 const placeholders = () => {
   const names: Record<string, string> = {};
   const values: Record<string, unknown> = {};
@@ -71,7 +71,7 @@ const updateExpression = (write: Extract<Write, { update: Key }>, { name, value 
     .flat()
     .join(" ");
 
-/** The expression parameters of a write, in DynamoDB's own terms. */
+/** Returns the expression parameters of a write for the DynamoDB API. */
 export const expressions = (write: Write) => {
   const used = placeholders();
   const update = "update" in write ? updateExpression(write, used) : "";

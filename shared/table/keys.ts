@@ -2,56 +2,56 @@ import { createHash } from "node:crypto";
 import { decodeTime } from "ulid";
 
 /**
- * The whole table on one page. One table, `pk` and `sk`, no index: everything is read by key and strongly
- * consistent, so that a list shows what a 201 has confirmed.
+ * The whole table on one page: keys of `pk` and `sk`, and no index. Every read is by key and strongly consistent, so a list
+ * contains what a 201 has confirmed.
  *
- * | to                                         | read                                              |
+ * | to                                         | request                                           |
  * | ------------------------------------------ | ------------------------------------------------- |
  * | identify a caller                          | Get apiKey, then Get user                         |
- * | check a parent's visibility and features   | Get account (it carries its ancestors)            |
+ * | check access to a parent, and its features | Get account (it contains its ancestors)           |
  * | find an order's or a request's state       | Get order                                         |
  * | show, update, delete an attachment         | Get attachment, under its parent                  |
- * | list a parent's attachments                | Query attachments; the exact total is the parent's |
+ * | list a parent's attachments                | Query attachments; the parent has the exact total |
  * | create an attachment from a direct upload  | Get upload, under its parent                      |
  * | keep a reference_id unique                 | Put reference, if it does not exist               |
  * | find an attachment by its reference_id     | Get reference, then Get attachment                |
- * | answer a repeated POST as the first        | Get idempotency                                   |
+ * | repeat the response of an earlier POST     | Get idempotency                                   |
  * | list an order's requests                   | Query orderRequests                               |
- * | lock an order's checkout, show its outcome | Get checkout                                      |
- * | tell what the carrier has of a request     | Query receipts                                    |
- * | tell what it has of an attachment          | Get receipt, by each request                      |
- * | show, update, delete a switch              | Get switch (it carries its account's ancestors)   |
+ * | lock an order's checkout, read its outcome | Get checkout                                      |
+ * | find what the carrier has of a request     | Query receipts                                    |
+ * | find what it has of an attachment          | Get receipt, for each request                     |
+ * | show, update, delete a switch              | Get switch (it contains its account's ancestors)  |
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
- * | list the switches of an account's tree     | Query switches, then Get each; the exact total is the account's |
+ * | list the switches of an account's tree     | Query switches, then Get each; the account has the exact total |
  * | resume the sweep where it stopped          | Get sweep                                         |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
-/** The things that can have attachments. */
+/** The types of resources that can have attachments. */
 export type ParentType = "order" | "request";
 export type ParentRef = { readonly type: ParentType; readonly id: string };
 
-/** A run of items in one partition: their sort keys are the prefix and an id. */
+/** Consecutive items of one partition. Their sort keys are the prefix followed by an id. */
 export type Collection = { readonly pk: string; readonly prefix: string };
 
-/** A key whose partition holds this item alone, or as its first. */
-const itself = (name: string): Key => ({ pk: name, sk: name });
+/** The key of an item with a partition of its own, or of the main item of a partition. */
+const ownPartition = (name: string): Key => ({ pk: name, sk: name });
 
-const parent = ({ type, id }: ParentRef): Key => itself(`${type === "order" ? "ORDER" : "REQUEST"}#${id}`);
+const parent = ({ type, id }: ParentRef): Key => ownPartition(`${type === "order" ? "ORDER" : "REQUEST"}#${id}`);
 
-/** The hash under which an API key is stored; the key itself is stored nowhere. */
-export const hashOfKey = (secret: string): string => createHash("sha256").update(secret).digest("hex");
+/** The hash that an API key is stored under. The key itself is not stored. */
+export const hashApiKey = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
 export const keys = {
-  /** By its hash. */
+  /** An API key, by its hash. */
   apiKey: (sha256: string): Key => ({ pk: `KEY#${sha256}`, sk: "KEY" }),
-  /** The hash of a key that was applied with an id of its own, so that it is found again. */
-  apiKeyId: (id: string): Key => itself(`KEY_ID#${id}`),
+  /** The hash of an API key that `admin apply` created with a given id, so that it can be found by that id. */
+  apiKeyId: (id: string): Key => ownPartition(`KEY_ID#${id}`),
   user: (id: string): Key => ({ pk: `USER#${id}`, sk: "USER" }),
   account: (id: string): Key => ({ pk: `ACCOUNT#${id}`, sk: "ACCOUNT" }),
   /**
-   * One of 32 counts of the switches in an account's tree, by the last character of a switch's id: switches that are
-   * created at the same time seldom write the same item. The counts are stored beside the account's own item.
+   * One of 32 counts of the switches of an account and its sub-accounts, chosen by the last character of a switch's id.
+   * Switches that are created at the same time seldom write the same item. The counts are next to the account's own item.
    */
   switchCount: (account: string, switchId: string): Key => ({
     pk: `ACCOUNT#${account}`,
@@ -60,31 +60,31 @@ export const keys = {
   order: (id: string): Key => parent({ type: "order", id }),
   request: (id: string): Key => parent({ type: "request", id }),
   parent,
-  /** The order's own entry of a request, so that one Query lists them. */
+  /** A request's entry in its order's partition, so that one Query lists an order's requests. */
   orderRequest: (order: string, request: string): Key => ({ pk: `ORDER#${order}`, sk: `REQUEST#${request}` }),
   attachment: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `ATTACHMENT#${id}` }),
-  /** A file that is sent to storage directly, and the attachment that is created from it, which has the same id. */
+  /** A direct upload. The attachment that is created from it has the same id. */
   upload: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UPLOAD#${id}` }),
   reference: (of: ParentRef, uuid: string): Key => ({ pk: parent(of).pk, sk: `REFERENCE#${uuid}` }),
-  /** Of the account of the API key that sent it; `expires_at` is the table's TTL. */
-  idempotency: (account: string, key: string): Key => itself(`IDEMPOTENCY#${account}#${key}`),
-  /** The order's latest run of the checkout: the lock against a second one, and how it ended. */
+  /** A used Idempotency-Key, by the account of the API key that sent it. `expires_at` is the table's TTL attribute. */
+  idempotency: (account: string, key: string): Key => ownPartition(`IDEMPOTENCY#${account}#${key}`),
+  /** The latest checkout run of an order: its lock and its outcome. */
   checkout: (order: string): Key => ({ pk: `ORDER#${order}`, sk: "CHECKOUT" }),
-  /** What became of one attachment, the request's own or its order's, at the carrier under this request. */
+  /** What the carrier has of one attachment under this request. The attachment is the request's own or its order's. */
   receipt: (request: string, attachment: string): Key => ({ pk: `REQUEST#${request}`, sk: `RECEIPT#${attachment}` }),
   switch: (id: string): Key => ({ pk: `SWITCH#${id}`, sk: "SWITCH" }),
-  /** By a hash of the name. */
+  /** The name of a switch, by its hash. */
   switchName: (account: string, hash: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH_NAME#${hash}` }),
-  /** In the list of its account and of each account above that: one entry a level, so that a list is one Query. */
+  /** A switch's entry in the list of its account, and of each account above. One Query reads a whole list. */
   switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),
-  /** Written only where a deleted attachment's file could not be removed: the delete can then be repeated. */
+  /** Written only if a deleted attachment's file could not be removed, so that the delete can be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
-  /** How far the sweep of files without metadata has come. */
-  sweep: (): Key => itself("SWEEP"),
+  /** The progress of the sweep. */
+  sweep: (): Key => ownPartition("SWEEP"),
 };
 
 export const collections = {
-  /** An account's own item and its counts of switches. */
+  /** An account's item and its counts of switches. */
   accountAndCounts: (id: string): Collection => ({ pk: `ACCOUNT#${id}`, prefix: "ACCOUNT" }),
   attachments: (of: ParentRef): Collection => ({ pk: parent(of).pk, prefix: "ATTACHMENT#" }),
   receipts: (request: string): Collection => ({ pk: `REQUEST#${request}`, prefix: "RECEIPT#" }),
@@ -92,24 +92,24 @@ export const collections = {
   orderRequests: (order: string): Collection => ({ pk: `ORDER#${order}`, prefix: "REQUEST#" }),
 };
 
-/** A file's key in the bucket: the day of its upload first, for the sweep, then what leads to its metadata. */
+/** An object key in the bucket begins with the day of the upload, for the sweep. The rest identifies the attachment. */
 export const filePrefix = "attachments/";
 
-/** A day is `YYYY-MM-DD`, in UTC. */
+/** Returns the day of a time as `YYYY-MM-DD`, in UTC. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
-/** The beginning of the keys of a day's files. */
+/** The prefix of the object keys of a day. */
 export const dayPrefix = (day: string): string => `${filePrefix}${day.replaceAll("-", "/")}/`;
 
 /** `attachments/2026/11/21/<parent type>/<parent id>/<id>`. */
 export const fileKey = (of: ParentRef, attachmentId: string): string =>
   `${dayPrefix(dayOf(new Date(decodeTime(attachmentId))))}${of.type}/${of.id}/${attachmentId}`;
 
-/** The day that a file's key begins with; undefined for a key that is none of ours. */
+/** Returns the day of an object key, or undefined for a key that is not an attachment's. */
 export const fileDay = (key: string): string | undefined =>
   /^attachments\/(\d{4}\/\d\d\/\d\d)\//.exec(key)?.[1]?.replaceAll("/", "-");
 
-/** The attachment that a file belongs to; undefined for a key that is none of ours. */
+/** Returns the attachment that an object key belongs to, or undefined for a key that is not an attachment's. */
 export const fileOwner = (key: string): { readonly parent: ParentRef; readonly id: string } | undefined => {
   const [, type, parentId, id] =
     /^attachments\/\d{4}\/\d\d\/\d\d\/(order|request)\/(\w{26})\/(\w{26})$/.exec(key) ?? [];

@@ -1,18 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { backOff } from "./client.ts";
 
-/** Throws 412 unless a document of this version is what the caller's If-Match asks for. */
+/** Throws 412 if the caller's If-Match does not match this version of the document. */
 export type Precondition = (version: number) => void;
 
-/** `version` counts an item's writes; `writers` names the last of them, the newest first. */
+/** `version` counts an item's writes. `writers` has the names of the last writes, newest first. */
 type Versioned = { readonly version: number; readonly writers?: readonly string[] | undefined };
 
-/** How many other writes may come between a write and the retry that recognizes it. */
+/** How many later writes may happen before the retry of a write no longer recognizes it. */
 const rememberedWriters = 8;
 
 /**
- * What every change of an item sets as well. The writer's name is unique to this write. By it, a retry recognizes a write
- * whose response was lost, even if other writes have followed. No document contains it.
+ * The properties that every update sets in addition. The first writer's name is unique to this write: a retry recognizes a
+ * write whose response was lost by it, even if other writes have followed. No document contains `writers`.
  */
 export const nextVersion = ({ version, writers = [] }: Versioned, now: Date) => ({
   updated_at: now.toISOString(),
@@ -21,11 +21,11 @@ export const nextVersion = ({ version, writers = [] }: Versioned, now: Date) => 
 });
 
 /**
- * Tries a write that is conditional on the version that was read. Where another write was faster, waits, reads again
- * and retries; 503 where that happens too often. `write` returns undefined where its version is out of date; `reread`
- * throws where the item no longer exists.
+ * Runs a write that is conditional on the version that was read. If another write was faster, waits, reads the item again
+ * and retries. 503 after too many attempts. `write` returns undefined if its version is out of date. `reread` throws if
+ * the item no longer exists.
  */
-export const onLatest = async <T extends Versioned>(
+export const optimisticWrite = async <T extends Versioned>(
   current: T,
   precondition: Precondition,
   reread: () => Promise<T>,

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import type * as z from "zod/mini";
-import { type Fault, invalid } from "../errors.ts";
+import { invalid, type Problem } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type PageQuery, parseUlid } from "../schema/fields.ts";
 import type { Collection } from "./keys.ts";
 import { hasItemFrom, parseReadable, query } from "./read.ts";
 
-/** A cursor is the tag of its list and the id of an item. Neither the item nor the cursor has to be stored. */
+/** A cursor consists of a hash of its list and the id of an item. The item need not exist, and cursors are not stored. */
 const tagOf = ({ pk, prefix }: Collection) =>
   createHash("sha256").update(`${pk} ${prefix}`).digest("base64url").slice(0, 12);
 
@@ -21,40 +21,43 @@ const decodeCursor = (list: Collection, cursor: string): string | undefined => {
 export type PageRequest = {
   readonly limit: number;
   readonly backward: boolean;
-  /** Only items after this id, in the direction of the walk. */
+  /** Only items after this id, in the direction of paging. */
   readonly startAfter: string | undefined;
 };
 
-const fault = (name: string, detail: string): Fault => ({
+const problem = (name: string, detail: string): Problem => ({
   in: "query",
   pointer: `/${name}`,
   sub_code: "constraint.format",
   detail,
 });
 
-const mixed = ({ first, after, last, before }: PageQuery): Fault[] => {
+const combinationProblems = ({ first, after, last, before }: PageQuery): Problem[] => {
   const forward = first !== undefined ? "first" : after !== undefined ? "after" : undefined;
   if (forward === undefined) return [];
   return [
-    ...(last !== undefined ? [fault("last", `can't be combined with ${forward}`)] : []),
-    ...(before !== undefined ? [fault("before", `can't be combined with ${forward}`)] : []),
+    ...(last !== undefined ? [problem("last", `can't be combined with ${forward}`)] : []),
+    ...(before !== undefined ? [problem("before", `can't be combined with ${forward}`)] : []),
   ];
 };
 
-/** The page of `list` that a query asks for. 422 if its parameters cannot be combined or the cursor is another list's. */
+/**
+ * Returns the page of `list` that a query requests. 422 if its parameters cannot be combined, or if the cursor is
+ * another list's.
+ */
 export const pageRequest = (list: Collection, query: PageQuery): PageRequest => {
   const { first, after, last, before } = query;
   const backward = last !== undefined || before !== undefined;
   const cursor = backward ? before : after;
   const startAfter = cursor === undefined ? undefined : decodeCursor(list, cursor);
-  const faults = mixed(query);
-  if (faults.length === 0 && cursor !== undefined && startAfter === undefined)
-    faults.push(fault(backward ? "before" : "after", "is not a cursor of this list"));
-  if (faults.length > 0) throw invalid(faults);
+  const problems = combinationProblems(query);
+  if (problems.length === 0 && cursor !== undefined && startAfter === undefined)
+    problems.push(problem(backward ? "before" : "after", "is not a cursor of this list"));
+  if (problems.length > 0) throw invalid(problems);
   return { limit: (backward ? last : first) ?? limits.pageSize.default, backward, startAfter };
 };
 
-/** One page of a list, its items in ascending order of their ids. */
+/** One page of a list, with its items in ascending order of their ids. */
 export type Page<T> = {
   readonly items: readonly T[];
   readonly after: string | null;
@@ -64,7 +67,7 @@ export type Page<T> = {
 
 /**
  * Reads a page in one round trip: the items, one more to know whether others follow, and whether there are any on the
- * other side of the cursor. An item that cannot be read is left out; a walk passes it.
+ * other side of the cursor. An item that cannot be parsed is left out, and paging continues after it.
  */
 export const readPage = async <S extends z.core.$ZodType>(
   list: Collection,
@@ -89,24 +92,24 @@ export const readPage = async <S extends z.core.$ZodType>(
 };
 
 /**
- * Shortens a page to what its JSON may take: its beginning when paging forward, its end when paging backward, and at least
- * one item. The cursor continues from there, so paging still visits every item once.
+ * Shortens a page whose JSON would be too large. Keeps its beginning when paging forward and its end when paging backward,
+ * and at least one item. The cursor continues from there, so paging still visits every item once.
  */
-export const fitting = <T extends { readonly id: string }>(
+export const truncatePage = <T extends { readonly id: string }>(
   list: Collection,
   { backward }: PageRequest,
   page: Page<T>,
   sizeOf: (item: T) => number,
   maxBytes: number,
 ): Page<T> => {
-  const walked = backward ? page.items.toReversed() : page.items;
+  const inPagingOrder = backward ? page.items.toReversed() : page.items;
   let bytes = 0;
-  const tooMuch = walked.findIndex((item) => {
+  const firstTooMany = inPagingOrder.findIndex((item) => {
     bytes += sizeOf(item);
     return bytes > maxBytes;
   });
-  if (tooMuch === -1) return page;
-  const kept = walked.slice(0, Math.max(1, tooMuch));
+  if (firstTooMany === -1) return page;
+  const kept = inPagingOrder.slice(0, Math.max(1, firstTooMany));
   const cursor = encodeCursor(list, kept.at(-1)?.id ?? "");
   return backward ? { ...page, items: kept.toReversed(), before: cursor } : { ...page, items: kept, after: cursor };
 };

@@ -7,15 +7,15 @@ import { backOff, dynamodb } from "./client.ts";
 import type { Item } from "./expressions.ts";
 import type { Collection, Key } from "./keys.ts";
 
-/** An item as its schema reads it. The error for one that cannot be read names its key, and none of its values. */
+/** Parses an item with its schema. The error for an item that cannot be parsed contains its key but no values. */
 export const parseItem = <S extends z.core.$ZodType>(schema: S, item: Item | undefined): z.output<S> => {
   const { data, error } = z.safeParse(schema, item);
   if (!error) return data;
-  const faults = error.issues.map(({ path, code }) => `${path.join(".")} ${code}`).join(", ");
-  throw new Error(`The item ${item?.pk} ${item?.sk} cannot be read: ${faults}`);
+  const problems = error.issues.map(({ path, code }) => `${path.join(".")} ${code}`).join(", ");
+  throw new Error(`The item ${item?.pk} ${item?.sk} cannot be read: ${problems}`);
 };
 
-/** The items that can be read. Of any other, the key goes to the log: it spoils no list. */
+/** Parses items, and leaves out those that cannot be parsed: one damaged item does not break a list. Their keys are logged. */
 export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: readonly Item[]): z.output<S>[] =>
   items.flatMap((item) => {
     try {
@@ -34,34 +34,37 @@ export const get = async (key: Key): Promise<Item | undefined> => {
   return Item;
 };
 
-/** The same item as its schema reads it. */
+/** Reads one item and parses it with its schema. */
 export const readItem = async <S extends z.core.$ZodType>(schema: S, key: Key): Promise<z.output<S> | undefined> => {
   const item = await get(key);
   return item && parseItem(schema, item);
 };
 
-const same = (a: Key) => (b: Item) => a.pk === b.pk && a.sk === b.sk;
+const hasSameKey = (a: Key) => (b: Item) => a.pk === b.pk && a.sk === b.sk;
 
-/** The items of up to 100 keys, in the keys' order, in one round trip unless DynamoDB leaves some unprocessed. */
+/**
+ * Returns the items of up to 100 keys, in the order of the keys. Takes one round trip unless DynamoDB leaves keys
+ * unprocessed.
+ */
 export const getMany = async (keys: readonly Key[]): Promise<(Item | undefined)[]> => {
   const found: Item[] = [];
-  let open = keys.filter((key, index) => keys.findIndex(same(key)) === index);
-  for (let attempt = 0; open.length > 0; attempt += 1) {
+  let remaining = keys.filter((key, index) => keys.findIndex(hasSameKey(key)) === index);
+  for (let attempt = 0; remaining.length > 0; attempt += 1) {
     if (attempt > 0) await backOff(attempt, new Error("dynamodb BatchGetItem left keys unprocessed."));
     const table = env.tableName();
     const { Responses, UnprocessedKeys } = await dynamodb()
-      .send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [...open], ConsistentRead: true } } }))
+      .send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [...remaining], ConsistentRead: true } } }))
       .catch(unavailableAs503);
     found.push(...(Responses?.[table] ?? []));
-    const left = UnprocessedKeys?.[table]?.Keys ?? [];
-    open = open.filter((key) => left.some(same(key)));
+    const unprocessed = UnprocessedKeys?.[table]?.Keys ?? [];
+    remaining = remaining.filter((key) => unprocessed.some(hasSameKey(key)));
   }
-  return keys.map((key) => found.find(same(key)));
+  return keys.map((key) => found.find(hasSameKey(key)));
 };
 
 type Range = { readonly after?: string | undefined; readonly limit: number; readonly descending?: boolean };
 
-/** Up to `limit` items of a collection after the id `after`, whether or not that one still exists. */
+/** Returns up to `limit` items of a collection after the id `after`, which need not exist. */
 export const query = async (
   { pk, prefix }: Collection,
   { after, limit, descending = false }: Range,
@@ -69,7 +72,7 @@ export const query = async (
   const items: Item[] = [];
   let start: Record<string, unknown> | undefined = after === undefined ? undefined : { pk, sk: prefix + after };
   do {
-    const answer = await dynamodb()
+    const response = await dynamodb()
       .send(
         new QueryCommand({
           TableName: env.tableName(),
@@ -82,17 +85,17 @@ export const query = async (
         }),
       )
       .catch(unavailableAs503);
-    items.push(...(answer.Items ?? []));
-    start = answer.LastEvaluatedKey;
+    items.push(...(response.Items ?? []));
+    start = response.LastEvaluatedKey;
   } while (start && items.length < limit);
   return items;
 };
 
 const pageSize = 100;
 
-/** Every item of a collection in order, or those after the id `first`; read a page at a time. */
-export async function* queryAll(collection: Collection, first?: string): AsyncGenerator<Item> {
-  let after = first;
+/** Yields every item of a collection in order, or those after the id `startAfter`. Reads one page at a time. */
+export async function* queryAll(collection: Collection, startAfter?: string): AsyncGenerator<Item> {
+  let after = startAfter;
   do {
     const items = await query(collection, { after, limit: pageSize });
     yield* items;
@@ -100,7 +103,7 @@ export async function* queryAll(collection: Collection, first?: string): AsyncGe
   } while (after !== undefined);
 }
 
-/** Whether a collection has an item with the id `id`, or one further in the direction given. */
+/** Whether a collection has an item with this id, or one beyond it in the given direction. */
 export const hasItemFrom = async (
   { pk, prefix }: Collection,
   id: string,
@@ -126,21 +129,21 @@ const filters = {
   all: {},
   own: { FilterExpression: "sk = pk" },
   accounts: { FilterExpression: "begins_with(sk, :sk)", ExpressionAttributeValues: { ":sk": "ACCOUNT" } },
-  of: (sk: string) => ({ FilterExpression: "sk = :sk", ExpressionAttributeValues: { ":sk": sk } }),
+  sortKey: (sk: string) => ({ FilterExpression: "sk = :sk", ExpressionAttributeValues: { ":sk": sk } }),
 } as const;
 
 /**
- * Every item, those whose sort key equals their partition key, accounts with their counts, or those whose sort key is
- * `which`: reads the whole table, so for operators only.
+ * Yields items of one kind: `own` are those whose sort key equals their partition key, `accounts` are accounts and their
+ * counts, `USER` and `KEY` are sort keys. Reads the whole table, so it is for operators only.
  */
 export async function* scan(which: "USER" | "KEY" | "own" | "accounts" | "all"): AsyncGenerator<Item> {
   let start: Record<string, unknown> | undefined;
-  const filter = which === "USER" || which === "KEY" ? filters.of(which) : filters[which];
+  const filter = which === "USER" || which === "KEY" ? filters.sortKey(which) : filters[which];
   do {
-    const answer = await dynamodb()
+    const response = await dynamodb()
       .send(new ScanCommand({ TableName: env.tableName(), ...filter, ConsistentRead: true, ExclusiveStartKey: start }))
       .catch(unavailableAs503);
-    yield* answer.Items ?? [];
-    start = answer.LastEvaluatedKey;
+    yield* response.Items ?? [];
+    start = response.LastEvaluatedKey;
   } while (start);
 }

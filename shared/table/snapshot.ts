@@ -1,11 +1,11 @@
 import type { Item } from "./expressions.ts";
 import type { Key } from "./keys.ts";
 
-/** A violation must never occur. A notice may, for a while: the sweep or a repeated call removes it. */
+/** A violation must never occur. A notice may occur temporarily: the sweep or a repeated call resolves it. */
 export type Finding = {
   readonly level: "violation" | "notice";
   readonly rule: string;
-  /** The item's or the file's key. */
+  /** The key of the item or the file. */
   readonly at: string;
   readonly detail: string;
 };
@@ -18,7 +18,7 @@ export type Snapshot = {
   readonly now: Date;
 };
 
-export const place = ({ pk, sk }: Key): string => (pk === sk ? pk : `${pk} ${sk}`);
+export const keyText = ({ pk, sk }: Key): string => (pk === sk ? pk : `${pk} ${sk}`);
 
 export const snapshot = (
   items: readonly Item[],
@@ -26,10 +26,10 @@ export const snapshot = (
   now: Date,
 ): Snapshot => {
   const keyed = items.map((item) => ({ ...item, pk: String(item.pk), sk: String(item.sk) }));
-  const byPlace = new Map(keyed.map((item) => [place(item), item]));
+  const byKey = new Map(keyed.map((item) => [keyText(item), item]));
   return {
     items: keyed,
-    item: (key) => byPlace.get(place(key)),
+    item: (key) => byKey.get(keyText(key)),
     files: new Map(files.map(({ key, storedAt }) => [key, storedAt])),
     now,
   };
@@ -42,7 +42,7 @@ export const violation = (rule: string, at: string, detail: string): Finding => 
   detail,
 });
 
-/** Counts each name. */
+/** Counts how often each name occurs. */
 export const tally = (names: Iterable<string>): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -23,18 +23,18 @@ const transactItem = (write: Write) => {
   return { Delete: { ...parameters, Key: write.delete } };
 };
 
-/** For each write whose condition failed, by its name: the item as it is stored, if there is one. */
+/** The stored item, if there is one, for each write whose condition failed, by the write's name. */
 type FailedConditions<Name extends string> = ReadonlyMap<Name, Item | undefined> & {
-  /** No earlier attempt is left without a response: the transaction cannot commit any more. */
+  /** Every attempt has had a response, so the transaction can no longer commit. */
   readonly final: boolean;
 };
 
 /**
- * Up to 100 named writes, all or none; names without a write are left out. Returns the writes whose conditions
- * failed: when there are none, everything is written. Conflicts with other transactions are retried with jitter.
+ * Runs up to 100 named writes, all or none. Names without a write are skipped. Returns the writes whose conditions failed;
+ * if there are none, everything was written. Conflicts with other transactions are retried with jitter.
  *
- * Every attempt, the SDK's retries included, carries the same token and the same writes. An attempt that commits late,
- * after its caller has given up on it, therefore makes the next attempt a success instead of a failed condition.
+ * Every attempt, including the SDK's retries, has the same token and the same writes. If an attempt commits after its
+ * caller has given up on it, the next attempt therefore succeeds instead of failing a condition.
  * Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
  */
 export const transact = async <Name extends string>(
@@ -53,17 +53,20 @@ export const transact = async <Name extends string>(
         conflict = error;
         return failedConditions(error, named);
       });
-    if (failed !== "again") return Object.assign(failed, { final });
+    if (failed !== "retry") return Object.assign(failed, { final });
     await backOff(attempt, conflict);
   }
 };
 
-/** How often the SDK has sent a call: each attempt but the last may have been left without a response. */
+/** How often the SDK sent a call. Every attempt except the last may have had no response. */
 const attemptsOf = (error: unknown): number =>
   error instanceof DynamoDBServiceException ? (error.$metadata.attempts ?? 1) : 1;
 
-/** Whether a condition failed because of what this very transaction wrote: an item with the id that was made for it. */
-export const showsOwnWrite = (failed: ReadonlyMap<string, Item | undefined>, id: string): boolean =>
+/**
+ * Whether a condition failed because an earlier attempt of this transaction wrote the item: it contains the
+ * transaction's own id.
+ */
+export const failedOnOwnWrite = (failed: ReadonlyMap<string, Item | undefined>, id: string): boolean =>
   [...failed.values()].some((item) => item !== undefined && Object.values(item).includes(id));
 
 const namedWrites = <Name extends string>(writes: Readonly<Record<Name, Write | undefined>>) => {
@@ -78,39 +81,39 @@ const namedWrites = <Name extends string>(writes: Readonly<Record<Name, Write | 
 const failedConditions = <Name extends string>(
   error: unknown,
   named: readonly [Name, Write][],
-): Map<Name, Item | undefined> | "again" => {
-  if (error instanceof TransactionInProgressException) return "again";
+): Map<Name, Item | undefined> | "retry" => {
+  if (error instanceof TransactionInProgressException) return "retry";
   if (!(error instanceof TransactionCanceledException)) return unavailableAs503(error);
   const reasons = error.CancellationReasons ?? [];
   const failed = named.flatMap(([name], index) =>
     reasons[index]?.Code === "ConditionalCheckFailed" ? [[name, stored(reasons[index]?.Item)] as const] : [],
   );
   if (failed.length > 0) return new Map(failed);
-  const passing = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
-  if (reasons.some(({ Code }) => Code !== undefined && passing.includes(Code))) return "again";
+  const transient = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
+  if (reasons.some(({ Code }) => Code !== undefined && transient.includes(Code))) return "retry";
   throw error;
 };
 
-// The document client leaves the items inside errors as they come over the wire.
+// The document client does not unmarshall the items in errors.
 const stored = (item: Parameters<typeof unmarshall>[0] | undefined) => (item ? unmarshall(item) : undefined);
 
-/** Whether an item names the writer of an update among its last ones: see `nextVersion`. */
-const names = (item: Item, { writers }: Item): boolean =>
+/** Whether an update is one of the last writes of an item: see `nextVersion`. */
+const wasWrittenBy = (item: Item, { writers }: Item): boolean =>
   Array.isArray(writers) && Array.isArray(item.writers) && item.writers.includes(writers[0]);
 
 /**
- * Whether an update whose condition failed was done before: the SDK retries a call whose response was lost. Without a
- * writer's name, only an update that sets all that its condition asks for can fail on itself.
+ * Whether an update whose condition failed has been applied already: the SDK retries a call whose response was lost.
+ * Without a writer's name, only an update that sets every attribute of its condition can make its own condition fail.
  */
-const isDone = ({ set = {}, add, remove, when }: Update, item: Item | undefined): boolean => {
+const alreadyApplied = ({ set = {}, add, remove, when }: Update, item: Item | undefined): boolean => {
   if (!item) return false;
-  if (set.writers) return names(item, set);
+  if (set.writers) return wasWrittenBy(item, set);
   if (add || remove) return false;
   const setsItsCondition = Object.keys(when.equals ?? {}).every((name) => name in set);
   return setsItsCondition && Object.entries(set).every(([name, value]) => isDeepStrictEqual(item[name], value));
 };
 
-/** One conditional update: whether it was done. Half the price of a transaction of one. */
+/** Runs one conditional update. Returns whether it was applied. Costs half as much as a transaction with one write. */
 export const update = async (write: Update): Promise<boolean> => {
   const { update: UpdateExpression, ...parameters } = expressions(write);
   let conflict: unknown;
@@ -119,14 +122,14 @@ export const update = async (write: Update): Promise<boolean> => {
       .send(new UpdateCommand({ TableName: env.tableName(), Key: write.update, UpdateExpression, ...parameters }))
       .then(() => true)
       .catch((error: unknown) => {
-        if (error instanceof ConditionalCheckFailedException) return isDone(write, stored(error.Item));
+        if (error instanceof ConditionalCheckFailedException) return alreadyApplied(write, stored(error.Item));
         if (error instanceof Error && error.name === "TransactionConflictException") {
           conflict = error;
-          return "again";
+          return "retry";
         }
         return unavailableAs503(error);
       });
-    if (outcome !== "again") return outcome;
+    if (outcome !== "retry") return outcome;
     await backOff(attempt, conflict);
   }
 };

@@ -1,27 +1,30 @@
 import type { ApiKey, User } from "./schema.ts";
 
-/** The caller: a valid key and the user that it impersonates. */
-export type Principal = { readonly key: ApiKey; readonly user: User };
+/** The caller: a valid API key and the user that it impersonates. */
+export type Principal = { readonly apiKey: ApiKey; readonly user: User };
 
-/** An id from the path: the one to read by (if it is not a ULID, one that does not exist), and the one that was sent. */
+/**
+ * An id from the path. `id` is the one to read; if it was not a ULID, one that does not exist. `requestedId` is for
+ * error messages.
+ */
 export type PathId = { readonly id: string; readonly requestedId: string };
 
-/** What a check can use before the caller is known. */
+/** What an access check can use before the caller is known. */
 export type Lookup = {
   readonly pathId: (name: string) => PathId;
-  /** The presented key, while it is being read; undefined where it does not exist. */
-  readonly key: Promise<ApiKey | undefined>;
+  /** The API key of the request, while it is being read; undefined if it does not exist. */
+  readonly apiKey: Promise<ApiKey | undefined>;
 };
 
 /**
- * Decides whether a caller may do what a route does, in two steps. `load` starts at once, beside the reading of the key;
- * `admit` runs when the caller is known, and throws (404, 403, 404) or returns what the endpoint works on. Both are
- * given the endpoint's own route, so they cannot check the permission of another one.
+ * Decides in two steps whether a caller may use a route. `load` starts at once, while the API key is being read. `admit`
+ * runs when the caller is known; it throws a 403 or a 404, or returns what the endpoint works on. Both get the endpoint's
+ * own route, so they cannot check the permission of another one.
  */
 export type AccessCheck<R, L, S> = {
   readonly load: (lookup: Lookup, route: R) => Promise<L>;
   readonly admit: (loaded: L, principal: Principal, route: R) => S;
 };
 
-/** Starts with `load`, too: reading the page that a list's query asks for. `loaded` is what `load` is reading. */
+/** Reads the page that a list's query requests. Starts at the same time as `load`, whose result is `loaded`. */
 export type PageReader<R, P, Q, L = unknown> = (lookup: Lookup, query: Q, route: R, loaded: Promise<L>) => Promise<P>;

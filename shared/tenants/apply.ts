@@ -2,15 +2,15 @@ import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { invalid } from "../errors.ts";
 import type { Item } from "../table/expressions.ts";
-import { hashOfKey, type Key, keys } from "../table/keys.ts";
+import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { type Entry, readTenantsFile, type SectionName, type TenantsFile } from "./file.ts";
-import { type References, references } from "./references.ts";
+import { type References, resolveReferences } from "./references.ts";
 import { type Account, type ApiKey, canAccess, type Order, type Request, type User } from "./schema.ts";
 
 type Identified = Readonly<Record<string, { readonly id: string }>>;
 
-/** What the file lists, by its names: the ids, and each API key that was generated, here and never again. */
+/** The ids of a file's entries, by their names. Also the API keys that were generated: this is the only time they are shown. */
 export type Applied = {
   readonly accounts: Identified;
   readonly users: Identified;
@@ -21,35 +21,35 @@ export type Applied = {
 
 type Stored = Item & Key;
 
-/** The items to write together for one entry; none if it exists already. */
+/** The items to write together for one entry. There are none if it exists already. */
 type Planned = {
   readonly items: readonly Stored[];
   readonly result: { readonly id: string; readonly key?: string };
 };
 
 /**
- * Creates accounts, users, keys, orders and requests, all or none. A reference is a name in the document or the id of
- * something that exists. An entry with an `id` that exists with the same content is left as it is. Every fault of the
- * document comes in one 422, with its place, and writes nothing.
+ * Creates accounts, users, API keys, orders and requests, all or none. A reference is a name in the document, or the id of
+ * something that exists. An entry is left as it is if its `id` exists with the same content. If the document has problems,
+ * nothing is written, and one 422 reports them all.
  */
 export const apply = async (document: unknown): Promise<Applied> => (await applyAndCount(document)).applied;
 
-/** The same, with the numbers of entries that were created and of those that existed. */
+/** Does the same. Also returns how many entries were created, and how many existed. */
 export const applyAndCount = async (document: unknown) => {
-  const { file, faults } = readTenantsFile(document);
-  const found = await references(file);
+  const { file, problems } = readTenantsFile(document);
+  const refs = await resolveReferences(file);
   const planned = {
-    accounts: plan(file, "accounts", (name, entry) => planAccount(name, entry, found)),
-    users: plan(file, "users", (name, entry) => planUser(name, entry, found)),
-    orders: plan(file, "orders", (name, entry) => planOrder(name, entry, found)),
-    requests: plan(file, "requests", (name, entry) => planRequest(name, entry, found)),
-    // Keys come last: until everything else is written, no caller has access to any of it.
-    keys: plan(file, "keys", (name, entry) => planKey(name, entry, found)),
+    accounts: plan(file, "accounts", (name, entry) => planAccount(name, entry, refs)),
+    users: plan(file, "users", (name, entry) => planUser(name, entry, refs)),
+    orders: plan(file, "orders", (name, entry) => planOrder(name, entry, refs)),
+    requests: plan(file, "requests", (name, entry) => planRequest(name, entry, refs)),
+    // API keys come last: until everything else is written, no caller has access to any of it.
+    keys: plan(file, "keys", (name, entry) => planKey(name, entry, refs)),
   };
-  const all = [...faults, ...found.faults];
+  const all = [...problems, ...refs.problems];
   if (all.length > 0) throw invalid(all);
   const groups = Object.values(planned).flatMap((section) => [...section.values()].map(({ items }) => items));
-  const carts = new Map(found.carts.map((id) => [keys.order(id).pk, keys.order(id)]));
+  const carts = new Map(refs.carts.map((id) => [keys.order(id).pk, keys.order(id)]));
   await writeAll(
     groups.filter((items) => items.length > 0),
     carts,
@@ -77,63 +77,63 @@ const plan = <S extends SectionName>(
 const resultsOf = (section: ReadonlyMap<string, Planned>) =>
   Object.fromEntries([...section].map(([name, { result }]) => [name, result]));
 
-/** For an entry whose id exists: nothing to write, and a fault for each property that differs. */
-const leave = (
-  place: readonly [SectionName, string],
-  given: Readonly<Record<string, unknown>>,
+/** Plans an entry that exists: there is nothing to write. Reports each property that differs. */
+const planExisting = (
+  path: readonly [SectionName, string],
+  requested: Readonly<Record<string, unknown>>,
   stored: Readonly<Record<string, unknown>> & { readonly id: string },
-  { fault }: References,
+  { report }: References,
 ): Planned => {
-  for (const [property, value] of Object.entries(given))
+  for (const [property, value] of Object.entries(requested))
     if (!isDeepStrictEqual(value, stored[property]))
-      fault(
-        [...place, property],
+      report(
+        [...path, property],
         `differs from what exists: ${JSON.stringify(stored[property])}`,
         "constraint.immutable",
       );
   return { items: [], result: { id: stored.id } };
 };
 
-const planAccount = (name: string, _entry: Entry<"accounts">, found: References): Planned => {
-  const id = found.idOf("accounts", name);
-  const account = found.account(name);
-  const stored = found.existing.accounts.get(id);
+const planAccount = (name: string, _entry: Entry<"accounts">, refs: References): Planned => {
+  const id = refs.idOf("accounts", name);
+  const account = refs.account(name);
+  const stored = refs.existing.accounts.get(id);
   if (!account) return { items: [], result: { id } };
   if (!stored) return { items: [{ ...keys.account(id), ...account }], result: { id } };
-  const shape = ({ name: called, ancestors, features }: Account) => ({
+  const comparable = ({ name: accountName, ancestors, features }: Account) => ({
     parent: ancestors.at(-1) ?? null,
-    name: called,
+    name: accountName,
     features,
   });
-  return leave(["accounts", name], shape(account), { id, ...shape(stored) }, found);
+  return planExisting(["accounts", name], comparable(account), { id, ...comparable(stored) }, refs);
 };
 
-const planUser = (name: string, { permissions, disabled, ...entry }: Entry<"users">, found: References): Planned => {
-  const id = found.idOf("users", name);
-  const user: User = { id, account: found.account(entry.account)?.id ?? "", permissions, disabled };
-  const stored = found.existing.users.get(id);
+const planUser = (name: string, { permissions, disabled, ...entry }: Entry<"users">, refs: References): Planned => {
+  const id = refs.idOf("users", name);
+  const user: User = { id, account: refs.account(entry.account)?.id ?? "", permissions, disabled };
+  const stored = refs.existing.users.get(id);
   if (!stored) return { items: [{ ...keys.user(id), ...user }], result: { id } };
-  const shape = (one: User) => ({ ...one, permissions: [...new Set(one.permissions)].sort() });
-  return leave(["users", name], shape(user), shape(stored), found);
+  const comparable = (one: User) => ({ ...one, permissions: [...new Set(one.permissions)].sort() });
+  return planExisting(["users", name], comparable(user), comparable(stored), refs);
 };
 
-const planKey = (name: string, entry: Entry<"keys">, found: References): Planned => {
-  const account = found.account(entry.account);
-  const user = entry.user === null ? undefined : found.owned("users", entry.user);
+const planKey = (name: string, entry: Entry<"keys">, refs: References): Planned => {
+  const account = refs.account(entry.account);
+  const user = entry.user === null ? undefined : refs.userOrOrder("users", entry.user);
   const generated = entry.sha256 === undefined ? `apik_${randomBytes(32).toString("base64url")}` : undefined;
-  const stored = found.existing.keys.get(entry.sha256 ?? entry.id ?? "");
+  const stored = refs.existing.keys.get(entry.sha256 ?? entry.id ?? "");
   const content = {
     account: account?.id ?? "",
     user: user?.id ?? null,
     expires_at: entry.expires_at === null ? null : new Date(entry.expires_at).toISOString(),
     revoked: entry.revoked,
   };
-  if (stored) return leave(["keys", name], { ...content, ...(entry.id && { id: entry.id }) }, stored, found);
-  if (entry.id && found.existing.keys.has(entry.id))
-    found.fault(["keys", name, "id"], "is the id of a key with another sha256", "constraint.immutable");
-  const key: ApiKey = { id: found.idOf("keys", name), ...content };
-  const sha256 = entry.sha256 ?? hashOfKey(generated ?? "");
-  // By its id, an applied key is found again when the file is applied again.
+  if (stored) return planExisting(["keys", name], { ...content, ...(entry.id && { id: entry.id }) }, stored, refs);
+  if (entry.id && refs.existing.keys.has(entry.id))
+    refs.report(["keys", name, "id"], "is the id of a key with another sha256", "constraint.immutable");
+  const key: ApiKey = { id: refs.idOf("keys", name), ...content };
+  const sha256 = entry.sha256 ?? hashApiKey(generated ?? "");
+  // Finds the API key by its id when the file is applied again.
   const byId = entry.id === undefined ? [] : [{ ...keys.apiKeyId(key.id), sha256 }];
   return {
     items: [{ ...keys.apiKey(sha256), ...key }, ...byId],
@@ -141,37 +141,37 @@ const planKey = (name: string, entry: Entry<"keys">, found: References): Planned
   };
 };
 
-const unattached = { attachment_count: 0, attachments_version: 0 };
+const noAttachments = { attachment_count: 0, attachments_version: 0 };
 
-const planOrder = (name: string, { state, ...entry }: Entry<"orders">, found: References): Planned => {
-  const id = found.idOf("orders", name);
-  const account = found.account(entry.account)?.id ?? "";
-  const stored = found.existing.orders.get(id);
-  const order: Order = { id, account, state, ...unattached };
+const planOrder = (name: string, { state, ...entry }: Entry<"orders">, refs: References): Planned => {
+  const id = refs.idOf("orders", name);
+  const account = refs.account(entry.account)?.id ?? "";
+  const stored = refs.existing.orders.get(id);
+  const order: Order = { id, account, state, ...noAttachments };
   if (!stored) return { items: [{ ...keys.order(id), ...order }], result: { id } };
-  // An order that has been checked out since it was applied is what the file listed.
-  const same = state === "CART" ? { account } : { account, state };
-  return leave(["orders", name], same, { ...stored }, found);
+  // An order in the cart may have been checked out since the file was applied: that is not a difference.
+  const requested = state === "CART" ? { account } : { account, state };
+  return planExisting(["orders", name], requested, { ...stored }, refs);
 };
 
-const planRequest = (name: string, { type, ...entry }: Entry<"requests">, found: References): Planned => {
-  const id = found.idOf("requests", name);
-  const within = found.owned("orders", entry.order);
-  const owner = entry.account === undefined ? within?.account : found.account(entry.account);
+const planRequest = (name: string, { type, ...entry }: Entry<"requests">, refs: References): Planned => {
+  const id = refs.idOf("requests", name);
+  const within = refs.userOrOrder("orders", entry.order);
+  const owner = entry.account === undefined ? within?.account : refs.account(entry.account);
   if (owner && within?.account && !canAccess(within.account.id, owner))
-    found.fault(["requests", name, "account"], "must be the account of the order or one below it");
+    refs.report(["requests", name, "account"], "must be the account of the order or one below it");
   const [account, order] = [owner?.id ?? "", within?.id ?? ""];
-  const stored = found.existing.requests.get(id);
-  if (stored) return leave(["requests", name], { account, order, type }, { ...stored }, found);
-  const request: Request = { id, account, order, type, ...unattached };
+  const stored = refs.existing.requests.get(id);
+  if (stored) return planExisting(["requests", name], { account, order, type }, { ...stored }, refs);
+  const request: Request = { id, account, order, type, ...noAttachments };
   const entryOfOrder = { ...keys.orderRequest(order, id), id, type, account };
   return { items: [{ ...keys.request(id), ...request }, entryOfOrder], result: { id } };
 };
 
-/** DynamoDB's limit is 100 writes in one transaction: there is room for the orders of as many requests. */
+/** DynamoDB's limit is 100 writes in one transaction. The other half is for updates of the items' orders. */
 const transactionSize = 50;
 
-/** As few transactions as hold all items; those of one entry stay together. */
+/** Distributes items over as few transactions as possible. The items of one entry stay together. */
 const transactions = (groups: readonly (readonly Stored[])[]): Stored[][] => {
   const all: Stored[][] = [];
   for (const items of groups) {
@@ -185,8 +185,8 @@ const transactions = (groups: readonly (readonly Stored[])[]): Stored[][] => {
 const inCart = { equals: { state: "CART" } } as const;
 
 /**
- * More than fits into one transaction is written in several; if one of them fails, those before it are taken back. What
- * is added to an order in its cart moves the order's version, so that a checkout that is under way notices it.
+ * Writes all items. If they need several transactions and one fails, the earlier ones are undone. Adding something to an
+ * order in `CART` increments the order's version, so that a running checkout notices it.
  */
 const writeAll = async (groups: readonly (readonly Stored[])[], carts: ReadonlyMap<string, Key>) => {
   const written: Stored[][] = [];
@@ -194,10 +194,10 @@ const writeAll = async (groups: readonly (readonly Stored[])[], carts: ReadonlyM
     for (const items of transactions(groups)) {
       const puts = items.map((put, index) => [String(index), { put, when: { exists: false } }] as const);
       const orders = [...new Set(items.map(({ pk }) => carts.get(pk)))].filter((order) => order !== undefined);
-      const moves = orders.map(
+      const versionUpdates = orders.map(
         (update) => [update.pk, { update, add: { attachments_version: 1 }, when: inCart }] as const,
       );
-      const failed = await transact(Object.fromEntries([...puts, ...moves]));
+      const failed = await transact(Object.fromEntries([...puts, ...versionUpdates]));
       if (failed.size > 0)
         throw new Error(
           "Something of this file was created, or an order checked out, at the same time: apply it again.",

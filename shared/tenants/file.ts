@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { Fault } from "../errors.ts";
+import type { Problem } from "../errors.ts";
 import { ownPermission, parentPermissions, routes } from "../routes.ts";
 import { check, pointer } from "../schema/check.ts";
 import { nonBlankText } from "../schema/fields.ts";
@@ -10,7 +10,7 @@ const exactPermissions = [
   ...Object.values(parentPermissions).flatMap((states) => Object.values(states)),
 ];
 
-/** Every permission that the interface asks for, and the wildcard of each resource. */
+/** Every permission that an endpoint requires, and the wildcard of each resource. */
 export const permissions: readonly string[] = [
   ...new Set([...exactPermissions, ...exactPermissions.map((exact) => exact.replace(/:[^:]*$/, ":*"))]),
 ].sort();
@@ -18,7 +18,7 @@ export const permissions: readonly string[] = [
 /** A name in the same file, or the id of something that exists. */
 const Reference = nonBlankText(255);
 
-/** The entry's own id, for files that are applied more than once. */
+/** An entry's own id, for files that are applied repeatedly. */
 const OwnId = z.optional(
   z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$/, { error: "must be a ULID" }), z.toUpperCase()),
 );
@@ -30,8 +30,8 @@ const Sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/, { error: "must be a SH
 const noFeatures = { ordering_attachment_access: false };
 
 /**
- * A file may come from a system that knows permissions which this version does not ask for yet: any text without spaces is
- * one. The commands for people take known ones only.
+ * A file may come from a system with permissions that this version does not know yet, so any text without spaces is
+ * accepted. The other commands of the CLI accept only known permissions.
  */
 const Permission = z.string().check(z.regex(/^[!-~]{1,255}$/, { error: "must be a text without spaces" }));
 
@@ -70,7 +70,7 @@ export type Entry<S extends SectionName> = z.output<(typeof entrySchemas)[S]>;
 
 const section = <T extends z.core.$ZodType>(entry: T) => z._default(z.record(z.string(), entry), {});
 
-/** What `admin apply` takes: accounts, users, keys, orders and requests, each under a name of the file's own. */
+/** The file of `admin apply`: accounts, users, API keys, orders and requests, each under a name that the file chooses. */
 const TenantsDocument = z.strictObject({
   $schema: z.optional(z.string()),
   accounts: section(entrySchemas.accounts),
@@ -80,7 +80,7 @@ const TenantsDocument = z.strictObject({
   requests: section(entrySchemas.requests),
 });
 
-/** The JSON Schema of what `admin apply` takes. */
+/** The JSON Schema of the file of `admin apply`. */
 export const tenantsJsonSchema = () => ({
   title: "The file of `admin apply`",
   description:
@@ -88,9 +88,9 @@ export const tenantsJsonSchema = () => ({
   ...z.toJSONSchema(TenantsDocument, { io: "input" }),
 });
 
-/** One section of a file: what it has under each name, and those of its entries that are well-formed. */
+/** One section of a file: all entries by name, unparsed, and the well-formed ones, parsed. */
 export type Section<T> = {
-  readonly given: ReadonlyMap<string, unknown>;
+  readonly raw: ReadonlyMap<string, unknown>;
   readonly entries: ReadonlyMap<string, T>;
 };
 export type TenantsFile = { readonly [S in SectionName]: Section<Entry<S>> };
@@ -98,27 +98,30 @@ export type TenantsFile = { readonly [S in SectionName]: Section<Entry<S>> };
 const Properties = z.record(z.string(), z.unknown());
 
 /**
- * Reads a file entry by entry, so that the faults of one do not hide those of others. The sections are maps: any name is
- * a name, `__proto__` included.
+ * Parses a file entry by entry, so that the problems of one entry do not hide those of others. The sections are maps, so
+ * that any name works, even `__proto__`.
  */
-export const readTenantsFile = (document: unknown): { file: TenantsFile; faults: readonly Fault[] } => {
-  const faults: Fault[] = [];
-  const propertiesOf = (value: unknown, place: readonly string[]): [string, unknown][] => {
-    const { faults: wrong } = check(Properties, value, "body");
-    for (const { pointer: inner, ...fault } of wrong ?? []) faults.push({ ...fault, pointer: pointer(place) + inner });
+export const readTenantsFile = (document: unknown): { file: TenantsFile; problems: readonly Problem[] } => {
+  const problems: Problem[] = [];
+  const propertiesOf = (value: unknown, path: readonly string[]): [string, unknown][] => {
+    const { problems: wrong } = check(Properties, value, "body");
+    for (const { pointer: inner, ...problem } of wrong ?? [])
+      problems.push({ ...problem, pointer: pointer(path) + inner });
     return wrong || typeof value !== "object" || value === null ? [] : Object.entries(value);
   };
   const sections = new Map(propertiesOf(document, []));
   const read = <S extends z.core.$ZodType>(name: SectionName, schema: S): Section<z.output<S>> => {
-    const given = new Map(sections.has(name) ? propertiesOf(sections.get(name), [name]) : []);
+    const raw = new Map(sections.has(name) ? propertiesOf(sections.get(name), [name]) : []);
     const entries = new Map<string, z.output<S>>();
-    for (const [key, value] of given) {
+    for (const [key, value] of raw) {
       const checked = check(schema, value, "body");
-      if (checked.faults)
-        faults.push(...checked.faults.map((fault) => ({ ...fault, pointer: pointer([name, key]) + fault.pointer })));
+      if (checked.problems)
+        problems.push(
+          ...checked.problems.map((problem) => ({ ...problem, pointer: pointer([name, key]) + problem.pointer })),
+        );
       else entries.set(key, checked.value);
     }
-    return { given, entries };
+    return { raw, entries };
   };
   const { accounts, users, keys, orders, requests } = entrySchemas;
   const file = {
@@ -130,11 +133,11 @@ export const readTenantsFile = (document: unknown): { file: TenantsFile; faults:
   };
   const unknown = [...sections.keys()].filter((name) => name !== "$schema" && !Object.hasOwn(entrySchemas, name));
   if (unknown.length > 0)
-    faults.push({
+    problems.push({
       in: "body",
       pointer: "",
       sub_code: "constraint.enum",
       detail: `has unknown properties: ${unknown.join(", ")}`,
     });
-  return { file, faults };
+  return { file, problems };
 };

@@ -12,13 +12,13 @@ export type Parent = ParentRef & {
   readonly forwarded: boolean;
 };
 
-/** An order; undefined where there is none. */
+/** Returns an order, or undefined if it does not exist. */
 export const readOrder = (id: string): Promise<Order | undefined> => readItem(Order, keys.order(id));
 
-/** A request; undefined where there is none. */
+/** Returns a request, or undefined if it does not exist. */
 export const readRequest = (id: string): Promise<Request | undefined> => readItem(Request, keys.request(id));
 
-/** A parent with its account and state, in two round trips; undefined where there is none. */
+/** Returns a parent with its account and state, or undefined if it does not exist. Takes two round trips. */
 export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => {
   const item = await get(keys.parent(ref));
   if (ref.type === "order") {
@@ -33,24 +33,24 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
   return { ...request, ...ref, account: parseItem(Account, account), state: parseItem(Order, order).state, forwarded };
 };
 
-/** The requests of an order by id, or those beyond the id `after`. */
+/** Yields the requests of an order by id, or those after the id `after`. */
 export async function* requestsOfOrder(order: string, after?: string): AsyncGenerator<OrderRequest> {
   for await (const item of queryAll(collections.orderRequests(order), after)) yield parseItem(OrderRequest, item);
 }
 
-/** More requests than an order can have for its document to fit into one response. */
-const mostRequests = 100_000;
+/** More requests than fit into the response of an order's attachment with `include=forwarding`. */
+const maxRequests = 100_000;
 
-/** The ids of an order's requests whose attachments are forwarded; one Query for some thousand requests. */
+/** Returns the ids of an order's requests whose attachments are forwarded. One Query reads several thousand requests. */
 export const forwardedRequestIds = async (order: string): Promise<string[]> => {
-  const entries = await query(collections.orderRequests(order), { limit: mostRequests });
+  const entries = await query(collections.orderRequests(order), { limit: maxRequests });
   return entries.flatMap((item) => {
     const { id, type } = parseItem(OrderRequest, item);
     return type === forwardedType ? [id] : [];
   });
 };
 
-/** All orders, by id; reads the whole table. */
+/** Returns all orders, by id. Reads the whole table. */
 export const listOrders = async (): Promise<Order[]> => {
   const items = await Array.fromAsync(scan("own"));
   const orders = items.flatMap((item) => (String(item.pk).startsWith("ORDER#") ? [parseItem(Order, item)] : []));

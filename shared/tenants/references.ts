@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { Fault } from "../errors.ts";
+import type { Problem } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { pointer } from "../schema/check.ts";
 import { newId, parseUlid } from "../schema/fields.ts";
@@ -8,9 +8,9 @@ import { getMany, parseItem } from "../table/read.ts";
 import type { SectionName, TenantsFile } from "./file.ts";
 import { Account, ApiKey, Order, Request, User } from "./schema.ts";
 
-type Place = readonly string[];
+type Path = readonly string[];
 
-/** The properties that refer to something, and what they refer to. */
+/** The properties that are references, and the section that each refers to. */
 const referenceProperties = {
   accounts: { parent: "accounts" },
   users: { account: "accounts" },
@@ -23,48 +23,48 @@ const sectionNames = ["accounts", "users", "keys", "orders", "requests"] as cons
 
 const nouns = { accounts: "account", users: "user", keys: "key", orders: "order", requests: "request" } as const;
 
-type Reference = { readonly place: Place; readonly kind: SectionName; readonly text: string };
+type Reference = { readonly path: Path; readonly kind: SectionName; readonly text: string };
 
 const Properties = z.record(z.string(), z.unknown());
 
-/** Every reference of a file, those of entries that are not well-formed included. */
+/** Returns every reference of a file, including those of malformed entries. */
 const referencesIn = (file: TenantsFile): Reference[] =>
   sectionNames.flatMap((section) =>
-    [...file[section].given].flatMap(([name, entry]) => {
+    [...file[section].raw].flatMap(([name, entry]) => {
       const { data: properties = {} } = z.safeParse(Properties, entry);
       return Object.entries(referenceProperties[section]).flatMap(([property, kind]) => {
         const value = properties[property];
         const text = typeof value === "string" ? value.trim() : "";
-        return text === "" ? [] : [{ place: [section, name, property], kind, text }];
+        return text === "" ? [] : [{ path: [section, name, property], kind, text }];
       });
     }),
   );
 
-type ReportFault = (place: Place, detail: string, sub_code?: "constraint.format" | "constraint.immutable") => void;
+type ReportProblem = (path: Path, detail: string, sub_code?: "constraint.format" | "constraint.immutable") => void;
 
-/** Resolves the references of a tenants file: by its own names first, then by the ids of what exists. */
-export type References = Awaited<ReturnType<typeof references>>;
+/** Resolves the references of a tenants file: names in the file first, then ids of existing items. */
+export type References = Awaited<ReturnType<typeof resolveReferences>>;
 
-/** Reads once everything that the file refers to by id; what it cannot find is collected in `faults`. */
-export const references = async (file: TenantsFile) => {
-  const faults: Fault[] = [];
-  const fault: ReportFault = (place, detail, sub_code = "constraint.format") => {
-    faults.push({ in: "body", pointer: pointer(place), sub_code, detail });
+/** Reads everything that the file refers to by id once. Collects references that cannot be resolved in `problems`. */
+export const resolveReferences = async (file: TenantsFile) => {
+  const problems: Problem[] = [];
+  const report: ReportProblem = (path, detail, sub_code = "constraint.format") => {
+    problems.push({ in: "body", pointer: pointer(path), sub_code, detail });
   };
-  const found = referencesIn(file);
-  const existing = await readExisting(file, found);
-  const ids = ownIds(file, fault);
-  refuseSharedHashes(file, fault);
-  refuseUnknown(file, found, existing, fault);
+  const references = referencesIn(file);
+  const existing = await readExisting(file, references);
+  const ids = ownIds(file, report);
+  refuseSharedHashes(file, report);
+  refuseUnknown(file, references, existing, report);
   const names = namesById(file, ids);
   const idOf = (section: SectionName, name: string) => ids[section].get(name) ?? "";
-  /** The name in the file of what a reference refers to; undefined for what is only in the table. */
+  /** Returns the name in the file that a reference resolves to, or undefined if it can only be in the table. */
   const nameOf = (section: SectionName, reference: string) =>
-    file[section].given.has(reference) ? reference : names[section].get(reference.toUpperCase());
+    file[section].raw.has(reference) ? reference : names[section].get(reference.toUpperCase());
 
-  const account = accountResolver({ file, existing, idOf, nameOf, fault });
-  /** The id and the account of a user or an order of the file, or of one that exists. */
-  const owned = (section: "users" | "orders", reference: string) => {
+  const account = accountResolver({ file, existing, idOf, nameOf, report });
+  /** Returns the id and the account of a user or an order, in the file or in the table. */
+  const userOrOrder = (section: "users" | "orders", reference: string) => {
     const name = nameOf(section, reference);
     const entry = name === undefined ? undefined : file[section].entries.get(name);
     if (name !== undefined) return entry && { id: idOf(section, name), account: account(entry.account) };
@@ -72,10 +72,10 @@ export const references = async (file: TenantsFile) => {
     return stored && { id: stored.id, account: existing.accounts.get(stored.account) };
   };
 
-  /** The orders that exist and are in their carts. */
+  /** The existing orders in `CART`. */
   const carts = [...existing.orders.values()].filter(({ state }) => state === "CART").map(({ id }) => id);
 
-  return { faults, fault, idOf, account, owned, existing, carts };
+  return { problems, report, idOf, account, userOrOrder, existing, carts };
 };
 
 type Lookups = {
@@ -83,11 +83,11 @@ type Lookups = {
   readonly existing: Existing;
   readonly idOf: (section: SectionName, name: string) => string;
   readonly nameOf: (section: SectionName, reference: string) => string | undefined;
-  readonly fault: ReportFault;
+  readonly report: ReportProblem;
 };
 
-/** Finds an account of the file, or one that exists; undefined where that is a fault. */
-const accountResolver = ({ file, existing, idOf, nameOf, fault }: Lookups) => {
+/** Finds an account in the file or in the table. Returns undefined if that is not possible, which is then reported. */
+const accountResolver = ({ file, existing, idOf, nameOf, report }: Lookups) => {
   const resolved = new Map<string, Account | undefined>();
   const open = new Set<string>();
   const account = (reference: string): Account | undefined => {
@@ -99,34 +99,39 @@ const accountResolver = ({ file, existing, idOf, nameOf, fault }: Lookups) => {
   const fileAccount = (name: string): Account | undefined => {
     const entry = file.accounts.entries.get(name);
     if (!entry) return undefined;
-    const place = ["accounts", name, "parent"];
+    const path = ["accounts", name, "parent"];
     if (open.has(name)) {
-      fault(place, "makes the account its own ancestor");
+      report(path, "makes the account its own ancestor");
       return undefined;
     }
     open.add(name);
     const parent = entry.parent ? account(entry.parent) : undefined;
     const ancestors = parent ? [...parent.ancestors, parent.id] : [];
     if (ancestors.length >= limits.accountLevels)
-      fault(place, `makes a tree of more than ${limits.accountLevels} levels`);
+      report(path, `makes a tree of more than ${limits.accountLevels} levels`);
     return { id: idOf("accounts", name), name: entry.name, ancestors, features: entry.features, switch_count: 0 };
   };
   return account;
 };
 
-/** A fault for each reference to something that is neither in the file nor in the table. */
-const refuseUnknown = (file: TenantsFile, found: readonly Reference[], existing: Existing, fault: ReportFault) => {
-  const idsOf = new Map(sectionNames.map((section) => [section, givenIds(file[section].given)]));
-  for (const { place, kind, text } of found) {
-    const known = file[kind].given.has(text) || idsOf.get(kind)?.has(text.toUpperCase());
-    if (!known && !existing.has(kind, text.toUpperCase())) fault(place, `there is no ${nouns[kind]} ${text}`);
+/** Reports each reference to something that is neither in the file nor in the table. */
+const refuseUnknown = (
+  file: TenantsFile,
+  references: readonly Reference[],
+  existing: Existing,
+  report: ReportProblem,
+) => {
+  const idsOf = new Map(sectionNames.map((section) => [section, rawIds(file[section].raw)]));
+  for (const { path, kind, text } of references) {
+    const known = file[kind].raw.has(text) || idsOf.get(kind)?.has(text.toUpperCase());
+    if (!known && !existing.has(kind, text.toUpperCase())) report(path, `there is no ${nouns[kind]} ${text}`);
   }
 };
 
-/** The ids that entries bring, well-formed or not: what refers to them is not at fault. */
-const givenIds = (given: ReadonlyMap<string, unknown>): ReadonlySet<string> =>
+/** Returns the ids of entries, well-formed or not: references to malformed entries are not reported. */
+const rawIds = (raw: ReadonlyMap<string, unknown>): ReadonlySet<string> =>
   new Set(
-    [...given.values()].flatMap((entry) => {
+    [...raw.values()].flatMap((entry) => {
       const { data } = z.safeParse(z.object({ id: z.string() }), entry);
       return data ? [data.id.toUpperCase()] : [];
     }),
@@ -142,14 +147,14 @@ const bySection = (of: (section: SectionName) => ReadonlyMap<string, string>): I
   requests: of("requests"),
 });
 
-/** The id of each entry: its own or a new one. No two entries can have the same. */
-const ownIds = (file: TenantsFile, fault: ReportFault): Ids => {
+/** Returns the id of each entry: its own or a new one. Reports ids that two entries have. */
+const ownIds = (file: TenantsFile, report: ReportProblem): Ids => {
   const of = (section: SectionName) => {
     const names = new Map<string, string>();
     return new Map(
       [...file[section].entries].map(([name, { id = newId() }]) => {
         const other = names.get(id);
-        if (other !== undefined) fault([section, name, "id"], `is the id of ${other}, too`);
+        if (other !== undefined) report([section, name, "id"], `is the id of ${other}, too`);
         names.set(id, name);
         return [name, id];
       }),
@@ -158,12 +163,12 @@ const ownIds = (file: TenantsFile, fault: ReportFault): Ids => {
   return bySection(of);
 };
 
-const refuseSharedHashes = (file: TenantsFile, fault: ReportFault) => {
+const refuseSharedHashes = (file: TenantsFile, report: ReportProblem) => {
   const names = new Map<string, string>();
   for (const [name, { sha256 }] of file.keys.entries) {
     if (sha256 === undefined) continue;
     const other = names.get(sha256);
-    if (other !== undefined) fault(["keys", name, "sha256"], `is the sha256 of ${other}, too`);
+    if (other !== undefined) report(["keys", name, "sha256"], `is the sha256 of ${other}, too`);
     names.set(sha256, name);
   }
 };
@@ -176,19 +181,19 @@ const namesById = (file: TenantsFile, ids: Ids): Ids => {
 
 type Existing = Awaited<ReturnType<typeof readExisting>>;
 
-/** What the table has of all that the file refers to, and of its entries that bring an id. */
-const readExisting = async (file: TenantsFile, found: readonly Reference[]) => {
-  const mentioned = (kind: SectionName) => [
-    ...found.filter((one) => one.kind === kind).flatMap(({ text }) => parseUlid(text) ?? []),
+/** Reads everything that the file refers to, and its entries that have an id, from the table. */
+const readExisting = async (file: TenantsFile, references: readonly Reference[]) => {
+  const idsOf = (kind: SectionName) => [
+    ...references.filter((one) => one.kind === kind).flatMap(({ text }) => parseUlid(text) ?? []),
     ...[...file[kind].entries.values()].flatMap(({ id }) => id ?? []),
   ];
   const [orders, users] = [
-    await readAll(Order, mentioned("orders"), keys.order),
-    await readAll(User, mentioned("users"), keys.user),
+    await readAll(Order, idsOf("orders"), keys.order),
+    await readAll(User, idsOf("users"), keys.user),
   ];
   const owners = [...orders.values(), ...users.values()].map(({ account }) => account);
-  const accounts = await readAll(Account, [...mentioned("accounts"), ...owners], keys.account);
-  const requests = await readAll(Request, mentioned("requests"), keys.request);
+  const accounts = await readAll(Account, [...idsOf("accounts"), ...owners], keys.account);
+  const requests = await readAll(Request, idsOf("requests"), keys.request);
   const apiKeys = await readKeys(file);
   const byKind = { accounts, users, keys: apiKeys, orders, requests };
   return { ...byKind, has: (kind: SectionName, id: string) => byKind[kind].has(id) };
@@ -198,7 +203,7 @@ type ExistingKey = ApiKey & { readonly sha256: string };
 
 const KeyId = z.object({ sha256: z.string() });
 
-/** The keys that the file's entries name by their id or their SHA-256, by both. */
+/** Returns the API keys whose id or SHA-256 is in the file, by both. */
 const readKeys = async (file: TenantsFile): Promise<ReadonlyMap<string, ExistingKey>> => {
   const entries = [...file.keys.entries.values()];
   const byId = await readAll(
@@ -216,7 +221,7 @@ const readKeys = async (file: TenantsFile): Promise<ReadonlyMap<string, Existing
   );
 };
 
-/** The maximum number of keys in one BatchGetItem. */
+/** DynamoDB's limit on the keys of one BatchGetItem. */
 const batchSize = 100;
 
 const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly string[], keyOf: (id: string) => Key) => {

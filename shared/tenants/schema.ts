@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
 
 /**
- * The tenants and what they order, as the table keeps them, without the rules of input. A property added here has a
- * default: items that are older lack it.
+ * Tenants, orders and requests as they are stored, without rules for input. A property that is added here needs a default,
+ * because older items lack it.
  */
 
 export const Account = z.object({
@@ -11,12 +11,12 @@ export const Account = z.object({
   /** The accounts above it, root first. */
   ancestors: z.array(z.string()),
   features: z.object({ ordering_attachment_access: z.boolean() }),
-  /** The part of the number of switches that this item counts. `readCountedAccount` adds the other counts. */
+  /** This item's part of the number of switches. `readCountedAccount` adds the count items. */
   switch_count: z.number(),
 });
 export type Account = z.infer<typeof Account>;
 
-/** Whether a key of account `from` can access what belongs to `account`: its own and every account below it. */
+/** Whether an API key of the account `from` can access `account`: its own account or one below it. */
 export const canAccess = (from: string, account: Pick<Account, "id" | "ancestors">): boolean =>
   account.id === from || account.ancestors.includes(from);
 
@@ -28,7 +28,7 @@ export const User = z.object({
 });
 export type User = z.infer<typeof User>;
 
-/** Whether a user has a permission, by its exact name or by the wildcard operation of its resource. */
+/** Whether a user has a permission, exactly or by the wildcard operation of its resource. */
 export const hasPermission = ({ permissions }: User, permission: string): boolean =>
   permissions.includes(permission) || permissions.includes(permission.replace(/:[^:]*$/, ":*"));
 
@@ -63,6 +63,6 @@ export type Request = z.infer<typeof Request>;
 /** Attachments of requests of this type, and those of their orders, are forwarded to the carrier. */
 export const forwardedType = "ADD_MESSAGING_NUMBERS";
 
-/** An order's own entry of a request. */
+/** A request's entry in its order's partition. */
 export const OrderRequest = z.pick(Request, { id: true, type: true, account: true });
 export type OrderRequest = z.infer<typeof OrderRequest>;

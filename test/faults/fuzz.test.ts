@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readForm } from "../../shared/http/form.ts";
 import { readInput, readJson } from "../../shared/http/input.ts";
-import type { Incoming } from "../../shared/http/request.ts";
+import type { RequestEvent } from "../../shared/http/request.ts";
 import { respond, response } from "../../shared/http/responses.ts";
 import { type Route, routes } from "../../shared/routes.ts";
 import { hostileFormCorpus, hostileForms } from "../support/fixtures/hostile-forms.ts";
@@ -41,7 +41,7 @@ afterAll(() => console.table([...tried].map(([inputs, count]) => ({ inputs, coun
 
 /** The part of a route that reads its body. */
 const reader = (route: Route) =>
-  middy<Incoming, APIGatewayProxyResult>()
+  middy<RequestEvent, APIGatewayProxyResult>()
     .use(respond(route))
     .handler(async (event) => {
       await readInput(event, route.reads, route.reads.from === "form" ? readForm : readJson, undefined, []);

@@ -126,8 +126,8 @@ describe("an item of an earlier version", () => {
 
   it("exists for every kind of key", async () => {
     const source = readFileSync(new URL("../../shared/table/keys.ts", import.meta.url), "utf8");
-    const kinds = [...source.matchAll(/sk: [`"]([A-Z_#]+?)#?(?:\$|[`"])|itself\([`"]([A-Z_]+)/g)];
-    const names = new Set(kinds.map(([, sk, itself]) => sk ?? itself ?? ""));
+    const kinds = [...source.matchAll(/sk: [`"]([A-Z_#]+?)#?(?:\$|[`"])|ownPartition\([`"]([A-Z_]+)/g)];
+    const names = new Set(kinds.map(([, sk, ownPartition]) => sk ?? ownPartition ?? ""));
     const stored = items.map(({ pk, sk }) => `${pk} ${sk}`).join("\n");
     expect(names.size).toBeGreaterThan(12);
     expect([...names].filter((name) => !stored.includes(name))).toEqual([]);

@@ -1,5 +1,5 @@
 import { metadataExample, minimalMetadata } from "../../../shared/attachments/schema.ts";
-import { takenFault } from "../../../shared/errors.ts";
+import { alreadyTaken } from "../../../shared/errors.ts";
 import { type Example, fault, includeFault, page, pageFaults } from "./example.ts";
 import { ids } from "./ids.ts";
 
@@ -64,7 +64,7 @@ const uploadFaults = (type: string) => ({
     fault("/data/name", "constraint.required", "can't be blank"),
   ],
   "The file_hint is unknown": [fault("/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA")],
-  "The reference_id is in use": [takenFault("/data/reference_id", { id: ids.otherAttachment, type })],
+  "The reference_id is in use": [alreadyTaken("/data/reference_id", { id: ids.otherAttachment, type })],
   "The file of the upload has not arrived": [fault("/data/upload_id", "constraint.reference", "has no file yet")],
 });
 

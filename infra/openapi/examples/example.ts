@@ -1,4 +1,4 @@
-import type { Fault } from "../../../shared/errors.ts";
+import type { Problem } from "../../../shared/errors.ts";
 
 /** What the reference says about one endpoint besides its row in the route table. */
 export type Example = {
@@ -12,10 +12,10 @@ export type Example = {
   /** Other examples of the response, by their titles. */
   readonly others?: Readonly<Record<string, unknown>>;
   /** Examples of 422 responses, by their titles. */
-  readonly invalid?: Readonly<Record<string, readonly Fault[]>>;
+  readonly invalid?: Readonly<Record<string, readonly Problem[]>>;
 };
 
-export const fault = (pointer: string, sub_code: Fault["sub_code"], detail: string): Fault => ({
+export const fault = (pointer: string, sub_code: Problem["sub_code"], detail: string): Problem => ({
   in: "body",
   pointer,
   sub_code,

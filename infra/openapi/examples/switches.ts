@@ -1,4 +1,4 @@
-import { takenFault } from "../../../shared/errors.ts";
+import { alreadyTaken } from "../../../shared/errors.ts";
 import { settingsExample } from "../../../shared/switches/schema.ts";
 import { type Example, fault, includeFault, page, pageFaults } from "./example.ts";
 import { ids } from "./ids.ts";
@@ -22,7 +22,7 @@ const list = {
 const changes = { mms_enabled: false };
 
 const faults = {
-  "The name is in use": [takenFault("/data/name", { id: ids.switch, type: "switch" })],
+  "The name is in use": [alreadyTaken("/data/name", { id: ids.switch, type: "switch" })],
   "An enabled channel is incomplete": [
     fault("/data/sms_endpoints", "constraint.required", "can't be blank"),
     fault("/data/sms_secret", "constraint.required", "can't be blank"),

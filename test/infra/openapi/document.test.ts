@@ -15,7 +15,7 @@ import { limits as serviceLimits } from "../../../shared/limits.ts";
 import { routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
 import { listOf } from "../../../shared/schema/page-document.ts";
-import { switchFaults } from "../../../shared/switches/schema.ts";
+import { switchProblems } from "../../../shared/switches/schema.ts";
 
 const Media = z.looseObject({ examples: z.optional(z.record(z.string(), z.object({ value: z.unknown() }))) });
 const Link = z.object({ operationId: z.string(), parameters: z.record(z.string(), z.string()) });
@@ -197,7 +197,7 @@ describe("openapi.json, as generators read it", () => {
       const { pattern } = z.parse(Text, parameters[reference?.$ref.split("/").at(-1) ?? ""]).schema;
       for (const text of [...texts, "", ",", "file,", ",file", "file forwarding", "files", "File"])
         expect(new RegExp(pattern).test(text), `${route.name}: ${text}`).toBe(
-          check(schema, { include: text }, "query").faults === undefined,
+          check(schema, { include: text }, "query").problems === undefined,
         );
     }
   });
@@ -209,12 +209,12 @@ describe("openapi.json, as generators read it", () => {
     const upload = { filename: "loa.pdf", bytes: 1, sha256: "" };
     for (const sha256 of ["0f".repeat(32), "0F".repeat(32), "0g".repeat(32), "0f".repeat(31)])
       expect(matches("UploadCreateData", "sha256", sha256), sha256).toBe(
-        check(CreateUploadBody, { type: "upload", data: { ...upload, sha256 } }, "body").faults === undefined,
+        check(CreateUploadBody, { type: "upload", data: { ...upload, sha256 } }, "body").problems === undefined,
       );
     for (const property of ["sms_identity", "sms_secret", "mms_identity", "mms_secret"])
       for (const text of ["patchbay", "", "ä:\t", "a\nb", "a\r", "\u0000"])
         expect(matches("SwitchCreateData", property, text), `${property}: ${JSON.stringify(text)}`).toBe(
-          switchFaults({ data: { name: "Main", [property]: text } }).length === 0,
+          switchProblems({ data: { name: "Main", [property]: text } }).length === 0,
         );
   });
 
@@ -312,7 +312,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("the examples
     const { body, json } = exampleOf(route);
     const expected = { form: [body, json], json: [body], query: [], nothing: [] };
     expect(bodies).toEqual(expected[reads.from]);
-    if (reads.from === "json") expect(check(reads.schema, body, "body").faults).toBeUndefined();
-    if (reads.from === "form") expect(check(reads.json, json, "body").faults).toBeUndefined();
+    if (reads.from === "json") expect(check(reads.schema, body, "body").problems).toBeUndefined();
+    if (reads.from === "form") expect(check(reads.json, json, "body").problems).toBeUndefined();
   });
 });

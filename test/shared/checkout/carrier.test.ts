@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../infra/local/listen.ts";
-import { secondsOf } from "../../../shared/checkout/carrier-client.ts";
+import { retryAfterSeconds } from "../../../shared/checkout/carrier-client.ts";
 import { pauseSeconds } from "../../../shared/checkout/limits.ts";
 import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
@@ -203,7 +203,7 @@ describe("a wait for the carrier", () => {
   it("is read from Retry-After in seconds or as a date, up to four hours", () => {
     const now = new Date("2026-11-21T10:00:00Z");
     const given = [null, "7", "Sat, 21 Nov 2026 10:00:30 GMT", "Sat, 21 Nov 2026 09:00:00 GMT", "99999", "soon"];
-    expect(given.map((value) => secondsOf(value, now))).toEqual([0, 7, 30, 0, 14_400, 0]);
+    expect(given.map((value) => retryAfterSeconds(value, now))).toEqual([0, 7, 30, 0, 14_400, 0]);
   });
 
   it("grows with jitter up to 15 minutes, and is never shorter than requested", () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
-import { takeRun } from "../../../shared/checkout/run.ts";
+import { startRun } from "../../../shared/checkout/run.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
@@ -55,7 +55,7 @@ describe("starting a checkout with the SDK's client", () => {
 
   it("replaces a run that still locks the order although its execution has ended", async () => {
     const order = await newOrder(addMessagingNumbers);
-    await takeRun({ order_id: order.id, run: `checkout-${order.id}-1` }, new Date());
+    await startRun({ order_id: order.id, run: `checkout-${order.id}-1` }, new Date());
     const run = await startCheckout(order.id);
     expect(run).toBe(`checkout-${order.id}-2`);
     expect((await waitForCheckout(run, 10)).status).toBe("SUCCEEDED");
@@ -77,8 +77,8 @@ describe("starting a checkout with the SDK's client", () => {
     const order = await newOrder(addMessagingNumbers);
     const ref = { order_id: order.id, run: "new" };
     const day = 24 * 3_600_000;
-    await takeRun({ ...ref, run: "old" }, new Date(Date.now() - 6 * day));
-    expect(await takeRun(ref, new Date())).toMatchObject({ next: "FAIL" });
-    expect(await takeRun(ref, new Date(Date.now() + 2 * day))).toEqual({ next: "GATHER", wait_seconds: 150 });
+    await startRun({ ...ref, run: "old" }, new Date(Date.now() - 6 * day));
+    expect(await startRun(ref, new Date())).toMatchObject({ next: "FAIL" });
+    expect(await startRun(ref, new Date(Date.now() + 2 * day))).toEqual({ next: "GATHER", wait_seconds: 150 });
   });
 });

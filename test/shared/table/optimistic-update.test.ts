@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { nextVersion, onLatest } from "../../../shared/table/optimistic-update.ts";
+import { nextVersion, optimisticWrite } from "../../../shared/table/optimistic-update.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -11,7 +11,7 @@ describe("an optimistic update", () => {
       reads += 1;
       return { version: reads };
     };
-    const outcome = onLatest(
+    const outcome = optimisticWrite(
       { version: 0 },
       () => {},
       reread,
@@ -24,7 +24,7 @@ describe("an optimistic update", () => {
   it("checks If-Match against each version that it reads", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const versions: number[] = [];
-    const written = await onLatest(
+    const written = await optimisticWrite(
       { version: 1 },
       (version) => void versions.push(version),
       async () => ({ version: 2 }),

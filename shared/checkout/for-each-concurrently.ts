@@ -1,9 +1,9 @@
 /**
- * Runs `work` for each item, at most `width` at a time. After the first error no more items are started. The error is
- * thrown once the running ones have finished, so nothing continues after the caller has moved on.
+ * Runs `work` for each item, at most `concurrency` at a time. After the first error, no more items are started. The error is
+ * thrown when the running ones have finished, so nothing runs on in the background.
  */
-export const bounded = async <T>(
-  width: number,
+export const forEachConcurrently = async <T>(
+  concurrency: number,
   items: Iterable<T>,
   work: (item: T) => Promise<void>,
 ): Promise<void> => {
@@ -13,6 +13,6 @@ export const bounded = async <T>(
     for (let next = queue.next(); !next.done && errors.length === 0; next = queue.next())
       await work(next.value).catch((error: unknown) => errors.push(error));
   };
-  await Promise.all(Array.from({ length: width }, worker));
+  await Promise.all(Array.from({ length: concurrency }, worker));
   if (errors.length > 0) throw errors[0];
 };

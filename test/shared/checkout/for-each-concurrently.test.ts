@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { bounded } from "../../../shared/checkout/bounded.ts";
+import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
 
-describe("work with limited concurrency", () => {
-  it("runs for each item, with no more at a time than the limit", async () => {
+describe("forEachConcurrently", () => {
+  it("runs the work for each item, with no more at a time than the limit", async () => {
     let [running, peak] = [0, 0];
     const done: number[] = [];
-    await bounded(3, [1, 2, 3, 4, 5, 6, 7], async (item) => {
+    await forEachConcurrently(3, [1, 2, 3, 4, 5, 6, 7], async (item) => {
       running += 1;
       peak = Math.max(peak, running);
       await sleep(5);
@@ -18,7 +18,7 @@ describe("work with limited concurrency", () => {
 
   it("starts nothing more after an error, and rejects once the running work has ended", async () => {
     const events: string[] = [];
-    const work = bounded(2, ["fails", "is slow", "is never started"], async (item) => {
+    const work = forEachConcurrently(2, ["fails", "is slow", "is never started"], async (item) => {
       events.push(`${item}: started`);
       if (item === "fails") throw new Error("injected failure");
       await sleep(20);
