@@ -25,7 +25,7 @@ afterEach(async () => {
 afterAll(() => upstream.close());
 
 /** Starts a run and returns the page that it forwards next. */
-const startPage = async (order: TestOrder) => {
+const startRunOf = async (order: TestOrder) => {
   const ref = { order_id: order.id, run: `run-of-${order.id}` };
   await startRun(ref, new Date());
   const { pages } = await beginRound(ref, 24);
@@ -38,7 +38,7 @@ const startPage = async (order: TestOrder) => {
 const delay_ms = process.env.TEST_TIMING === "off" ? 4_000 : 1_000;
 
 /** Starts the step and waits until its PUT is in flight; the carrier handles it later. */
-const startDelayed = async (order: TestOrder, page: Awaited<ReturnType<typeof startPage>>) => {
+const startDelayed = async (order: TestOrder, page: Awaited<ReturnType<typeof startRunOf>>) => {
   await upstream.misbehave({ method: "PUT", action: "delay", delay_ms });
   const ended = forwardPage(page);
   while ((await upstream.calls(order.id)).length === 0) await sleep(10);
@@ -58,7 +58,7 @@ describe("two copies of the forwarding step at once", () => {
   it("withdraw a file that was deleted while the first copy was sending it", async () => {
     const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const page = await startPage(order);
+    const page = await startRunOf(order);
     const first = await startDelayed(order, page);
     await change("DELETE", order, id);
 
@@ -77,7 +77,7 @@ describe("two copies of the forwarding step at once", () => {
   it("withdraw the file even if the first copy never records its result", async () => {
     const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const page = await startPage(order);
+    const page = await startRunOf(order);
     let sent = () => {};
     const isSent = new Promise<void>((resolve) => {
       sent = resolve;
@@ -102,7 +102,7 @@ describe("two copies of the forwarding step at once", () => {
   it("send changed metadata only when no earlier call can overwrite them", async () => {
     const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const page = await startPage(order);
+    const page = await startRunOf(order);
     const first = await startDelayed(order, page);
     await change("PATCH", order, id, { name: "Renamed" });
     const second = await forwardPage(page);
@@ -122,7 +122,7 @@ describe("two copies of the forwarding step at once", () => {
       const places = [await order.attach(0), await order.attach(1)].map(
         (id, index) => `${order.requests[index]} ${id}`,
       );
-      const page = await startPage(order);
+      const page = await startRunOf(order);
       await Promise.all([forwardPage(page), forwardPage(page), forwardPage(page)]);
       expect((await forwardPage(page)).outcome).toBe("FORWARDED");
       expect(await upstream.forwarded(order.id)).toEqual(places.sort());
@@ -135,7 +135,7 @@ describe("a late copy of the forwarding step", () => {
   it("sends nothing if the attachment was deleted after the copy read it", async () => {
     const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const page = await startPage(order);
+    const page = await startRunOf(order);
     let planned = false;
     const stopIntercepting = interceptTableCalls(async ({ items }, pass) => {
       // The step has decided what to send, and is about to write the receipt.
@@ -153,7 +153,7 @@ describe("a late copy of the forwarding step", () => {
   it("sends nothing if the run ended after the copy checked the lock", async () => {
     const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const page = await startPage(order);
+    const page = await startRunOf(order);
     let planned = false;
     const stopIntercepting = interceptTableCalls(async ({ items }, pass) => {
       if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
 
-describe("work with limited concurrency", () => {
-  it("runs for each item, with no more at a time than the limit", async () => {
+describe("forEachConcurrently", () => {
+  it("runs the work for each item, with no more at a time than the limit", async () => {
     let [running, peak] = [0, 0];
     const done: number[] = [];
     await forEachConcurrently(3, [1, 2, 3, 4, 5, 6, 7], async (item) => {
