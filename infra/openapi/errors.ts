@@ -65,7 +65,7 @@ const idempotencyKeyProblems: Readonly<Record<string, readonly Problem[]>> = {
 
 const invalidErrors = (route: Route): ErrorExample[] =>
   Object.entries({ ...exampleOf(route).invalid, ...(route.method === "POST" && idempotencyKeyProblems) }).map(
-    ([title, faults]) => example(title, "invalid_parameter", invalid(faults)),
+    ([title, problems]) => example(title, "invalid_parameter", invalid(problems)),
   );
 
 /** All errors that an operation can return, in the order of its checks. */

@@ -69,7 +69,7 @@ const channelDescriptions = (channel: Channel, protocols: string, formats: strin
   };
 };
 
-/** The descriptions of the settings in the OpenAPI document. No function calls it. */
+/** The descriptions of the settings in the OpenAPI document. A function, so that bundles of Lambda functions leave it out. */
 export const settingsDescriptions = () => ({
   name: "The display name, unique within the account.",
   ...channelDescriptions(

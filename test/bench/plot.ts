@@ -15,12 +15,15 @@ const themes = {
 
 type Theme = (typeof themes)[keyof typeof themes];
 
-const y = (field: string) => ({ field, type: "nominal", sort: null, axis: { title: null, labelLimit: 320 } }) as const;
+const width = 260;
+
+const y = (field: string) => ({ field, type: "nominal", sort: null, axis: { title: null, labelLimit: 0 } }) as const;
 
 /** Draws each ratio as a bar and its target as a tick. */
 const ratios = (theme: Theme, title: string, rows: readonly Row[], name: string, ratio: string) => ({
   title,
-  width: 260,
+  width,
+  height: { step: 15 },
   data: { values: rows.map((row) => ({ name: row[name], ratio: row[ratio], target: row.target || null })) },
   encoding: { y: y("name") },
   layer: [
@@ -46,48 +49,56 @@ const unitsOf = (figures: string | number | undefined) =>
     .slice(1)
     .reduce((sum, each) => sum + Number(each), 0);
 
+const much = "datum.stored === 'much'";
+
 /** Draws a ring for little data and a dot for much. The dot is in the ring if the units do not grow. */
-const flatness = (theme: Theme, rows: readonly Row[]) => {
-  const points = rows.flatMap(({ growth, endpoint, few, many }) => {
-    const name = `${endpoint} (${growth})`;
-    return [
-      { name, stored: "little", units: unitsOf(few) },
-      { name, stored: "much", units: unitsOf(many) },
-    ];
-  });
-  return {
-    title: "Capacity units with little (ring) and much (dot) data stored",
-    width: 260,
-    data: { values: points },
-    encoding: { y: y("name"), x: { field: "units", type: "quantitative" as const, title: "read and write units" } },
-    layer: [
-      {
-        transform: [{ filter: "datum.stored === 'little'" }],
-        mark: { type: "point" as const, size: 90, color: theme.other, strokeWidth: 2 },
-      },
-      {
-        transform: [{ filter: "datum.stored === 'much'" }],
-        mark: { type: "point" as const, size: 22, filled: true, color: theme.ours, opacity: 1 },
-      },
-    ],
-  };
-};
+const flatness = (theme: Theme, rows: readonly Row[]) => ({
+  title: "Capacity units with little (ring) and much (dot) data stored",
+  data: {
+    values: rows.flatMap(({ growth, endpoint, few, many }) => [
+      { growth, endpoint, stored: "little", units: unitsOf(few) },
+      { growth, endpoint, stored: "much", units: unitsOf(many) },
+    ]),
+  },
+  facet: {
+    row: {
+      field: "growth",
+      sort: null,
+      title: null,
+      header: { labelAnchor: "start" as const, labelFontWeight: "bold" as const },
+    },
+  },
+  resolve: { scale: { y: "independent" as const } },
+  spec: {
+    width,
+    height: { step: 15 },
+    mark: { type: "point" as const, strokeWidth: 2, opacity: 1 },
+    encoding: {
+      y: y("endpoint"),
+      x: { field: "units", type: "quantitative" as const, title: "read and write units" },
+      size: { condition: { test: much, value: 22 }, value: 90 },
+      fill: { condition: { test: much, value: theme.ours }, value: "transparent" },
+      stroke: { condition: { test: much, value: theme.ours }, value: theme.other },
+    },
+  },
+});
 
 const configOf = ({ text, line }: Theme) => ({
   background: "transparent",
   font: "system-ui, sans-serif",
   view: { stroke: null },
   title: { color: text, anchor: "start" as const },
+  header: { labelColor: text },
   axis: { labelColor: text, titleColor: text, gridColor: line, domainColor: line, tickColor: line },
 });
 
-const panelsOf = (theme: Theme, sections: Readonly<Record<string, Section>>) => {
-  const { cold, warm, flat } = sections;
-  return [
+/** The ratios are one above the other, and growth is beside them. */
+const panelsOf = (theme: Theme, { cold, warm, flat }: Readonly<Record<string, Section>>) => {
+  const bars = [
     ...(cold ? [ratios(theme, "Cold start", cold.rows, "bundle", "beside the bare client")] : []),
     ...(warm ? [ratios(theme, "Warm, 3 ms from AWS", warm.rows, "endpoint", "ratio")] : []),
-    ...(flat ? [flatness(theme, flat.rows)] : []),
   ];
+  return [...(bars.length > 0 ? [{ vconcat: bars }] : []), ...(flat ? [flatness(theme, flat.rows)] : [])];
 };
 
 /** Writes `benchmark-light.svg` and `benchmark-dark.svg`; sections that did not run are left out. */
@@ -97,8 +108,8 @@ export const plot = async (sections: Readonly<Record<string, Section>>, folder: 
     const spec: TopLevelSpec = {
       $schema: "https://vega.github.io/schema/vega-lite/v6.json",
       config: configOf(theme),
-      concat: panelsOf(theme, sections),
-      columns: 2,
+      hconcat: panelsOf(theme, sections),
+      spacing: 40,
     };
     const view = new vega.View(vega.parse(compile(spec).spec), { renderer: "none" });
     writeFileSync(join(folder, `benchmark-${name}.svg`), await view.toSVG());

@@ -33,7 +33,7 @@ describe("a request has the same round trips and units", () => {
   );
 
   it("with 1 and with 8 levels of accounts, apart from the entry and the count that each level adds to a switch", () => {
-    const { few, many } = grown.pairs.levels;
+    const { few, many } = grown.pairs["account levels"];
     for (const [name, cost] of few) {
       const perLevel = /create|delete/.test(name) ? 7 * 4 : 0;
       expect([name, withoutCalls(many.get(name) ?? cost)]).toEqual([

@@ -14,7 +14,7 @@ type What =
   | "attachments of an order"
   | "switches of an account"
   | "sub-accounts"
-  | "levels";
+  | "account levels";
 
 export type Grown = { readonly pairs: Readonly<Record<What, Pair>>; readonly close: () => Promise<void> };
 
@@ -66,7 +66,7 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
     "attachments of an order": { few: await attachments("order", few), many: await attachments("order", many) },
     "switches of an account": { few: plain, many: await switches(many) },
     "sub-accounts": { few: await switches(few, { subAccounts: 1 }), many: await switches(few, { subAccounts }) },
-    levels: { few: plain, many: await switches(few, { levels: 8 }) },
+    "account levels": { few: plain, many: await switches(few, { levels: 8 }) },
   };
   return { pairs, close: service.close };
 };

@@ -1,6 +1,6 @@
 import { metadataExample, minimalMetadata } from "../../../shared/attachments/schema.ts";
 import { alreadyTaken } from "../../../shared/errors.ts";
-import { type Example, fault, includeFault, page, pageFaults } from "./example.ts";
+import { type Example, includeProblem, page, pageProblems, problem } from "./example.ts";
 import { ids } from "./ids.ts";
 
 const sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
@@ -30,8 +30,8 @@ const upload = {
 };
 
 const uploadLimits = {
-  "The file is too large": [fault("/data/bytes", "constraint.range", "must be at most 104857600")],
-  "The SHA-256 is not valid": [fault("/data/sha256", "constraint.format", "must be 64 hexadecimal digits")],
+  "The file is too large": [problem("/data/bytes", "constraint.range", "must be at most 104857600")],
+  "The SHA-256 is not valid": [problem("/data/sha256", "constraint.format", "must be 64 hexadecimal digits")],
 };
 
 const letter = {
@@ -60,12 +60,12 @@ const parts = {
 
 const uploadFaults = (type: string) => ({
   "The file and the name are missing": [
-    fault("/data/file", "constraint.required", "can't be blank"),
-    fault("/data/name", "constraint.required", "can't be blank"),
+    problem("/data/file", "constraint.required", "can't be blank"),
+    problem("/data/name", "constraint.required", "can't be blank"),
   ],
-  "The file_hint is unknown": [fault("/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA")],
+  "The file_hint is unknown": [problem("/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA")],
   "The reference_id is in use": [alreadyTaken("/data/reference_id", { id: ids.otherAttachment, type })],
-  "The file of the upload has not arrived": [fault("/data/upload_id", "constraint.reference", "has no file yet")],
+  "The file of the upload has not arrived": [problem("/data/upload_id", "constraint.reference", "has no file yet")],
 });
 
 const referenceFaults: NonNullable<Example["invalid"]> = {
@@ -94,8 +94,8 @@ const carrierHasReceived = {
 };
 
 const updateFaults = {
-  "The name is blank": [fault("/data/name", "constraint.required", "can't be blank")],
-  "The reference_id is changed": [fault("/data/reference_id", "constraint.immutable", "can't be changed")],
+  "The name is blank": [problem("/data/name", "constraint.required", "can't be blank")],
+  "The reference_id is changed": [problem("/data/reference_id", "constraint.immutable", "can't be changed")],
 };
 
 const scope = {
@@ -136,16 +136,16 @@ export const attachmentExamples = (parent: "request" | "order"): Readonly<Record
       response: page(document(letter), document(bill)),
       others: { "With include=file": page(including(letter, { file })) },
       invalid: {
-        ...pageFaults,
+        ...pageProblems,
         ...referenceFaults,
-        ...includeFault(...(parent === "request" ? ["file", "forwarding"] : ["file"])),
+        ...includeProblem(...(parent === "request" ? ["file", "forwarding"] : ["file"])),
       },
     },
     [`${parent}-attachments/show`]: {
       description: "Returns the metadata of the attachment. The file cannot be downloaded.",
       response: document(letter),
       others: { "With include=file,forwarding": including(letter, { file, forwarding: carrierHasReceived }) },
-      invalid: includeFault("file", "forwarding"),
+      invalid: includeProblem("file", "forwarding"),
     },
     [`${parent}-attachments/update`]: {
       description:

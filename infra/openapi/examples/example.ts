@@ -15,14 +15,14 @@ export type Example = {
   readonly invalid?: Readonly<Record<string, readonly Problem[]>>;
 };
 
-export const fault = (pointer: string, sub_code: Problem["sub_code"], detail: string): Problem => ({
+export const problem = (pointer: string, sub_code: Problem["sub_code"], detail: string): Problem => ({
   in: "body",
   pointer,
   sub_code,
   detail,
 });
 
-export const includeFault = (...names: readonly string[]): NonNullable<Example["invalid"]> => ({
+export const includeProblem = (...names: readonly string[]): NonNullable<Example["invalid"]> => ({
   "The include is unknown": [
     {
       in: "query",
@@ -33,7 +33,7 @@ export const includeFault = (...names: readonly string[]): NonNullable<Example["
   ],
 });
 
-export const pageFaults: NonNullable<Example["invalid"]> = {
+export const pageProblems: NonNullable<Example["invalid"]> = {
   "The page size is out of range": [
     { in: "query", pointer: "/first", sub_code: "constraint.range", detail: "must be at most 100" },
   ],

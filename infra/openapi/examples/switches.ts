@@ -1,6 +1,6 @@
 import { alreadyTaken } from "../../../shared/errors.ts";
 import { settingsExample } from "../../../shared/switches/schema.ts";
-import { type Example, fault, includeFault, page, pageFaults } from "./example.ts";
+import { type Example, includeProblem, page, pageProblems, problem } from "./example.ts";
 import { ids } from "./ids.ts";
 
 const moments = { inserted_at: "2026-11-21T09:30:12.508Z", updated_at: "2026-11-21T09:30:12.508Z" };
@@ -16,23 +16,23 @@ const included = (response: unknown) => ({ "With include=account": response });
 const list = {
   response: page(document(harborline)),
   others: included(page(withAccount)),
-  invalid: { ...pageFaults, ...includeFault("account") },
+  invalid: { ...pageProblems, ...includeProblem("account") },
 };
 
 const changes = { mms_enabled: false };
 
-const faults = {
+const problems = {
   "The name is in use": [alreadyTaken("/data/name", { id: ids.switch, type: "switch" })],
   "An enabled channel is incomplete": [
-    fault("/data/sms_endpoints", "constraint.required", "can't be blank"),
-    fault("/data/sms_secret", "constraint.required", "can't be blank"),
+    problem("/data/sms_endpoints", "constraint.required", "can't be blank"),
+    problem("/data/sms_secret", "constraint.required", "can't be blank"),
   ],
 };
 
 const create = {
   body: document(settingsExample),
   response: document(harborline),
-  invalid: faults,
+  invalid: problems,
 };
 
 export const switchExamples: Readonly<Record<string, Example>> = {
@@ -59,14 +59,14 @@ export const switchExamples: Readonly<Record<string, Example>> = {
     description: "Returns the switch, including its secrets.",
     response: document(harborline),
     others: included(withAccount),
-    invalid: includeFault("account"),
+    invalid: includeProblem("account"),
   },
   "switches/update": {
     description:
       "Updates the switch. Omitted properties keep their values. The updated switch must be valid as a whole.",
     body: document(changes),
     response: document({ ...harborline, ...changes, updated_at: "2026-11-21T11:47:20.930Z" }),
-    invalid: faults,
+    invalid: problems,
   },
   "switches/delete": {
     description:

@@ -1,10 +1,13 @@
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
+import type { APIGatewayProxyEvent } from "aws-lambda";
 
-/** The smallest function on DynamoDB: the SDK client with its defaults, and one read. */
 const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
-const client = new DynamoDBClient({ ...(endpoint && { endpoint }) });
+let client: DynamoDBClient | undefined;
 
-export const handler = async () => {
+/** The smallest function on DynamoDB: refuses a request without a key; the SDK client with its defaults, and one read. */
+export const handler = async ({ headers }: APIGatewayProxyEvent) => {
+  if (!headers.authorization) return { statusCode: 401 };
+  client ??= new DynamoDBClient({ ...(endpoint && { endpoint }) });
   const Key = { pk: { S: "KEY#none" }, sk: { S: "KEY" } };
   await client.send(new GetItemCommand({ TableName: process.env.TABLE_NAME, Key }));
   return { statusCode: 200 };

@@ -12,6 +12,10 @@ const s3 = new S3Client({
 });
 
 const app = express();
+app.use((request, response, next) => {
+  if (request.headers.authorization) next();
+  else response.sendStatus(401);
+});
 app.get("/api/v1/switches/:id", async (request, response) => {
   const Key = { pk: "KEY#none", sk: "KEY" };
   const { Item } = await client.send(new GetCommand({ TableName: process.env.TABLE_NAME, Key }));

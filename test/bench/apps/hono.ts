@@ -12,6 +12,10 @@ const s3 = new S3Client({
 });
 
 const app = new Hono();
+app.use(async (context, next) => {
+  if (!context.req.header("authorization")) return context.json({}, 401);
+  return next();
+});
 app.get("/api/v1/switches/:id", async (context) => {
   const Key = { pk: "KEY#none", sk: "KEY" };
   const { Item } = await client.send(new GetCommand({ TableName: process.env.TABLE_NAME, Key }));

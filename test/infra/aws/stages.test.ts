@@ -290,7 +290,7 @@ describe("a deployment", () => {
     expect(explainDropped("production", deployed, ["webAclArn"])).toContain("  webAclArn = arn:aws:wafv2:acl\n");
   });
 
-  it("may drop an earlier setting if told to", () => {
+  it("may drop an earlier setting that the given settings clear explicitly", () => {
     expect(dropped({ ...https, alarmEmail: "", webAclArn: "" })).toEqual([]);
   });
 

@@ -190,7 +190,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
   it("shows the parameters, samples and properties of the selected media type", async () => {
     const page = await visit(phone);
     const create = await open(page, "createRequestAttachment");
-    const shown = async () => ({
+    const visible = async () => ({
       sample: (await create.locator(".samples pre:not([hidden])").textContent())?.includes("upload_id"),
       json: await create.locator("textarea").isVisible(),
       file: await create.locator("input[type=file]").isVisible(),
@@ -199,9 +199,9 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
         .getByText(/^data\.upload_id$/)
         .isVisible(),
     });
-    expect(await shown()).toEqual({ sample: false, json: false, file: true, row: false });
+    expect(await visible()).toEqual({ sample: false, json: false, file: true, row: false });
     await create.getByRole("button", { name: "application/json" }).first().click();
-    expect(await shown()).toEqual({ sample: true, json: true, file: false, row: true });
+    expect(await visible()).toEqual({ sample: true, json: true, file: false, row: true });
     expect((await send(page, "createRequestAttachment")).answer).toEqual({
       errors: [expect.objectContaining({ source: { in: "body", pointer: "/data/upload_id" } })],
     });
