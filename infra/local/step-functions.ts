@@ -59,9 +59,9 @@ const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
   return new Map<string, (body: unknown) => object | Promise<object>>([
     [
       "StartExecution",
-      (body) => {
+      async (body) => {
         const { name, input } = z.parse(Start, body);
-        const execution = workflow.start(name, input);
+        const execution = await workflow.start(name, input);
         if (!execution) throw new ServiceError("ExecutionAlreadyExists", `An execution ${name} already exists.`);
         return { executionArn: arnOf(name), startDate: seconds(execution.startedAt) };
       },

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type RunOptions, StateMachine, type StateMachineDefinition } from "aws-local-stepfunctions";
+import type { RunOptions, StateMachine, StateMachineDefinition } from "aws-local-stepfunctions";
 import type { Step } from "../../shared/checkout/steps.ts";
 
 /** The workflow of the checkout, in the file that is deployed to AWS too. */
@@ -7,7 +7,13 @@ const workflow: StateMachineDefinition = JSON.parse(
   readFileSync(new URL("../../functions/checkout/workflow.asl.json", import.meta.url), "utf8"),
 );
 
-const machine = new StateMachine(workflow, { validationOptions: { checkArn: false } });
+let machine: Promise<StateMachine> | undefined;
+
+/** Loaded for the first execution: the package compiles its validator for a quarter of a second. */
+const loadMachine = async () => {
+  const { StateMachine } = await import("aws-local-stepfunctions");
+  return new StateMachine(workflow, { validationOptions: { checkArn: false } });
+};
 
 export type StepHandler = (state: unknown) => Promise<object>;
 
@@ -78,10 +84,10 @@ export const startWorkflow = (options: WorkflowOptions) => {
   const runOverrides = overrides(options);
   const executions = new Map<string, Execution>();
 
-  const run = (name: string, input: string): Execution => {
+  const run = (stateMachine: StateMachine, name: string, input: string): Execution => {
     let status: ReturnType<Execution["status"]> = "RUNNING";
     const context = { Execution: { Name: name } };
-    const { result, eventLogs, abort } = machine.run(JSON.parse(input), { overrides: runOverrides, context });
+    const { result, eventLogs, abort } = stateMachine.run(JSON.parse(input), { overrides: runOverrides, context });
     const eventsReported = (async () => {
       for await (const event of eventLogs) options.onEvent?.(event);
     })();
@@ -105,10 +111,12 @@ export const startWorkflow = (options: WorkflowOptions) => {
 
   return {
     /** Starts an execution, or returns a running one with the same name and input. Undefined if the name is already used. */
-    start: (name: string, input: string): Execution | undefined => {
+    start: async (name: string, input: string): Promise<Execution | undefined> => {
+      machine ??= loadMachine();
+      const stateMachine = await machine;
       const existing = executions.get(name);
       if (existing) return existing.status() === "RUNNING" && existing.input === input ? existing : undefined;
-      const execution = run(name, input);
+      const execution = run(stateMachine, name, input);
       executions.set(name, execution);
       return execution;
     },

@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { PageInfo } from "../../../shared/schema/page-document.ts";
 import { SwitchData } from "../../../shared/switches/schema.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
+import { anyCharacter } from "../../support/fixtures/any-character.ts";
 import { newSwitch, switchesPath } from "../../support/fixtures/switches.ts";
 import { allPermissions } from "../../support/fixtures/tenants.ts";
 import { call, invalidParametersOf, type ReceivedResponse } from "../../support/requests/client.ts";
@@ -134,7 +135,7 @@ describe("any JSON as a switch", () => {
     const names = Object.keys(SwitchData.shape);
     const value = fc.oneof(
       fc.jsonValue(),
-      fc.string({ unit: "binary" }),
+      fc.string({ unit: anyCharacter }),
       fc.constantFrom("HTTP", "BASIC", "EMAIL", true, [], ["http://a.b"], "x".repeat(3000)),
     );
     const data = fc.oneof(fc.jsonValue(), fc.dictionary(fc.constantFrom(...names, "__proto__", "x"), value));

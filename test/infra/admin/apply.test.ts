@@ -191,9 +191,10 @@ describe("admin apply with ids in the file", () => {
   /** The items that mention an id of the file; other tests write to the table at the same time. */
   const itemsOf = async (file: object) => {
     const ids = JSON.stringify(file).match(/01[0-9A-HJKMNP-TV-Z]{24}/g) ?? [];
-    const items = (await Array.fromAsync(scan("all"))).filter((item) =>
-      ids.some((id) => JSON.stringify(item).includes(id)),
-    );
+    const items = (await Array.fromAsync(scan("all"))).filter((item) => {
+      const json = JSON.stringify(item);
+      return ids.some((id) => json.includes(id));
+    });
     expect(items.length).toBeGreaterThan(6);
     return items;
   };

@@ -55,7 +55,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
     waits: { WaitForOldCalls: 0, WaitForCarrier: 5, WaitToSubmit: 5 },
     retryMs: 5,
   });
-  const execution = workflow.start(name, JSON.stringify({ order_id: orderId }));
+  const execution = await workflow.start(name, JSON.stringify({ order_id: orderId }));
   if (!execution) throw new Error(`the name ${name} is already used`);
   const { error = null, cause = null } = await execution.ended;
   return {

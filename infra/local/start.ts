@@ -1,0 +1,79 @@
+import { setLogOutput } from "../../shared/log.ts";
+import { type Data, openData } from "./data.ts";
+import { createDemo, type Demo, prefillOf, variablesOf } from "./demo.ts";
+import type { Prefill } from "./docs.ts";
+import { examples } from "./examples.ts";
+import { fail } from "./fail.ts";
+import type { GatewayOptions } from "./gateway.ts";
+import { onParentExit } from "./parent-process.ts";
+import { startStack } from "./stack.ts";
+import { removeState, writeState } from "./state.ts";
+import { terminal } from "./terminal.ts";
+
+type Options = {
+  readonly port: number;
+  readonly throttle: GatewayOptions["throttle"];
+  readonly data?: string | undefined;
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+};
+
+const stopOnSignal = (stop: () => Promise<void>) => {
+  let stopping = false;
+  const onSignal = () => {
+    if (stopping) process.exit(130);
+    stopping = true;
+    stop().then(() => process.exit(0), fail);
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+};
+
+/** The demo stored with the data, or a new one. */
+const demoOf = async (data: Data | undefined): Promise<Demo> => {
+  const stored = data?.readDemo();
+  if (stored) return stored;
+  const demo = await createDemo();
+  data?.saveDemo(demo);
+  return demo;
+};
+
+/** Starts the stack, creates the demo customer, and prints examples. */
+export const start = async ({ port, throttle, quiet, verbose, data: folder }: Options): Promise<void> => {
+  onParentExit(() => process.kill(process.pid, "SIGTERM"));
+  // Other users of this machine must not read the files that this process and the embedded services write.
+  process.umask(0o077);
+  // The stack of an error often has more than ten frames of the SDK before the first one of this project.
+  Error.stackTraceLimit = 50;
+  const names = new Map<string, string>();
+  const lines = terminal({ quiet, verbose, nameOf: (apiKey = "") => names.get(apiKey) });
+  // If LOG_LEVEL is set, the log is lines of JSON, as on AWS.
+  if (process.env.LOG_LEVEL === undefined) {
+    process.env.LOG_LEVEL = "INFO";
+    setLogOutput(lines.log);
+  }
+  // On AWS, the wait before a retry grows to minutes. That is too long at a terminal.
+  process.env.CARRIER_LONGEST_WAIT_SECONDS ??= "2";
+  const data = folder === undefined ? undefined : openData(folder);
+  process.once("exit", () => data?.close());
+  let prefill: Prefill | undefined;
+  const stack = await startStack({
+    port,
+    throttle,
+    onRequest: lines.request,
+    onCarrierCall: lines.carrierCall,
+    prefill: () => prefill,
+    data,
+    onEnd: fail,
+  });
+  process.once("exit", () => removeState(stack.port));
+  stopOnSignal(stack.stop);
+  const demo = await demoOf(data);
+  prefill = prefillOf(demo);
+  names.set(demo.key, "acme").set(demo.subAccountKey, "east");
+  const { url, environment } = stack;
+  const startedAt = new Date().toISOString();
+  writeState({ url, port: stack.port, environment, demo: variablesOf(demo), pid: process.pid, startedAt });
+  console.log(`carrier ${environment.CARRIER_URL}`);
+  console.log(`ready ${stack.url}`);
+  console.log(examples(stack.url, demo));
+};
