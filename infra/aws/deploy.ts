@@ -1,7 +1,6 @@
-import { APIGatewayClient, GetAccountCommand } from "@aws-sdk/client-api-gateway";
 import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
 import { type Context, deployAssembly, readArguments, synthesize } from "./cdk.ts";
-import { deployedStack, droppedSettings, explainDropped, type SettingsRecord } from "./deployed-settings.ts";
+import { deployStack } from "./deployment.ts";
 import { emulatorEndpoint } from "./emulator.ts";
 import { noStage, readStage, stackNameOf, stages } from "./stages.ts";
 
@@ -19,36 +18,14 @@ npx cdk bootstrap -c stage=sandbox. Settings are in infra/aws/stages/<stage>.jso
 If the deployment would drop a setting of the deployed stack, it stops and lists the setting.
 To deploy without an AWS account: npm run deploy:local.`;
 
-/** API Gateway writes the logs of a region with one role. If the region has none yet, this stack creates it. */
-const logsRole = async (context: Context, deployed: SettingsRecord | undefined): Promise<Context> => {
-  if (context.apiLogsRole !== undefined) return {};
-  if (deployed?.values.apiLogsRole === "own") return { apiLogsRole: "own" };
-  const { cloudwatchRoleArn } = await new APIGatewayClient({ maxAttempts: 2 }).send(new GetAccountCommand());
-  return cloudwatchRoleArn ? {} : { apiLogsRole: "own" };
-};
-
-const exitIfDropped = (stage: string, deployed: SettingsRecord, next: SettingsRecord) => {
-  const dropped = droppedSettings(deployed, next);
-  if (dropped.length === 0) return;
-  console.error(explainDropped(stage, deployed, dropped));
-  process.exit(1);
-};
-
 const deploy = async (stage: string, context: Context, args: readonly string[]) => {
   const stackName = stackNameOf(stage, context.name);
   const client = new CloudFormationClient({ maxAttempts: 2 });
   console.log(`Deploying ${stackName} to ${emulatorEndpoint() ?? "AWS"}, region ${await client.config.region()}.`);
-  const deployed = await deployedStack(client, stackName);
-  const complete = { ...context, ...(await logsRole(context, deployed?.record)) };
-  const { record } = synthesize(complete, process.env);
-  if (deployed?.record) exitIfDropped(stage, deployed.record, record);
-  if (!deployed && record.retainData) {
-    // CloudFormation cannot roll back a protected table, so a second deployment protects it.
-    synthesize({ ...complete, protectTable: "false" }, process.env);
-    deployAssembly(args, process.env);
-    synthesize(complete, process.env);
-  }
-  deployAssembly(args, process.env);
+  await deployStack(client, stage, context, {
+    synthesize: (complete) => synthesize(complete, process.env),
+    deploy: () => deployAssembly(args, process.env),
+  });
   console.log(`\nNext: npm run admin -- --stack ${stackName} doctor`);
 };
 

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { APIGatewayProxyEvent, Context } from "aws-lambda";
 import type { Route } from "../../shared/routes.ts";
@@ -71,6 +71,7 @@ export const requestContext = (
   accountId: "000000000000",
   apiId: "local",
   authorizer: null,
+  extendedRequestId: randomBytes(11).toString("base64"),
   httpMethod: route.method,
   identity: {
     accessKey: null,

@@ -30,7 +30,7 @@ export const headers: Readonly<Record<string, Json>> = {
     schema: { type: "integer", minimum: 0 },
   },
   "WWW-Authenticate": {
-    description: "The expected authentication scheme.",
+    description: "The expected authentication scheme. API Gateway sends it as `x-amzn-Remapped-WWW-Authenticate`.",
     schema: { type: "string", enum: ["Bearer"] },
   },
 };

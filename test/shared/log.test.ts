@@ -36,6 +36,7 @@ describe("the log", () => {
       route: "switches/show",
       status: 401,
       request_id: expect.any(String),
+      extended_request_id: expect.any(String),
       ms: expect.any(Number),
       _aws: metrics("route"),
     });

@@ -120,11 +120,13 @@ describe("a form that API Gateway passes on as text", () => {
     const { body, headers } = rawForm(name, file(`; filename="a.pdf"`));
     const request_id = path.split("/")[4] ?? "";
     const event = { headers: { ...headers, authorization: `Bearer ${key}` }, ids: { request_id } };
+    const before = await call("GET", path, { key });
     const response = await invoke(createRequestAttachment, { ...event, body: body.toString("latin1") });
     logs.stop();
     const written = logs.written.join("");
     expect([response.statusCode, JSON.parse(response.body).errors[0].code]).toEqual([500, "internal_error"]);
     expect(written).toContain("binaryMediaTypes");
+    expect((await call("GET", path, { key })).body).toEqual(before.body);
     expect(eventOf(createRequestAttachment, { body: "" }).isBase64Encoded).toBe(false);
   });
 });

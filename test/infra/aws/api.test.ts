@@ -29,7 +29,7 @@ const gatewayResponses = () =>
 
 /**
  * Every response type that API Gateway documents, with its status here. The status of DEFAULT_4XX would replace the
- * statuses of all 4xx types that have no response of their ownFunctions. https://docs.aws.amazon.com/apigateway/latest/api/API_GatewayResponse.html
+ * statuses of all 4xx types that have no response of their own. https://docs.aws.amazon.com/apigateway/latest/api/API_GatewayResponse.html
  */
 const statuses = {
   ACCESS_DENIED: "404",
@@ -190,7 +190,7 @@ describe("the API", () => {
 });
 
 describe("a function", () => {
-  it("runs on Node 24 and arm64, with tracing and its ownFunctions log group", () => {
+  it("runs on Node 24 and arm64, with tracing and its own log group", () => {
     const functions = template.findResources("AWS::Lambda::Function");
     const ownFunctions = template.findResources("AWS::Lambda::Function", {
       Properties: {

@@ -1,4 +1,4 @@
-import type { Template } from "aws-cdk-lib/assertions";
+import { Match, type Template } from "aws-cdk-lib/assertions";
 import { beforeAll, describe, expect, it } from "vitest";
 import { managedPermissionsOf, permissionsOf } from "../../support/models/permissions.ts";
 import { synthesize } from "../../support/models/template.ts";
@@ -135,6 +135,13 @@ describe("a managed policy", () => {
       expect.stringMatching(/^states:DescribeExecution on arn.*:execution:.*:\*$/),
       "states:StartExecution on Checkout",
     ]);
+  });
+
+  it("is an output of the stack, by its ARN", () => {
+    const policies = Object.keys(template.findResources("AWS::IAM::ManagedPolicy"));
+    const arns = ["OrderingPolicyArn", "OperatorPolicyArn"].map((name) => template.findOutputs(name)[name]?.Value.Ref);
+    expect(new Set(arns)).toEqual(new Set(policies));
+    template.hasOutput("StateMachineArn", { Value: { Ref: Match.stringLikeRegexp("^Checkout") } });
   });
 
   it("lets operators use the CLI", () => {

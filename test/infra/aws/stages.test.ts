@@ -1,7 +1,7 @@
 import { App } from "aws-cdk-lib";
 import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";
-import { droppedSettings, explainDropped, fromTemplate } from "../../../infra/aws/deployed-settings.ts";
+import { droppedSettings, explainDropped, fromTemplate, settingsOf } from "../../../infra/aws/deployed-settings.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { emulated, synthesize } from "../../support/models/template.ts";
 
@@ -303,7 +303,16 @@ describe("a deployment", () => {
     expect(droppedSettings(before, { ...before, values: { throttleRate: 500 } })).toEqual(["alarmEmail"]);
   });
 
-  it("is allowed if the deployed template records no settings", () => {
-    expect(fromTemplate({ Resources: {} })).toBeUndefined();
+  it("is allowed if an earlier -c setting is now in the file with the same value, also if that is a list", () => {
+    const values = () => ({ alarmEmail: "a@example.com", uploadOrigins: origins.split(",") });
+    const before = { overridden: Object.keys(values()), values: values() };
+    expect(droppedSettings(before, { overridden: [], values: values() })).toEqual([]);
+    expect(droppedSettings(before, { overridden: [], values: { ...values(), uploadOrigins: [] } })).toEqual([
+      "uploadOrigins",
+    ]);
+  });
+
+  it("is allowed if the deployed template shows no settings", () => {
+    expect(settingsOf({ Resources: {} })).toEqual({ values: {}, overridden: [] });
   });
 });

@@ -1,0 +1,140 @@
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
+import { App } from "aws-cdk-lib";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Context } from "../../../infra/aws/cdk.ts";
+import { settingsOf, toMetadata } from "../../../infra/aws/deployed-settings.ts";
+import { deployStack } from "../../../infra/aws/deployment.ts";
+import { readSettings } from "../../../infra/aws/settings.ts";
+import { listen } from "../../../infra/local/listen.ts";
+
+/** Stand-ins for CloudFormation, which has these stacks, and for API Gateway, which has this role for logs or none. */
+type Stack = { readonly status: string; readonly template: object };
+const stacks = new Map<string, Stack>();
+let logsRole: string | undefined;
+
+const described = (name: string, { status }: Stack) =>
+  `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>${name}</StackName><StackStatus>${status}</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`;
+const templateOf = ({ template }: Stack) =>
+  `<GetTemplateResponse><GetTemplateResult><TemplateBody><![CDATA[${JSON.stringify(template)}]]></TemplateBody></GetTemplateResult></GetTemplateResponse>`;
+const missing =
+  "<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id X does not exist</Message></Error></ErrorResponse>";
+
+const aws = createServer(async (request, response) => {
+  if (request.url?.startsWith("/account")) return response.end(JSON.stringify({ cloudwatchRoleArn: logsRole }));
+  const parameters = new URLSearchParams(await text(request));
+  const name = parameters.get("StackName") ?? "";
+  const stack = stacks.get(name);
+  const isTemplate = parameters.get("Action") === "GetTemplate";
+  return response
+    .writeHead(stack ? 200 : 400, { "content-type": "text/xml" })
+    .end(stack ? (isTemplate ? templateOf(stack) : described(name, stack)) : missing);
+});
+
+beforeAll(async () => {
+  const { url } = await listen(aws);
+  vi.stubEnv("AWS_ENDPOINT_URL_CLOUDFORMATION", url);
+  vi.stubEnv("AWS_ENDPOINT_URL_API_GATEWAY", url);
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+  aws.closeAllConnections();
+  aws.close();
+});
+beforeEach(() => {
+  stacks.clear();
+  logsRole = "arn:aws:iam::000000000000:role/logs";
+});
+
+/** Deploys as the command does, but CDK only stores the template's metadata. Returns the context of each deployment. */
+const deploy = async ({ stage, ...rest }: Context & { readonly stage: string }) => {
+  const deployments: Context[] = [];
+  let synthesized: Context = {};
+  const settings = () => readSettings(new App({ context: synthesized }).node);
+  await deployStack(
+    new CloudFormationClient(),
+    stage,
+    { stage, ...rest },
+    {
+      synthesize: (context) => {
+        synthesized = context;
+        return settings();
+      },
+      deploy: () => {
+        const { stackName, record } = settings();
+        stacks.set(stackName, { status: "CREATE_COMPLETE", template: { Metadata: toMetadata(record) } });
+        deployments.push(synthesized);
+      },
+    },
+  );
+  return deployments;
+};
+
+const production = { stage: "production", carrierUrl: "https://carrier.example" };
+const webAclArn = "arn:aws:wafv2:us-east-1:000000000000:regional/webacl/ours/1";
+
+describe("the first deployment", () => {
+  it("of production creates the table without protection, then protects it", async () => {
+    expect(await deploy(production)).toEqual([{ ...production, protectTable: "false" }, production]);
+    expect(await deploy(production)).toMatchObject([production]);
+  });
+
+  it("of production has two steps also after a failed one", async () => {
+    stacks.set("Patchbay-production", { status: "ROLLBACK_COMPLETE", template: {} });
+    expect(await deploy(production)).toHaveLength(2);
+  });
+
+  it("of a sandbox has one step", async () => {
+    expect(await deploy({ stage: "sandbox", name: "anna" })).toEqual([{ stage: "sandbox", name: "anna" }]);
+    expect([...stacks.keys()]).toEqual(["Patchbay-sandbox-anna"]);
+  });
+});
+
+describe("a later deployment", () => {
+  it("that would drop a setting of the deployed stack deploys nothing and names the setting", async () => {
+    await deploy({ ...production, webAclArn });
+    const before = stacks.get("Patchbay-production");
+    await expect(deploy(production)).rejects.toThrow(
+      `would drop settings of the deployed stack:\n  webAclArn = ${webAclArn}\n`,
+    );
+    expect(stacks.get("Patchbay-production")).toBe(before);
+    expect(await deploy({ ...production, webAclArn })).toHaveLength(1);
+    expect(await deploy({ ...production, webAclArn: "" })).toHaveLength(1);
+  });
+
+  it("finds the settings of a stack that recorded none in its resources", async () => {
+    const resources = {
+      Acl: { Type: "AWS::WAFv2::WebACLAssociation", Properties: { WebACLArn: webAclArn, ResourceArn: {} } },
+      Mail: { Type: "AWS::SNS::Subscription", Properties: { Protocol: "email", Endpoint: "operators@example.com" } },
+      Forward: {
+        Type: "AWS::Lambda::Function",
+        Properties: { Architectures: ["x86_64"], Environment: { Variables: { CARRIER_URL: "https://old.example" } } },
+      },
+      Account: { Type: "AWS::ApiGateway::Account", Properties: {} },
+    };
+    stacks.set("Patchbay-sandbox", { status: "UPDATE_COMPLETE", template: { Resources: resources } });
+    const error = await deploy({ stage: "sandbox" }).catch(({ message }: Error) => message);
+    expect(error).toMatch(
+      /\n {2}carrierUrl = https:\/\/old\.example\n {2}alarmEmail = operators@example\.com\n {2}webAclArn = arn:\S+\n {2}architecture = x86_64\nTo keep/,
+    );
+    const all = { carrierUrl: "https://old.example", alarmEmail: "", webAclArn: "", architecture: "arm64" };
+    expect(await deploy({ stage: "sandbox", ...all })).toMatchObject([{ apiLogsRole: "own" }]);
+  });
+
+  it("ignores the placeholder for a carrier in such a stack", () => {
+    const Properties = { Environment: { Variables: { CARRIER_URL: "https://carrier.invalid" } } };
+    const Resources = { Forward: { Type: "AWS::Lambda::Function", Properties } };
+    expect(settingsOf({ Resources })).toEqual({ values: {}, overridden: [] });
+  });
+});
+
+describe("the role with which API Gateway writes its logs", () => {
+  it("is created by a sandbox only if the region has none, and then stays in that sandbox", async () => {
+    logsRole = undefined;
+    expect(await deploy({ stage: "sandbox" })).toMatchObject([{ apiLogsRole: "own" }]);
+    logsRole = "arn:aws:iam::000000000000:role/of-the-sandbox";
+    expect(await deploy({ stage: "sandbox" })).toMatchObject([{ apiLogsRole: "own" }]);
+    expect(await deploy({ stage: "sandbox", name: "anna" })).toEqual([{ stage: "sandbox", name: "anna" }]);
+  });
+});
