@@ -5,7 +5,7 @@ import { type Grown, growths } from "./growths.ts";
 
 /** The cost of a request does not grow with the stored data. `npm run bench` measures the same with 100,000 of each. */
 
-const many = byExtent({ sample: 400, most: 1_500, all: 10_000 });
+const many = byExtent({ sample: 200, most: 1_500, all: 10_000 });
 /** More than fit on a page of 50. */
 const subAccounts = byExtent({ sample: 60, most: 100, all: 100 });
 let grown: Grown;

@@ -16,7 +16,7 @@ import { byExtent } from "../support/setup/extent.ts";
  */
 
 /** Takes every nth fault, with a stride that is prime to the number of kinds, so that a sample has each kind. */
-const stride = byExtent({ sample: 97, most: 11, all: 1 });
+const stride = byExtent({ sample: 193, most: 11, all: 1 });
 
 type ProxyName = keyof typeof proxies;
 type RecordedCall = { readonly proxy: ProxyName; readonly operation: string; readonly nth: number };

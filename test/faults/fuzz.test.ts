@@ -24,8 +24,8 @@ import { byExtent, sampleOf } from "../support/setup/extent.ts";
  * characters. Most bodies go only through the code that reads them; the rest, and all other input, through whole endpoints.
  */
 
-const runs = (most: number) => byExtent({ sample: Math.ceil(most / 40), most, all: most * 10 });
-const stride = byExtent({ sample: 29, most: 1, all: 1 });
+const runs = (most: number) => byExtent({ sample: Math.ceil(most / 80), most, all: most * 10 });
+const stride = byExtent({ sample: 59, most: 1, all: 1 });
 const maxMs = 20_000;
 
 let t: Tenants;
@@ -225,7 +225,7 @@ describe("memory", long, () => {
   it("does not grow with the number of hostile bodies", async () => {
     const [route] = routesReading("form");
     if (!route) throw new Error("no route takes a form");
-    const samples = fc.sample(hostileForms, byExtent({ sample: 100, most: 300, all: 300 }));
+    const samples = fc.sample(hostileForms, byExtent({ sample: 40, most: 300, all: 300 }));
     const pass = async () => {
       for (const { contentType, body } of samples)
         await readBody(route, { headers: { "content-type": contentType }, body });

@@ -41,7 +41,7 @@ const orphan = async (number: number, day?: string) => {
 };
 
 /** The number of uploads and deletes during a sweep. */
-const uploads = byExtent({ sample: 20, most: 60, all: 60 });
+const uploads = byExtent({ sample: 10, most: 60, all: 60 });
 
 const stored = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
 const sweep = (days: number, more = {}) => sweepOrphanFiles({ now: later(days), ...more });

@@ -253,7 +253,7 @@ describe("npm start", () => {
     60_000,
   );
 
-  const count = byExtent({ sample: 12, most: 60, all: 200 });
+  const count = byExtent({ sample: 6, most: 60, all: 200 });
   it(`accepts ${count} concurrent uploads of 4 MB`, async () => {
     const service = await services.start([]);
     const path = `${service.url}/api/v1/requests/${service.demo.REQUEST}/attachments`;

@@ -158,7 +158,7 @@ describe("a checkout during a PATCH and the creation of a request", { timeout: 9
       results.push(result);
       return "more" as const;
     };
-    const schedules = await explore(() => run(place, note), byExtent({ sample: 4, most: 40, all: 0 }));
+    const schedules = await explore(() => run(place, note), byExtent({ sample: 2, most: 40, all: 0 }));
     console.log(`PATCH of the ${place} and a new request: ${schedules} schedules`);
     for (const { expected, actual } of results) expect(actual, `SEED=${seed}`).toEqual(expected);
   });

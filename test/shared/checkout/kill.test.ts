@@ -16,10 +16,10 @@ import { byExtent, sampleOf } from "../../support/setup/extent.ts";
 
 /** Each step of a successful run, and each kind of call to the carrier. */
 const places = [...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"), "PUT", "POST", "DELETE"];
-/** A sample has one in five, before some and after others. */
+/** A sample has one in nine, before some and after others. */
 const moments = sampleOf(
   places.flatMap((place) => [`before ${place}`, `after ${place}`]),
-  byExtent({ sample: 5, most: 1, all: 1 }),
+  byExtent({ sample: 9, most: 1, all: 1 }),
 );
 
 let upstream: Awaited<ReturnType<typeof carrier>>;

@@ -107,7 +107,7 @@ describe("Step Functions' limits", () => {
   );
 });
 
-const requests = byExtent({ sample: 50, most: 200, all: 200 });
+const requests = byExtent({ sample: 30, most: 200, all: 200 });
 
 describe(`an order of ${requests} requests`, () => {
   it("is checked out within the size limits of state and transactions", async () => {
