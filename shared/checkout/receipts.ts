@@ -1,0 +1,70 @@
+import type { Attachment } from "../attachments/schema.ts";
+import { keys } from "../table/keys.ts";
+import { update } from "../table/write.ts";
+import { limits, longestCallMs } from "./limits.ts";
+import { type Plan, sentMetadataOf } from "./plan.ts";
+import type { Receipt } from "./schema.ts";
+
+/** The receipts of the calls to the carrier: each is announced before its call, and completed after it. */
+
+/** Writes a receipt, unless it has changed since it was read: a step may run twice at the same time. */
+export const replaceReceipt = (request: string, before: Receipt | undefined, { attachment, ...rest }: Receipt) => {
+  const { at, state, attempts = 0 } = before ?? {};
+  return update({
+    update: keys.receipt(request, attachment),
+    set: { attachment, ...rest },
+    when: before ? { equals: { at, state, ...(attempts > 0 && { attempts }) } } : { exists: false },
+  });
+};
+
+/** Records the outcome of a call, unless another step has announced a call since. */
+export const completeReceipt = async (
+  request: string,
+  before: Receipt | undefined,
+  { attachment, ...rest }: Receipt,
+): Promise<Receipt> => {
+  const { at, state, attempts } = rest;
+  const set = {
+    ...rest,
+    at: new Date().toISOString(),
+    // A call of another step, or of one that was killed, may still be in flight.
+    in_flight_until: before?.in_flight_until ?? null,
+  };
+  const equals = attempts > 0 ? { attempts } : { at, state: before?.state ?? state };
+  await update({ update: keys.receipt(request, attachment), set, when: { equals } });
+  return { ...set, attachment };
+};
+
+/**
+ * Returns the receipt that announces a call. A call that may have arrived is repeated as it was; otherwise, the current
+ * metadata are sent.
+ */
+export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
+  const endsBy = now.getTime() + longestCallMs(attachment.bytes) + limits.clockSkewMs;
+  const earlier = Date.parse(receipt?.in_flight_until ?? "") || 0;
+  const { sent, version } = receipt?.state === "pending" ? receipt : currentMetadata(attachment);
+  return {
+    attachment: attachment.id,
+    of,
+    state: "pending",
+    at: now.toISOString(),
+    sha256: attachment.sha256,
+    bytes: attachment.bytes,
+    sent,
+    version,
+    attempts: (receipt?.attempts ?? 0) + 1,
+    in_flight_until: new Date(Math.max(endsBy, earlier)).toISOString(),
+    status: null,
+    answer: null,
+    last_answer: null,
+    next_try_at: null,
+  };
+};
+
+const currentMetadata = (attachment: Attachment) => ({ sent: sentMetadataOf(attachment), version: attachment.version });
+
+/** How long an earlier call that forwards the attachment may still be in flight, in seconds. */
+export const secondsInFlight = ({ in_flight_until }: Receipt) =>
+  in_flight_until === null ? 0 : Math.ceil((Date.parse(in_flight_until) - Date.now()) / 1000);
+
+export const isInFlight = (receipt: Receipt) => secondsInFlight(receipt) > 0;
