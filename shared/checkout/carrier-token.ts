@@ -35,7 +35,7 @@ export const renewedCarrierToken = async (rejected: string | undefined): Promise
 const readSecret = async (arn: string): Promise<string> => {
   const client = new SecretsManagerClient({
     maxAttempts: 3,
-    requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
+    requestHandler: { connectionTimeout: 2_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
   });
   const { SecretString: token } = await client.send(new GetSecretValueCommand({ SecretId: arn }));
   if (!token) throw new Error("The carrier's secret is empty.");

@@ -15,7 +15,7 @@ export const dynamodb = (): DynamoDBDocumentClient => {
 const createClient = () => {
   const plain = new DynamoDBClient({
     maxAttempts: 3,
-    requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
+    requestHandler: { connectionTimeout: 2_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
   });
   plain.middlewareStack.add(limitCall, { step: "initialize", name: "limitCall" });
   plain.middlewareStack.add(limitAttempt, { step: "finalizeRequest", name: "limitAttempt", priority: "low" });
