@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { makeFolder } from "../local/make-folder.ts";
 
 /** LocalStack-compatible emulators. The operators' CLI finds a stack by the endpoint recorded here. */
 
@@ -11,7 +12,7 @@ const EndpointRecord = z.object({ endpoint: z.url() });
 
 /** The file is readable only by its owner, like everything in that folder. */
 export const recordEndpoint = (stackName: string, endpoint: string): void => {
-  mkdirSync(folder(), { recursive: true, mode: 0o700 });
+  makeFolder(folder(), 0o700);
   forgetEndpoint(stackName);
   writeFileSync(fileOf(stackName), JSON.stringify({ endpoint }), { mode: 0o600 });
 };
