@@ -42,9 +42,9 @@ export type Context = Readonly<Record<string, string>>;
 const contextArguments = (context: Context) =>
   Object.entries(context).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 
-/** Runs `cdk`. If it fails, exits with its status. */
+/** Runs `cdk`. Windows cannot spawn the script in `.bin`. If it fails, exits with its status. */
 const cdk = (args: readonly string[], environment: NodeJS.ProcessEnv) => {
-  const { status } = spawnSync(join(root, "node_modules/.bin/cdk"), args, {
+  const { status } = spawnSync(process.execPath, [join(root, "node_modules/aws-cdk/bin/cdk"), ...args], {
     cwd: root,
     env: environment,
     stdio: "inherit",
