@@ -91,7 +91,7 @@ describe("an install", () => {
     expect(run(root)).toEqual([0, ""]);
     expect(run(empty)).toEqual([
       1,
-      "The tests need optional dependencies, which are not installed: the programs of Vitest, esbuild, Biome.\nInstall them: npm ci --include=optional\n",
+      "The tests need dependencies that are not installed: the programs of Vitest, esbuild, Biome.\nInstall them: npm ci --include=dev --include=optional\n",
     ]);
     rmSync(empty, { recursive: true });
     for (const name of ["pretest", "pretest:faults"]) expect(project.scripts[name]).toBe("node test/installed.ts");
