@@ -250,6 +250,18 @@ describe("npm start", () => {
     60_000,
   );
 
+  it.runIf(exhaustive)(
+    "serves everything but the API reference if esbuild does not work, and says so in one line",
+    async () => {
+      const service = await services.start([], { ESBUILD_BINARY_PATH: "/bin/false" });
+      const paths = ["/docs/", "/openapi.json"];
+      const statuses = await Promise.all(paths.map(async (path) => (await fetch(service.url + path)).status));
+      expect([statuses, await list(service)]).toEqual([[500, 200], 200]);
+      expect(service.output.stderr).toMatch(/^The API reference could not be built: .+\n$/);
+    },
+    60_000,
+  );
+
   it.runIf(exhaustive && process.platform === "linux")(
     "survives a time without free file descriptors",
     async () => {
