@@ -69,6 +69,7 @@ const readAssembly = (): Synthesized => {
 /** Synthesizes the stack with this context. `deployAssembly` deploys exactly the result. */
 export const synthesize = (context: Context, environment: NodeJS.ProcessEnv): Synthesized => {
   mkdirSync(join(root, ".patchbay"), { recursive: true });
+  console.log("Building the functions and the template …");
   cdk(["synth", "--quiet", "--output", assembly, ...contextArguments(context)], environment);
   return readAssembly();
 };

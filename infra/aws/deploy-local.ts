@@ -1,5 +1,5 @@
 import { bootstrapAssembly, deployAssembly, readArguments, synthesize } from "./cdk.ts";
-import { emulatorContext, emulatorEndpoint, emulatorEnvironment, isResponding, recordEndpoint } from "./emulator.ts";
+import { emulatorContext, emulatorEndpoint, emulatorEnvironment, recordEndpoint, requireEmulator } from "./emulator.ts";
 
 /** `npm run deploy:local`: a sandbox on a LocalStack-compatible endpoint. */
 
@@ -20,8 +20,7 @@ ${stackName} is deployed to ${endpoint}. Next:
 
 const deployLocal = async (given: ReturnType<typeof readArguments>) => {
   const endpoint = emulatorEndpoint() ?? "http://127.0.0.1:4566";
-  if (!(await isResponding(endpoint)))
-    throw new Error(`Nothing responds at ${endpoint}: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.`);
+  await requireEmulator(endpoint);
   const context = { ...emulatorContext(endpoint), ...given.context };
   const environment = emulatorEnvironment(endpoint);
   const { stackName } = synthesize(context, environment);

@@ -1,5 +1,6 @@
 import { APIGatewayClient, GetAccountCommand } from "@aws-sdk/client-api-gateway";
 import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
+import { explain } from "../admin/explain.ts";
 import { type Context, deployAssembly, readArguments, synthesize } from "./cdk.ts";
 import { deployedStack, droppedSettings, explainDropped, type SettingsRecord } from "./deployed-settings.ts";
 import { emulatorEndpoint } from "./emulator.ts";
@@ -61,7 +62,7 @@ const main = async () => {
   return deploy(context.stage, context, rest);
 };
 
-await main().catch((error: Error) => {
-  console.error(error.message);
+await main().catch((error: unknown) => {
+  console.error(explain(error));
   process.exitCode = 1;
 });

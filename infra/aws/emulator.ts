@@ -54,8 +54,11 @@ export const emulatorContext = (endpoint: string) => ({
 
 export const emulatorEndpoint = (): string | undefined => process.env.AWS_ENDPOINT_URL?.replace(/\/$/, "");
 
-export const isResponding = (endpoint: string): Promise<boolean> =>
-  fetch(endpoint).then(
-    () => true,
-    () => false,
-  );
+/** Throws if nothing responds there, at once. The SDK and CDK would try for most of a minute. */
+export const requireEmulator = async (endpoint: string): Promise<void> => {
+  await fetch(endpoint).catch((error: unknown) => {
+    throw new Error(`Nothing responds at ${endpoint}: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.`, {
+      cause: error,
+    });
+  });
+};
