@@ -8,6 +8,9 @@ import { fromTemplate, type SettingsRecord } from "./deployed-settings.ts";
 const root = join(import.meta.dirname, "../..");
 const assembly = join(root, ".patchbay/cdk.out");
 
+/** The options that say what is deployed or deleted, by npm's names. */
+export const contextOptions = ["call", "context", "profile", "force"];
+
 /** Parses a command's arguments: its context, its profile, `--help`, and the `rest`, which is passed on to `cdk`. */
 export const readArguments = (args: readonly string[]) => {
   const { values } = parseArgs({

@@ -1,4 +1,5 @@
-import { bootstrapAssembly, deployAssembly, readArguments, synthesize } from "./cdk.ts";
+import { requireSeparator } from "../local/npm-options.ts";
+import { bootstrapAssembly, contextOptions, deployAssembly, readArguments, synthesize } from "./cdk.ts";
 import { emulatorContext, emulatorEndpoint, emulatorEnvironment, recordEndpoint, requireEmulator } from "./emulator.ts";
 
 /** `npm run deploy:local`: a sandbox on a LocalStack-compatible endpoint. */
@@ -19,6 +20,7 @@ ${stackName} is deployed to ${endpoint}. Next:
   AWS_ENDPOINT_URL=${endpoint} npm run destroy   # deletes the stack`;
 
 const deployLocal = async (given: ReturnType<typeof readArguments>) => {
+  requireSeparator("deploy:local", contextOptions);
   const endpoint = emulatorEndpoint() ?? "http://127.0.0.1:4566";
   await requireEmulator(endpoint);
   const context = { ...emulatorContext(endpoint), ...given.context };

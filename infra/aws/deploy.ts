@@ -1,7 +1,8 @@
 import { APIGatewayClient, GetAccountCommand } from "@aws-sdk/client-api-gateway";
 import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
 import { explain } from "../admin/explain.ts";
-import { type Context, deployAssembly, readArguments, synthesize } from "./cdk.ts";
+import { requireSeparator } from "../local/npm-options.ts";
+import { type Context, contextOptions, deployAssembly, readArguments, synthesize } from "./cdk.ts";
 import { deployedStack, droppedSettings, explainDropped, type SettingsRecord } from "./deployed-settings.ts";
 import { emulatorEndpoint } from "./emulator.ts";
 import { noStage, readStage, stackNameOf, stages } from "./stages.ts";
@@ -57,6 +58,7 @@ const main = async () => {
   const { context, profile, help: asksForHelp, rest } = readArguments(process.argv.slice(2));
   if (profile) process.env.AWS_PROFILE = profile;
   if (asksForHelp) return console.log(help);
+  requireSeparator("deploy", contextOptions);
   if (!context.stage) throw new Error(`${noStage}\n\n${help}`);
   readStage(context.stage);
   return deploy(context.stage, context, rest);

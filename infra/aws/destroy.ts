@@ -1,6 +1,7 @@
 import { explain } from "../admin/explain.ts";
 import { describeStack } from "../admin/stack.ts";
-import { destroyAssembly, readArguments, synthesize } from "./cdk.ts";
+import { requireSeparator } from "../local/npm-options.ts";
+import { contextOptions, destroyAssembly, readArguments, synthesize } from "./cdk.ts";
 import { emulatorContext, emulatorEndpoint, emulatorVariables, forgetEndpoint, requireEmulator } from "./emulator.ts";
 import { readStage, stackNameOf } from "./stages.ts";
 
@@ -16,6 +17,7 @@ A stage that retains its data is protected: see infra/README.md.
 const isConfirmed = (args: readonly string[]) => args.some((arg) => /^(-f|--force)$/.test(arg));
 
 const destroy = async ({ context: given, rest }: ReturnType<typeof readArguments>) => {
+  requireSeparator("destroy", contextOptions);
   const endpoint = emulatorEndpoint();
   if (endpoint) {
     await requireEmulator(endpoint);

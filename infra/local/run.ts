@@ -4,6 +4,7 @@ import { type Data, openData } from "./data.ts";
 import { createDemo, type Demo, prefillOf, variablesOf } from "./demo.ts";
 import type { Prefill } from "./docs.ts";
 import { examples } from "./examples.ts";
+import { requireSeparator } from "./npm-options.ts";
 import { onParentExit } from "./parent-process.ts";
 import { startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
@@ -18,13 +19,14 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
   --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port)
   --data <dir>   store the data in this folder (default: in memory, lost when the service stops)
   --throttle <n> respond with 429 to more than n requests per second, like a stage on AWS (default: no limit)
-  --quiet        print server errors (5xx) only
+  --quiet        of the requests, print server errors (5xx) only
   --verbose      also print request ids, all errors of a request, and full stack traces
   --help         print this help
 
 Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 replace the embedded DynamoDB and S3.`;
 
 const options = () => {
+  requireSeparator("start", ["port", "data", "throttle"]);
   const { values } = parseArgs({
     options: {
       port: { type: "string" },
@@ -106,11 +108,17 @@ const start = async () => {
   console.log(examples(stack.url, demo));
 };
 
+const explain = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const code = "code" in error ? String(error.code) : "";
+  if (code === "EADDRINUSE" && "port" in error)
+    return `Port ${error.port} is in use: set PORT to another port, or to 0 for any free port.`;
+  return code.startsWith("ERR_PARSE_ARGS_") ? `${error.message}\n\n${help}` : error.message;
+};
+
 /** Prints the error and exits. The embedded services stop with this process. */
 const fail = (error: unknown) => {
-  const message = error instanceof Error ? error.message : String(error);
-  const inUse = error instanceof Error && "code" in error && error.code === "EADDRINUSE" && "port" in error;
-  console.error(inUse ? `Port ${error.port} is in use: set PORT to another port, or to 0 for any free port.` : message);
+  console.error(explain(error));
   process.exit(1);
 };
 
