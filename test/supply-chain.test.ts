@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -46,6 +46,24 @@ const resolve = (from: string, name: string) => {
     if (found || folder === "") return found;
   }
 };
+
+describe("the dependencies", () => {
+  /** They are run, not imported, but for `constructs`: aws-cdk-lib loads it. */
+  const programs = ["aws-cdk", "constructs", "node"];
+  const sources = globSync("{functions,infra,shared}/**/*.ts", { cwd: root });
+  const imported = sources.flatMap((file) =>
+    Array.from(
+      readFileSync(join(root, file), "utf8").matchAll(
+        /^(?:import (?!type)|\} )[^;]*?from "((?:@[^/"]+\/)?[^"./:]+)["/]/gm,
+      ),
+      ([, name = ""]) => name,
+    ),
+  );
+
+  it("are exactly what the functions, npm start, the CLI and deployments use; the rest is for development", () => {
+    expect(Object.keys(project.dependencies).sort()).toEqual([...new Set([...imported, ...programs])].sort());
+  });
+});
 
 describe("the lock file", () => {
   it("has every package of package.json at exactly that version", () => {
@@ -101,7 +119,7 @@ describe("an install", () => {
 
   it("on Node 20 prints no warnings about packages that run on the Node in node_modules", () => {
     expect(readFileSync(join(root, ".npmrc"), "utf8")).toMatch(/^loglevel=error$/m);
-    expect(project.devDependencies.node).toMatch(/^24\./);
+    expect(project.dependencies.node).toMatch(/^24\./);
   });
 
   it("includes no package that reports installations", () => {
@@ -118,12 +136,13 @@ describe("the tools", () => {
   });
 });
 
-describe("the deployed code", () => {
+describe("what runs", () => {
   const licences = [
     "MIT",
     "MIT-0",
     "Apache-2.0",
     "(MIT OR Apache-2.0)",
+    "(MIT OR GPL-3.0-or-later)",
     "ISC",
     "BSD-2-Clause",
     "BSD-3-Clause",
