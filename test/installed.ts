@@ -12,7 +12,7 @@ const missing = Object.entries(programs).filter(([, start]) => !installed(start)
 
 if (missing.length > 0) {
   const names = missing.map(([name]) => name).join(", ");
-  console.error(`The tests need optional dependencies, which are not installed: the programs of ${names}.
-Install them: npm ci --include=optional`);
+  console.error(`The tests need dependencies that are not installed: the programs of ${names}.
+Install them: npm ci --include=dev --include=optional`);
   process.exitCode = 1;
 }

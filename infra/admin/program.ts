@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
+import { requireSeparator } from "../local/npm-options.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addApplyCommand } from "./apply.ts";
 import { addAttachmentCommands } from "./attachments.ts";
@@ -63,11 +64,21 @@ const createProgram = (): Command => {
   return program;
 };
 
+/** Options that npm has, too. They may be in its configuration, and make no difference to what a command changes. */
+const alsoOfNpm = ["all", "json", "prefix", "version", "yes"];
+
+const optionsOf = (command: Command): readonly string[] => [
+  ...command.options.map((option) => option.name()).filter((name) => !alsoOfNpm.includes(name)),
+  ...command.commands.flatMap(optionsOf),
+];
+
 /** Runs one command, which began at `began` (in `performance.now()` time), and sets the exit code of the process. */
 export const runCommand = async (args: readonly string[], began = performance.now()): Promise<void> => {
   startClock(began);
   try {
-    await createProgram().parseAsync(args, { from: "user" });
+    const program = createProgram();
+    requireSeparator("admin", optionsOf(program));
+    await program.parseAsync(args, { from: "user" });
   } catch (error) {
     // Commander has already printed its own errors. Help is one of them.
     const isPrinted = error instanceof CommanderError;

@@ -74,7 +74,7 @@ const stackTarget = async (stackName: string): Promise<Target> => {
   const emulator = endpoint ? emulatorVariables(endpoint) : {};
   // For the call to CloudFormation.
   Object.assign(process.env, emulator);
-  const { describeStack } = await import("./stack.ts");
+  const { describeStack } = await import("../aws/deployed-stack.ts");
   const stack = await describeStack(stackName);
   const { TableName, BucketName, StateMachineArn } = stack?.outputs ?? {};
   if (!stack || !TableName || !BucketName || !StateMachineArn)

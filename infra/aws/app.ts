@@ -6,7 +6,10 @@ import { functionNames } from "./inventory.ts";
 import { patchbay } from "./stack.ts";
 
 const bundles = join(import.meta.dirname, "../../.patchbay/bundles");
-await bundle(functionNames, bundles);
+await bundle(functionNames, bundles).catch((error: Error) => {
+  console.error(error.message);
+  process.exit(1);
+});
 
 const app = new App();
 Validations.of(app).addPlugins(new AwsSolutionsChecks(app, { verbose: true }));

@@ -8,6 +8,9 @@ import { fromTemplate, type SettingsRecord } from "./deployed-settings.ts";
 const root = join(import.meta.dirname, "../..");
 const assembly = join(root, ".patchbay/cdk.out");
 
+/** The options that say what is deployed or deleted, by npm's names. */
+export const contextOptions = ["call", "context", "profile", "force"];
+
 /** Parses a command's arguments: its context, its profile, `--help`, and the `rest`, which is passed on to `cdk`. */
 export const readArguments = (args: readonly string[]) => {
   const { values } = parseArgs({
@@ -42,9 +45,9 @@ export type Context = Readonly<Record<string, string>>;
 const contextArguments = (context: Context) =>
   Object.entries(context).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 
-/** Runs `cdk`. If it fails, exits with its status. */
+/** Runs `cdk`. Windows cannot spawn the script in `.bin`. If it fails, exits with its status. */
 const cdk = (args: readonly string[], environment: NodeJS.ProcessEnv) => {
-  const { status } = spawnSync(join(root, "node_modules/.bin/cdk"), args, {
+  const { status } = spawnSync(process.execPath, [join(root, "node_modules/aws-cdk/bin/cdk"), ...args], {
     cwd: root,
     env: environment,
     stdio: "inherit",
@@ -69,6 +72,7 @@ const readAssembly = (): Synthesized => {
 /** Synthesizes the stack with this context. `deployAssembly` deploys exactly the result. */
 export const synthesize = (context: Context, environment: NodeJS.ProcessEnv): Synthesized => {
   mkdirSync(join(root, ".patchbay"), { recursive: true });
+  console.log("Building the functions and the template …");
   cdk(["synth", "--quiet", "--output", assembly, ...contextArguments(context)], environment);
   return readAssembly();
 };

@@ -1,5 +1,6 @@
-import { bootstrapAssembly, deployAssembly, readArguments, synthesize } from "./cdk.ts";
-import { emulatorContext, emulatorEndpoint, emulatorEnvironment, isResponding, recordEndpoint } from "./emulator.ts";
+import { requireSeparator } from "../local/npm-options.ts";
+import { bootstrapAssembly, contextOptions, deployAssembly, readArguments, synthesize } from "./cdk.ts";
+import { emulatorContext, emulatorEndpoint, emulatorEnvironment, recordEndpoint, requireEmulator } from "./emulator.ts";
 
 /** `npm run deploy:local`: a sandbox on a LocalStack-compatible endpoint. */
 
@@ -19,9 +20,9 @@ ${stackName} is deployed to ${endpoint}. Next:
   AWS_ENDPOINT_URL=${endpoint} npm run destroy   # deletes the stack`;
 
 const deployLocal = async (given: ReturnType<typeof readArguments>) => {
+  requireSeparator("deploy:local", contextOptions);
   const endpoint = emulatorEndpoint() ?? "http://127.0.0.1:4566";
-  if (!(await isResponding(endpoint)))
-    throw new Error(`Nothing responds at ${endpoint}: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.`);
+  await requireEmulator(endpoint);
   const context = { ...emulatorContext(endpoint), ...given.context };
   const environment = emulatorEnvironment(endpoint);
   const { stackName } = synthesize(context, environment);

@@ -1,5 +1,7 @@
 import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
-import { type Context, deployAssembly, readArguments, synthesize } from "./cdk.ts";
+import { explain } from "../admin/explain.ts";
+import { requireSeparator } from "../local/npm-options.ts";
+import { type Context, contextOptions, deployAssembly, readArguments, synthesize } from "./cdk.ts";
 import { deployStack } from "./deployment.ts";
 import { emulatorEndpoint } from "./emulator.ts";
 import { noStage, readStage, stackNameOf, stages } from "./stages.ts";
@@ -33,12 +35,13 @@ const main = async () => {
   const { context, profile, help: asksForHelp, rest } = readArguments(process.argv.slice(2));
   if (profile) process.env.AWS_PROFILE = profile;
   if (asksForHelp) return console.log(help);
+  requireSeparator("deploy", contextOptions);
   if (!context.stage) throw new Error(`${noStage}\n\n${help}`);
   readStage(context.stage);
   return deploy(context.stage, context, rest);
 };
 
-await main().catch((error: Error) => {
-  console.error(error.message);
+await main().catch((error: unknown) => {
+  console.error(explain(error));
   process.exitCode = 1;
 });

@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { makeFolder } from "../local/make-folder.ts";
 
 /** LocalStack-compatible emulators. The operators' CLI finds a stack by the endpoint recorded here. */
 
@@ -11,7 +12,7 @@ const EndpointRecord = z.object({ endpoint: z.url() });
 
 /** The file is readable only by its owner, like everything in that folder. */
 export const recordEndpoint = (stackName: string, endpoint: string): void => {
-  mkdirSync(folder(), { recursive: true, mode: 0o700 });
+  makeFolder(folder(), 0o700);
   forgetEndpoint(stackName);
   writeFileSync(fileOf(stackName), JSON.stringify({ endpoint }), { mode: 0o600 });
 };
@@ -53,8 +54,11 @@ export const emulatorContext = (endpoint: string) => ({
 
 export const emulatorEndpoint = (): string | undefined => process.env.AWS_ENDPOINT_URL?.replace(/\/$/, "");
 
-export const isResponding = (endpoint: string): Promise<boolean> =>
-  fetch(endpoint).then(
-    () => true,
-    () => false,
-  );
+/** Throws if nothing responds there, at once. The SDK and CDK would try for most of a minute. */
+export const requireEmulator = async (endpoint: string): Promise<void> => {
+  await fetch(endpoint).catch((error: unknown) => {
+    throw new Error(`Nothing responds at ${endpoint}: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.`, {
+      cause: error,
+    });
+  });
+};

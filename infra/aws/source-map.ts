@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { dirname, relative, resolve } from "node:path";
+import { dirname, relative, resolve, sep } from "node:path";
 import { decode, encode, type SourceMapSegment } from "@jridgewell/sourcemap-codec";
 
 /**
@@ -10,7 +10,7 @@ import { decode, encode, type SourceMapSegment } from "@jridgewell/sourcemap-cod
 export const keepOwnSources = async (file: string, root: string): Promise<void> => {
   const { sources, mappings }: { sources: string[]; mappings: string } = JSON.parse(await readFile(file, "utf8"));
   const own = sources.map((source) =>
-    source.includes("node_modules/") ? null : relative(root, resolve(dirname(file), source)),
+    source.includes("node_modules/") ? null : relative(root, resolve(dirname(file), source)).replaceAll(sep, "/"),
   );
   const cut = (line: SourceMapSegment[]) =>
     line

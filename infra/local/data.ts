@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod/mini";
 import { Demo } from "./demo.ts";
+import { makeFolder } from "./make-folder.ts";
 
 /** Where a local stack stores its data between runs. */
 export type Data = {
@@ -53,7 +54,19 @@ const parseDemo = (file: string, text: string): Demo => {
 
 /** Opens and locks a folder, because the embedded DynamoDB does not prevent a second use. Throws if it is in use. */
 export const openData = (folder: string): Data => {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  try {
+    return open(folder);
+  } catch (error) {
+    // Errors of the file system and of SQLite have a code, and do not say what to do.
+    if (!(error instanceof Error && "code" in error)) throw error;
+    throw new Error(`Data cannot be stored in ${folder} (${error.message}): choose another folder with --data.`, {
+      cause: error,
+    });
+  }
+};
+
+const open = (folder: string): Data => {
+  makeFolder(folder, 0o700);
   const openLock = lock(folder);
   const [pidFile, demoFile] = [join(folder, "pid"), join(folder, "demo.json")];
   const [table, files, carts] = [join(folder, "table.db"), join(folder, "files"), join(folder, "carts")];

@@ -50,7 +50,7 @@ const demo = (prefill: Prefill | undefined): Reply => ({
 });
 
 const failed = (error: unknown): Reply => {
-  console.error("The API reference could not be built:", error);
+  console.error(`The API reference could not be built: ${error instanceof Error ? error.message : error}`);
   return errorReply(internalError());
 };
 
@@ -66,7 +66,7 @@ const write = (outgoing: ServerResponse, { status, headers, body }: Reply) => {
 
 const redirect = (outgoing: ServerResponse) => outgoing.writeHead(302, { ...security, Location: "/docs/" }).end();
 
-type Site = Awaited<ReturnType<typeof siteFiles>>;
+type Site = ReturnType<typeof siteFiles>;
 
 const isDocument = (pathname: string) => pathname === "/openapi.json" || pathname === "/docs/openapi.json";
 
@@ -80,7 +80,7 @@ type Options = {
 const replyTo = async (site: Site, storage: string, incoming: IncomingMessage, pathname: string): Promise<Reply> => {
   const document = () => json(documentFor(`http://${incoming.headers.host ?? "127.0.0.1"}`));
   if (isDocument(pathname)) return reply(incoming, document(), storage);
-  const file = site.get(pathname === "/docs/" ? "index.html" : pathname.slice("/docs/".length));
+  const file = (await site).get(pathname === "/docs/" ? "index.html" : pathname.slice("/docs/".length));
   return file ? reply(incoming, file, storage) : errorReply(notFound());
 };
 
@@ -94,8 +94,7 @@ export const docs = ({ prefill, storage }: Options) => {
     if (pathname === "/docs") redirect(outgoing);
     else if (pathname === "/docs/demo.json") write(outgoing, demo(prefill()));
     else if (pathname.startsWith("/docs/") || isDocument(pathname))
-      built
-        .then((site) => replyTo(site, storage, incoming, pathname))
+      replyTo(built, storage, incoming, pathname)
         .catch(failed)
         .then((found) => write(outgoing, found));
     else return false;

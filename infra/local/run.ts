@@ -2,6 +2,7 @@ import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { fail } from "./fail.ts";
+import { requireSeparator } from "./npm-options.ts";
 
 /**
  * `npm start`: runs the whole service on this machine. Loads it only if the options are valid, and with the compile cache, which
@@ -15,13 +16,14 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
   --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port)
   --data <dir>   store the data in this folder (default: in memory, lost when the service stops)
   --throttle <n> respond with 429 to more than n requests per second, like a stage on AWS (default: no limit)
-  --quiet        print server errors (5xx) only
+  --quiet        of the requests, print server errors (5xx) only
   --verbose      also print request ids, all errors of a request, and full stack traces
   --help         print this help
 
 Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 replace the embedded DynamoDB and S3.`;
 
 const readOptions = () => {
+  requireSeparator("start", ["port", "data", "throttle"]);
   const { values } = parseArgs({
     options: {
       port: { type: "string" },
@@ -50,4 +52,7 @@ const run = async () => {
   await start(options);
 };
 
-run().catch(fail);
+const isParseError = (error: unknown): error is Error =>
+  error instanceof Error && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
+
+run().catch((error: unknown) => fail(isParseError(error) ? `${error.message}\n\n${help}` : error));

@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { makeFolder } from "./make-folder.ts";
 
 /** Each running local stack has a file with its addresses in this folder, by which `npm run admin` finds it. */
 const folder = () => process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay");
@@ -20,7 +21,7 @@ export type State = z.infer<typeof State>;
 const fileOf = (port: number) => join(folder(), `${port}.json`);
 
 export const writeState = (state: State): void => {
-  mkdirSync(folder(), { recursive: true, mode: 0o700 });
+  makeFolder(folder(), 0o700);
   rmSync(fileOf(state.port), { force: true });
   writeFileSync(fileOf(state.port), JSON.stringify(state), { mode: 0o600 });
 };

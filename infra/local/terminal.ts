@@ -1,5 +1,3 @@
-import { join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
 import { styleText } from "node:util";
 import * as z from "zod/mini";
 import type { ReceivedCall } from "./carrier-carts.ts";
@@ -31,18 +29,17 @@ const ErrorBody = z.object({
   ),
 });
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
+const root = new URL("../..", import.meta.url).href;
 
 /** Every call to AWS goes through this file, so it does not tell where an error comes from. */
-const wrapper = join("shared", "table", "deadline.ts");
+const wrapper = "shared/table/deadline.ts";
 
 /** The first frame of a stack that is in this project, such as `shared/table/write.ts:40:3`. */
 const firstOwnFrame = (stack = ""): string | undefined => {
-  const frames = [...stack.matchAll(/(?:file:\/\/)?(\/[^\s()]+|[A-Z]:\\[^\s()]+):(\d+):(\d+)/g)];
-  const own = frames.find(
-    ([, file = ""]) => file.startsWith(root) && !file.includes("node_modules") && !file.endsWith(wrapper),
-  );
-  return own && `${relative(root, own[1] ?? "")}:${own[2]}:${own[3]}`;
+  const frames = Array.from(stack.matchAll(/file:\/\/[^\s()]+:\d+:\d+/g), ([frame]) => frame)
+    .filter((frame) => frame.startsWith(root))
+    .map((frame) => frame.slice(root.length));
+  return frames.find((frame) => !frame.startsWith("node_modules/") && !frame.startsWith(`${wrapper}:`));
 };
 
 const errorLines = (error: unknown, verbose: boolean): string[] => {

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { parseArgs, promisify } from "node:util";
 import { table } from "../../infra/admin/output.ts";
+import { startClock, withProgress } from "../../infra/admin/progress.ts";
 import { cold } from "./cold.ts";
 import { cost } from "./cost.ts";
 import type { Section } from "./figures.ts";
@@ -63,7 +64,11 @@ const main = async () => {
     if (!run) throw new Error(`There is no benchmark ${name}. To list them, run with --help.`);
     if (values.here) return console.log(JSON.stringify(await run()));
     console.error(`${name} …`);
-    const section = await inChild(name);
+    startClock(performance.now());
+    const section = await withProgress(
+      () => `${name} is running`,
+      () => inChild(name),
+    );
     sections[name] = section;
     if (!values.json) show(section);
   }

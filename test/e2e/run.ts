@@ -31,9 +31,12 @@ const read = () =>
     },
   });
 
+const root = join(import.meta.dirname, "../..");
+
 const run = (baseUrl: string, { values, positionals }: ReturnType<typeof read>) => {
-  const { status } = spawnSync("vitest", ["run", "--config", "vitest.e2e.config.ts", ...positionals], {
-    cwd: join(import.meta.dirname, "../.."),
+  const vitest = [join(root, "node_modules/vitest/vitest.mjs"), "run", "--config", "vitest.e2e.config.ts"];
+  const { status } = spawnSync(process.execPath, [...vitest, ...positionals], {
+    cwd: root,
     stdio: "inherit",
     env: {
       ...process.env,

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 /** `npm run test:faults`: the exhaustive suites, of which `npm test` runs a sample. */
@@ -65,7 +66,7 @@ const run = (): number => {
   if (unknown.length > 0) throw new Error(`There is no suite ${unknown.join(", ")}. To list them, run with --help.`);
   const names = positionals.length > 0 ? positionals : Object.keys(suites);
   const files = names.flatMap((name) => suites[name]?.slice(0, 1) ?? []);
-  const vitest = new URL("../../node_modules/vitest/vitest.mjs", import.meta.url).pathname;
+  const vitest = join(import.meta.dirname, "../../node_modules/vitest/vitest.mjs");
   const env = { ...process.env, TEST_EXTENT: values.full ? "all" : "most" };
   const { status } = spawnSync(process.execPath, [vitest, "run", ...files], { stdio: "inherit", env });
   return status ?? 1;

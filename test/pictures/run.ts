@@ -56,6 +56,7 @@ const main = async () => {
   for (const name of values.only?.split(",") ?? Object.keys(pictures)) {
     const make = pictures[name];
     if (!make) throw new Error(`There is no picture ${name}. To list them, run with --help.`);
+    console.error(`${name} …`);
     await make();
   }
 };

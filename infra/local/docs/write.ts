@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { makeFolder } from "../make-folder.ts";
 import { documentFor, siteFiles } from "./site.ts";
 
 /** `npm run docs`: writes the API reference as static files. */
@@ -31,7 +32,7 @@ type Options = { readonly server: string; readonly storage: string | undefined; 
 const write = async ({ server: given, storage, out: folder }: Options) => {
   const server = addressOf("server", given).href.replace(/\/+$/, "");
   const site = await siteFiles({ server, storage: storage && addressOf("storage", storage).origin });
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   for (const [name, { body }] of site) writeFileSync(join(folder, name), body);
   writeFileSync(join(folder, "openapi.json"), `${JSON.stringify(documentFor(server), null, 2)}\n`);
   console.log(`Wrote ${join(folder, "index.html")} and the files it loads. Its samples call ${server}.`);

@@ -88,7 +88,7 @@ describe("a table", () => {
 
   it("fits a real terminal", async () => {
     const { long } = await names();
-    const command = `stty cols 70; ${process.execPath} ${join(import.meta.dirname, "../../../infra/admin/run.ts")} account show ${long}`;
+    const command = `stty cols 70; '${process.execPath}' '${join(import.meta.dirname, "../../../infra/admin/run.ts")}' account show ${long}`;
     const terminal = spawnSync("script", ["-qec", command, "/dev/null"], {
       encoding: "utf8",
       env: { ...process.env, ...inject("environment") },

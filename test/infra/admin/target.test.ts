@@ -1,5 +1,4 @@
 import { mkdir, mkdtemp, readdir, stat, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
@@ -8,6 +7,7 @@ import { listen } from "../../../infra/local/listen.ts";
 import { writeState } from "../../../infra/local/state.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin } from "../../support/requests/admin.ts";
+import { cloudFormation } from "../../support/servers/cloudformation.ts";
 
 /** Writes the state of running local stacks. All of them are the stack of these tests, under different ports. */
 const localStacks = async (...ports: readonly number[]) => {
@@ -86,38 +86,10 @@ describe("the state files of running stacks", () => {
   });
 });
 
-/** A stand-in CloudFormation that knows the stack Patchbay-here and no other. */
-const cloudFormation = () =>
-  createServer((request, response) => {
-    let body = "";
-    request.on("data", (chunk) => {
-      body += chunk;
-    });
-    request.on("end", () => {
-      if (!body.includes("StackName=Patchbay-here"))
-        return response
-          .writeHead(400, { "content-type": "text/xml" })
-          .end(
-            "<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id X does not exist</Message></Error></ErrorResponse>",
-          );
-      const environment = inject("environment");
-      const output = (key: string, value = "") =>
-        `<member><OutputKey>${key}</OutputKey><OutputValue>${value}</OutputValue></member>`;
-      const outputs = [
-        output("TableName", environment.TABLE_NAME),
-        output("BucketName", environment.BUCKET_NAME),
-        output("StateMachineArn", environment.STATE_MACHINE_ARN),
-      ].join("");
-      return response
-        .writeHead(200, { "content-type": "text/xml" })
-        .end(
-          `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>Patchbay-here</StackName><StackId>arn:aws:cloudformation:us-east-1:000000000000:stack/Patchbay-here/1</StackId><StackStatus>CREATE_COMPLETE</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime><Outputs>${outputs}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`,
-        );
-    });
-  });
-
 describe("a stack on an emulator", () => {
-  const server = cloudFormation();
+  const { TABLE_NAME: TableName = "", BUCKET_NAME: BucketName = "", ...others } = inject("environment");
+  const outputs = { TableName, BucketName, StateMachineArn: others.STATE_MACHINE_ARN ?? "" };
+  const server = cloudFormation("Patchbay-here", outputs);
   let url = "";
   beforeAll(async () => {
     ({ url } = await listen(server));

@@ -1,9 +1,12 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { readArguments } from "../../../infra/aws/cdk.ts";
+import { listen } from "../../../infra/local/listen.ts";
+import { cloudFormation } from "../../support/servers/cloudformation.ts";
 
 const root = join(import.meta.dirname, "../../..");
 
@@ -42,16 +45,50 @@ describe("npm run deploy", () => {
   });
 });
 
+describe("npm run destroy", () => {
+  const server = cloudFormation("Patchbay-sandbox-here");
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-notes-"));
+  let endpoint = "";
+  beforeAll(async () => {
+    endpoint = (await listen(server)).url;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** Not synchronous, since the stand-in for CloudFormation is in this process. */
+  const destroy = async (...args: string[]) => {
+    const env = { ...process.env, AWS_ENDPOINT_URL: endpoint, PATCHBAY_STATE: folder };
+    const child = spawn(process.execPath, ["infra/aws/destroy.ts", ...args], { cwd: root, env });
+    child.stdin.end();
+    return Promise.all([text(child.stdout), text(child.stderr)]);
+  };
+
+  it("says that there is nothing to delete, and does not ask without a terminal", async () => {
+    expect(await destroy("-c", "name=gone")).toEqual([
+      `There is no stack Patchbay-sandbox-gone at ${endpoint}: nothing to delete.\n`,
+      "",
+    ]);
+    expect(await destroy("-c", "name=here")).toEqual([
+      "",
+      "There is no terminal to ask on whether to delete Patchbay-sandbox-here: confirm with --force.\n",
+    ]);
+  });
+});
+
 describe("every command", () => {
   it.each(["deploy", "deploy-local", "destroy"])("prints help: %s", (command) => {
     expect(run(command, ["--help"])).toMatchObject({ status: 0, stdout: expect.stringContaining("Usage: npm run") });
   });
 
   it("for an emulator names the address that does not respond", () => {
-    expect(run("deploy-local", [], { AWS_ENDPOINT_URL: "http://127.0.0.1:1/" })).toMatchObject({
-      status: 1,
-      stderr: "Nothing responds at http://127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n",
-    });
+    for (const command of ["deploy-local", "destroy"])
+      expect(run(command, [], { AWS_ENDPOINT_URL: "http://127.0.0.1:1/" }), command).toMatchObject({
+        status: 1,
+        stderr: "Nothing responds at http://127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n",
+      });
   });
 });
 

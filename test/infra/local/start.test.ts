@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -64,6 +64,22 @@ describe("the folder of npm start -- --data", () => {
           ? ""
           : expect.stringMatching(/^The data in \S+ is in use by (process \d+|another process): stop it/),
       ]);
+  }, 60_000);
+
+  it("must be one that can be created and written to", async () => {
+    const file = join(services.data, "file");
+    mkdirSync(services.data);
+    writeFileSync(file, "");
+    // Linux refuses a folder in /proc with ENOENT, although /proc exists.
+    const folders = process.platform === "linux" ? [file, join(file, "below"), "/proc/below"] : [file];
+    for (const folder of folders) {
+      const { ready, output } = services.spawnService(["--data", folder]);
+      expect([folder, await ready, output.stderr]).toEqual([
+        folder,
+        false,
+        expect.stringMatching(/^Data cannot be stored in \S+ \(.+\): choose another folder with --data\.\n$/),
+      ]);
+    }
   }, 60_000);
 
   it.runIf(exhaustive)(
@@ -230,6 +246,18 @@ describe("npm start", () => {
       child.kill(signal);
       await vi.waitUntil(() => readdirSync(services.state).length === 0, patiently);
       await expect(fetch(url)).rejects.toThrow("fetch failed");
+    },
+    60_000,
+  );
+
+  it.runIf(exhaustive)(
+    "serves everything but the API reference if esbuild does not work, and says so in one line",
+    async () => {
+      const service = await services.start([], { ESBUILD_BINARY_PATH: "/bin/false" });
+      const paths = ["/docs/", "/openapi.json"];
+      const statuses = await Promise.all(paths.map(async (path) => (await fetch(service.url + path)).status));
+      expect([statuses, await list(service)]).toEqual([[500, 200], 200]);
+      expect(service.output.stderr).toMatch(/^The API reference could not be built: .+\n$/);
     },
     60_000,
   );

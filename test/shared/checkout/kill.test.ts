@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -51,7 +52,7 @@ const orders = new Map<string, KilledOrder>();
 
 /** Runs all orders in one process until each has reached its moment, then kills it with SIGKILL. */
 const killAtTheirMoments = async () => {
-  const script = new URL("../../support/processes/checkouts-to-kill.ts", import.meta.url).pathname;
+  const script = join(import.meta.dirname, "../../support/processes/checkouts-to-kill.ts");
   const sent = [...orders.values()].map(({ order, moment, deleted }) => ({
     order: order.id,
     moment,

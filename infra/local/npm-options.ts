@@ -1,0 +1,15 @@
+/** Options of these commands that are short for another option of npm. */
+const short: Readonly<Record<string, string>> = { call: "-c" };
+
+/**
+ * Throws if options precede `--`. npm keeps them, and passes them on only as variables, so the command would run without them:
+ * not as a dry run, or on another stack.
+ */
+export const requireSeparator = (script: string, names: readonly string[]): void => {
+  const { npm_lifecycle_event: running, ...environment } = process.env;
+  const kept = names.find((name) => environment[`npm_config_${name.replaceAll("-", "_")}`]);
+  if (running !== script || kept === undefined) return;
+  const option = short[kept] ?? `--${kept}`;
+  const command = script === "start" ? "npm start" : `npm run ${script}`;
+  throw new Error(`npm took ${option} as an option of its own. Put -- before the options: ${command} -- ${option} …`);
+};
