@@ -54,9 +54,9 @@ describe("the dependencies", () => {
   const imported = sources.flatMap((file) =>
     Array.from(
       readFileSync(join(root, file), "utf8").matchAll(
-        /^(?:import (?!type)|\} )[^;]*?from "((?:@[^/"]+\/)?[^"./:]+)["/]/gm,
+        /^(?:import (?!type)|\} )[^;]*?from "((?:@[^/"]+\/)?[^"./:]+)["/]|await import\("((?:@[^/"]+\/)?[^"./:]+)"\)/gm,
       ),
-      ([, name = ""]) => name,
+      ([, name, later]) => name ?? later ?? "",
     ),
   );
 
