@@ -32,9 +32,9 @@ export default defineConfig({
   test: {
     // One embedded DynamoDB and S3 for all. Each process has a gateway of its own: the one here would keep them waiting.
     globalSetup: ["test/support/servers/stack.ts"],
-    // By default Vitest leaves one core alone: on a machine with two, files would run one after another. One more than there
-    // are cores works while others wait for timeouts.
-    maxWorkers: availableParallelism() + 1,
+    // By default Vitest leaves one core alone: on a machine with two, files would run one after another. Three more than there
+    // are cores work while others wait for timeouts and for processes that they start.
+    maxWorkers: availableParallelism() + 3,
     // The files of a project that is not isolated take turns in few processes, which load the AWS SDK once.
     projects: [
       project("service", {

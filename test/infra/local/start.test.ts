@@ -281,16 +281,20 @@ describe("npm start", () => {
     60_000,
   );
 
-  const count = byExtent({ sample: 6, most: 60, all: 200 });
-  it(`accepts ${count} concurrent uploads of 4 MB`, async () => {
-    const service = await services.start([]);
-    const path = `${service.url}/api/v1/requests/${service.demo.REQUEST}/attachments`;
-    const file = new File([new Uint8Array(4_000_000)], "loa.pdf", { type: "application/pdf" });
-    const headers = { authorization: `Bearer ${service.demo.KEY}` };
-    const uploads = Array.from({ length: count }, async () => {
-      const response = await fetch(path, { method: "POST", headers, body: form({}, file) });
-      return `${response.status} ${response.ok ? "" : await response.text()}`;
-    });
-    expect(new Set(await Promise.all(uploads))).toEqual(new Set(["201 "]));
-  }, 300_000);
+  const count = byExtent({ sample: 0, most: 60, all: 200 });
+  it.runIf(exhaustive)(
+    `accepts ${count} concurrent uploads of 4 MB`,
+    async () => {
+      const service = await services.start([]);
+      const path = `${service.url}/api/v1/requests/${service.demo.REQUEST}/attachments`;
+      const file = new File([new Uint8Array(4_000_000)], "loa.pdf", { type: "application/pdf" });
+      const headers = { authorization: `Bearer ${service.demo.KEY}` };
+      const uploads = Array.from({ length: count }, async () => {
+        const response = await fetch(path, { method: "POST", headers, body: form({}, file) });
+        return `${response.status} ${response.ok ? "" : await response.text()}`;
+      });
+      expect(new Set(await Promise.all(uploads))).toEqual(new Set(["201 "]));
+    },
+    300_000,
+  );
 });

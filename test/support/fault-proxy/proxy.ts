@@ -41,8 +41,6 @@ export type ProxiedCall = {
   units: number;
   /** The URL of the request. */
   readonly sent: string;
-  /** Whether the SDK repeats a call, which may happen without a fault on a busy machine. */
-  readonly isRetry: boolean;
   /** Breaks the client's connection, while the call goes on. */
   readonly abandon: () => void;
   fault?: FaultKind;
@@ -87,9 +85,7 @@ export const startFaultProxy = async (target: string, options: Options = {}) => 
     const body = await buffer(incoming);
     const operation = operationOf(incoming);
     const [startedAt, abandon] = [performance.now(), () => incoming.socket.destroy()];
-    const isRetry = /attempt=(?!1;)/.test(String(incoming.headers["amz-sdk-request"]));
-    const sent = incoming.url ?? "";
-    const call: ProxiedCall = { operation, startedAt, endedAt: 0, units: 0, sent, isRetry, abandon };
+    const call: ProxiedCall = { operation, startedAt, endedAt: 0, units: 0, sent: incoming.url ?? "", abandon };
     calls.push(call);
     const fault = faultFor(operation) ?? choose(call);
     if (fault) call.fault = fault;
