@@ -10,6 +10,6 @@ export const requireSeparator = (script: string, names: readonly string[]): void
   const kept = names.find((name) => environment[`npm_config_${name.replaceAll("-", "_")}`]);
   if (running !== script || kept === undefined) return;
   const option = short[kept] ?? `--${kept}`;
-  const command = script === "start" ? "npm start" : `npm run ${script}`;
-  throw new Error(`npm took ${option} as an option of its own. Put -- before the options: ${command} -- ${option} …`);
+  const command = [script === "start" ? "npm start --" : `npm run ${script} --`, ...process.argv.slice(2), option];
+  throw new Error(`npm took ${option} as an option of its own. Put -- before the options: ${command.join(" ")} …`);
 };

@@ -15,16 +15,18 @@ const run = (program: string, args: readonly string[], variables: Readonly<Recor
 
 const refusal = (option: string, command: string) => [
   1,
-  `npm took ${option} as an option of its own. Put -- before the options: ${command} -- ${option} …\n`,
+  `npm took ${option} as an option of its own. Put -- before the options: ${command} ${option} …\n`,
 ];
 
 it("A command refuses to run without an option that npm has taken because it does not follow --", () => {
-  expect(run("npm", ["-s", "run", "admin", "sweep", "--dry-run"])).toEqual(refusal("--dry-run", "npm run admin"));
-  expect(run("npm", ["-s", "run", "destroy", "-c", "name=other"])).toEqual(refusal("-c", "npm run destroy"));
+  expect(run("npm", ["-s", "run", "admin", "sweep", "--dry-run"])).toEqual(
+    refusal("--dry-run", "npm run admin -- sweep"),
+  );
+  expect(run("npm", ["-s", "run", "destroy", "-c", "name=other"])).toEqual(refusal("-c", "npm run destroy --"));
 });
 
 it("npm start refuses to keep data in memory if npm has taken --data", () => {
   // npm 10 and 11 set these variables. A later npm refuses options that it does not know.
   const variables = { npm_lifecycle_event: "start", npm_config_data: "folder" };
-  expect(run(process.execPath, ["infra/local/run.ts"], variables)).toEqual(refusal("--data", "npm start"));
+  expect(run(process.execPath, ["infra/local/run.ts"], variables)).toEqual(refusal("--data", "npm start --"));
 });
