@@ -1,11 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  type CloudFormationClient,
-  CloudFormationServiceException,
-  DescribeStacksCommand,
-  GetTemplateCommand,
-} from "@aws-sdk/client-cloudformation";
+import { type CloudFormationClient, GetTemplateCommand } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
+import { describeStack } from "./deployed-stack.ts";
 
 /** The settings in the metadata of a deployed template: all explicit values, and the names of those from `-c`. */
 export const SettingsRecord = z.object({
@@ -77,16 +73,10 @@ export const deployedSettings = async (
   client: CloudFormationClient,
   stackName: string,
 ): Promise<Recorded | undefined> => {
-  try {
-    const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName: stackName }));
-    if (!stack || neverWorked.test(stack.StackStatus ?? "")) return undefined;
-    const { TemplateBody = "{}" } = await client.send(new GetTemplateCommand({ StackName: stackName }));
-    return settingsOf(JSON.parse(TemplateBody));
-  } catch (error) {
-    // CloudFormation has no error code for this, only the message "Stack with id … does not exist".
-    if (error instanceof CloudFormationServiceException && /does not exist/.test(error.message)) return undefined;
-    throw error;
-  }
+  const stack = await describeStack(stackName, client);
+  if (!stack || neverWorked.test(stack.status)) return undefined;
+  const { TemplateBody = "{}" } = await client.send(new GetTemplateCommand({ StackName: stackName }));
+  return settingsOf(JSON.parse(TemplateBody));
 };
 
 const isNone = (value: unknown) => value === null || value === undefined;

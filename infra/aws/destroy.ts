@@ -1,5 +1,4 @@
 import { explain } from "../admin/explain.ts";
-
 import { requireSeparator } from "../local/npm-options.ts";
 import { contextOptions, destroyAssembly, readArguments, synthesize } from "./cdk.ts";
 import { describeStack } from "./deployed-stack.ts";

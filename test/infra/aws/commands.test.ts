@@ -46,7 +46,7 @@ describe("npm run deploy", () => {
 });
 
 describe("npm run destroy", () => {
-  const server = cloudFormation("Patchbay-sandbox-here");
+  const server = cloudFormation(new Map([["Patchbay-sandbox-here", {}]]));
   const folder = mkdtempSync(join(tmpdir(), "patchbay-notes-"));
   let endpoint = "";
   beforeAll(async () => {

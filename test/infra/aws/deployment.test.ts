@@ -1,5 +1,4 @@
 import { createServer } from "node:http";
-import { text } from "node:stream/consumers";
 import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
 import { App } from "aws-cdk-lib";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -8,39 +7,26 @@ import { settingsOf, toMetadata } from "../../../infra/aws/deployed-settings.ts"
 import { deployStack } from "../../../infra/aws/deployment.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { listen } from "../../../infra/local/listen.ts";
+import { cloudFormation, type Stack } from "../../support/servers/cloudformation.ts";
 
-/** Stand-ins for CloudFormation, which has these stacks, and for API Gateway, which has this role for logs or none. */
-type Stack = { readonly status: string; readonly template: object };
 const stacks = new Map<string, Stack>();
+const cloud = cloudFormation(stacks);
+
+/** The region's role for the logs of API Gateway, or none. */
 let logsRole: string | undefined;
-
-const described = (name: string, { status }: Stack) =>
-  `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>${name}</StackName><StackStatus>${status}</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`;
-const templateOf = ({ template }: Stack) =>
-  `<GetTemplateResponse><GetTemplateResult><TemplateBody><![CDATA[${JSON.stringify(template)}]]></TemplateBody></GetTemplateResult></GetTemplateResponse>`;
-const missing =
-  "<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id X does not exist</Message></Error></ErrorResponse>";
-
-const aws = createServer(async (request, response) => {
-  if (request.url?.startsWith("/account")) return response.end(JSON.stringify({ cloudwatchRoleArn: logsRole }));
-  const parameters = new URLSearchParams(await text(request));
-  const name = parameters.get("StackName") ?? "";
-  const stack = stacks.get(name);
-  const isTemplate = parameters.get("Action") === "GetTemplate";
-  return response
-    .writeHead(stack ? 200 : 400, { "content-type": "text/xml" })
-    .end(stack ? (isTemplate ? templateOf(stack) : described(name, stack)) : missing);
-});
+/** A stand-in for API Gateway's GetAccount. */
+const apiGateway = createServer((_, response) => response.end(JSON.stringify({ cloudwatchRoleArn: logsRole })));
 
 beforeAll(async () => {
-  const { url } = await listen(aws);
-  vi.stubEnv("AWS_ENDPOINT_URL_CLOUDFORMATION", url);
-  vi.stubEnv("AWS_ENDPOINT_URL_API_GATEWAY", url);
+  vi.stubEnv("AWS_ENDPOINT_URL_CLOUDFORMATION", (await listen(cloud)).url);
+  vi.stubEnv("AWS_ENDPOINT_URL_API_GATEWAY", (await listen(apiGateway)).url);
 });
 afterAll(() => {
   vi.unstubAllEnvs();
-  aws.closeAllConnections();
-  aws.close();
+  for (const server of [cloud, apiGateway]) {
+    server.closeAllConnections();
+    server.close();
+  }
 });
 beforeEach(() => {
   stacks.clear();
