@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { form } from "../../support/fixtures/attachments.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
-import { byExtent } from "../../support/setup/extent.ts";
+import { byExtent, extent } from "../../support/setup/extent.ts";
 
 let services: ReturnType<typeof localServices>;
 beforeEach(() => {
@@ -49,7 +49,7 @@ const damages: [string, RegExp][] = [
 ];
 
 /** Most tests start the service once or twice, so a sample has only some of them. */
-const exhaustive = byExtent({ sample: false, most: true, all: true });
+const exhaustive = extent !== "sample";
 
 describe("the folder of npm start -- --data", () => {
   it("is used by exactly one of several services that start at once", async () => {
@@ -281,7 +281,7 @@ describe("npm start", () => {
     60_000,
   );
 
-  const count = byExtent({ sample: 0, most: 60, all: 200 });
+  const count = extent === "all" ? 200 : 60;
   it.runIf(exhaustive)(
     `accepts ${count} concurrent uploads of 4 MB`,
     async () => {
