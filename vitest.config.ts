@@ -2,8 +2,12 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 
-/** Files that spoil their calls, count all items or move the clock: each has a table and a bucket of its own. */
-const ownTable = ["test/faults/*.test.ts", "test/shared/stored-items.test.ts"];
+/** Files that spoil their calls, read all items or move the clock: each has a table and a bucket of its own. */
+const ownTable = [
+  "test/faults/*.test.ts",
+  "test/infra/admin/{apply,commands,output}.test.ts",
+  "test/shared/stored-items.test.ts",
+];
 
 /** Files that replace a module of ours, or whose clients call a proxy of their own: no other file may have loaded it. */
 const ownModules = ["test/cost/*.test.ts", "test/shared/checkout/{interleaving,storage}.test.ts"];

@@ -1,6 +1,7 @@
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import stringWidth from "string-width";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
 import { startFiles } from "../../../infra/local/files.ts";
@@ -89,11 +90,8 @@ describe("a table", () => {
   it("fits a real terminal", async () => {
     const { long } = await names();
     const command = `stty cols 70; '${process.execPath}' '${join(import.meta.dirname, "../../../infra/admin/run.ts")}' account show ${long}`;
-    const terminal = spawnSync("script", ["-qec", command, "/dev/null"], {
-      encoding: "utf8",
-      env: { ...process.env, ...inject("environment") },
-    });
-    if (terminal.error) return expect(process.platform).not.toBe("linux");
+    const terminal = await promisify(execFile)("script", ["-qec", command, "/dev/null"]).catch(() => undefined);
+    if (!terminal) return expect(process.platform).not.toBe("linux");
     expect(terminal.stdout).toContain(long);
     expect(widest(terminal.stdout.replaceAll("\r", "").replace(/^Target: .*$/m, ""))).toBeLessThanOrEqual(70);
   });

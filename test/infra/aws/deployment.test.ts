@@ -1,12 +1,11 @@
 import { createServer } from "node:http";
 import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
-import { App } from "aws-cdk-lib";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Context } from "../../../infra/aws/cdk.ts";
 import { settingsOf, toMetadata } from "../../../infra/aws/deployed-settings.ts";
 import { deployStack } from "../../../infra/aws/deployment.ts";
-import { readSettings } from "../../../infra/aws/settings.ts";
 import { listen } from "../../../infra/local/listen.ts";
+import { settingsIn } from "../../support/models/template.ts";
 import { cloudFormation, type Stack } from "../../support/servers/cloudformation.ts";
 
 const stacks = new Map<string, Stack>();
@@ -37,7 +36,7 @@ beforeEach(() => {
 const deploy = async ({ stage, ...rest }: Context & { readonly stage: string }) => {
   const deployments: Context[] = [];
   let synthesized: Context = {};
-  const settings = () => readSettings(new App({ context: synthesized }).node);
+  const settings = () => settingsIn(synthesized);
   await deployStack(
     new CloudFormationClient(),
     stage,

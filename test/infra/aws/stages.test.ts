@@ -1,42 +1,42 @@
-import { App } from "aws-cdk-lib";
 import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";
 import { droppedSettings, explainDropped, fromTemplate, settingsOf } from "../../../infra/aws/deployed-settings.ts";
-import { readSettings } from "../../../infra/aws/settings.ts";
-import { emulated, synthesize } from "../../support/models/template.ts";
+import { emulated, settingsIn, synthesize } from "../../support/models/template.ts";
 
-const production = synthesize();
-const sandbox = synthesize({ stage: "sandbox" }, { nag: true });
-const onEmulator = synthesize(emulated);
 const https = { stage: "production", carrierUrl: "https://carrier.example" };
 const given = { ...https, alarmEmail: "a@example.com", webAclArn: "arn:aws:wafv2:acl" };
+const origins = "https://app.example,http://localhost:5173";
+
+/** The stacks, synthesized when a test first needs them. */
+const production = () => synthesize(undefined, { nag: true });
+const sandbox = () => synthesize({ stage: "sandbox" }, { nag: true });
+const onEmulator = () => synthesize(emulated);
 /** A stack as a first deployment creates it. */
-const creating = synthesize({ ...given, protectTable: "false" });
+const creating = () => synthesize({ ...given, protectTable: "false" });
+/** A sandbox with changed settings. */
+const anna = () =>
+  synthesize({
+    stage: "sandbox",
+    name: "anna",
+    uploadOrigins: origins,
+    maxUploadBytes: "1000",
+    throttleRate: "7",
+    logRetentionDays: "30",
+    apiLogsRole: "own",
+  });
 const both = [
   ["production", production],
   ["sandbox", sandbox],
 ] as const;
 
-const origins = "https://app.example,http://localhost:5173";
-/** A sandbox with changed settings. */
-const anna = synthesize({
-  stage: "sandbox",
-  name: "anna",
-  uploadOrigins: origins,
-  maxUploadBytes: "1000",
-  throttleRate: "7",
-  logRetentionDays: "30",
-  apiLogsRole: "own",
-});
-
 describe("direct uploads", () => {
   it("have no CORS unless a stage names origins", () => {
-    for (const [, { template }] of both)
-      template.allResourcesProperties("AWS::S3::Bucket", { CorsConfiguration: Match.absent() });
+    for (const [, stack] of both)
+      stack().template.allResourcesProperties("AWS::S3::Bucket", { CorsConfiguration: Match.absent() });
   });
 
   it("are allowed from the origins that a stage names: only PUT, with the signed headers", () => {
-    anna.template.hasResourceProperties("AWS::S3::Bucket", {
+    anna().template.hasResourceProperties("AWS::S3::Bucket", {
       CorsConfiguration: {
         CorsRules: [
           {
@@ -56,7 +56,7 @@ describe("direct uploads", () => {
   });
 
   it("have the limit that a stage sets, only in the functions that prepare them", () => {
-    const limited = anna.template.findResources("AWS::Lambda::Function", {
+    const limited = anna().template.findResources("AWS::Lambda::Function", {
       Properties: { Environment: { Variables: { MAX_UPLOAD_BYTES: "1000" } } },
     });
     expect(Object.values(limited).map(({ Properties }) => Properties.Description)).toEqual(
@@ -65,14 +65,14 @@ describe("direct uploads", () => {
   });
 });
 
-describe.each(both)("%s", (_, { template, findings }) => {
+describe.each(both)("%s", (_, stack) => {
   it("has no cdk-nag finding that is not accepted with a reason", () => {
-    expect(findings).toEqual([]);
+    expect(stack().findings).toEqual([]);
   });
 
   it("has an on-demand table, encrypted with our key, with point-in-time recovery and TTL", () => {
-    template.resourceCountIs("AWS::DynamoDB::Table", 1);
-    template.hasResourceProperties("AWS::DynamoDB::Table", {
+    stack().template.resourceCountIs("AWS::DynamoDB::Table", 1);
+    stack().template.hasResourceProperties("AWS::DynamoDB::Table", {
       BillingMode: "PAY_PER_REQUEST",
       KeySchema: [
         { AttributeName: "pk", KeyType: "HASH" },
@@ -82,11 +82,11 @@ describe.each(both)("%s", (_, { template, findings }) => {
       PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
       TimeToLiveSpecification: { AttributeName: "expires_at", Enabled: true },
     });
-    template.hasResourceProperties("AWS::KMS::Key", { EnableKeyRotation: true });
+    stack().template.hasResourceProperties("AWS::KMS::Key", { EnableKeyRotation: true });
   });
 
   it("has a private, unversioned bucket, encrypted with our key, that requires TLS and removes incomplete uploads", () => {
-    template.hasResourceProperties("AWS::S3::Bucket", {
+    stack().template.hasResourceProperties("AWS::S3::Bucket", {
       PublicAccessBlockConfiguration: {
         BlockPublicAcls: true,
         BlockPublicPolicy: true,
@@ -103,7 +103,7 @@ describe.each(both)("%s", (_, { template, findings }) => {
         Rules: [{ AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: "Enabled" }],
       },
     });
-    template.allResourcesProperties("AWS::S3::BucketPolicy", {
+    stack().template.allResourcesProperties("AWS::S3::BucketPolicy", {
       PolicyDocument: {
         Statement: Match.arrayWith([
           Match.objectLike({
@@ -118,12 +118,12 @@ describe.each(both)("%s", (_, { template, findings }) => {
   });
 
   it("has a secret for the carrier, encrypted with our key", () => {
-    template.hasResourceProperties("AWS::SecretsManager::Secret", { KmsKeyId: Match.anyValue() });
+    stack().template.hasResourceProperties("AWS::SecretsManager::Secret", { KmsKeyId: Match.anyValue() });
   });
 });
 
 /** The types of the resources that are kept when the stack is deleted. */
-const kept = ({ template }: typeof sandbox): string[] => {
+const kept = ({ template }: ReturnType<typeof sandbox>): string[] => {
   const resources: Record<string, { Type: string; DeletionPolicy?: string }> = template.toJSON().Resources;
   const staying = Object.values(resources).filter(({ DeletionPolicy }) => DeletionPolicy?.startsWith("Retain"));
   return [...new Set(staying.map(({ Type }) => Type))].sort();
@@ -131,9 +131,9 @@ const kept = ({ template }: typeof sandbox): string[] => {
 
 describe("production", () => {
   it("keeps its data if the stack is deleted, and is protected from deletion", () => {
-    expect(production.terminationProtection).toBe(true);
-    production.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: true });
-    expect(kept(production)).toEqual(
+    expect(production().terminationProtection).toBe(true);
+    production().template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: true });
+    expect(kept(production())).toEqual(
       expect.arrayContaining([
         "AWS::DynamoDB::Table",
         "AWS::KMS::Key",
@@ -145,10 +145,10 @@ describe("production", () => {
   });
 
   it("leaves nothing behind if its first deployment fails", () => {
-    const resources: Record<string, { DeletionPolicy?: string }> = production.template.toJSON().Resources;
+    const resources: Record<string, { DeletionPolicy?: string }> = production().template.toJSON().Resources;
     const policies = new Set(Object.values(resources).map(({ DeletionPolicy }) => DeletionPolicy));
     expect(policies).toEqual(new Set([undefined, "RetainExceptOnCreate", "Delete"]));
-    creating.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
+    creating().template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
   });
 
   it("can use a table restored from a backup, with the same metrics and permissions", () => {
@@ -168,12 +168,12 @@ describe("production", () => {
   });
 
   it("does not keep its state machine, which has no data", () => {
-    production.template.hasResource("AWS::StepFunctions::StateMachine", { DeletionPolicy: "Delete" });
+    production().template.hasResource("AWS::StepFunctions::StateMachine", { DeletionPolicy: "Delete" });
   });
 
   it("keeps logs for a year, and records access to each file", () => {
-    production.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 365 });
-    production.template.hasResourceProperties("AWS::S3::Bucket", {
+    production().template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 365 });
+    production().template.hasResourceProperties("AWS::S3::Bucket", {
       LoggingConfiguration: { LogFilePrefix: "files/" },
     });
   });
@@ -181,42 +181,42 @@ describe("production", () => {
 
 describe("a sandbox", () => {
   it("leaves nothing behind, not even its files", () => {
-    expect([sandbox.terminationProtection, kept(sandbox), kept(onEmulator)]).toEqual([false, [], []]);
-    sandbox.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
-    sandbox.template.resourceCountIs("Custom::S3AutoDeleteObjects", 1);
-    sandbox.template.hasResourceProperties("AWS::Lambda::Function", {
+    expect([sandbox().terminationProtection, kept(sandbox()), kept(onEmulator())]).toEqual([false, [], []]);
+    sandbox().template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
+    sandbox().template.resourceCountIs("Custom::S3AutoDeleteObjects", 1);
+    sandbox().template.hasResourceProperties("AWS::Lambda::Function", {
       LoggingConfig: { LogGroup: { Ref: Match.stringLikeRegexp("^CustomS3AutoDeleteObjects") } },
     });
   });
 
   it("keeps logs for a week, and has a lower request limit", () => {
-    sandbox.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 7 });
-    sandbox.template.hasResourceProperties("AWS::ApiGateway::Stage", {
+    sandbox().template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 7 });
+    sandbox().template.hasResourceProperties("AWS::ApiGateway::Stage", {
       MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 })],
     });
   });
 
   it("on an emulator has the emulator's address and no function that empties the bucket", () => {
-    onEmulator.template.resourceCountIs("Custom::S3AutoDeleteObjects", 0);
-    onEmulator.template.hasOutput("BaseUrl", {
+    onEmulator().template.resourceCountIs("Custom::S3AutoDeleteObjects", 0);
+    onEmulator().template.hasOutput("BaseUrl", {
       Value: { "Fn::Join": ["", Match.arrayWith(["http://127.0.0.1:4566/restapis/"])] },
     });
-    onEmulator.template.allResourcesProperties("AWS::Lambda::Function", { Architectures: ["x86_64"] });
+    onEmulator().template.allResourcesProperties("AWS::Lambda::Function", { Architectures: ["x86_64"] });
   });
 });
 
 describe("the region's role for API Gateway's logs", () => {
   it("belongs to production, and is kept when the stack is deleted", () => {
-    production.template.hasResource("AWS::ApiGateway::Account", { DeletionPolicy: "RetainExceptOnCreate" });
-    production.template.hasResource("AWS::IAM::Role", {
+    production().template.hasResource("AWS::ApiGateway::Account", { DeletionPolicy: "RetainExceptOnCreate" });
+    production().template.hasResource("AWS::IAM::Role", {
       DeletionPolicy: "RetainExceptOnCreate",
       Properties: { AssumeRolePolicyDocument: { Statement: [apiGateway] } },
     });
   });
 
   it("belongs to a sandbox only if that is the first stack in its region, and is then kept too", () => {
-    sandbox.template.resourceCountIs("AWS::ApiGateway::Account", 0);
-    expect(kept(anna)).toEqual(["AWS::ApiGateway::Account", "AWS::IAM::Role"]);
+    sandbox().template.resourceCountIs("AWS::ApiGateway::Account", 0);
+    expect(kept(anna())).toEqual(["AWS::ApiGateway::Account", "AWS::IAM::Role"]);
   });
 });
 
@@ -233,13 +233,15 @@ describe("the stage", () => {
   });
 
   it("names the stack, together with the name that the context may give", () => {
-    expect([production, sandbox, anna].map(({ stackName }) => stackName)).toEqual([
+    expect([production, sandbox, anna].map((stack) => stack().stackName)).toEqual([
       "Patchbay-production",
       "Patchbay-sandbox",
       "Patchbay-sandbox-anna",
     ]);
-    anna.template.hasResourceProperties("AWS::CloudWatch::Alarm", { AlarmName: "Patchbay-sandbox-anna-ServerErrors" });
-    anna.template.hasResourceProperties("AWS::CloudWatch::Dashboard", { DashboardName: "Patchbay-sandbox-anna" });
+    anna().template.hasResourceProperties("AWS::CloudWatch::Alarm", {
+      AlarmName: "Patchbay-sandbox-anna-ServerErrors",
+    });
+    anna().template.hasResourceProperties("AWS::CloudWatch::Dashboard", { DashboardName: "Patchbay-sandbox-anna" });
   });
 });
 
@@ -267,20 +269,20 @@ describe("a setting", () => {
   });
 
   it("in the context overrides the stage's file", () => {
-    anna.template.hasResourceProperties("AWS::ApiGateway::Stage", {
+    anna().template.hasResourceProperties("AWS::ApiGateway::Stage", {
       MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 7, ThrottlingBurstLimit: 200 })],
     });
-    anna.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 30 });
+    anna().template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 30 });
   });
 });
 
 describe("a deployment", () => {
-  const recordOf = (context: Record<string, string>) => readSettings(new App({ context }).node).record;
+  const recordOf = (context: Record<string, string>) => settingsIn(context).record;
   const deployed = recordOf(given);
   const dropped = (context: Record<string, string>) => droppedSettings(deployed, recordOf(context));
 
   it("records its settings in its template", () => {
-    expect(fromTemplate(creating.template.toJSON())).toEqual(deployed);
+    expect(fromTemplate(creating().template.toJSON())).toEqual(deployed);
   });
 
   it("that would drop an earlier -c setting is refused, and the setting is named", () => {

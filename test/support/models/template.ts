@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { App, Validations } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { AwsSolutionsChecks } from "cdk-nag";
+import { RootConstruct } from "constructs";
 import * as z from "zod/mini";
 import { functionNames } from "../../../infra/aws/inventory.ts";
+import { readSettings } from "../../../infra/aws/settings.ts";
 import { patchbay } from "../../../infra/aws/stack.ts";
 
 // CDK's own validation takes seconds in each process, and `npm run synth` runs it.
@@ -43,15 +45,12 @@ const synthesized = new Map<string, ReturnType<typeof synthesizeIn>>();
 
 /**
  * The stack that `cdk synth` creates with this context, by default production's, synthesized once per process. The functions'
- * code is empty, which the template does not show. cdk-nag takes as long as the rest, so it runs for production and on request.
+ * code is empty, which the template does not show. cdk-nag takes as long as the rest, so it runs on request only.
  */
-export const synthesize = (
-  context: Readonly<Record<string, string>> = production,
-  { nag = context === production } = {},
-) => {
-  const name = JSON.stringify([context, nag]);
+export const synthesize = (context: Readonly<Record<string, string>> = production, { nag = false } = {}) => {
+  const name = JSON.stringify(context);
   const known = synthesized.get(name);
-  if (known) return known;
+  if (known && (known.findings || !nag)) return known;
   const folder = mkdtempSync(join(tmpdir(), "patchbay-synth-"));
   try {
     const result = synthesizeIn(folder, context, nag);
@@ -77,6 +76,13 @@ const synthesizeIn = (folder: string, context: Readonly<Record<string, string>>,
     findings: nag ? findingsIn(join(folder, "out")) : undefined,
     terminationProtection: stack.terminationProtection,
   };
+};
+
+/** The settings in this context. They are read without an App, which would create a temporary folder and leave it behind. */
+export const settingsIn = (context: Readonly<Record<string, string>>) => {
+  const { node } = new RootConstruct();
+  for (const [name, value] of Object.entries(context)) node.setContext(name, value);
+  return readSettings(node);
 };
 
 /** The findings of cdk-nag that are not accepted, as "rule construct". */

@@ -1,3 +1,5 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { startStack } from "../../../infra/local/stack.ts";
@@ -9,13 +11,20 @@ declare module "vitest" {
   }
 }
 
-/** Starts the whole local service once for all tests, on free ports, and stops it at the end. */
+/**
+ * Starts the whole local service once for all tests, on free ports, and creates a folder for their temporary files. At the end,
+ * stops it and deletes them, whatever the tests have left.
+ */
 export default async (project: TestProject) => {
   process.env.LOG_LEVEL = "SILENT";
   const stack = await startStack({ port: 0 });
+  const temporary = mkdtempSync(join(tmpdir(), "patchbay-tests-"));
   project.provide("baseUrl", stack.url);
   project.provide("environment", {
     ...stack.environment,
+    // The names on POSIX systems and on Windows.
+    TMPDIR: temporary,
+    TEMP: temporary,
     AWS_REGION: "us-east-1",
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
@@ -23,5 +32,8 @@ export default async (project: TestProject) => {
     // Commands run in separate processes, which share the compiled code.
     NODE_COMPILE_CACHE: join(import.meta.dirname, "../../../node_modules/.cache/compile"),
   });
-  return () => stack.stop();
+  return async () => {
+    await stack.stop();
+    rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
+  };
 };

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import axe from "axe-core";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { operationId } from "../../../../infra/openapi/names.ts";
@@ -17,6 +17,11 @@ const Violations = z.array(z.looseObject({ id: z.string(), impact: z.nullish(z.s
 
 if (!chromiumPath)
   console.warn("The API reference is not tested in a browser: no Chromium found (CHROMIUM names one).");
+
+type View = {
+  readonly viewport: { readonly width: number; readonly height: number };
+  readonly colorScheme?: "light" | "dark";
+};
 
 const desktop = { viewport: { width: 1280, height: 900 } };
 const phone = { viewport: { width: 390, height: 844 } };
@@ -46,21 +51,13 @@ const scan = Buffer.alloc(5_000_000, "scan");
 describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_000 }, () => {
   let demo: Awaited<ReturnType<typeof startDemo>>;
   let browser: Browser;
+  let page: Page;
   const problems: string[] = [];
 
   beforeAll(async () => {
     [demo, browser] = await Promise.all([startDemo(), launchChromium()]);
-  }, 120_000);
-
-  afterAll(async () => {
-    await browser?.close();
-    await demo?.stop();
-  });
-
-  /** Opens the page with an empty profile, and records errors and requests to other hosts. */
-  const visit = async (options: BrowserContextOptions, hash = "") => {
-    const context = await browser.newContext(options);
-    const page = await context.newPage();
+    // One tab for all tests: a context for each would take seconds of processor time more.
+    page = await browser.newPage();
     page.on("console", (message) => {
       if (["error", "warning"].includes(message.type())) problems.push(`${message.type()}: ${message.text()}`);
     });
@@ -69,18 +66,31 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
       const isDirectUpload = request.method() === "PUT" && request.url().includes("X-Amz-Signature");
       if (!isDirectUpload && !request.url().startsWith(`${demo.url}/`)) problems.push(`elsewhere: ${request.url()}`);
     });
+  }, 120_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await demo?.stop();
+  });
+
+  /** Loads the page in a window of this size, with nothing stored from earlier visits. */
+  const visit = async ({ viewport, colorScheme = "light" }: View, hash = "") => {
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+    // Every page but the first has a storage to empty. Without another page between, a changed hash would not load it again.
+    if (page.url() !== "about:blank") await page.evaluate("localStorage.clear(); sessionStorage.clear()");
+    await page.goto("about:blank");
     await page.goto(`${demo.url}/docs${hash}`);
     await page.locator("html[data-ready]").waitFor();
-    return page;
   };
 
-  const open = async (page: Page, id: string) => {
+  const open = async (id: string) => {
     const operation = page.locator(`#${id}`);
     await operation.locator(".try > summary").click();
     return operation;
   };
 
-  const send = async (page: Page, id: string) => {
+  const send = async (id: string) => {
     const operation = page.locator(`#${id}`);
     await operation.locator("form .send").click();
     await operation.locator("form .send:enabled").waitFor();
@@ -89,7 +99,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     return { status: outcome, answer };
   };
 
-  const violations = async (page: Page) => {
+  const violations = async () => {
     await page.evaluate(axe.source);
     const found = z.parse(
       Violations,
@@ -101,41 +111,39 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
   };
 
   it("has every operation of the route table, without errors and without requests to other hosts", async () => {
-    const page = await visit(desktop);
+    await visit(desktop);
     const ids = await page.locator(".operation").evaluateAll((sections) => sections.map(({ id }) => id));
     expect(ids.sort()).toEqual(routes.map(operationId).sort());
     await page.screenshot({ path: join(artefacts, "reference.png") });
     expect(problems).toEqual([]);
-    await page.context().close();
   });
 
   it.each(views)(
     "is accessible, fits its width and keeps operations short at $name",
     async ({ name: _, ...options }) => {
-      const page = await visit(options);
+      await visit(options);
       const heights = await page
         .locator(".operation")
         .evaluateAll((sections) => sections.map((section) => section.getBoundingClientRect().height));
       expect(Math.max(...heights)).toBeLessThan(2_000);
-      const create = await open(page, "createRequestAttachment");
+      const create = await open("createRequestAttachment");
       await create.locator("input[type=file]").setInputFiles(letter);
-      expect((await send(page, "createRequestAttachment")).status).toBe("201 Created");
+      expect((await send("createRequestAttachment")).status).toBe("201 Created");
       await page.locator("details").evaluateAll((all) => {
         for (const details of all) details.setAttribute("open", "");
       });
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(options.viewport.width);
-      expect(await violations(page)).toEqual([]);
-      await page.context().close();
+      expect(await violations()).toEqual([]);
     },
   );
 
   it("reports a missing file, uploads one, and fills in its id until it is deleted", async () => {
-    const page = await visit(desktop);
-    const create = await open(page, "createRequestAttachment");
+    await visit(desktop);
+    const create = await open("createRequestAttachment");
     await create.locator(".send").click();
     expect(await create.locator(".mistakes").textContent()).toBe("Choose a file for data[file].");
     await create.locator("input[type=file]").setInputFiles(letter);
-    const { status, answer } = await send(page, "createRequestAttachment");
+    const { status, answer } = await send("createRequestAttachment");
     expect([status, answer]).toEqual([
       "201 Created",
       expect.objectContaining({
@@ -146,19 +154,18 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
       ["showRequestAttachment", answer],
       ["deleteRequestAttachment", answer],
     ] as const) {
-      await open(page, id);
-      expect([id, await send(page, id)]).toEqual([id, { status: "200 OK", answer: expected }]);
+      await open(id);
+      expect([id, await send(id)]).toEqual([id, { status: "200 OK", answer: expected }]);
     }
     await page.locator("#showRequestAttachment .send").click();
     expect(await page.locator("#showRequestAttachment .mistakes").textContent()).toBe(
       "Fill in attachment_id: create one first, or paste its id.",
     );
-    await page.context().close();
   });
 
   it("uploads a file directly in three calls", async () => {
-    const page = await visit(desktop);
-    const prepare = await open(page, "createOrderAttachmentUpload");
+    await visit(desktop);
+    const prepare = await open("createOrderAttachmentUpload");
     await prepare.locator("input[type=file]").setInputFiles({ ...letter, buffer: scan });
     await prepare.getByText("The body describes loa.pdf: 5,000,000 bytes. The file has not been sent yet.").waitFor();
     const described = {
@@ -169,29 +176,28 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     };
     const body = await prepare.locator("textarea").inputValue();
     expect(JSON.parse(body)).toEqual({ type: "upload", data: described });
-    expect(await send(page, "createOrderAttachmentUpload")).toEqual({
+    expect(await send("createOrderAttachmentUpload")).toEqual({
       status: "201 Created",
       answer: { type: "upload", data: expect.objectContaining({ ...described, method: "PUT" }) },
     });
     expect(await prepare.locator(".sending pre:not([hidden])").textContent()).toMatch(/-T 'loa.pdf'/);
     await prepare.getByRole("button", { name: "PUT loa.pdf to storage" }).click();
     await prepare.getByRole("link", { name: "Create the attachment with this id" }).click();
-    expect(await send(page, "createOrderAttachment")).toEqual({
+    expect(await send("createOrderAttachment")).toEqual({
       status: "201 Created",
       answer: { type: "order_attachment", data: expect.objectContaining({ filename: "loa.pdf" }) },
     });
-    const show = await open(page, "showOrderAttachment");
+    const show = await open("showOrderAttachment");
     await show.getByLabel("file").check();
-    expect(await send(page, "showOrderAttachment")).toMatchObject({
+    expect(await send("showOrderAttachment")).toMatchObject({
       answer: { associations: { file: { data: { bytes: 5_000_000, sha256: described.sha256 } } } },
     });
     expect(await show.locator(".samples pre:not([hidden])").textContent()).toContain("?include=file'");
-    await page.context().close();
   });
 
   it.runIf(exhaustive)("shows the parameters, samples and properties of the selected media type", async () => {
-    const page = await visit(phone);
-    const create = await open(page, "createRequestAttachment");
+    await visit(phone);
+    const create = await open("createRequestAttachment");
     const visible = async () => ({
       sample: (await create.locator(".samples pre:not([hidden])").textContent())?.includes("upload_id"),
       json: await create.locator("textarea").isVisible(),
@@ -204,28 +210,26 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     expect(await visible()).toEqual({ sample: false, json: false, file: true, row: false });
     await create.getByRole("button", { name: "application/json" }).first().click();
     expect(await visible()).toEqual({ sample: true, json: true, file: false, row: true });
-    expect((await send(page, "createRequestAttachment")).answer).toEqual({
+    expect((await send("createRequestAttachment")).answer).toEqual({
       errors: [expect.objectContaining({ source: { in: "body", pointer: "/data/upload_id" } })],
     });
-    await page.context().close();
   });
 
   it.runIf(exhaustive)("sends JSON bodies, and reports invalid JSON", async () => {
-    const page = await visit(desktop);
-    const create = await open(page, "createSwitch");
+    await visit(desktop);
+    const create = await open("createSwitch");
     await create.locator("textarea").fill('{"type": ');
     await create.locator(".send").click();
     expect(await create.locator(".mistakes").textContent()).toMatch(/^The body is not JSON\. .*JSON/);
     await create.locator("textarea").fill('{"type": "switch", "data": {"name": "From the page"}}');
-    expect((await send(page, "createSwitch")).status).toBe("201 Created");
-    await open(page, "updateSwitch");
-    expect((await send(page, "updateSwitch")).status).toBe("200 OK");
-    await page.context().close();
+    expect((await send("createSwitch")).status).toBe("201 Created");
+    await open("updateSwitch");
+    expect((await send("updateSwitch")).status).toBe("200 OK");
   });
 
   it("shows samples in three languages for the current input, and its curl sample works", async () => {
-    const page = await visit(desktop);
-    const list = await open(page, "listRequestAttachments");
+    await visit(desktop);
+    const list = await open("listRequestAttachments");
     await list.getByLabel("first").fill("7");
     for (const language of ["TypeScript", "Python", "curl"]) {
       await list.getByRole("button", { name: language }).click();
@@ -237,22 +241,20 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     const curl = (await list.locator(".samples pre:not([hidden])").textContent()) ?? "";
     const { stdout } = await promisify(execFile)("bash", ["-c", curl.replace(/^curl/, "curl -sS")]);
     expect(JSON.parse(stdout)).toMatchObject({ type: "list", data: { page_info: { limit: 7 } } });
-    await page.context().close();
   });
 
   it("uses the visitor's own key, even after a reload, and does not show it in samples", async () => {
-    const page = await visit(desktop, "/#listSwitches");
+    await visit(desktop, "/#listSwitches");
     await page.locator("#key").fill("apik_mine");
     await page.reload();
     await page.locator("html[data-ready]").waitFor();
     expect(await page.locator("#listSwitches .samples").textContent()).not.toContain("apik_");
-    await open(page, "listSwitches");
-    expect((await send(page, "listSwitches")).status).toBe("401 Unauthorized");
-    await page.context().close();
+    await open("listSwitches");
+    expect((await send("listSwitches")).status).toBe("401 Unauthorized");
   });
 
   it.runIf(exhaustive)("finds operations by their parameters, and keeps the selected theme", async () => {
-    const page = await visit(phone);
+    await visit(phone);
     await page.getByRole("button", { name: "Menu" }).click();
     await page.getByLabel("Search").fill("reference_id");
     const found = await page
@@ -268,6 +270,5 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     await page.getByRole("button", { name: "Theme: light" }).click();
     await page.reload();
     expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");
-    await page.context().close();
   });
 });
