@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { StateMachine } from "aws-local-stepfunctions";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { steps } from "../../../shared/checkout/steps.ts";
@@ -20,6 +21,13 @@ const placeholder = z.object({
 });
 
 describe("the workflow file", () => {
+  it("is valid", () => {
+    const validated = (definition: string) =>
+      new StateMachine(JSON.parse(definition), { validationOptions: { checkArn: false } });
+    expect(validated(text)).toBeInstanceOf(StateMachine);
+    expect(() => validated(text.replace('"Type": "Succeed"', '"Type": "Success"'))).toThrow("is invalid");
+  });
+
   it("uses only features that AWS, LocalStack-compatible emulators and the local runner support", () => {
     expect(text).not.toMatch(/JSONata|QueryLanguage|"Assign"|"Arguments"|"Output"|\$\$\.State|\{%/);
     expect([...text.matchAll(/\$\$\.[\w.]+/g)].map(([path]) => path)).toEqual(["$$.Execution.Name"]);

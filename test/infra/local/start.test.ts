@@ -119,7 +119,7 @@ describe("the folder of npm start -- --data", () => {
     60_000,
   );
 
-  it.each(exhaustive ? damages : damages.slice(1))(
+  it.each(exhaustive ? damages : [])(
     "makes the service say what to do if its %s is damaged",
     async (name, message) => {
       await (await services.start()).stop();

@@ -17,8 +17,10 @@ describe("npm run docs", { timeout: 60_000 }, () => {
     expect((await docs("--help")).stdout).toContain("--server <url>");
   });
 
-  it("writes the page, its assets and the document for the given address", async () => {
-    const { stdout } = await docs("--out", folder, "--server", "https://api.example.com/production/");
+  it("writes the page, its assets and the document for the given address, and allows the page to send files to the given storage only", async () => {
+    const bucket = "https://files.s3.us-east-1.amazonaws.com";
+    const addresses = ["--server", "https://api.example.com/production/", "--storage", `${bucket}/`];
+    const { stdout } = await docs("--out", folder, ...addresses);
     expect(stdout).toContain("https://api.example.com/production.");
     const names = readdirSync(folder).map((name) => name.replace(/\.[0-9a-f]{12}\./, "."));
     expect(names.sort()).toEqual(["icon.svg", "index.html", "openapi.json", "page.css", "page.js"]);
@@ -27,17 +29,11 @@ describe("npm run docs", { timeout: 60_000 }, () => {
     expect(links.filter((link) => !readdirSync(folder).includes(link))).toEqual([]);
     expect(page).toContain("https://api.example.com/production/api/v1/requests/");
     expect(page).toContain('http-equiv="Content-Security-Policy"');
+    expect(page).toContain(`connect-src &#39;self&#39; ${bucket};`);
+    expect(page).toContain(`data-storage="${bucket}"`);
     expect(JSON.parse(readFileSync(join(folder, "openapi.json"), "utf8")).servers).toEqual([
       { url: "https://api.example.com/production" },
     ]);
-  });
-
-  it("allows the page to send files to the given storage only", async () => {
-    const bucket = "https://files.s3.us-east-1.amazonaws.com";
-    await docs("--out", folder, "--server", "https://api.example.com", "--storage", `${bucket}/`);
-    const page = readFileSync(join(folder, "index.html"), "utf8");
-    expect(page).toContain(`connect-src &#39;self&#39; ${bucket};`);
-    expect(page).toContain(`data-storage="${bucket}"`);
   });
 
   it.each(["server", "storage"])("refuses a --%s that is not a URL, in one line", async (option) => {
