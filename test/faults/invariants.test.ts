@@ -8,7 +8,7 @@ import { transact } from "../../shared/table/write.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { newSwitch, switchesPath } from "../support/fixtures/switches.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
-import { admin } from "../support/processes/admin-cli.ts";
+import { admin } from "../support/requests/admin.ts";
 import { call } from "../support/requests/client.ts";
 import { startOnNewTable } from "../support/servers/own-table.ts";
 

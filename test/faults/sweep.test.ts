@@ -11,7 +11,7 @@ import { readAccount } from "../../shared/tenants/accounts.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { sentUpload } from "../support/fixtures/uploads.ts";
-import { admin, adminJson } from "../support/processes/admin-cli.ts";
+import { admin, adminJson } from "../support/requests/admin.ts";
 import { call } from "../support/requests/client.ts";
 import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";

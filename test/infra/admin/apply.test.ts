@@ -130,7 +130,7 @@ describe("admin apply", () => {
     expect(stderr).toContain("/users/ops/account: there is no account nope");
     const all: { name: string }[] = await adminJson(["account", "list", "--json"]);
     expect(all.filter((account) => account.name === name)).toEqual([]);
-    const broken = await adminProcess(["apply", "-"], { input: "{" });
+    const broken = await admin(["apply", "-"], { input: "{" });
     expect([broken.code, broken.stderr]).toEqual([1, expect.stringMatching(/^Standard input is not JSON: /m)]);
   });
 

@@ -9,7 +9,7 @@ import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
-import { admin } from "../../support/processes/admin-cli.ts";
+import { admin } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
