@@ -89,7 +89,7 @@ const failures = async (t: Tenants, endpointCase: EndpointCase, point: Point): P
 };
 
 /** Odd, so that a sample has points of both moments. */
-const stride = byExtent({ sample: 7, most: 1, all: 1 });
+const stride = byExtent({ sample: 11, most: 1, all: 1 });
 let index = 0;
 
 const tried: { endpoint: string; crashes: number; passed: number }[] = [];

@@ -17,20 +17,28 @@ export type SiteFile = {
 
 const folder = import.meta.dirname;
 
-/** Synchronous, because esbuild's long-lived process would terminate this one if it failed to start. */
-const bundled = (file: string) => {
+/**
+ * The bundled script and style sheet of the page. Synchronous, because esbuild's long-lived process would terminate this one if
+ * it failed to start.
+ */
+const bundle = () => {
   const { outputFiles } = buildSync({
-    entryPoints: [join(folder, file)],
+    entryPoints: [join(folder, "browser/page.ts"), join(folder, "page.css")],
+    // Nothing is written there, but several files need a place.
+    outdir: folder,
+    write: false,
     bundle: true,
     minify: true,
     format: "esm",
     target: "es2024",
-    write: false,
     logLevel: "silent",
   });
-  const [output] = outputFiles;
-  if (!output) throw new Error(`esbuild wrote nothing for ${file}.`);
-  return output.contents;
+  const contentOf = (extension: string) => {
+    const output = outputFiles.find(({ path }) => path.endsWith(extension));
+    if (!output) throw new Error(`esbuild wrote no ${extension} file.`);
+    return output.contents;
+  };
+  return { script: contentOf(".js"), style: contentOf(".css") };
 };
 
 const hashed = (name: string, contentType: string, body: Uint8Array) => {
@@ -47,8 +55,9 @@ type SiteOptions = {
 
 /** The files of the page by name. */
 export const siteFiles = async ({ server = "", storage = "" }: SiteOptions): Promise<ReadonlyMap<string, SiteFile>> => {
-  const script = hashed("page.js", "text/javascript; charset=utf-8", bundled("browser/page.ts"));
-  const style = hashed("page.css", "text/css; charset=utf-8", bundled("page.css"));
+  const bundled = bundle();
+  const script = hashed("page.js", "text/javascript; charset=utf-8", bundled.script);
+  const style = hashed("page.css", "text/css; charset=utf-8", bundled.style);
   const icon = hashed("icon.svg", "image/svg+xml", readFileSync(join(folder, "icon.svg")));
   const document = openapi();
   const { title, version, description } = document.info;

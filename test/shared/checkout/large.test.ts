@@ -58,7 +58,7 @@ const checkOutGenerated = async (bytes: number) => {
 
 /** A sample tests only that files larger than a request arrive; the other extents also compare memory. */
 const comparesMemory = extent !== "sample";
-const sampleBytes = 16_000_000;
+const sampleBytes = 11_000_000;
 
 /** The memory, in MB, that a file of 100 MB may take beyond one of 1 MB. Loaded as a whole, it would take over 100. */
 const mostMegabytes = 60;
