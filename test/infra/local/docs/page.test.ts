@@ -164,7 +164,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     );
   });
 
-  it("uploads a file directly in three calls", async () => {
+  it.runIf(exhaustive)("uploads a file directly in three calls", async () => {
     await visit(desktop);
     const prepare = await open("createOrderAttachmentUpload");
     await prepare.locator("input[type=file]").setInputFiles({ ...letter, buffer: scan });
@@ -247,7 +247,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     },
   );
 
-  it("uses the visitor's own key, even after a reload, and does not show it in samples", async () => {
+  it.runIf(exhaustive)("uses the visitor's own key, even after a reload, and does not show it in samples", async () => {
     await visit(desktop, "/#listSwitches");
     await page.locator("#key").fill("apik_mine");
     await page.reload();
