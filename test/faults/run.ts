@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 /** `npm run test:faults`: the exhaustive suites, of which `npm test` runs a sample. */
-const suites: Readonly<Record<string, readonly [file: string, about: string]>> = {
+const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: string]>> = {
   faults: ["test/faults/every-fault.test.ts", "nine kinds of fault in each AWS call of each endpoint"],
   deadline: ["test/faults/deadline.test.ts", "each endpoint with AWS calls that all hang"],
   late: ["test/faults/late-commit.test.ts", "writes that commit after their client has timed out"],
@@ -39,6 +39,10 @@ const suites: Readonly<Record<string, readonly [file: string, about: string]>> =
   flat: ["test/cost/flat.test.ts", "the cost of a request with little and with much data stored"],
   input: ["test/functions/attachments/any-input.test.ts", "random text and JSON for attachments"],
   lists: ["test/functions/attachments/list-model.test.ts", "lists of attachments compared with a model"],
+  parents: [
+    "test/functions/attachments/",
+    "the rules of attachments, for requests and for orders; a sample has one of the two in each file",
+  ],
   pages: ["test/functions/switches/page-size.test.ts", "pages of switches up to Lambda's response limit"],
   switches: ["test/functions/switches/list.test.ts", "lists of switches compared with a model, and random JSON"],
 };

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyCharacter } from "../../support/fixtures/any-character.ts";
 import { attachmentOf, form, pdf, upload } from "../../support/fixtures/attachments.ts";
-import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, invalidParametersOf, type ReceivedResponse } from "../../support/requests/client.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
@@ -22,7 +22,7 @@ const expectSuccessOr422 = (response: ReceivedResponse, success: number) => {
   expect(response.headers.get("x-request-id")).not.toBeNull();
 };
 
-describe.each(parentTypes)("attachments of a %s", (kind) => {
+describe.each(sampledParentTypes("order"))("attachments of a %s", (kind) => {
   const path = t.attachments(kind, "acme");
 
   it("accept or refuse any text as name, notes and filename, and return what was accepted", async () => {

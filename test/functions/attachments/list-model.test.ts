@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { pageOf, upload } from "../../support/fixtures/attachments.ts";
-import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
@@ -26,7 +26,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-describe.each(parentTypes)("the list of the attachments of a %s", (kind) => {
+describe.each(sampledParentTypes("request"))("the list of the attachments of a %s", (kind) => {
   it("equals the model page by page, after any creates, deletes and walks", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (steps) => {

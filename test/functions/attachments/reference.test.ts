@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { pageOf, upload } from "../../support/fixtures/attachments.ts";
-import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, invalidParametersOf } from "../../support/requests/client.ts";
 
-describe.each(parentTypes)("the list of a %s by reference_id", (kind) => {
+describe.each(sampledParentTypes("request"))("the list of a %s by reference_id", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
   let key: string;

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
-import { parentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 
-describe.each(parentTypes)("attachments of a %s", (kind) => {
+describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
   let path: string;
   let key: string;
