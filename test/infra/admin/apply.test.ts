@@ -188,7 +188,11 @@ const withIds = () => {
 };
 
 describe("admin apply with ids in the file", () => {
-  const allItems = () => Array.fromAsync(scan("all"));
+  const allItems = async () => {
+    const items = await Array.fromAsync(scan("all"));
+    expect(items.length).toBeGreaterThan(6);
+    return items;
+  };
 
   it("changes nothing if the file is applied again", async () => {
     const { secret, ...file } = withIds();

@@ -90,8 +90,9 @@ describe("a table", () => {
   it("fits a real terminal", async () => {
     const { long } = await names();
     const command = `stty cols 70; '${process.execPath}' '${join(import.meta.dirname, "../../../infra/admin/run.ts")}' account show ${long}`;
-    const terminal = await promisify(execFile)("script", ["-qec", command, "/dev/null"]).catch(() => undefined);
-    if (!terminal) return expect(process.platform).not.toBe("linux");
+    const terminal = await promisify(execFile)("script", ["-qec", command, "/dev/null"]).catch((error: Error) => error);
+    // Other systems have no `script`, or one with other options.
+    if (terminal instanceof Error) return expect(process.platform, terminal.message).not.toBe("linux");
     expect(terminal.stdout).toContain(long);
     expect(widest(terminal.stdout.replaceAll("\r", "").replace(/^Target: .*$/m, ""))).toBeLessThanOrEqual(70);
   });
