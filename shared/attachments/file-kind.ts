@@ -1,4 +1,3 @@
-import { createCipheriv, hash } from "node:crypto";
 import type { FileKind } from "./schema.ts";
 
 /** The first and the last bytes of a file, and its length. Of a file in memory, both are the whole file. */
@@ -60,12 +59,12 @@ const tailBytes = 65_536;
 /**
  * How far after the beginning of a cross-reference table its trailer is searched for. The table has 20 bytes per object.
  */
-const maxTrailerBytes = 1_048_576;
+const maxTableBytes = 1_048_576;
 
-/** How much of a dictionary is read: far more than a trailer or the standard security handler needs. */
-const maxDictionaryBytes = 65_536;
+/** How much of a trailer is read: far more than it needs. */
+const maxTrailerBytes = 65_536;
 
-/** Detects a file's media type, and whether a PDF requires a password. Of a large file, both ends are enough. */
+/** Detects a file's media type, and whether a PDF is encrypted. Of a large file, both ends are enough. */
 export const fileKindOf = (file: FileEnds): FileKind => {
   const start = textAt(file, 0, signatureBytes) ?? "";
   const known = signatures.find(([signature]) => beginsWith(start, signature))?.[1];
@@ -87,209 +86,48 @@ const textAt = ({ first, last, bytes }: FileEnds, offset: number, length: number
 };
 
 /**
- * Whether a PDF requires a password to be opened. A password that only restricts printing or editing does not count. Also
- * true if the newest trailer has an entry Encrypt that cannot be evaluated, because its dictionary is not available or the
- * security handler is not the standard one. If no trailer is available, the name of the entry anywhere in the bytes decides.
+ * Whether the newest trailer of a PDF, whose offset is at the end of the file, has an entry Encrypt. If no trailer is at that
+ * offset, or its part of the file is not available, the name of the entry anywhere in the bytes decides.
  */
 const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
-  const trailer = newestTrailer(file, headerAt);
-  if (!trailer) return [file.first, file.last].some((part) => asBuffer(part).includes("/Encrypt"));
-  const [encrypt] = /^\s*(?:\d+\s+\d+\s+R\b|<<[\s\S]*)/.exec(trailer.get("Encrypt") ?? "") ?? [];
-  if (encrypt === undefined) return false;
-  const dictionary = encrypt.trimStart().startsWith("<<") ? encrypt : objectAt(file, encrypt);
-  return dictionary === undefined || !opensWithoutPassword(entriesOf(dictionary), trailer.get("ID"));
-};
-
-/**
- * Returns the entries of the newest trailer, whose offset is at the end of the file. A trailer is a separate dictionary, or
- * that of a cross-reference stream. Source: ISO 32000-1, 7.5.5 to 7.5.8.
- */
-const newestTrailer = (file: FileEnds, headerAt: number): Entries | undefined => {
   const tail = textAt(file, Math.max(0, file.bytes - tailBytes, file.bytes - file.last.length), tailBytes) ?? "";
-  const offset = Number(/^startxref\s+(\d+)/.exec(tail.slice(tail.lastIndexOf("startxref")))?.[1] ?? Number.NaN);
+  const offset = Number(/^startxref\s+(\d{1,15})/.exec(tail.slice(tail.lastIndexOf("startxref")))?.[1] ?? Number.NaN);
   // Offsets are relative to the header, but some programs count from the beginning of the file.
-  const offsets = Number.isNaN(offset) ? [] : [offset + headerAt, offset];
-  const texts = offsets.map((from) => textAt(file, from, maxTrailerBytes) ?? "");
-  const trailer = [...texts.map(trailerAtStart), lastTrailer(tail)].find((found) => found !== undefined);
-  return trailer === undefined ? undefined : entriesOf(trailer);
-};
-
-/** Returns the text from the trailer's dictionary on, if the text starts with a cross-reference table or stream. */
-const trailerAtStart = (text: string): string | undefined => {
-  const stream = /^\s*\d+\s+\d+\s+obj\s*(?=<<)/.exec(text);
-  if (stream) return text.slice(stream[0].length);
-  return /^\s*xref\s/.test(text) ? afterKeyword(text, text.indexOf("trailer")) : undefined;
-};
-
-/** Finds the last trailer of either form. Programs that repair files use it if the offset is wrong. */
-const lastTrailer = (tail: string): string | undefined => {
-  const keyword = tail.lastIndexOf("trailer");
-  const stream = [...tail.matchAll(/\d\s+obj\s*(?=<<[\s\S]{0,1024}?\/Type\s*\/XRef\b)/g)].at(-1);
-  return stream && stream.index > keyword ? tail.slice(stream.index + stream[0].length) : afterKeyword(tail, keyword);
-};
-
-const afterKeyword = (text: string, at: number): string | undefined => {
-  const keyword = at === -1 ? undefined : /^trailer\s*(?=<<)/.exec(text.slice(at));
-  return keyword?.[0] === undefined ? undefined : text.slice(at + keyword[0].length);
+  const trailers = [offset + headerAt, offset].map((from) => trailerOf(textAt(file, from, maxTableBytes) ?? ""));
+  const trailer = trailers.find((found) => found !== undefined);
+  if (trailer !== undefined) return hasEntry(trailer, "/Encrypt");
+  return [file.first, file.last].some((part) =>
+    /\/Encrypt(?![^\s()<>[\]{}/%])/.test(asBuffer(part).toString("latin1")),
+  );
 };
 
 /**
- * Returns the text from the dictionary on that a reference such as `5 0 R` names: the newest available one. The
- * dictionary of Encrypt is never in an object stream.
+ * Returns the text from the trailer on, if the text starts with a cross-reference table, which the trailer follows, or with a
+ * cross-reference stream, whose dictionary is the trailer. Source: ISO 32000-1, 7.5.4 to 7.5.8.
  */
-const objectAt = ({ first, last }: FileEnds, reference: string): string | undefined => {
-  const [number, generation] = reference.trim().split(/\s+/);
-  const start = new RegExp(`(?<!\\d)${number}\\s+${generation}\\s+obj\\s*(?=<<)`, "g");
-  for (const part of [last, first]) {
-    const text = asBuffer(part).toString("latin1");
-    let end: number | undefined;
-    for (const { 0: found, index } of text.matchAll(start)) end = index + found.length;
-    if (end !== undefined) return text.slice(end);
-  }
-  return undefined;
+const trailerOf = (text: string): string | undefined => {
+  const start = /^\s*(?:xref\s|\d+\s+\d+\s+obj\s*<<)/.exec(text)?.[0];
+  const at = start?.endsWith("<<") ? start.length - 2 : text.indexOf("trailer") + 7;
+  const found = text.slice(at, at + maxTrailerBytes).trimStart();
+  return start && found.startsWith("<<") ? found : undefined;
 };
 
-/** The entries of a dictionary: names, and their values as text. */
-type Entries = ReadonlyMap<string, string>;
+/** What delimits the entries of a dictionary. Strings and comments may contain any of it. */
+const token = /\\[^\r\n]|[()%\r\n]|<<|>>|\/[^\s()<>[\]{}/%]*/g;
 
-/** The tokens of a dictionary that matter here. Strings and comments may contain any of the others. */
-const token = /<<|>>|\/[^\s()<>[\]{}/%]*|\((?:[^\\()]|\\[\s\S])*|\)|<[\da-fA-F\s]*>|%[^\r\n]*/g;
-
-/** Returns the entries of the dictionary that a text starts with, without those of nested dictionaries. */
-const entriesOf = (text: string): Entries => {
-  const entries = new Map<string, string>();
-  let [depth, inString] = [0, 0];
-  let entry: { readonly name: string; readonly valueAt: number } | undefined;
-  const endEntry = (at?: number) =>
-    entry && entries.set(entry.name, text.slice(entry.valueAt, at ?? maxDictionaryBytes));
-  for (const { 0: found, index } of text.slice(0, maxDictionaryBytes).matchAll(token)) {
-    if (found.startsWith("(")) inString += 1;
-    else if (found === ")") inString = Math.max(0, inString - 1);
-    else if (inString > 0) continue;
+/** Whether the dictionary that a text starts with, not one inside it, has an entry. */
+const hasEntry = (text: string, name: string): boolean => {
+  let [depth, inStrings, inComment] = [0, 0, false];
+  for (const [found] of text.matchAll(token)) {
+    if (inComment) inComment = !/[\r\n]/.test(found);
+    else if (found === "(") inStrings += 1;
+    else if (found === ")") inStrings -= 1;
+    else if (inStrings > 0) continue;
+    else if (found === "%") inComment = true;
     else if (found === "<<") depth += 1;
-    else if (found === ">>" && depth === 1) {
-      endEntry(index);
-      return entries;
-    } else if (found === ">>") depth -= 1;
-    else if (depth === 1 && found.startsWith("/")) {
-      // A name directly after the entry's name is its value.
-      if (entry && text.slice(entry.valueAt, index).trim() === "") continue;
-      endEntry(index);
-      entry = { name: found.slice(1), valueAt: index + found.length };
-    }
+    else if (found === ">>") depth -= 1;
+    else if (depth === 1 && found === name) return true;
+    if (depth === 0) return false;
   }
-  endEntry();
-  return entries;
-};
-
-/** Returns a string, or the first of an array, as bytes. A string is `<28BF…>`, or `(…)` with escapes. */
-const bytesOf = (value = ""): Buffer => {
-  const hex = /^[\s[]*<([\da-f\s]*)>/i.exec(value)?.[1];
-  if (hex !== undefined) return Buffer.from(hex.replaceAll(/\s/g, ""), "hex");
-  const parts = /^[\s[]*\(/.test(value) ? value.matchAll(/\\(?:\r\n|[0-7]{1,3}|[\s\S])|\r\n?|[\s\S]/g) : [];
-  let [depth, bytes] = [0, ""];
-  for (const [part] of parts) {
-    if (part === ")") depth -= 1;
-    if (part === ")" && depth === 0) break;
-    if (depth > 0) bytes += unescaped(part);
-    if (part === "(") depth += 1;
-  }
-  return Buffer.from(bytes, "latin1");
-};
-
-const unescaped = (part: string): string => {
-  const after = part.slice(1);
-  if (part.startsWith("\r")) return "\n";
-  if (!part.startsWith("\\")) return part;
-  if (/^[0-7]/.test(after)) return String.fromCharCode(Number.parseInt(after, 8));
-  return { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f", "\n": "", "\r": "", "\r\n": "" }[after] ?? after;
-};
-
-/**
- * Whether the standard security handler opens the file with an empty password; false if that is unknown. Source: ISO
- * 32000-2, 7.6.4.
- */
-const opensWithoutPassword = (encrypt: Entries, id: string | undefined): boolean => {
-  if (encrypt.get("Filter")?.trim() !== "/Standard") return false;
-  const [owner, user] = [bytesOf(encrypt.get("O")), bytesOf(encrypt.get("U"))];
-  const revision = Number(encrypt.get("R"));
-  if (revision === 5 || revision === 6) {
-    const hashed = revision === 5 ? sha256 : hardenedHash;
-    const matches = (stored: Uint8Array, more: Uint8Array) =>
-      stored.length >= 48 && equal(hashed(stored.subarray(32, 40), more), stored.subarray(0, 32));
-    return matches(user, new Uint8Array()) || matches(owner, user.subarray(0, 48));
-  }
-  const bits = keyBits(encrypt, revision);
-  if (bits === undefined || owner.length < 32 || user.length < 32) return false;
-  const fileId = bytesOf(id);
-  const key = keyWithoutPassword(encrypt, owner.subarray(0, 32), fileId, bits / 8);
-  if (revision === 2) return equal(rc4(key, passwordPadding), user.subarray(0, 32));
-  let check: Uint8Array = md5(passwordPadding, fileId);
-  for (let round = 0; round < 20; round += 1) {
-    const ofRound = key.map((byte) => byte ^ round);
-    check = rc4(ofRound, check);
-  }
-  return equal(check, user.subarray(0, 16));
-};
-
-/** The length of the encryption key, in revisions before AES-256; undefined if the dictionary is inconsistent. */
-const keyBits = (encrypt: Entries, revision: number): number | undefined => {
-  if (revision === 2) return 40;
-  if (revision === 4) return 128;
-  const bits = Number(encrypt.get("V")) === 1 ? 40 : Number(encrypt.get("Length") ?? 40);
-  return revision === 3 && bits >= 40 && bits <= 128 && bits % 8 === 0 ? bits : undefined;
-};
-
-/** The encryption key of an empty password, in revisions before AES-256: ISO 32000-2, algorithm 2. */
-const keyWithoutPassword = (encrypt: Entries, owner: Uint8Array, fileId: Uint8Array, length: number): Uint8Array => {
-  const revision = Number(encrypt.get("R"));
-  const permissions = Buffer.alloc(4);
-  permissions.writeInt32LE(Number(encrypt.get("P")) | 0);
-  const plainMetadata = revision === 4 && encrypt.get("EncryptMetadata")?.trim() === "false";
-  const more = Buffer.alloc(plainMetadata ? 4 : 0, 0xff);
-  let key = md5(passwordPadding, owner, permissions, fileId, more).subarray(0, length);
-  for (let round = 0; revision > 2 && round < 50; round += 1) key = md5(key).subarray(0, length);
-  return key;
-};
-
-/** The bytes that passwords are padded with. An empty password consists of them alone. */
-const passwordPadding = Buffer.from("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a", "hex");
-
-const equal = (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other) === 0;
-const md5 = (...parts: readonly Uint8Array[]) => hash("md5", Buffer.concat(parts), "buffer");
-const sha256 = (...parts: readonly Uint8Array[]) => hash("sha256", Buffer.concat(parts), "buffer");
-
-/** The hash of an empty password, for AES-256: ISO 32000-2, algorithm 2.B. */
-const hardenedHash = (salt: Uint8Array, user: Uint8Array): Uint8Array => {
-  let key: Uint8Array = sha256(salt, user);
-  let last = 0;
-  for (let round = 0; round < 64 || last > round - 32; round += 1) {
-    const repeated = Buffer.concat(Array.from({ length: 64 }, () => [key, user]).flat());
-    const cipher = createCipheriv("aes-128-cbc", key.subarray(0, 16), key.subarray(16, 32)).setAutoPadding(false);
-    const encrypted = cipher.update(repeated);
-    const sum = encrypted.subarray(0, 16).reduce((total, byte) => total + byte, 0);
-    key = hash(["sha256", "sha384", "sha512"][sum % 3] ?? "", encrypted, "buffer");
-    last = encrypted.at(-1) ?? 0;
-  }
-  return key.subarray(0, 32);
-};
-
-/** RC4: OpenSSL 3 does not provide it by default. */
-const rc4 = (key: Uint8Array, data: Uint8Array): Uint8Array => {
-  const state = Uint8Array.from({ length: 256 }, (_, index) => index);
-  const at = (index: number) => state[index & 255] ?? 0;
-  const swap = (one: number, other: number) => {
-    [state[one & 255], state[other & 255]] = [at(other), at(one)];
-  };
-  let other = 0;
-  for (let one = 0; one < 256; one += 1) {
-    other += at(one) + (key[one % key.length] ?? 0);
-    swap(one, other);
-  }
-  other = 0;
-  return data.map((byte, index) => {
-    other += at(index + 1);
-    swap(index + 1, other);
-    return byte ^ at(at(index + 1) + at(other));
-  });
+  return false;
 };

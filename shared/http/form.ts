@@ -1,106 +1,107 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
-import { Busboy, type BusboyFileStream } from "@fastify/busboy";
+import type { Readable } from "node:stream";
+import { MIMEType } from "node:util";
+import { Dicer } from "@fastify/busboy";
+import { parse } from "content-disposition";
 import * as z from "zod/mini";
 import { MediaType, type UploadedFile } from "../attachments/schema.ts";
 import { env } from "../env.ts";
-import { ApiError, fileTooLarge, internalError, malformed, type Problem, unsupportedMediaType } from "../errors.ts";
+import { fileTooLarge, internalError, malformed, type Problem, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { endpointWith } from "./endpoint.ts";
 import { isJson, parseJson, type ReadBody } from "./input.ts";
 import { header } from "./request.ts";
 
+/** A text, or the file. */
 type Part = string | UploadedFile;
 
-/** The names of the parts that a form may have. Other parts are ignored. */
-type KnownParts = ReadonlySet<string>;
-
 /**
- * Parses a multipart/form-data body (RFC 7578) into `{type, data: {...}}`, or a JSON body. Leaves out unknown parts, and
- * reports a part that is given more than once. 415 for another media type, 413 for a file over the limit, 422 for a form
- * that cannot be parsed.
+ * Parses a multipart/form-data body (RFC 7578) into `{type, data: {...}}`, or a JSON body. Leaves out unknown parts and empty
+ * texts, which HTML forms send for empty fields, and reports a part that is given more than once. 415 for another media
+ * type, 413 for a file over the limit, 422 for a form that cannot be parsed.
  */
 export const readForm: ReadBody = async (event, reads) => {
   if (reads.from === "form" && isJson(event)) return { input: parseJson(event), problems: [], schema: reads.json };
   const contentType = header(event, "Content-Type") ?? "";
-  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType))
+  if (!/^multipart\/form-data[ \t]*(;|$)/i.test(contentType))
     throw unsupportedMediaType("multipart/form-data, application/json");
   if (event.body && !event.isBase64Encoded)
     throw internalError(
       new Error("A form arrived as text, so its bytes may have changed: the API's binaryMediaTypes are wrong."),
     );
-  const body = Buffer.from(event.body ?? "", "base64");
-  const parts = await readParts(contentType, body, new Set(reads.from === "form" ? reads.parts : []));
+  const rawParts = await split(contentType, Buffer.from(event.body ?? "", "base64"));
+  const known = new Set(reads.from === "form" ? reads.parts : []);
+  const parts = rawParts.flatMap((raw) => {
+    const { name = "", filename } = dispositionOf(raw);
+    const part = known.has(name) && partOf(name, filename, raw);
+    return part ? [{ name, part }] : [];
+  });
   const data = new Map<string, Part>();
   const problems: Problem[] = [];
-  let type: Part | undefined;
-  for (const [name, [part, second]] of parts) {
+  for (const [name, [first, second]] of Map.groupBy(parts, ({ name }) => name)) {
     const property = /^data\[(.+)\]$/.exec(name)?.[1];
-    if (property === undefined) type = part;
-    else if (part !== undefined) data.set(property, part);
+    if (property !== undefined && first) data.set(property, first.part);
     const pointer = property === undefined ? "/type" : `/data/${property}`;
-    if (second !== undefined)
-      problems.push({ in: "body", pointer, sub_code: "constraint.type", detail: "must be given only once" });
+    if (second) problems.push({ in: "body", pointer, sub_code: "constraint.type", detail: "must be given only once" });
   }
+  const type = parts.find(({ name }) => name === "type")?.part;
   return { input: { type, data: Object.fromEntries(data) }, problems, schema: reads.schema };
 };
 
 const unreadable = (why: string) => malformed(`can't be read as a form: ${why}`);
 
-const readParts = (contentType: string, body: Buffer, known: KnownParts): Promise<Map<string, Part[]>> =>
+/** A part's own headers, with names in lower case and values in Latin-1, and its content. */
+type RawPart = { readonly headers: PartHeaders; readonly content: Buffer };
+type PartHeaders = Readonly<Record<string, readonly string[] | undefined>>;
+
+/** Splits a form. The body is in memory, and each part's content is a view of it, so no stream waits for its reader. */
+const split = (contentType: string, body: Buffer): Promise<RawPart[]> =>
   new Promise((resolve, reject) => {
-    const parts = new Map<string, Part[]>();
-    const fail = (error: unknown) => reject(error instanceof ApiError ? error : unreadable(messageOf(error)));
-    const fileSize = env.maxFileBytes();
-    const { parts: maxParts, headerPairs, headerBytes } = limits.form;
-    try {
-      const form = new Busboy({
-        headers: { "content-type": contentType },
-        // Busboy hands over the bytes of every part: fields are decoded strictly below, and a file may have no name.
-        isPartAFile: () => true,
-        preservePath: true,
-        // The body is in memory, so no part needs back-pressure. Busboy would wait forever for a part without headers.
-        fileHwm: body.length + 1,
-        limits: { parts: maxParts, headerPairs, headerSize: headerBytes, fileSize },
-      });
-      form.on("file", (name, stream, filename, encoding, mediaType) => {
-        stream.once("error", fail);
-        if (!known.has(name)) return void stream.resume();
-        stream.once("limit", () => fail(fileTooLarge(fileSize)));
-        collect(stream, (content) => {
-          try {
-            const part = partOf({ name, filename, encoding, mediaType, content, body });
-            parts.set(name, [...(parts.get(name) ?? []), part]);
-          } catch (error) {
-            fail(error);
-          }
-        });
-      });
-      form.once("partsLimit", () => fail(unreadable(`it has more than ${maxParts} parts`)));
-      form.once("error", fail);
-      form.once("finish", () => resolve(parts));
-      form.end(body);
-    } catch (error) {
-      fail(error);
-    }
+    const boundary = new MIMEType(contentType).params.get("boundary");
+    // RFC 2046, 5.1.1
+    if (!boundary || boundary.length > 70) throw unreadable("its boundary must have 1 to 70 characters");
+    const { parts: maxParts, headerPairs: maxHeaderPairs, headerBytes: maxHeaderSize } = limits.form;
+    const options = { boundary, maxHeaderPairs, maxHeaderSize, partHwm: body.length + 1 };
+    const form = new Dicer(options);
+    const streams = new Map<Readable, PartHeaders>();
+    const parts: RawPart[] = [];
+    let count = 0;
+    form.on("part", (stream) => {
+      count += 1;
+      // Thrown here, it ends the parsing. Otherwise, Dicer would create a stream for each of the other parts.
+      if (count > maxParts) throw unreadable(`it has more than ${maxParts} parts`);
+      stream.once("header", (headers: PartHeaders) => streams.set(stream, headers));
+      // A form that is cut off is an error of the form, too.
+      stream.once("error", () => undefined);
+    });
+    form.once("error", ({ message }) => reject(unreadable(message)));
+    form.once("finish", () => resolve(parts));
+    form.end(body);
+    for (const [stream, headers] of streams) parts.push({ headers, content: stream.read() ?? Buffer.alloc(0) });
   });
 
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
-
-type RawPart = {
-  readonly name: string;
-  readonly filename: string | undefined;
-  readonly encoding: string;
-  readonly mediaType: string;
-  readonly content: Buffer;
-  readonly body: Buffer;
+/**
+ * Returns the parameters of a part's Content-Disposition. `filename*` takes precedence over `filename` (RFC 6266). In quotes,
+ * browsers and most HTTP clients send %22, %0D and %0A (WHATWG), which the parser decodes. Others escape quotes and
+ * backslashes with a backslash; any other backslash is that of a Windows path.
+ */
+const dispositionOf = ({ headers }: RawPart): Readonly<Record<string, string>> => {
+  const sent = Buffer.from(headers["content-disposition"]?.[0] ?? "", "latin1").toString();
+  const unescaped = sent.replaceAll(/\\["\\]/g, (pair) => (pair === '\\"' ? "%22" : "\\"));
+  const { type, parameters } = parse(unescaped, { multipart: true });
+  return type === "form-data" ? parameters : {};
 };
 
 /** Returns a file or a text. A plain field `data[file]` is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
-const partOf = ({ name, filename, encoding, mediaType, content, body }: RawPart): Part => {
+const partOf = (name: string, filename: string | undefined, { headers, content }: RawPart): Part => {
+  const value = (header: string) => headers[header]?.[0]?.split(";")[0]?.trim().toLowerCase();
+  const encoding = value("content-transfer-encoding") || "binary";
   if (!/^(7bit|8bit|binary)$/.test(encoding)) throw unreadable(`${name} has the Content-Transfer-Encoding ${encoding}`);
+  if (content.length > env.maxFileBytes()) throw fileTooLarge(env.maxFileBytes());
+  const mediaType = value("content-type") || "text/plain";
   if (name === "data[file]" && (filename !== undefined || mediaType !== "text/plain"))
-    return uploadedFile(content, extendedFilename(body) ?? filename, mediaType);
+    return uploadedFile(content, filename, mediaType);
   if (content.length > limits.form.fieldBytes)
     throw unreadable(`${name} has more than ${limits.form.fieldBytes} bytes`);
   if (!isUtf8(content)) throw unreadable(`${name} is not valid UTF-8`);
@@ -114,33 +115,6 @@ const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: 
   filename: cleanFilename(filename),
   contentType: cleanMediaType(mediaType),
 });
-
-/**
- * Returns the `filename*` of the file's part (RFC 5987), which takes precedence over its `filename` (RFC 6266). Busboy
- * reads it only if it comes first. To be a parameter of a header, it must follow a boundary with only header lines between.
- */
-const extendedFilename = (body: Buffer): string | undefined => {
-  const at = body.indexOf("filename*=");
-  const boundary = body.lastIndexOf("\r\n--", at);
-  const start = boundary === -1 ? 0 : boundary + 2;
-  if (at === -1 || at - start > limits.form.headerBytes) return undefined;
-  const header = body.subarray(start, body.indexOf("\r\n", at)).toString("latin1");
-  const [, , encoded] =
-    /^--.*\r\n(?:.+\r\n)*content-disposition:(.*);\s*filename\*=utf-8'[^']*'([^;\s]+)\s*(?:;.*)?$/i.exec(header) ?? [];
-  if (encoded === undefined || !/name="?data\[file\]"?/i.test(header)) return undefined;
-  try {
-    return decodeURIComponent(encoded);
-  } catch {
-    return undefined;
-  }
-};
-
-/** Collects a part's content. Content that arrives in one chunk is not copied. */
-const collect = (stream: BusboyFileStream, done: (content: Buffer) => void) => {
-  const chunks: Buffer[] = [];
-  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-  stream.once("end", () => done(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-};
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the control characters are removed
 const controls = /[\u0000-\u001f\u007f-\u009f]/g;

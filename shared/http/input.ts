@@ -24,8 +24,10 @@ export const parseJson = (event: RequestEvent): unknown => {
   const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
   if (body.length > limits.jsonBytes) throw payloadTooLarge(limits.jsonBytes);
   if (!isUtf8(body)) throw malformed("is not valid UTF-8");
+  const text = body.toString();
+  if (text.startsWith("\ufeff")) throw malformed("must not begin with a byte order mark");
   try {
-    return JSON.parse(body.toString());
+    return JSON.parse(text);
   } catch {
     throw malformed("is not valid JSON");
   }

@@ -110,7 +110,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     const long = (start: Buffer) => Buffer.concat([start, Buffer.alloc(3_000_000, " "), pdf("user-rc4-128")]);
     for (const [label, content, detected_type, encrypted] of [
       ["a PDF that asks for a password", pdf("user-aes-256"), "application/pdf", true],
-      ["a PDF with an owner's password", pdf("owner-aes-256"), "application/pdf", false],
+      ["a PDF with an owner's password", pdf("owner-aes-256"), "application/pdf", true],
       ["a PDF without any", pdf("plain"), "application/pdf", false],
       ["a long PDF that asks for a password", long(Buffer.from("%PDF-1.7\n")), "application/pdf", true],
       ["a PDF without a trailer", newContent(), "application/pdf", false],
