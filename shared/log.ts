@@ -75,7 +75,7 @@ const bundleMap = (): SourceMap | undefined => {
  * logged. Node's --enable-source-maps would read it in every cold start, which takes 5 to 10 ms.
  */
 const readableStack = (stack: string): string =>
-  stack.replaceAll(/(file:\/\/[^\s()]+):(\d+):(\d+)/g, (place, url, line, column) => {
+  stack.replaceAll(/(file:\/\/[^\s():]+):(\d+):(\d+)/g, (place, url, line, column) => {
     if (url !== import.meta.url) return place;
     const origin = bundleMap()?.findOrigin(Number(line), Number(column));
     if (!origin || !("fileName" in origin)) return place;

@@ -36,7 +36,7 @@ const wrapper = "shared/table/deadline.ts";
 
 /** The first frame of a stack that is in this project, such as `shared/table/write.ts:40:3`. */
 const firstOwnFrame = (stack = ""): string | undefined => {
-  const frames = Array.from(stack.matchAll(/file:\/\/[^\s()]+:\d+:\d+/g), ([frame]) => frame)
+  const frames = Array.from(stack.matchAll(/file:\/\/[^\s():]+:\d+:\d+/g), ([frame]) => frame)
     .filter((frame) => frame.startsWith(root))
     .map((frame) => frame.slice(root.length));
   return frames.find((frame) => !frame.startsWith("node_modules/") && !frame.startsWith(`${wrapper}:`));

@@ -34,7 +34,7 @@ export const attachmentDescriptions = {
     "FileData.content_type": "The media type that the upload gave.",
     detected_type: "The media type that the first bytes of the file indicate, or null if they indicate none.",
     encrypted:
-      "Whether a PDF requires a password to be opened. Also false if a password only restricts printing or editing. Null for any other file.",
+      "Whether a PDF is encrypted: whether it has an `/Encrypt` entry, with or without a password to open it. Null for any other file.",
     state:
       "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
     "ForwardingData.state": "The overall state: the least advanced of the requests' states.",

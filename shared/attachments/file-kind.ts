@@ -93,12 +93,12 @@ const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
   const tail = textAt(file, Math.max(0, file.bytes - tailBytes, file.bytes - file.last.length), tailBytes) ?? "";
   const offset = Number(/^startxref\s+(\d{1,15})/.exec(tail.slice(tail.lastIndexOf("startxref")))?.[1] ?? Number.NaN);
   // Offsets are relative to the header, but some programs count from the beginning of the file.
-  const trailers = [offset + headerAt, offset].map((from) => trailerOf(textAt(file, from, maxTableBytes) ?? ""));
+  const offsets = [...new Set([offset + headerAt, offset])];
+  const trailers = offsets.map((from) => trailerOf(textAt(file, from, maxTableBytes) ?? ""));
   const trailer = trailers.find((found) => found !== undefined);
   if (trailer !== undefined) return hasEntry(trailer, "/Encrypt");
-  return [file.first, file.last].some((part) =>
-    /\/Encrypt(?![^\s()<>[\]{}/%])/.test(asBuffer(part).toString("latin1")),
-  );
+  const parts = [...new Set([file.first, file.last])];
+  return parts.some((part) => /\/Encrypt(?![^\s()<>[\]{}/%])/.test(asBuffer(part).toString("latin1")));
 };
 
 /**

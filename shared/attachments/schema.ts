@@ -60,7 +60,7 @@ const changeable = { name: true, notes: true, file_hint: true } as const;
  */
 const Filename = text(limits.filenameLength).check(
   z.minLength(1),
-  z.regex(/^(?!\.{1,2}$|\s+$)/, { error: "must not be blank, . or .." }),
+  z.regex(/[^\s.]|\.[^.]|[^.]\.|\.{3}/, { error: "must not be blank, . or .." }),
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
   z.regex(/^[^/\\\u0000-\u001f\u007f-\u009f]*$/, { error: "must not contain /, \\ or control characters" }),
 );
@@ -88,7 +88,7 @@ export const FileKind = z.object({
   inspected: z._default(z.boolean(), false),
   /** The media type that the first bytes indicate; null if they indicate none. */
   detected_type: z._default(z.nullable(z.string()), null),
-  /** Whether a PDF requires a password to be opened; null for other files. */
+  /** Whether a PDF has an `/Encrypt` entry; null for other files. */
   encrypted: z._default(z.nullable(z.boolean()), null),
 });
 export type FileKind = z.infer<typeof FileKind>;

@@ -1,7 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
-import { MIMEType } from "node:util";
 import { Dicer } from "@fastify/busboy";
 import { parse } from "content-disposition";
 import * as z from "zod/mini";
@@ -24,7 +23,7 @@ type Part = string | UploadedFile;
 export const readForm: ReadBody = async (event, reads) => {
   if (reads.from === "form" && isJson(event)) return { input: parseJson(event), problems: [], schema: reads.json };
   const contentType = header(event, "Content-Type") ?? "";
-  if (!/^multipart\/form-data[ \t]*(;|$)/i.test(contentType))
+  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType))
     throw unsupportedMediaType("multipart/form-data, application/json");
   if (event.body && !event.isBase64Encoded)
     throw internalError(
@@ -58,38 +57,48 @@ type PartHeaders = Readonly<Record<string, readonly string[] | undefined>>;
 /** Splits a form. The body is in memory, and each part's content is a view of it, so no stream waits for its reader. */
 const split = (contentType: string, body: Buffer): Promise<RawPart[]> =>
   new Promise((resolve, reject) => {
-    const boundary = new MIMEType(contentType).params.get("boundary");
+    // The parameters of both headers have the same syntax. Node's MIMEType takes seconds for one of 20 KB of spaces.
+    const { boundary = "" } = parse(contentType).parameters;
     // RFC 2046, 5.1.1
-    if (!boundary || boundary.length > 70) throw unreadable("its boundary must have 1 to 70 characters");
-    const { parts: maxParts, headerPairs: maxHeaderPairs, headerBytes: maxHeaderSize } = limits.form;
-    const options = { boundary, maxHeaderPairs, maxHeaderSize, partHwm: body.length + 1 };
+    if (boundary.length < 1 || boundary.length > 70) throw unreadable("its boundary must have 1 to 70 characters");
+    const { parts: maxParts, headerPairs, headerBytes } = limits.form;
+    const options = {
+      boundary,
+      maxHeaderPairs: headerPairs,
+      maxHeaderSize: headerBytes,
+      partHwm: body.length + 1,
+    };
     const form = new Dicer(options);
     const streams = new Map<Readable, PartHeaders>();
     const parts: RawPart[] = [];
-    let count = 0;
+    let [partCount, headerLength] = [0, 0];
+    // What is thrown here ends the parsing. Dicer would create a stream for each of the other parts.
     form.on("part", (stream) => {
-      count += 1;
-      // Thrown here, it ends the parsing. Otherwise, Dicer would create a stream for each of the other parts.
-      if (count > maxParts) throw unreadable(`it has more than ${maxParts} parts`);
-      stream.once("header", (headers: PartHeaders) => streams.set(stream, headers));
+      partCount += 1;
+      if (partCount > maxParts) throw unreadable(`it has more than ${maxParts} parts`);
+      stream.once("header", (headers: PartHeaders) => {
+        headerLength += Object.values(headers).join().length;
+        if (headerLength > headerBytes) throw unreadable(`its headers have more than ${headerBytes} bytes`);
+        streams.set(stream, headers);
+      });
       // A form that is cut off is an error of the form, too.
       stream.once("error", () => undefined);
     });
     form.once("error", ({ message }) => reject(unreadable(message)));
     form.once("finish", () => resolve(parts));
-    form.end(body);
+    const end = body.indexOf(`\r\n--${boundary}--`);
+    form.end(end === -1 ? body : body.subarray(0, end + boundary.length + 6));
     for (const [stream, headers] of streams) parts.push({ headers, content: stream.read() ?? Buffer.alloc(0) });
   });
 
 /**
- * Returns the parameters of a part's Content-Disposition. `filename*` takes precedence over `filename` (RFC 6266). In quotes,
- * browsers and most HTTP clients send %22, %0D and %0A (WHATWG), which the parser decodes. Others escape quotes and
- * backslashes with a backslash; any other backslash is that of a Windows path.
+ * Returns the parameters of a part's Content-Disposition. `filename*` takes precedence over `filename` (RFC 6266). For a quote
+ * or a line break, browsers and most HTTP clients send %22, %0D or %0A (WHATWG), which the parser decodes. Others send \" for a
+ * quote. Any other backslash is left as it is, because Windows separates folders with it.
  */
 const dispositionOf = ({ headers }: RawPart): Readonly<Record<string, string>> => {
   const sent = Buffer.from(headers["content-disposition"]?.[0] ?? "", "latin1").toString();
-  const unescaped = sent.replaceAll(/\\["\\]/g, (pair) => (pair === '\\"' ? "%22" : "\\"));
-  const { type, parameters } = parse(unescaped, { multipart: true });
+  const { type, parameters } = parse(sent.replaceAll('\\"', "%22"), { multipart: true });
   return type === "form-data" ? parameters : {};
 };
 

@@ -159,8 +159,8 @@ export const immutableSwitchProperties = { id: isSameId, inserted_at: isSame, up
 
 /** The following rules concern several properties, and apply to the whole switch. */
 
-const hostAndPort =
-  /^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*\.?|\[[\da-f:.]+\])(?::0*[1-9]\d*)?$/i;
+const hostAndPort = /^([a-z\d.-]+|\[[\da-f:.]+\])(?::0*[1-9]\d*)?$/i;
+const hostLabel = /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i;
 
 const isEmail = (endpoint: string) => z.regexes.email.test(endpoint);
 
@@ -176,7 +176,11 @@ const isUrl = (endpoint: string) => {
   return port !== "0" && hostname.replace(/\.$/, "").split(".").every(Boolean);
 };
 
-const isHost = (endpoint: string) => hostAndPort.test(endpoint) && URL.canParse(`http://${endpoint}`);
+const isHost = (endpoint: string) => {
+  const host = hostAndPort.exec(endpoint)?.[1] ?? "";
+  const labels = host.startsWith("[") ? [] : host.replace(/\.$/, "").split(".");
+  return host !== "" && labels.every((label) => hostLabel.test(label)) && URL.canParse(`http://${endpoint}`);
+};
 
 /** The format of a protocol's endpoints. Protocols without an address accept any text. */
 const addressRules = {

@@ -145,7 +145,7 @@ const exampleRequest = ({ method, path, fields }: Operation, server: string, bod
   );
   return {
     method,
-    url: server + path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(values.get(name) ?? name)),
+    url: server + path.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => encodeURIComponent(values.get(name) ?? name)),
     headers: [],
     json: body?.json,
     form: body && body.json === undefined ? exampleParts(body) : undefined,

@@ -183,7 +183,7 @@ const operationOf = (path: string, method: string, operation: Json, resolve: Res
   );
   const success = responses.find(({ status }) => status.startsWith("2"));
   if (!success) throw new Error(`${method} ${path} has no success response.`);
-  const own = /\{([^}]+)\}$/.exec(path)?.[1];
+  const own = /\{([^{}]+)\}$/.exec(path)?.[1];
   const type = typeOfDocument(resolve(operation.responses)[success.status], resolve);
   return {
     id: textOf(operation.operationId),

@@ -30,7 +30,7 @@ const addressOf = (option: string, text: string): URL => {
 type Options = { readonly server: string; readonly storage: string | undefined; readonly out: string };
 
 const write = async ({ server: given, storage, out: folder }: Options) => {
-  const server = addressOf("server", given).href.replace(/\/+$/, "");
+  const server = addressOf("server", given).href.replace(/\/$/, "");
   const site = await siteFiles({ server, storage: storage && addressOf("storage", storage).origin });
   makeFolder(folder);
   for (const [name, { body }] of site) writeFileSync(join(folder, name), body);

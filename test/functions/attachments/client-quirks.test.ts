@@ -1,6 +1,8 @@
 import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
 import { beforeAll, describe, expect, inject, it } from "vitest";
+import * as z from "zod/mini";
+import { readForm } from "../../../shared/http/form.ts";
 import { createRequestAttachment } from "../../../shared/routes.ts";
 import { attachmentOf, form, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
@@ -53,9 +55,64 @@ describe("the filename* of an upload", () => {
       expect(attachmentOf(await postRaw(...parts)).filename).toBe(expected);
   });
 
-  it("is not read from the file's content", async () => {
-    const content = `x\r\nContent-Disposition: form-data; name="data[file]"; filename*=utf-8''evil.pdf\r\n\r\n`;
-    expect(attachmentOf(await postRaw(name, file(`; filename="loa.pdf"`, "", content))).filename).toBe("loa.pdf");
+  it("is read only from the header of the file's own part", async () => {
+    const header = `Content-Disposition: form-data; name="data[file]"; filename*=utf-8''evil.exe`;
+    const notes: [string, string] = ['Content-Disposition: form-data; name="data[notes]"', `see filename*=utf-8''evil`];
+    const letter = file(`; filename="loa.pdf"; filename*=utf-8''real.pdf`, "", `x\r\n--\r\n${header}\r\n\r\n`);
+    expect(attachmentOf(await postRaw(notes, name, letter)).filename).toBe("real.pdf");
+    expect(attachmentOf(await postRaw(name, file(`; filename="loa.pdf"`, "", header))).filename).toBe("loa.pdf");
+  });
+});
+
+describe("a hostile form", () => {
+  const parts = ["data[name]", "data[file]"];
+  const read = async ({ body, headers }: ReturnType<typeof rawForm>) => {
+    const event = eventOf(createRequestAttachment, { headers, body });
+    const schema = z.unknown();
+    const before = process.threadCpuUsage();
+    await readForm(event, { from: "form", schema, parts, json: schema }).catch((error: unknown) => error);
+    const { user, system } = process.threadCpuUsage(before);
+    return user + system;
+  };
+  const bytes = 4_590_000;
+  const fileOf = (content: string) => file(`; filename="a.pdf"`, "", Buffer.alloc(bytes, content));
+  const plain = rawForm(name, fileOf("plain"));
+  const parameters = Array.from({ length: 2_000 }, (_, index) => `p${index}=v`).join(";");
+
+  it.each([
+    ["headers in its file", rawForm(name, fileOf(`\r\n--\r\nCONTENT-DISPOSITION:;FILENAME*=UTF-8''E;O`))],
+    ["the beginning of a boundary, again and again", rawForm(name, fileOf("\r\n----patchba"))],
+    ["thousands of parts", rawForm(...Array(60_000).fill(name))],
+    ["long headers in each part", rawForm(name, ...Array(90).fill([`${name[0]}; ${parameters}`, ""]), fileOf("x"))],
+    ["one header of megabytes", rawForm(name, file(`; filename="${"a".repeat(bytes)}"`))],
+    [
+      "parts after its end",
+      { ...plain, body: Buffer.concat([rawForm(name).body, Buffer.alloc(bytes, "\r\n------patchbay\r\n")]) },
+    ],
+  ])("takes at most three times as long as a plain one: %s", async (_, hostile) => {
+    const times = async (sent: typeof plain) => Math.min(await read(sent), await read(sent), await read(sent));
+    expect((await times(hostile)) / (await times(plain))).toBeLessThan(3);
+  });
+
+  it("gets a response even if a part of 64 KB has no headers, or its headers are too long", async () => {
+    const { body, headers } = rawForm(name, file(`; filename="a.pdf"`));
+    const headless = Buffer.concat([Buffer.from(`------patchbay\r\n${"x".repeat(65_536)}\r\n`), body]);
+    expect((await call("POST", path, { key, body: headless, headers })).status).toBe(201);
+    const long = await postRaw(name, file(`; filename="a.pdf"; x="${"x".repeat(40_000)}"`));
+    expect(invalidParametersOf(long)).toEqual(["body  malformed"]);
+  });
+});
+
+describe("a PDF with a number of 33,000 digits after /Encrypt", () => {
+  it("is stored as encrypted, and no part of it is logged", async () => {
+    const logs = captureLogs();
+    const digits = "3".repeat(33_000);
+    const content = `%PDF-1.4\nxref\ntrailer << /Encrypt ${digits} 0 R >>\nstartxref\n9\n%%EOF`;
+    const { id } = attachmentOf(await post(form({}, pdf("a.pdf", content))));
+    const shown = await call("GET", `${path}/${id}?include=file`, { key });
+    logs.stop();
+    expect(shown.body).toMatchObject({ associations: { file: { data: { encrypted: true } } } });
+    expect(logs.written.join("")).not.toContain("33333");
   });
 });
 
@@ -161,6 +218,15 @@ describe("a header", () => {
     const json = { type: "request_attachment", data: { notes: "x" } };
     const response = await call("PATCH", `${path}/${id}`, { key, json, headers: { "content-encoding": "gzip" } });
     expect([response.status, codeOf(response)]).toEqual([415, "unsupported_media_type"]);
+  });
+
+  it("Content-Type: application/json does not allow a byte order mark, and the error names it", async () => {
+    const { id } = await upload(path, key);
+    const body = `\ufeff${JSON.stringify({ type: "request_attachment", data: { notes: "x" } })}`;
+    const headers = { "content-type": "application/json" };
+    const response = await call("PATCH", `${path}/${id}`, { key, body, headers });
+    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
+    expect(response.text).toContain("must not begin with a byte order mark");
   });
 
   it("Idempotency-Key treats forms with and without `type` as the same request", async () => {

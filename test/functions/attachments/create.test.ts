@@ -69,9 +69,19 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       });
     });
 
-    it("stores empty notes as null, and ignores unknown parts", async () => {
-      const response = await post(form({ "data[notes]": "", "data[color]": "red", unknown: "1" }));
-      expect(attachmentOf(response).notes).toBeNull();
+    it("ignores unknown parts, and treats empty optional ones as left out, as HTML forms send them", async () => {
+      const empty = {
+        type: "",
+        "data[notes]": "",
+        "data[file_hint]": "",
+        "data[reference_id]": "",
+        "data[filename]": "",
+      };
+      const response = await post(form({ ...empty, "data[color]": "red", unknown: "1" }));
+      expect([response.status, attachmentOf(response)]).toEqual([
+        201,
+        expect.objectContaining({ notes: null, file_hint: "DEFAULT", reference_id: null, filename: "loa.pdf" }),
+      ]);
     });
 
     it("accepts the parent's id in lower case", async () => {
@@ -101,6 +111,12 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       [`; filename="C:\\Users\\ann\\loa.pdf"`, "loa.pdf"],
       [`; filename*=UTF-8''na%C3%AFve%20%E2%82%AC.pdf`, "naïve €.pdf"],
       [`; filename="a\u0007b.pdf"`, "ab.pdf"],
+      [`; filename="C:\\tmp\\b.pdf"`, "b.pdf"],
+      [`; filename="a%22b%0D%0Ac.pdf"`, `a"bc.pdf`],
+      [`; filename="a\\"b.pdf"`, `a"b.pdf`],
+      [`; filename="100%25; a.pdf"`, "100%25; a.pdf"],
+      [`; FileName=plain.pdf`, "plain.pdf"],
+      [`; filename="ä.pdf"`, "ä.pdf"],
       [`; filename=".."`, "attachment"],
       [`; filename=""`, "attachment"],
     ])("%s is stored as %s", async (parameters, expected) => {
@@ -172,7 +188,7 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         () => post(form({ "data[filename]": "f".repeat(256) })),
         "/data/filename constraint.length",
       ],
-      ["with an empty filename", () => post(form({ "data[filename]": "" })), "/data/filename constraint.required"],
+      ["with an empty name", () => post(form({ "data[name]": "" })), "/data/name constraint.required"],
     ])("%s returns 422", async (_, send, parameter) => {
       const response = await send();
       expect(response.status).toBe(422);

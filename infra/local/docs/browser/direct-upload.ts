@@ -57,7 +57,7 @@ const put = ({ method, url, headers }: StorageRequest, file: File, onProgress: (
 
 /** A link to the operation that uses the id. It opens that operation's form. */
 const linkToNext = (form: HTMLFormElement) => {
-  const path = (form.dataset.path ?? "").replace(/[^/]*$/, "");
+  const path = /^.*\//s.exec(form.dataset.path ?? "")?.[0] ?? "";
   const next = [...document.querySelectorAll<HTMLTextAreaElement>("textarea[data-id-of]")]
     .map((textarea) => textarea.closest(".operation"))
     .find((operation) => operation?.querySelector("form")?.dataset.path?.startsWith(path));

@@ -36,7 +36,7 @@ const json = (form: HTMLFormElement) =>
 
 const urlOf = (form: HTMLFormElement, server: string) => {
   const values = new Map(controlsOf(form, "path"));
-  const path = (form.dataset.path ?? "").replaceAll(/\{([^}]+)\}/g, (_, name: string) => {
+  const path = (form.dataset.path ?? "").replaceAll(/\{([^{}]+)\}/g, (_, name: string) => {
     const control = values.get(name);
     return encodeURIComponent(control?.value.trim() || control?.dataset.example || name);
   });

@@ -1,0 +1,55 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import pLimit from "p-limit";
+import { check } from "recheck";
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+
+/** Every regular expression takes time in proportion to its input: recheck finds those that can backtrack for longer. */
+
+const root = join(import.meta.dirname, "..");
+
+/** The regular expressions in a source. One that is built at run time is `new RegExp`. */
+const expressionsIn = (source: string): string[] => {
+  const found: string[] = [];
+  const visit = (node: ts.Node) => {
+    if (ts.isRegularExpressionLiteral(node)) found.push(node.text);
+    if ((ts.isNewExpression(node) || ts.isCallExpression(node)) && node.expression.getText() === "RegExp")
+      found.push("new RegExp");
+    node.forEachChild(visit);
+  };
+  visit(ts.createSourceFile("source.ts", source, ts.ScriptTarget.Latest, true));
+  return found;
+};
+
+// The API reference is left out: it reads our own OpenAPI document and samples.
+const files = globSync("{functions,shared,infra/admin,infra/local}/**/*.ts", {
+  cwd: root,
+  exclude: ["infra/local/docs/**"],
+});
+const inFile = files.map((file) => ({ file, found: expressionsIn(readFileSync(join(root, file), "utf8")) }));
+
+const limited = pLimit(2);
+const problemOf = async (expression: string) => {
+  const end = expression.lastIndexOf("/");
+  const result = await limited(() => check(expression.slice(1, end), expression.slice(end + 1), { timeout: 60_000 }));
+  return result.status === "safe" ? [] : [`${expression}: ${result.status}`];
+};
+
+describe("the regular expressions", () => {
+  it("do not backtrack beyond linear time", { timeout: 300_000 }, async () => {
+    const expressions = new Set(inFile.flatMap(({ found }) => found.filter((one) => one !== "new RegExp")));
+    expect(expressions.size).toBeGreaterThan(50);
+    expect((await Promise.all([...expressions].map(problemOf))).flat()).toEqual([]);
+  });
+
+  it("are checked: one that backtracks is found", async () => {
+    const [planted = ""] = expressionsIn("const found = /;\\s*filename=(.*);\\s*x$/.exec(text);");
+    expect(await problemOf(planted)).toEqual([expect.stringContaining("vulnerable")]);
+  });
+
+  it("are built only from the routes, the limits and the patterns of injected faults", () => {
+    const built = inFile.filter(({ found }) => found.includes("new RegExp")).map(({ file }) => file);
+    expect(built.sort()).toEqual(["infra/local/carrier.ts", "infra/local/match.ts", "shared/http/idempotency.ts"]);
+  });
+});
