@@ -31,7 +31,7 @@ const createTable = async (endpoint: string, name: string) => {
     }
 };
 
-/** Passes on the requests of programs on this machine. Web pages, and browsers with any other name for it, are refused. */
+/** Passes on the requests of programs on this machine, and refuses those of web pages. */
 const startDoor = (endpoint: string) => {
   const agent = new Agent({ keepAlive: true });
   return serveLocally((incoming, outgoing) => {
