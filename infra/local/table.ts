@@ -37,10 +37,12 @@ const startDoor = (endpoint: string) => {
   return serveLocally((incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
     const passed = request(endpoint, { agent, method, path, headers }, (response) => {
+      // The client has disconnected meanwhile.
+      if (outgoing.destroyed) return response.resume();
       outgoing.writeHead(response.statusCode ?? 500, response.rawHeaders);
       pipeline(response, outgoing, () => {});
     });
-    passed.once("error", () => outgoing.destroy());
+    passed.on("error", () => outgoing.destroy());
     pipeline(incoming, passed, () => {});
   });
 };
