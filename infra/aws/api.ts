@@ -23,7 +23,7 @@ import { addUnknownAddresses } from "./unknown-addresses.ts";
 /** API Gateway stops waiting after 29 seconds. A function that times out earlier leaves time for its error response. */
 const timeout = Duration.seconds(28);
 
-/** Creates the REST API, with a function and a method for each row of the route table. */
+/** Creates the REST API, with a function and a method for each row of the route table. HEAD is GET without the body. */
 export const createApi = (scope: Construct, deployment: Deployment): RestApi => {
   const { settings } = deployment;
   const rest = restApi(scope, settings);
@@ -35,7 +35,9 @@ export const createApi = (scope: Construct, deployment: Deployment): RestApi => 
     };
     const handler = createFunction(scope, deployment, { ...route, timeout, environment });
     const integration = new LambdaIntegration(handler, { allowTestInvoke: false });
-    rest.root.resourceForPath(route.path).addMethod(route.method, integration);
+    const resource = rest.root.resourceForPath(route.path);
+    resource.addMethod(route.method, integration);
+    if (route.method === "GET") resource.addMethod("HEAD", integration);
   }
   addUnknownAddresses(rest);
   return rest;

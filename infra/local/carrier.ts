@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -14,8 +13,7 @@ import {
   type Reply,
   withdrawAttachment,
 } from "./carrier-carts.ts";
-import { listen } from "./listen.ts";
-import { isLocalRequest } from "./local-request.ts";
+import { serveLocally } from "./listen.ts";
 
 /** The faults that `POST /faults` injects. */
 const InjectedFault = z.object({
@@ -64,8 +62,6 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
     const cart = /^\/carts\/([^/]+)$/.exec(path)?.[1];
     if (method === "GET" && cart) return { status: 200, body: cartDocument(carts.find(cart)) };
     if (path !== "/faults") return undefined;
-    if (!isLocalRequest(incoming))
-      return { status: 403, body: { error: "faults can be managed only from this machine" } };
     if (method === "DELETE") faults = [];
     if (method !== "POST") return { status: 200, body: { faults } };
     const fault = z.safeParse(InjectedFault, await json(incoming).catch(() => undefined));
@@ -74,7 +70,7 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
     return { status: 201, body: fault.data };
   };
 
-  const server = createServer(async (incoming, outgoing) => {
+  return serveLocally(async (incoming, outgoing) => {
     const path = incoming.url?.split("?")[0] ?? "/";
     try {
       const reply = await handleControl(incoming, path);
@@ -94,14 +90,7 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
     } catch {
       outgoing.destroy();
     }
-  });
-  const address = await listen(server, port);
-  const close = async () => {
-    server.close();
-    server.closeAllConnections();
-    await once(server, "close");
-  };
-  return { ...address, close };
+  }, port);
 };
 
 const serve = async (

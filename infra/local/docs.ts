@@ -61,7 +61,8 @@ const errorReply = ({ status, body }: ApiError): Reply => ({
 });
 
 const write = (outgoing: ServerResponse, { status, headers, body }: Reply) => {
-  outgoing.writeHead(status, { ...headers, "Content-Length": body.byteLength }).end(body);
+  const length = status === 304 ? {} : { "Content-Length": body.byteLength };
+  outgoing.writeHead(status, { ...headers, ...length }).end(body);
 };
 
 const redirect = (outgoing: ServerResponse) => outgoing.writeHead(302, { ...security, Location: "/docs/" }).end();
@@ -84,13 +85,13 @@ const replyTo = async (site: Site, storage: string, incoming: IncomingMessage, p
   return file ? reply(incoming, file, storage) : errorReply(notFound());
 };
 
-/** Serves GET requests for `/docs/` and `/openapi.json` in the local gateway. Returns false for any other request. */
+/** Serves GET and HEAD requests for `/docs/` and `/openapi.json` in the local gateway. Returns false for any other request. */
 export const docs = ({ prefill, storage }: Options) => {
   // Built before the gateway listens. Later, the process may have run out of file descriptors.
   const built = siteFiles({ storage });
   built.catch(() => {});
   return (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): boolean => {
-    if (incoming.method !== "GET") return false;
+    if (incoming.method !== "GET" && incoming.method !== "HEAD") return false;
     if (pathname === "/docs") redirect(outgoing);
     else if (pathname === "/docs/demo.json") write(outgoing, demo(prefill()));
     else if (pathname.startsWith("/docs/") || isDocument(pathname))

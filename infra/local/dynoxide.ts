@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { findDynoxide } from "./dynoxide-binary.ts";
@@ -17,14 +18,26 @@ const root = join(import.meta.dirname, "../..");
 /** The number of restarts within a minute. */
 const maxRestarts = 3;
 
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-    });
+/**
+ * dynoxide lets every web page read and write everything, and has no option against it. So it gets a port that no browser
+ * connects to, whatever a page asks for: https://fetch.spec.whatwg.org/#port-blocking
+ */
+const blockedPorts = [
+  6667, 6665, 6666, 6668, 6669, 6697, 6566, 5060, 5061, 4045, 3659, 2049, 1719, 1720, 1723, 10_080, 6000,
+];
+
+const isFree = (host: string, port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer().once("error", () => resolve(false));
+    server.listen(port, host, () => server.close(() => resolve(true)));
   });
+
+/** macOS has only one of the 16 million loopback addresses. */
+const freeAddress = async (platform: NodeJS.Platform) => {
+  const host = platform === "darwin" ? "127.0.0.1" : `127.${randomBytes(3).join(".")}`;
+  for (const port of blockedPorts) if (await isFree(host, port)) return { host, port };
+  throw new Error(`The embedded DynamoDB needs one of these ports: ${blockedPorts.join(", ")}. All are in use.`);
+};
 
 /**
  * Kills a child process when this process exits, even after `kill -9`: the watcher reads from a pipe that closes only then.
@@ -72,15 +85,15 @@ const dataLost = (reason: string) =>
   new Error(`The embedded DynamoDB has exited (${reason}), and its data in memory are lost: start again.`);
 const keepsExiting = (reason: string) => new Error(`The embedded DynamoDB keeps exiting (${reason}).`);
 
-/** Starts dynoxide on a free port. */
+/** Starts dynoxide at an address that no web page can reach. */
 export const startDynoxide = async ({ dbPath, onEnd }: DynoxideOptions) => {
   const { platform, arch, env } = process;
   const binary = await findDynoxide({ root, platform, arch, env });
-  const port = await freePort();
-  const args = ["--host", "127.0.0.1", "--port", String(port), ...(dbPath === undefined ? [] : ["--db-path", dbPath])];
+  const { host, port } = await freeAddress(platform);
+  const args = ["--host", host, "--port", String(port), ...(dbPath === undefined ? [] : ["--db-path", dbPath])];
   let [running, stopped] = [run(binary, args), false];
   return {
-    endpoint: `http://127.0.0.1:${port}`,
+    endpoint: `http://${host}:${port}`,
     /** Rejects when dynoxide exits. */
     failed: running.exited.then((reason) => Promise.reject(new Error(reason))),
     /** Restarts dynoxide when it exits, if its data are in a file. Otherwise they are lost, and it calls `onEnd`. */

@@ -2,6 +2,7 @@ import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { buildApp } from "fauxqs";
 import { limits } from "../../shared/limits.ts";
 import type { LocalService } from "./dynoxide.ts";
+import { isLocalRequest } from "./local-request.ts";
 import { repairFiles } from "./repair-files.ts";
 import { s3ErrorFor } from "./signed-urls.ts";
 
@@ -60,9 +61,10 @@ const verifySignatures = (app: ReturnType<typeof buildApp>) => {
   });
 };
 
-/** The CORS headers of a bucket on AWS with `uploadOrigins`. */
+/** The CORS headers of a bucket on AWS with `uploadOrigins`. Pages of other origins are refused. */
 const addCors = (app: ReturnType<typeof buildApp>, origins: Origins) => {
-  app.addHook("onRequest", async ({ method, headers: { origin } }, reply) => {
+  app.addHook("onRequest", async ({ raw, method, headers: { origin } }, reply) => {
+    if (!isLocalRequest(raw, origins())) return reply.code(403).send();
     if (origin === undefined || !origins().includes(origin)) return;
     reply.headers({ "Access-Control-Allow-Origin": origin, Vary: "Origin" });
     if (method !== "OPTIONS") return;

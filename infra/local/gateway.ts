@@ -6,6 +6,7 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-l
 import pLimit from "p-limit";
 import { env } from "../../shared/env.ts";
 import {
+  type ApiError,
   fileTooLarge,
   internalError,
   malformed,
@@ -14,6 +15,8 @@ import {
   rateLimited,
   serviceUnavailable,
 } from "../../shared/errors.ts";
+import { isJson } from "../../shared/http/input.ts";
+import { limits } from "../../shared/limits.ts";
 import type { Route } from "../../shared/routes.ts";
 import { listen } from "./listen.ts";
 import { type Matched, matcher } from "./match.ts";
@@ -44,7 +47,8 @@ export type Served = {
   readonly ms: number;
   readonly apiKey: string | undefined;
   readonly requestId: string;
-  readonly response: Response;
+  /** Undefined if the client has disconnected before its request was complete. */
+  readonly response: Response | undefined;
   /** The error that the gateway or the function has thrown. */
   readonly error?: unknown;
 };
@@ -81,6 +85,7 @@ export const startGateway = async (options: GatewayOptions) => {
       send(outgoing, response);
       report(options, incoming, { startedAt, requestId, response, error });
     } catch (error) {
+      if (incoming.readableAborted) return report(options, incoming, { startedAt, requestId, response: undefined });
       const response = errorResponse(internalError(), requestId);
       if (outgoing.headersSent) outgoing.destroy();
       else send(outgoing, response);
@@ -115,7 +120,9 @@ const send = (outgoing: ServerResponse, { status, headers, body }: Response) => 
   const pairs = Object.entries(headers).flatMap(([name, value]) =>
     typeof value === "string" ? [name, value] : value.flatMap((each) => [name, each]),
   );
-  outgoing.writeHead(status, [...pairs, "Content-Length", String(Buffer.byteLength(body))]).end(body);
+  // The length of a 304 would be that of the document that it does not send: RFC 9110, section 8.6.
+  const length = status === 304 ? [] : ["Content-Length", String(Buffer.byteLength(body))];
+  outgoing.writeHead(status, [...pairs, ...length]).end(body);
 };
 
 const report = (
@@ -143,14 +150,20 @@ const requestHandler = (options: GatewayOptions) => {
     const matched = url && match(incoming.method ?? "", url.pathname);
     const body = await readBody(incoming, maxBodyBytes);
     if (!url || !matched) return reject(notFound());
-    if (!body) return reject(tooLarge(matched.route, maxBodyBytes));
-    const run = () => invoke(options, matched, proxyEvent(incoming, matched, url, body, requestId));
-    return body.length > largeBytes ? limited(run) : run();
+    const run = async () => {
+      const event = proxyEvent(incoming, matched, url, body ?? Buffer.of(), requestId);
+      const fits = body && Buffer.byteLength(JSON.stringify(event)) <= maxEventBytes;
+      return fits ? invoke(options, matched, event) : reject(tooLarge(matched.route, event));
+    };
+    return body && body.length > largeBytes ? limited(run) : run();
   };
 };
 
-const tooLarge = ({ reads }: Route, limitBytes: number) =>
-  reads.from === "form" ? fileTooLarge(limitBytes) : payloadTooLarge(limitBytes);
+/** Names the limit of the function, which is smaller than the gateway's. API Gateway does not know the function. */
+const tooLarge = ({ reads }: Route, event: APIGatewayProxyEvent): ApiError => {
+  if (reads.from === "json" || (reads.from === "form" && isJson(event))) return payloadTooLarge(limits.jsonBytes);
+  return reads.from === "form" ? fileTooLarge(env.maxFileBytes()) : payloadTooLarge(limits.fileBytes);
+};
 
 const invoke = async (
   { load, functionTimeoutMs = 29_000 }: GatewayOptions,
@@ -158,8 +171,6 @@ const invoke = async (
   event: APIGatewayProxyEvent,
 ): Promise<Outcome> => {
   const { requestId } = event.requestContext;
-  if (Buffer.byteLength(JSON.stringify(event)) > maxEventBytes)
-    return { response: errorResponse(tooLarge(route, env.maxFileBytes()), requestId) };
   const handler = load(route);
   if (!handler) return { response: errorResponse(notFound(), requestId) };
   const { promise: timeout, resolve } = Promise.withResolvers<Outcome>();

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import type { Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { isLocalRequest } from "./local-request.ts";
 
 /** Listens on 127.0.0.1 only; port 0 is any free port. Returns the address. Rejects if the port is in use. */
 export const listen = async (server: Server, port = 0) => {
@@ -7,5 +8,27 @@ export const listen = async (server: Server, port = 0) => {
   await once(server, "listening");
   const address = server.address();
   const actualPort = typeof address === "object" && address ? address.port : port;
-  return { port: actualPort, url: `http://127.0.0.1:${actualPort}` };
+  const close = async () => {
+    const closed = once(server, "close");
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  return { port: actualPort, url: `http://127.0.0.1:${actualPort}`, close };
 };
+
+/** In the format of AWS JSON, so that an SDK reports it, too. */
+const refusal = JSON.stringify({
+  __type: "AccessDeniedException",
+  message: "This address serves only programs on this machine. Web pages and other host names are refused.",
+});
+
+/** Serves programs on this machine, and refuses web pages: they could read and change everything otherwise. */
+export const serveLocally = (handle: RequestListener, port?: number) =>
+  listen(
+    createServer((incoming, outgoing) => {
+      if (isLocalRequest(incoming)) handle(incoming, outgoing);
+      else outgoing.writeHead(403, { "Content-Type": "application/json" }).end(refusal);
+    }),
+    port,
+  );

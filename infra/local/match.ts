@@ -6,13 +6,13 @@ const pattern = (path: string) => new RegExp(`^/+${path.slice(1).replaceAll(/\{(
 
 /**
  * Finds the route for a method and a path like API Gateway: repeated leading slashes and a trailing slash are ignored, and
- * path parameters stay percent-encoded.
+ * path parameters stay percent-encoded. HEAD has the route of GET.
  */
 export const matcher = (routes: readonly Route[]) => {
   const patterns = routes.map((route) => ({ route, pattern: pattern(route.path) }));
   return (method: string, path: string): Matched | undefined => {
     for (const { route, pattern } of patterns) {
-      const match = route.method === method ? pattern.exec(path) : null;
+      const match = route.method === (method === "HEAD" ? "GET" : method) ? pattern.exec(path) : null;
       if (match) return { route, pathParameters: { ...match.groups } };
     }
     return undefined;

@@ -48,7 +48,7 @@ const startServices = async ({ data, onEnd, onCarrierCall }: StackOptions, uploa
   const stop = async () => {
     await Promise.all([table.stop(), files.stop(), carrier.close()]);
   };
-  return { environment, stop };
+  return { environment, tableDoor: table.door, stop };
 };
 
 /** Starts the whole stack on this machine. Only the gateway's port is given; the others are free ports. */
@@ -79,6 +79,7 @@ export const startStack = async (options: StackOptions) => {
     };
     const environment = {
       ...services.environment,
+      AWS_ENDPOINT_URL_DYNAMODB: services.tableDoor,
       AWS_ENDPOINT_URL_SFN: stepFunctions.endpoint,
       STATE_MACHINE_ARN: stepFunctions.stateMachineArn,
     };

@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
-import { listen } from "./listen.ts";
+import { serveLocally } from "./listen.ts";
 import { type Execution, startWorkflow, type WorkflowOptions } from "./workflow.ts";
 
 /**
@@ -95,7 +95,7 @@ export const startStepFunctions = async (options: WorkflowOptions) => {
     return action(JSON.parse(await text(request)));
   };
 
-  const server = createServer((request, response) => {
+  const { url, close } = await serveLocally((request, response) => {
     const send = (status: number, body: object) =>
       response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(JSON.stringify(body));
     handle(request).then(
@@ -107,15 +107,13 @@ export const startStepFunctions = async (options: WorkflowOptions) => {
         }),
     );
   });
-  const { url } = await listen(server);
   return {
     endpoint: url,
     stateMachineArn,
     workflow,
     stop: async () => {
       workflow.stop();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await close();
     },
   };
 };

@@ -1,6 +1,9 @@
+import { Agent, request } from "node:http";
+import { pipeline } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 import { type DynoxideOptions, type LocalService, startDynoxide } from "./dynoxide.ts";
+import { serveLocally } from "./listen.ts";
 
 const createTable = async (endpoint: string, name: string) => {
   const client = new DynamoDBClient({ endpoint, maxAttempts: 1 });
@@ -28,12 +31,33 @@ const createTable = async (endpoint: string, name: string) => {
     }
 };
 
+/** Passes on the requests of programs on this machine, and refuses those of web pages. */
+const startDoor = (endpoint: string) => {
+  const agent = new Agent({ keepAlive: true });
+  return serveLocally((incoming, outgoing) => {
+    const { method, url: path, headers } = incoming;
+    const passed = request(endpoint, { agent, method, path, headers }, (response) => {
+      // The client has disconnected meanwhile.
+      if (outgoing.destroyed) return response.resume();
+      outgoing.writeHead(response.statusCode ?? 500, response.rawHeaders);
+      pipeline(response, outgoing, () => {});
+    });
+    passed.on("error", () => outgoing.destroy());
+    pipeline(incoming, passed, () => {});
+  });
+};
+
+type LocalTable = LocalService & {
+  /** The endpoint for other programs. This process uses `endpoint`, which is faster and which no browser connects to. */
+  readonly door: string;
+};
+
 /** Starts the embedded DynamoDB, or uses the one at AWS_ENDPOINT_URL_DYNAMODB, and creates the table. */
-export const startTable = async (name: string, options: DynoxideOptions = {}): Promise<LocalService> => {
+export const startTable = async (name: string, options: DynoxideOptions = {}): Promise<LocalTable> => {
   const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
   if (given) {
     await createTable(given, name);
-    return { endpoint: given, stop: async () => {} };
+    return { endpoint: given, door: given, stop: async () => {} };
   }
   const dynoxide = await startDynoxide(options);
   try {
@@ -43,7 +67,11 @@ export const startTable = async (name: string, options: DynoxideOptions = {}): P
     throw new Error(startError(error, options.dbPath), { cause: error });
   }
   void dynoxide.keepRunning();
-  return dynoxide;
+  const door = await startDoor(dynoxide.endpoint);
+  const stop = async () => {
+    await Promise.all([door.close(), dynoxide.stop()]);
+  };
+  return { endpoint: dynoxide.endpoint, door: door.url, stop };
 };
 
 const startError = (error: unknown, dbPath: string | undefined): string => {

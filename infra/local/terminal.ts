@@ -90,13 +90,15 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
   return {
     request: ({ method, path, ms, apiKey, requestId, response, error = errors.get(requestId) }: Served): void => {
       errors.delete(requestId);
-      const { status, body } = response;
+      const { status, body } = response ?? { status: 0, body: "" };
       const name = nameOf(apiKey) ?? "-";
-      const summary = status >= 400 ? `  ${summarizeErrors(body, verbose)}` : "";
+      const summary = status >= 400 ? `  ${summarizeErrors(body, verbose)}` : response ? "" : "  client disconnected";
       const id = verbose ? `  ${requestId}` : "";
       const rest = printable(`${duration(ms)}  ${path}  ${name}${summary}${id}`);
       if (!quiet || status >= 500)
-        console.log(`${printable(method.padEnd(8))} ${paint(statusStyle(status), String(status))} ${rest}`);
+        console.log(
+          `${printable(method.padEnd(8))} ${paint(statusStyle(status), response ? String(status) : "---")} ${rest}`,
+        );
       if (status >= 500) printError([...errorLines(error, verbose), `request ${requestId}`]);
     },
     carrierCall: ({ method, path, status, idempotency_key }: ReceivedCall): void => {

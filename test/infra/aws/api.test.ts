@@ -114,15 +114,15 @@ describe("a response of the gateway itself", () => {
 });
 
 describe("the API", () => {
-  it("has a method for every route and no other", () => {
+  it("has a method for every route, HEAD beside GET with the same function, and no other", () => {
     const methods = Object.values(template.findResources("AWS::ApiGateway::Method"));
-    const proxies = methods.filter(({ Properties }) => Properties.Integration.Type === "AWS_PROXY");
-    expect(proxies).toHaveLength(routes.length);
-    for (const { method } of routes)
-      template.hasResourceProperties("AWS::ApiGateway::Method", {
-        HttpMethod: method,
-        Integration: { Type: "AWS_PROXY", IntegrationHttpMethod: "POST" },
-      });
+    const proxies = methods.flatMap(({ Properties: { HttpMethod, ResourceId, Integration } }) =>
+      Integration.Type === "AWS_PROXY" ? [[HttpMethod, ResourceId.Ref, JSON.stringify(Integration)].join(" ")] : [],
+    );
+    const withHead = routes.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+    expect(proxies.map((each) => each.split(" ")[0]).sort()).toEqual(withHead.sort());
+    for (const get of proxies.filter((each) => each.startsWith("GET ")))
+      expect(proxies).toContain(get.replace("GET", "HEAD"));
     const parts = new Set(routes.flatMap(({ path }) => path.slice(1).split("/")));
     for (const PathPart of parts) template.hasResourceProperties("AWS::ApiGateway::Resource", { PathPart });
   });

@@ -67,6 +67,17 @@ describe("the stand-in carrier", () => {
     });
   });
 
+  it("repeats only a 2xx for an idempotency key: after a 4xx or a 5xx, the key is free", async () => {
+    const order = newOrder();
+    expect((await call("PUT", place(order), "k", form("signed", sha256("other")))).status).toBe(422);
+    await misbehave({ method: "PUT", action: "status", status: 503 });
+    expect((await call("PUT", place(order), "k", form())).status).toBe(503);
+    const stored = await call("PUT", place(order), "k", form());
+    expect(stored.status).toBe(201);
+    const repeated = await call("PUT", place(order), "k", form("signed", sha256("other")));
+    expect([repeated.status, await repeated.json()]).toEqual([201, await stored.json()]);
+  });
+
   it("withdraws a file, and checks out once: a retry with the same key succeeds, with another key it returns 409", async () => {
     const order = newOrder();
     await call("PUT", place(order), "k", form());

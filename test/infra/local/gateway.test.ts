@@ -1,14 +1,21 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type GatewayOptions, type Handler, type Served, startGateway } from "../../../infra/local/gateway.ts";
-import { type Route, showOrderAttachment, showRequestAttachment } from "../../../shared/routes.ts";
+import {
+  createRequestAttachment,
+  createSwitch,
+  type Route,
+  showOrderAttachment,
+  showRequestAttachment,
+} from "../../../shared/routes.ts";
 
 const upload: Route = { ...showRequestAttachment, name: "upload", method: "POST", path: "/things/{thing_id}" };
-const routes: Route[] = [upload, showOrderAttachment];
+const routes: Route[] = [upload, showOrderAttachment, createRequestAttachment, createSwitch];
+const [shown, switches] = ["/api/v1/orders/1/attachments/1", "/api/v1/switches"];
 
 let stop: (() => Promise<void>) | undefined;
 afterEach(async () => {
@@ -135,20 +142,39 @@ describe("the local gateway", () => {
       await expectError(await fetch(url + path, { method }), 404, body);
   });
 
-  it("returns 413 with the limit for a body over 10 MB and for an event over 6 MB", async () => {
+  it("responds to HEAD as to GET, without the body", async () => {
+    const { port } = await gateway(async () => ({ statusCode: 200, headers: { ETag: '"1"' }, body: '{"a":1}' }));
+    const [head, got] = await Promise.all(
+      ["HEAD", "GET"].map((method) =>
+        exchange(port, `${method} ${shown} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
+      ),
+    );
+    expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\nETag: "1"\r\nContent-Length: 7\r\n/);
+    expect(got?.replace(/Date: .*/, "")).toBe(`${head}{"a":1}`.replace(/Date: .*/, ""));
+  });
+
+  it("sends a 304 without a Content-Length", async () => {
+    const { port } = await gateway(async () => ({ statusCode: 304, headers: { ETag: '"1"' }, body: "" }));
+    const response = await exchange(port, `GET ${shown} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(response).toMatch(/^HTTP\/1\.1 304 Not Modified\r\n(?:(?!content-length|transfer-encoding).*\r\n)+\r\n$/i);
+  });
+
+  const attachments = "/api/v1/requests/1/attachments";
+  const [asForm, asJson] = ["multipart/form-data; boundary=x", "application/json"];
+  it.each([
+    [attachments, asForm, 4_600_000, " A larger file needs a direct upload.", { direct_upload: true }],
+    [attachments, asJson, 1_048_576, "", {}],
+    [switches, asJson, 1_048_576, "", {}],
+    ["/things/1", asForm, 4_600_000, "", {}],
+  ])("returns 413 with the limit of the operation for a body that is too large: %s, %s", async (...each) => {
+    const [path, type, limit_bytes, hint, more] = each;
     const { url } = await gateway(echo);
-    for (const [size, limit] of [
-      [7_000_000, 4_600_000],
-      [11_000_000, 10_485_760],
-    ] as const) {
-      const sent = {
-        method: "POST",
-        headers: { "content-type": "multipart/form-data; boundary=x" },
-        body: new Uint8Array(size),
-      };
-      const detail = `The body or the file is larger than ${limit} bytes.`;
-      const body = envelope("payload_too_large", "Payload Too Large", detail, { params: { limit_bytes: limit } });
-      await expectError(await fetch(`${url}/things/1`, sent), 413, body);
+    const detail = `The body or the file is larger than ${limit_bytes} bytes.${hint}`;
+    const body = envelope("payload_too_large", "Payload Too Large", detail, { params: { limit_bytes, ...more } });
+    // Too large for an event of Lambda, and for API Gateway.
+    for (const size of [7_000_000, 11_000_000]) {
+      const sent = { method: "POST", headers: { "content-type": type }, body: new Uint8Array(size) };
+      await expectError(await fetch(url + path, sent), 413, body);
     }
   });
 
@@ -271,6 +297,27 @@ describe("the local gateway", () => {
     expect(served).toMatchObject([{ requestId, response: { status: 500 }, path: "/things/1" }]);
     expect(served[0]?.error).toEqual(new Error("The function's result has 7000028 bytes. Lambda's limit is 6291556."));
   });
+
+  it.each([
+    ["a Content-Length", "Content-Length: 10\r\n\r\nhalf"],
+    ["chunks", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"],
+  ])(
+    "reports a client that disconnects within a body with %s, without a response or an error",
+    async (_label, rest) => {
+      const served: Served[] = [];
+      const { port } = await gateway(echo, { onRequest: (each) => served.push(each) });
+      for (const end of ["destroy", "end", "resetAndDestroy"] as const) {
+        const socket = connect(port, "127.0.0.1").on("error", () => {});
+        await once(socket, "connect");
+        socket.write(`POST /things/1 HTTP/1.1\r\nHost: x\r\n${rest}`);
+        await sleep(50);
+        socket[end]();
+      }
+      await vi.waitUntil(() => served.length === 3);
+      for (const { method, path, response, error } of served)
+        expect([method, path, response, error]).toEqual(["POST", "/things/1", undefined, undefined]);
+    },
+  );
 
   it("also sends WWW-Authenticate under API Gateway's name for it", async () => {
     const headers = { "WWW-Authenticate": "Bearer" };

@@ -1,14 +1,35 @@
 import { once } from "node:events";
-import { get, type IncomingMessage } from "node:http";
-import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { startCarrier } from "../../../infra/local/carrier.ts";
+import { createServer, get, type IncomingMessage, request } from "node:http";
+import { connect } from "node:net";
+import { json, text } from "node:stream/consumers";
+import { setImmediate } from "node:timers/promises";
+import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { listen } from "../../../infra/local/listen.ts";
+import { startTable } from "../../../infra/local/table.ts";
+import { chromiumPath, launchChromium } from "../../support/processes/chromium.ts";
 
-let carrier: Awaited<ReturnType<typeof startCarrier>>;
+/** A DynamoDB of its own, as `npm start` has it: with a door. */
+let table: Awaited<ReturnType<typeof startTable>>;
 beforeAll(async () => {
-  carrier = await startCarrier();
+  vi.stubEnv("AWS_ENDPOINT_URL_DYNAMODB", "");
+  table = await startTable("behind-a-door");
+  const client = new DynamoDBClient({ endpoint: table.door });
+  const Item = { pk: { S: "switch" }, sk: { S: "one" }, secret: { S: "hunter2" } };
+  await client.send(new PutItemCommand({ TableName: "behind-a-door", Item }));
 });
-afterAll(() => carrier.close());
+afterAll(() => table.stop());
+
+/** The addresses that other programs use. */
+const addresses = () => {
+  const { AWS_ENDPOINT_URL_S3 = "", AWS_ENDPOINT_URL_SFN = "", CARRIER_URL = "" } = inject("environment");
+  return {
+    DynamoDB: table.door,
+    S3: AWS_ENDPOINT_URL_S3,
+    "Step Functions": AWS_ENDPOINT_URL_SFN,
+    "the carrier": `${CARRIER_URL}/faults`,
+  };
+};
 
 const statusOf = async (url: string, method: string, headers: Record<string, string>) => {
   const [response]: IncomingMessage[] = await once(get(url, { method, headers, agent: false }), "response");
@@ -16,6 +37,16 @@ const statusOf = async (url: string, method: string, headers: Record<string, str
   await text(response);
   return response.statusCode;
 };
+
+/** The headers of a Scan. Nobody verifies the signature. */
+const scan = {
+  authorization:
+    "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=x",
+  "content-type": "application/x-amz-json-1.0",
+  "x-amz-date": "20260101T000000Z",
+  "x-amz-target": "DynamoDB_20120810.Scan",
+};
+const scanned = '{"TableName":"behind-a-door"}';
 
 const loopback = ["localhost:3000", "127.0.0.1", "127.1.2.3:80", "[::1]:3000"];
 const allowed: [string, Record<string, string>][] = [
@@ -36,12 +67,69 @@ const refused: [string, Record<string, string>][] = [
 describe("an endpoint for this machine's user only", () => {
   it.each(allowed)("is open to %s", async (_label, headers) => {
     expect(await statusOf(`${inject("baseUrl")}/docs/demo.json`, "GET", headers)).toBe(200);
-    expect(await statusOf(`${carrier.url}/faults`, "DELETE", headers)).toBe(200);
+    for (const [name, url] of Object.entries(addresses()))
+      expect(await statusOf(url, "GET", { authorization: "any", ...headers }), name).not.toBe(403);
   });
 
   it.each(refused)("is closed to %s", async (_label, headers) => {
     expect(await statusOf(`${inject("baseUrl")}/docs/demo.json`, "GET", headers)).toBe(404);
-    for (const method of ["GET", "POST", "DELETE"])
-      expect(await statusOf(`${carrier.url}/faults`, method, headers), method).toBe(403);
+    for (const [name, url] of Object.entries(addresses()))
+      for (const method of ["GET", "OPTIONS", "POST", "DELETE"])
+        expect(await statusOf(url, method, { authorization: "any", ...headers }), `${method} ${name}`).toBe(403);
   });
+
+  it("says in the door's 403 why, as an error of DynamoDB", async () => {
+    const sent = request(table.door, { method: "POST", headers: { ...scan, origin: "https://evil.example" } });
+    sent.end(scanned);
+    const [response]: IncomingMessage[] = await once(sent, "response");
+    expect(response && [response.headers["access-control-allow-origin"], await json(response)]).toEqual([
+      undefined,
+      {
+        __type: "AccessDeniedException",
+        message: expect.stringContaining("Web pages and other host names are refused"),
+      },
+    ]);
+  });
+});
+
+describe("the table's door", () => {
+  it("stays open when clients disconnect before their response", async () => {
+    const { port } = new URL(table.door);
+    const head = Object.entries(scan).map(([name, value]) => `${name}: ${value}\r\n`);
+    for (let n = 0; n < 50; n += 1) {
+      const socket = connect(Number(port), "127.0.0.1");
+      socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\n${head.join("")}Content-Length: 29\r\n\r\n${scanned}`);
+      await once(socket, "connect");
+      await setImmediate();
+      socket.destroy();
+    }
+    const response = await fetch(table.door, { method: "POST", headers: scan, body: scanned });
+    expect(await response.text()).toContain("hunter2");
+  });
+});
+
+describe.skipIf(!chromiumPath)("a page of another origin in Chromium", () => {
+  it("reads neither the table nor anything else, even if it knows the addresses", async () => {
+    const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
+    const evil = await listen(createServer((_request, response) => response.writeHead(200, cors).end("hunter2")));
+    const browser = await launchChromium();
+    try {
+      const page = await browser.newPage();
+      await page.goto(evil.url.replace("127.0.0.1", "localhost"));
+      const read = (url: string) =>
+        page.evaluate(
+          async ([target = "", headers = {}, body = ""]) => {
+            const response = await fetch(target, { method: "POST", headers, body }).catch(String);
+            return typeof response === "string" ? response : response.text();
+          },
+          [url, scan, scanned] as const,
+        );
+      expect(await read(evil.url)).toBe("hunter2");
+      for (const [name, url] of Object.entries({ ...addresses(), "DynamoDB behind its door": table.endpoint }))
+        expect(await read(url), name).toBe("TypeError: Failed to fetch");
+    } finally {
+      await browser.close();
+      await evil.close();
+    }
+  }, 60_000);
 });

@@ -16,15 +16,19 @@ beforeEach(() => {
 });
 afterEach(() => services.remove());
 
-/** The dynoxide processes that serve a service's table. */
-const dynoxides = async ({ environment }: LocalService): Promise<number[]> => {
-  const { port } = new URL(environment.AWS_ENDPOINT_URL_DYNAMODB ?? "");
-  const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,args="]);
+/** The dynoxide processes that a service has started; without one, all that run. */
+const dynoxides = async (service?: LocalService): Promise<number[]> => {
+  const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,ppid=,args="]);
   return stdout
     .split("\n")
-    .filter((line) => line.includes(`dynoxide --host 127.0.0.1 --port ${port}`) && !line.includes("defunct"))
-    .map((line) => Number.parseInt(line, 10));
+    .filter((line) => line.includes("dynoxide --host ") && !line.includes("defunct"))
+    .map((line) => line.trim().split(/ +/).map(Number))
+    .flatMap(([pid = 0, parent]) => (service === undefined || parent === service.child.pid ? [pid] : []));
 };
+
+/** Waits until none of these processes runs, whoever is their parent now. */
+const gone = (pids: readonly number[]) =>
+  vi.waitUntil(async () => !(await dynoxides()).some((pid) => pids.includes(pid)), patiently);
 
 const killDynoxide = async (service: LocalService) => {
   for (const pid of await dynoxides(service)) process.kill(pid, "SIGKILL");
@@ -163,17 +167,20 @@ describe("the folder of npm start -- --data", () => {
 describe("the embedded DynamoDB", () => {
   it("ends with its service, even if only the service is killed", async () => {
     const service = await services.start([]);
-    expect(await dynoxides(service)).toHaveLength(1);
+    const pids = await dynoxides(service);
+    expect(pids).toHaveLength(1);
     service.child.kill("SIGKILL");
-    await vi.waitUntil(async () => (await dynoxides(service)).length === 0, patiently);
+    await gone(pids);
   }, 60_000);
 
   it.runIf(exhaustive)(
     "ends with its service when the whole process group is killed",
     async () => {
       const service = await services.start([]);
+      const pids = await dynoxides(service);
+      expect(pids).toHaveLength(1);
       await service.kill();
-      await vi.waitUntil(async () => (await dynoxides(service)).length === 0, patiently);
+      await gone(pids);
     },
     60_000,
   );

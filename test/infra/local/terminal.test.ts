@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../infra/local/listen.ts";
 import { form } from "../../support/fixtures/attachments.ts";
@@ -77,6 +78,19 @@ describe("the terminal of npm start", () => {
     expect(lines).toMatch(/^carrier {2}200 {11}POST \/carts\/\w{26}\/checkout$/m);
     expect(lines).toMatch(/^step +\d+ ms {2}checkout\/seal {2}\w{26} {2}\w+$/m);
   }, 60_000);
+
+  it("has one quiet line for a client that disconnects", async () => {
+    const service = serviceOf("plain");
+    const errors = service.output.stderr;
+    const socket = connect(Number(new URL(service.url).port), "127.0.0.1", () => {
+      socket.write("POST /api/v1/switches HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf", () =>
+        socket.destroy(),
+      );
+    });
+    const lines = await printed(service, "client disconnected");
+    expect(lines).toMatch(/^POST {5}--- +\d+ ms {2}\/api\/v1\/switches {2}- {2}client disconnected$/m);
+    expect(service.output.stderr).toBe(errors);
+  });
 
   it("prints for a 5xx the error, its place in this project and the request, and with --quiet nothing else", async () => {
     const service = serviceOf("quiet");

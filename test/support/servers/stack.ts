@@ -22,6 +22,8 @@ export default async (project: TestProject) => {
   project.provide("baseUrl", stack.url);
   project.provide("environment", {
     ...stack.environment,
+    // As the functions in npm start: without the way through the table's door.
+    AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "",
     // The names on POSIX systems and on Windows.
     TMPDIR: temporary,
     TEMP: temporary,
