@@ -14,7 +14,7 @@ import {
   rateLimited,
   serviceUnavailable,
 } from "../../shared/errors.ts";
-import type { Route } from "../../shared/routes.ts";
+import type { Route } from "../../shared/route.ts";
 import { listen } from "./listen.ts";
 import { type Matched, matcher } from "./match.ts";
 import { lambdaContext, proxyEvent } from "./proxy-event.ts";

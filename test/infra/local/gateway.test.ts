@@ -5,7 +5,8 @@ import { setImmediate } from "node:timers/promises";
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type GatewayOptions, type Handler, type Served, startGateway } from "../../../infra/local/gateway.ts";
-import { type Route, showOrderAttachment, showRequestAttachment } from "../../../shared/routes.ts";
+import { showOrderAttachment, showRequestAttachment } from "../../../shared/attachments/routes.ts";
+import type { Route } from "../../../shared/route.ts";
 
 const upload: Route = { ...showRequestAttachment, name: "upload", method: "POST", path: "/things/{thing_id}" };
 const routes: Route[] = [upload, showOrderAttachment];
