@@ -31,6 +31,9 @@ export const subCodes = [
   "malformed",
 ] as const;
 
+/** The parts of a request. */
+export const locations = ["body", "query", "header", "path"] as const;
+
 type SubCode = (typeof subCodes)[number];
 
 /**
@@ -38,7 +41,7 @@ type SubCode = (typeof subCodes)[number];
  * sentence for people.
  */
 export type Problem = {
-  readonly in: "body" | "query" | "header";
+  readonly in: (typeof locations)[number];
   readonly pointer: string;
   readonly sub_code: SubCode;
   readonly detail: string;
@@ -115,11 +118,9 @@ export const fileTooLarge = (limitBytes: number) =>
     },
   );
 
-/** `expected`: one media type, or several, separated by commas. */
-export const unsupportedMediaType = (
-  expected: string,
-  detail = `The Content-Type must be ${expected.replaceAll(", ", " or ")}.`,
-) => apiError("unsupported_media_type", detail, { expected });
+/** `expected`: the media type that the endpoint reads. */
+export const unsupportedMediaType = (expected: string, detail = `The Content-Type must be ${expected}.`) =>
+  apiError("unsupported_media_type", detail, { expected });
 
 /** 422 with one error object for each problem, in the order given. */
 export const invalid = (problems: readonly Problem[]) =>

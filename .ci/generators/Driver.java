@@ -1,4 +1,3 @@
-import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
@@ -59,25 +58,12 @@ public class Driver {
     return created;
   }
 
-  static HttpResponse<String> send(HttpRequest.Builder call) throws Exception {
-    return client.getHttpClient().send(call.build(), HttpResponse.BodyHandlers.ofString());
-  }
-
-  /**
-   * The generator writes one method for each operation, with the first of its media types: the form. The body that names an
-   * upload has a class, and is sent without a method of its own.
-   */
-  static HttpResponse<String> claim(String upload, String name) throws Exception {
-    RequestAttachmentCreateFromUpload body =
-        new RequestAttachmentCreateFromUpload()
-            .type(RequestAttachmentCreateFromUpload.TypeEnum.REQUEST_ATTACHMENT)
-            .data(new RequestAttachmentCreateFromUploadData().uploadId(upload).name(name));
-    HttpRequest.Builder call =
-        HttpRequest.newBuilder(URI.create(client.getBaseUri() + "/api/v1/requests/" + request + "/attachments"))
-            .header("Content-Type", "application/json")
-            .POST(HttpRequest.BodyPublishers.ofByteArray(client.getObjectMapper().writeValueAsBytes(body)));
-    client.getRequestInterceptor().accept(call);
-    return send(call);
+  static RequestAttachmentDocument complete(String upload, String name) throws ApiException {
+    RequestAttachmentComplete body =
+        new RequestAttachmentComplete()
+            .type(RequestAttachmentComplete.TypeEnum.REQUEST_ATTACHMENT)
+            .data(new AttachmentCompleteData().name(name));
+    return attachments.completeRequestAttachmentUpload(request, upload, body, null);
   }
 
   static String sha256(Path file) throws Exception {
@@ -100,16 +86,13 @@ public class Driver {
     upload.getHeaders().forEach((header, value) -> {
       if (!header.equalsIgnoreCase("Content-Length")) put.header(header, value);
     });
-    equal(send(put).statusCode(), 200);
-    HttpResponse<String> response = claim(upload.getId(), name);
-    equal(response.statusCode(), 201);
-    RequestAttachmentDocument created =
-        client.getObjectMapper().readValue(response.body(), RequestAttachmentDocument.class);
+    equal(client.getHttpClient().send(put.build(), HttpResponse.BodyHandlers.discarding()).statusCode(), 200);
+    RequestAttachmentDocument created = complete(upload.getId(), name);
     equal(created.getData().getId(), upload.getId());
     equal(created.getData().getFileHint(), FileHint.DEFAULT);
-    ErrorDocument again = client.getObjectMapper().readValue(claim(upload.getId(), name).body(), ErrorDocument.class);
-    equal(again.getErrors().get(0).getSubCode(), ErrorSubCode.CONSTRAINT_REFERENCE);
-    equal(again.getErrors().get(0).getSource().getPointer(), "/data/upload_id");
+    ErrorObject again = errorsOf(() -> complete(upload.getId(), name)).get(0);
+    equal(again.getSubCode(), ErrorSubCode.CONSTRAINT_REFERENCE);
+    equal(again.getSource().getPointer(), "/upload_id");
     return created;
   }
 

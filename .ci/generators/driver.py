@@ -8,6 +8,7 @@ from uuid import uuid4
 import httpx
 from client import AuthenticatedClient
 from client.api.request_attachments import (
+    complete_request_attachment_upload,
     create_request_attachment,
     create_request_attachment_upload,
     delete_request_attachment,
@@ -17,6 +18,7 @@ from client.api.request_attachments import (
 )
 from client.api.switches import create_switch, delete_switch, show_switch, update_switch
 from client.models import (
+    AttachmentCompleteData,
     AttachmentUpdateData,
     AuthMethod,
     ErrorCode,
@@ -24,9 +26,8 @@ from client.models import (
     ErrorSubCode,
     FileHint,
     ForwardingState,
+    RequestAttachmentComplete,
     RequestAttachmentCreate,
-    RequestAttachmentCreateFromUpload,
-    RequestAttachmentCreateFromUploadData,
     RequestAttachmentDocument,
     RequestAttachmentList,
     RequestAttachmentUpdate,
@@ -77,17 +78,15 @@ def directly(name):
     assert isinstance(prepared, UploadDocument), prepared
     target = prepared.data
     httpx.request(target.method, target.url, headers=target.headers.to_dict(), content=content).raise_for_status()
-    claim = RequestAttachmentCreateFromUpload(
-        type_="request_attachment", data=RequestAttachmentCreateFromUploadData(upload_id=target.id, name=name)
-    )
-    created = create_request_attachment.sync(request, client=api, body=claim)
+    body = RequestAttachmentComplete(type_="request_attachment", data=AttachmentCompleteData(name=name))
+    created = complete_request_attachment_upload.sync(request, target.id, client=api, body=body)
     assert isinstance(created, RequestAttachmentDocument), created
     equal((created.data.id, created.data.file_hint), (target.id, FileHint.DEFAULT))
-    again = create_request_attachment.sync(request, client=api, body=claim)
+    again = complete_request_attachment_upload.sync(request, target.id, client=api, body=body)
     assert isinstance(again, ErrorDocument), again
     equal(
         [(error.sub_code, error.source.pointer) for error in again.errors],
-        [(ErrorSubCode.CONSTRAINT_REFERENCE, "/data/upload_id")],
+        [(ErrorSubCode.CONSTRAINT_REFERENCE, "/upload_id")],
     )
     return created
 

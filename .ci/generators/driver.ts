@@ -44,19 +44,20 @@ const directly = async (name: string): Promise<Attachment> => {
     params: { path: { request_id } },
     body: { type: "upload", data: announced },
   });
-  const { id: upload_id, method, url, headers } = required(prepared.data, prepared.error).data;
+  const { id, method, url, headers } = required(prepared.data, prepared.error).data;
   equal((await fetch(url, { method, headers, body: content })).status, 200);
-  const claim = {
-    params: { path: { request_id } },
-    body: { type: "request_attachment", data: { upload_id, name } },
-  } as const;
-  const { data, error } = await api.POST(attachments, claim);
+  const complete = () =>
+    api.POST("/api/v1/requests/{request_id}/uploads/{upload_id}/complete", {
+      params: { path: { request_id, upload_id: id } },
+      body: { type: "request_attachment", data: { name } },
+    });
+  const { data, error } = await complete();
   const created = required(data, error);
-  equal([created.data.id, created.data.file_hint], [upload_id, "DEFAULT"]);
-  const again = await api.POST(attachments, claim);
+  equal([created.data.id, created.data.file_hint], [id, "DEFAULT"]);
+  const again = await complete();
   equal(
     required(again.error).errors.map(({ sub_code, source }) => [sub_code, source?.pointer]),
-    [["constraint.reference", "/data/upload_id"]],
+    [["constraint.reference", "/upload_id"]],
   );
   return created;
 };

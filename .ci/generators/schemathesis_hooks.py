@@ -17,8 +17,8 @@ BEYOND_THE_SCHEMA = [
     ("constraint.format", r"/data/(sms|mms)_endpoints/\d+"),
     # With BASIC, the identity must not contain a colon.
     ("constraint.format", r"/data/(sms|mms)_identity"),
-    # An upload belongs to the parent in the path, its file has arrived, and it is used once.
-    ("constraint.reference", r"/data/upload_id"),
+    # The file of an upload has arrived, and it is used once.
+    ("constraint.reference", r"/upload_id"),
     # A file is not empty. The length of a text in a schema is not that of a file.
     ("constraint.length", r"/data/file"),
     # A PATCH may repeat immutable properties, but not change them.

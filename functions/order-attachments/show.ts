@@ -1,9 +1,9 @@
 import { oneAttachment } from "../../shared/attachments/access.ts";
 import { attachmentDocument } from "../../shared/attachments/attachments.ts";
 import { includedAssociations } from "../../shared/attachments/include.ts";
+import { showOrderAttachment as route } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { showReply } from "../../shared/http/responses.ts";
-import { showOrderAttachment as route } from "../../shared/routes.ts";
 
 export const handler = endpoint(route, oneAttachment, async ({ parent, current, input }) => {
   const included = (await includedAssociations(parent, [current], input.include))(current);

@@ -1,8 +1,8 @@
 import { attachmentParent } from "../../shared/attachments/access.ts";
+import { createRequestUpload as route } from "../../shared/attachments/routes.ts";
 import { createUpload } from "../../shared/attachments/uploads.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
-import { createRequestUpload as route } from "../../shared/routes.ts";
 
 export const handler = endpoint(route, attachmentParent, async ({ parent, input, now, idempotency }) => {
   const { document, replayed } = await createUpload(parent, input.data, now, idempotency);

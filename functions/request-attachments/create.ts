@@ -1,8 +1,8 @@
 import { attachmentParent } from "../../shared/attachments/access.ts";
 import { attachmentDocument, createAttachment } from "../../shared/attachments/attachments.ts";
+import { createRequestAttachment as route } from "../../shared/attachments/routes.ts";
 import { uploadEndpoint } from "../../shared/http/form.ts";
 import { documentReply } from "../../shared/http/responses.ts";
-import { createRequestAttachment as route } from "../../shared/routes.ts";
 
 export const handler = uploadEndpoint(route, attachmentParent, async ({ parent, input, now, idempotency }) => {
   const { attachment, replayed } = await createAttachment(parent, input.data, now, idempotency);

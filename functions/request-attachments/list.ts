@@ -2,9 +2,9 @@ import { attachmentParent } from "../../shared/attachments/access.ts";
 import { attachmentDocument } from "../../shared/attachments/attachments.ts";
 import { includedAssociations } from "../../shared/attachments/include.ts";
 import { attachmentPage } from "../../shared/attachments/list.ts";
+import { listRequestAttachments as route } from "../../shared/attachments/routes.ts";
 import { listEndpoint } from "../../shared/http/endpoint.ts";
 import { listReply } from "../../shared/http/responses.ts";
-import { listRequestAttachments as route } from "../../shared/routes.ts";
 
 export const handler = listEndpoint(route, attachmentParent, attachmentPage, async ({ parent, page, query }) => {
   const included = await includedAssociations(parent, page.items, query.include);

@@ -1,8 +1,8 @@
 import { oneAttachment } from "../../shared/attachments/access.ts";
 import { attachmentDocument, updateAttachment } from "../../shared/attachments/attachments.ts";
+import { updateRequestAttachment as route } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
-import { updateRequestAttachment as route } from "../../shared/routes.ts";
 
 export const handler = endpoint(route, oneAttachment, async ({ parent, current, input, now, precondition }) => {
   const attachment = await updateAttachment(parent, current, input.data, now, precondition);

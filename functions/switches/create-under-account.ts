@@ -1,7 +1,7 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
-import { createSwitchUnderAccount as route } from "../../shared/routes.ts";
 import { accountInPath } from "../../shared/switches/access.ts";
+import { createSwitchUnderAccount as route } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/schema.ts";
 import { createSwitch } from "../../shared/switches/switches.ts";
 

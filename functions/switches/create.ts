@@ -1,7 +1,7 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
-import { createSwitch as route } from "../../shared/routes.ts";
 import { ownAccount } from "../../shared/switches/access.ts";
+import { createSwitch as route } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/schema.ts";
 import { createSwitch } from "../../shared/switches/switches.ts";
 

@@ -1,8 +1,8 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { showReply } from "../../shared/http/responses.ts";
-import { showSwitch as route } from "../../shared/routes.ts";
 import { oneSwitch } from "../../shared/switches/access.ts";
 import { includedAssociations } from "../../shared/switches/read.ts";
+import { showSwitch as route } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/schema.ts";
 
 export const handler = endpoint(route, oneSwitch, async ({ current, input }) => {

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { parentPermissions } from "../../shared/attachments/routes.ts";
+import { routes } from "../../shared/routes.ts";
 import { listUsers, readUser, setPermissions, setUserDisabled } from "../../shared/tenants/administration.ts";
-import { permissions as knownPermissions } from "../../shared/tenants/file.ts";
 import type { User } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./command-error.ts";
 import { create } from "./create.ts";
@@ -8,6 +9,16 @@ import { accountNames, findAccount } from "./find.ts";
 import { collect, type Output, parseId } from "./options.ts";
 import { printRecord, printRows } from "./output.ts";
 import { withTableProgress } from "./progress.ts";
+
+const exactPermissions = [
+  ...routes.map(({ permission }) => permission),
+  ...Object.values(parentPermissions).flatMap((states) => Object.values(states)),
+];
+
+/** Every permission that an endpoint requires, and the wildcard of each resource. */
+export const knownPermissions: readonly string[] = [
+  ...new Set([...exactPermissions, ...exactPermissions.map((exact) => exact.replace(/:[^:]*$/, ":*"))]),
+].sort();
 
 const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
 

@@ -12,7 +12,7 @@ import {
 } from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
-import { filePrefix } from "../../shared/table/keys.ts";
+import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import { handlerName } from "./bundle.ts";
 import { type Access, grants } from "./grants.ts";

@@ -1,7 +1,7 @@
 import type { Stack } from "aws-cdk-lib";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
-import type { FileAction, TableAction } from "../../shared/routes.ts";
-import { filePrefix } from "../../shared/table/keys.ts";
+import { filePrefix } from "../../shared/attachments/file-keys.ts";
+import type { FileAction, TableAction } from "../../shared/route.ts";
 import type { Storage } from "./storage.ts";
 
 /** The access in the row of a route or a step. */

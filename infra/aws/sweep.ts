@@ -3,7 +3,7 @@ import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { Construct } from "constructs";
-import { filePrefix } from "../../shared/table/keys.ts";
+import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { allow, createFunction, type Deployment } from "./function.ts";
 import { sweepName } from "./inventory.ts";
 

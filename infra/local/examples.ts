@@ -32,15 +32,15 @@ Paste these:
   curl -s ${url}/api/v1/orders/${order}/attachments \\
     -H "Authorization: Bearer $KEY" -F 'data[name]=Terms' -F 'data[file]=@/tmp/loa.pdf'
 
-  # a file that is too large for a form: prepare an upload, send the file to storage, create the attachment
+  # a file that is too large for a form: prepare an upload, send the file to storage, complete the upload
   head -c ${large.bytes} /dev/zero > /tmp/scan.bin
   UPLOAD=$(curl -s ${url}/api/v1/requests/${request}/uploads -H "Authorization: Bearer $KEY" \\
     -H 'Content-Type: application/json' -d '${JSON.stringify({ type: "upload", data: large })}')
   curl -s -T /tmp/scan.bin -H 'Content-Type: ${large.content_type}' -H 'x-amz-checksum-sha256: ${checksum}' \\
     "$(node -pe 'JSON.parse(process.argv[1]).data.url' "$UPLOAD")"
-  curl -s ${url}/api/v1/requests/${request}/attachments -H "Authorization: Bearer $KEY" \\
-    -H 'Content-Type: application/json' -d '{"type": "request_attachment", "data": {"name": "Scan",
-    "upload_id": "'$(node -pe 'JSON.parse(process.argv[1]).data.id' "$UPLOAD")'"}}'
+  curl -s ${url}/api/v1/requests/${request}/uploads/$(node -pe 'JSON.parse(process.argv[1]).data.id' "$UPLOAD")/complete \\
+    -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
+    -d '{"type": "request_attachment", "data": {"name": "Scan"}}'
 
 In a browser: ${url}/docs
 Operators: npm run admin -- --help     Stop: Ctrl-C

@@ -15,9 +15,8 @@ import {
   rateLimited,
   serviceUnavailable,
 } from "../../shared/errors.ts";
-import { isJson } from "../../shared/http/input.ts";
 import { limits } from "../../shared/limits.ts";
-import type { Route } from "../../shared/routes.ts";
+import type { Route } from "../../shared/route.ts";
 import { listen } from "./listen.ts";
 import { type Matched, matcher } from "./match.ts";
 import { lambdaContext, proxyEvent } from "./proxy-event.ts";
@@ -153,15 +152,15 @@ const requestHandler = (options: GatewayOptions) => {
     const run = async () => {
       const event = proxyEvent(incoming, matched, url, body ?? Buffer.of(), requestId);
       const fits = body && Buffer.byteLength(JSON.stringify(event)) <= maxEventBytes;
-      return fits ? invoke(options, matched, event) : reject(tooLarge(matched.route, event));
+      return fits ? invoke(options, matched, event) : reject(tooLarge(matched.route));
     };
     return body && body.length > largeBytes ? limited(run) : run();
   };
 };
 
 /** Names the limit of the function, which is smaller than the gateway's. API Gateway does not know the function. */
-const tooLarge = ({ reads }: Route, event: APIGatewayProxyEvent): ApiError => {
-  if (reads.from === "json" || (reads.from === "form" && isJson(event))) return payloadTooLarge(limits.jsonBytes);
+const tooLarge = ({ reads }: Route): ApiError => {
+  if (reads.from === "json") return payloadTooLarge(limits.jsonBytes);
   return reads.from === "form" ? fileTooLarge(env.maxFileBytes()) : payloadTooLarge(limits.fileBytes);
 };
 

@@ -1,5 +1,5 @@
 import type { Step } from "../../shared/checkout/steps.ts";
-import type { Route } from "../../shared/routes.ts";
+import type { Route } from "../../shared/route.ts";
 import type { Handler } from "./gateway.ts";
 import type { StepHandler } from "./workflow.ts";
 

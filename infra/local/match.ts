@@ -1,4 +1,4 @@
-import type { Route } from "../../shared/routes.ts";
+import type { Route } from "../../shared/route.ts";
 
 export type Matched = { readonly route: Route; readonly pathParameters: Readonly<Record<string, string>> };
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { APIGatewayProxyEvent, Context } from "aws-lambda";
-import type { Route } from "../../shared/routes.ts";
+import type { Route } from "../../shared/route.ts";
 import type { Matched } from "./match.ts";
 
 /** Converts HTTP requests to the events of API Gateway's REST proxy integration. */

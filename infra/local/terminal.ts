@@ -32,7 +32,7 @@ const ErrorBody = z.object({
 const root = new URL("../..", import.meta.url).href;
 
 /** Every call to AWS goes through this file, so it does not tell where an error comes from. */
-const wrapper = "shared/table/deadline.ts";
+const wrapper = "shared/deadline.ts";
 
 /** The first frame of a stack that is in this project, such as `shared/table/write.ts:40:3`. */
 const firstOwnFrame = (stack = ""): string | undefined => {

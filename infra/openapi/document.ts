@@ -1,11 +1,50 @@
-import { routes } from "../../shared/routes.ts";
-import { componentsOf } from "./components.ts";
-import { tagOf } from "./domains.ts";
+import { parentPermissions } from "../../shared/attachments/routes.ts";
+import { errorCodes } from "../../shared/errors.ts";
+import { limits } from "../../shared/limits.ts";
+import type { Contract, DocumentedRoute, Route } from "../../shared/route.ts";
+import { contracts } from "../../shared/routes.ts";
+import { reasons } from "./errors.ts";
 import type { Json } from "./json.ts";
-import { operationOf } from "./operations.ts";
-import { headers } from "./responses.ts";
-import { collectSchemas } from "./schemas.ts";
-import { description } from "./texts.ts";
+import { operationId } from "./names.ts";
+import { parametersOf } from "./parameters.ts";
+import { requestBodyOf } from "./requests.ts";
+import { headers, responsesOf } from "./responses.ts";
+import { collectSchemas, componentsOf } from "./schemas.ts";
+
+const statusOf = new Map(errorCodes.map(({ code, status }) => [code, status]));
+const rows = Object.entries(reasons)
+  .map(([code, reason]) => `| ${statusOf.get(code)} | \`${code}\` | ${reason} |`)
+  .join("\n");
+
+/** The introduction of the API reference, in Markdown. */
+const description = `Patchbay stores supporting files (attachments) for number orders and for the requests within them, and configurations (switches) that describe how inbound SMS and MMS messages are delivered.
+
+## Authentication
+
+Every request requires the header \`Authorization: Bearer <API key>\`. A key has access to its own account and to every account below it. A request for a resource of any other account returns 404, as if the resource did not exist.
+
+## Documents
+
+Every document is an envelope with \`type\` and \`data\`. A response with one document has an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE: if the document has changed in the meantime, the request fails with 412. Send it as \`If-None-Match\` with a GET: if the document has not changed, the response is 304 without a body. A GET accepts \`include\`, a comma-separated list of the related data to return under \`associations\` in each document. Every response has an \`X-Request-Id\`.
+
+## Lists
+
+Lists use cursor pagination. \`first\` with \`after\` pages forward, \`last\` with \`before\` pages backward. The two pairs cannot be combined. Items are in ascending order of their ids in both directions.
+
+## Large files
+
+A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, is sent directly to storage, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file, using the \`method\`, \`url\` and \`headers\` of the response; complete the upload with \`POST .../uploads/{upload_id}/complete\`, which creates the attachment.
+
+## Errors
+
+Every error response has the same body, \`{"errors": [...]}\`, and lists all errors of the request.
+
+| Status | Code | Reason |
+| --- | --- | --- |
+${rows}
+
+A request that cannot be read as HTTP returns 400, and one whose headers are too large returns 431, both with the code \`invalid_parameter\`.
+`;
 
 const info = {
   title: "Patchbay",
@@ -35,29 +74,45 @@ const apiKey = {
     "An API key: `apik_` and 43 characters. A request has the permissions of the user that the key impersonates.",
 };
 
-/** Generates the OpenAPI 3.1 document of the API from the route table, the schemas and the error catalogue. */
+/** The required permissions and, for attachments, the required feature. */
+const access = ({ parent, permission }: Route): string => {
+  const own = `\`${permission}\``;
+  if (parent !== "request" && parent !== "order") return `**Permission:** ${own}.`;
+  const { CART, CHECKED_OUT } = parentPermissions[parent];
+  return `**Permissions:** ${own}, and \`${CART}\` before checkout or \`${CHECKED_OUT}\` after checkout.\n\n**Feature:** Ordering Attachment Access, enabled for the account that owns the ${parent}.`;
+};
+
+/** Generates the OpenAPI 3.1 document of the API from the contracts of the domains and the error catalogue. */
 export const openapi = () => {
-  const shared = {
-    schemas: collectSchemas(),
-    parameters: componentsOf("parameters"),
-    responses: componentsOf("responses"),
+  const [schemas, parameters, responses] = [collectSchemas(), componentsOf("parameters"), componentsOf("responses")];
+  const operationOf = (route: DocumentedRoute, contract: Contract): Json => {
+    const requestBody = requestBodyOf(route, contract, schemas);
+    return {
+      operationId: operationId(route),
+      tags: [contract.tags[route.resource]?.name],
+      summary: route.summary,
+      description: `${route.docs.description}\n\n${access(route)}`,
+      parameters: parametersOf(route, contract, parameters.add),
+      ...(requestBody && { requestBody }),
+      responses: responsesOf(route, contract, schemas, responses.add),
+    };
   };
   const paths: { [path: string]: Json } = {};
-  for (const route of routes)
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, shared) };
-  const resources = new Set(routes.map(({ resource }) => resource));
+  for (const contract of contracts)
+    for (const route of contract.routes)
+      paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, contract) };
   return {
     openapi: "3.1.1",
     info,
     servers,
     security: [{ apiKey: [] }],
-    tags: [...resources].map(tagOf),
+    tags: contracts.flatMap(({ tags }) => Object.values(tags)),
     paths,
     components: {
-      schemas: shared.schemas.sorted(),
-      parameters: shared.parameters.sorted(),
+      schemas: schemas.sorted(),
+      parameters: parameters.sorted(),
       headers,
-      responses: shared.responses.sorted(),
+      responses: responses.sorted(),
       securitySchemes: { apiKey },
     },
   };

@@ -1,11 +1,15 @@
+import * as z from "zod/mini";
+import { parentPermissions } from "../../shared/attachments/routes.ts";
 import {
   type ApiError,
   attachmentsDisabled,
   type ErrorCode,
+  errorCodes,
   fileTooLarge,
   idempotencyKeyReused,
   internalError,
   invalid,
+  locations,
   notFound,
   type Problem,
   payloadTooLarge,
@@ -13,63 +17,82 @@ import {
   preconditionFailed,
   rateLimited,
   serviceUnavailable,
+  subCodes,
   unauthorized,
   unsupportedMediaType,
 } from "../../shared/errors.ts";
 import { limits } from "../../shared/limits.ts";
-import { ownPermission, parentPermissions, type Route } from "../../shared/routes.ts";
-import { exampleOf } from "./examples/by-route.ts";
-import { ids } from "./examples/ids.ts";
+import type { DocumentedRoute, Route } from "../../shared/route.ts";
+import { check } from "../../shared/schema/check.ts";
+import { ids } from "../../shared/schema/documents.ts";
 
 /** An example of an error that an operation can return. */
 export type ErrorExample = { readonly title: string; readonly code: ErrorCode; readonly error: ApiError };
 
 const example = (title: string, code: ErrorCode, error: ApiError): ErrorExample => ({ title, code, error });
 
-const accessErrors = (route: Route): ErrorExample[] => {
-  const own = ownPermission(route);
-  const ownError = example("The operation's permission is missing", "access_denied.permission", permissionMissing(own));
-  if (route.parent !== "request" && route.parent !== "order") return [ownError];
-  const parentError = permissionMissing(parentPermissions[route.parent].CART);
+const accessErrors = ({ parent, permission }: Route): ErrorExample[] => {
+  const missing = (title: string, name: string) => example(title, "access_denied.permission", permissionMissing(name));
+  const own = missing("The operation's permission is missing", permission);
+  if (parent !== "request" && parent !== "order") return [own];
   return [
     example("The feature is disabled", "access_denied.ordering_attachment_access", attachmentsDisabled(ids.account)),
-    example("The parent's permission is missing", "access_denied.permission", parentError),
-    ownError,
+    missing("The parent's permission is missing", parentPermissions[parent].CART),
+    own,
   ];
 };
 
-const notFoundErrors = ({ parent, path, resource }: Route): ErrorExample[] => {
-  const own = resource === "switch" ? ids.switch : ids.attachment;
-  const title = `The ${resource.replaceAll("_", " ")} does not exist`;
+const notFoundErrors = ({ parent, on, resource }: Route): ErrorExample[] => {
+  const missing = (type: string, id: string) =>
+    example(`The ${type.replaceAll("_", " ")} does not exist`, "not_found", notFound(type, id));
   return [
-    ...(parent ? [example(`The ${parent} does not exist`, "not_found", notFound(parent, ids[parent]))] : []),
-    ...(path.endsWith("}") ? [example(title, "not_found", notFound(resource, own))] : []),
+    ...(parent ? [missing(parent, ids[parent])] : []),
+    ...(on === "item" ? [missing(resource, resource === "switch" ? ids.switch : ids.attachment)] : []),
+    ...(on === "upload" ? [missing("upload", ids.upload)] : []),
   ];
 };
 
 const mediaErrors = ({ reads }: Route): ErrorExample[] => {
   if (reads.from !== "form" && reads.from !== "json") return [];
-  const [tooLarge, types] =
+  const [tooLarge, type] =
     reads.from === "form"
-      ? [fileTooLarge(limits.fileBytes), "multipart/form-data, application/json"]
+      ? [fileTooLarge(limits.fileBytes), "multipart/form-data"]
       : [payloadTooLarge(limits.jsonBytes), "application/json"];
   return [
     example("The body is too large", "payload_too_large", tooLarge),
-    example("The media type is not supported", "unsupported_media_type", unsupportedMediaType(types)),
+    example("The media type is not supported", "unsupported_media_type", unsupportedMediaType(type)),
   ];
 };
 
-const idempotencyKeyProblems: Readonly<Record<string, readonly Problem[]>> = {
-  "The Idempotency-Key is in use": [idempotencyKeyReused],
+/** Invalid values of query parameters, by title. */
+const invalidQueries = [
+  ["The page size is out of range", { first: String(limits.pageSize.max + 1) }],
+  ["The reference_id is not a UUID", { reference_id: "1" }],
+  ["The include is unknown", { include: "unknown" }],
+] as const;
+
+const wrongCursor: Problem = {
+  in: "query",
+  pointer: "/after",
+  sub_code: "constraint.format",
+  detail: "is not a cursor of this list",
 };
 
-const invalidErrors = (route: Route): ErrorExample[] =>
-  Object.entries({ ...exampleOf(route).invalid, ...(route.method === "POST" && idempotencyKeyProblems) }).map(
-    ([title, problems]) => example(title, "invalid_parameter", invalid(problems)),
+const invalidErrors = ({ reads, operation, method, docs }: DocumentedRoute): ErrorExample[] => {
+  const queries = reads.from === "query" ? invalidQueries : [];
+  const problems = {
+    ...Object.fromEntries(queries.map(([title, query]) => [title, check(reads.schema, query, "query").problems ?? []])),
+    ...(operation === "index" && { "The cursor belongs to another list": [wrongCursor] }),
+    ...docs.invalid,
+    ...(method === "POST" && { "The Idempotency-Key is in use": [idempotencyKeyReused] }),
+  };
+  return Object.entries(problems).flatMap(([title, found]) =>
+    found.length > 0 ? [example(title, "invalid_parameter", invalid(found))] : [],
   );
+};
 
 /** All errors that an operation can return, in the order of its checks. */
-export const errorsOf = (route: Route): ErrorExample[] => [
+export const errorsOf = (route: DocumentedRoute): ErrorExample[] => [
   example("The API key is not valid", "unauthorized", unauthorized()),
   ...accessErrors(route),
   ...notFoundErrors(route),
@@ -98,3 +121,64 @@ export const reasons: Readonly<Record<ErrorCode, string>> = {
   internal_error: "An internal error.",
   service_unavailable: "S3 or DynamoDB is unavailable. Retry after the number of seconds in `Retry-After`.",
 };
+
+const Resource = z.object({ id: z.string(), type: z.string() });
+
+const ErrorParams = z.object({
+  account: z.optional(Resource),
+  permission: z.optional(z.string()),
+  resource: z.optional(Resource),
+  limit_bytes: z.optional(z.int()),
+  direct_upload: z.optional(z.boolean()),
+  expected: z.optional(z.string()),
+});
+
+const ErrorCodes = z.enum(errorCodes.map(({ code }) => code));
+const ErrorSubCode = z.enum([...subCodes, "none"]);
+const ErrorLocation = z.enum(locations);
+const ErrorSource = z.object({ in: ErrorLocation, pointer: z.string() });
+
+const ErrorObject = z.object({
+  code: ErrorCodes,
+  title: z.string(),
+  detail: z.string(),
+  sub_code: ErrorSubCode,
+  source: z.optional(ErrorSource),
+  params: z.optional(ErrorParams),
+});
+
+/** The body of every error response. */
+export const ErrorDocument = z.object({ errors: z.array(ErrorObject).check(z.minLength(1)) });
+
+/** The parts of the body that are named schemas in the OpenAPI document. */
+export const errorSchemas = {
+  ErrorDocument: [ErrorDocument, "The body of every error response. It lists every error of the request."],
+  ErrorObject: [ErrorObject, "One error."],
+  ErrorCode: [ErrorCodes, "The error codes."],
+  ErrorSubCode: [ErrorSubCode, "The rules that a parameter can violate."],
+  ErrorSource: [ErrorSource, "The part of the request that caused the error."],
+  ErrorLocation: [ErrorLocation, "The parts of a request."],
+  ErrorParams: [ErrorParams, "Details of the error. Which properties are present depends on the code."],
+  ErrorResource: [Resource, "A resource that an error is about."],
+} as const satisfies Record<string, readonly [z.core.$ZodType, string]>;
+
+export const errorProperties = {
+  id: "The id of the resource, as the request gives it.",
+  type: "The type of the resource.",
+  errors: "All errors of the request.",
+  code: "The error code. The list of codes is closed.",
+  title: "A short, fixed summary of the code.",
+  detail: "An explanation of this error for people.",
+  sub_code: "For `invalid_parameter`, the rule that the parameter violates; otherwise `none`.",
+  source: "The part of the request that caused the error.",
+  in: "Where the parameter is.",
+  pointer:
+    "A JSON pointer: `/data/name` in a body (also for the form part `data[name]`), `/first` in the query, `/Idempotency-Key` for a header, `/upload_id` in the path. Empty if the error is about the body as a whole.",
+  params: "Details of the error.",
+  account: "The account for which the feature is not enabled.",
+  permission: "The missing permission.",
+  resource: "The resource that does not exist, or the one that already uses the value.",
+  limit_bytes: "The largest accepted size, in bytes.",
+  direct_upload: "`true` if the file can be uploaded directly.",
+  expected: "The accepted media type.",
+} as const;

@@ -1,4 +1,4 @@
-import type { Route } from "../../shared/routes.ts";
+import type { Route } from "../../shared/route.ts";
 
 /** Converts `order_attachment` or `order-attachment` to `OrderAttachment`. */
 export const pascal = (name: string) =>
@@ -9,9 +9,19 @@ export const pascal = (name: string) =>
 
 const singular = (plural: string) => plural.replace(/(?<=ch)es$|s$/, "");
 
+/** `complete-upload` of `order-attachments/complete-upload`. */
+const fileOf = ({ name }: Pick<Route, "name">) => name.slice(name.indexOf("/") + 1);
+
 /** `createSwitchUnderAccount` for `switches/create-under-account`. A list has the plural, as in `listSwitches`. */
 export const operationId = ({ name, operation }: Pick<Route, "name" | "operation">) => {
-  const [folder = "", file = ""] = name.split("/");
-  const [verb = "", ...rest] = file.split("-");
+  const [folder = ""] = name.split("/");
+  const [verb = "", ...rest] = fileOf({ name }).split("-");
   return verb + pascal(operation === "index" ? folder : singular(folder)) + pascal(rest.join("-"));
 };
+
+/** `SwitchCreate`. `NewSwitch` would be a constructor in Go, and generators use `CreateSwitch` for the operation. */
+export const bodyName = ({ name, document }: Pick<Route, "name" | "document">) =>
+  pascal(document) + pascal(fileOf({ name }).replace(/-.*/, ""));
+
+/** The names of the parameters in a path. */
+export const pathParameters = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);

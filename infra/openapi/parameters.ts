@@ -1,14 +1,15 @@
 import { limits } from "../../shared/limits.ts";
-import type { Route } from "../../shared/routes.ts";
-import { pageParameters } from "../../shared/schema/page-document.ts";
-import type { Components } from "./components.ts";
-import { descriptionsOf } from "./domains.ts";
-import { pathIds } from "./examples/ids.ts";
+import type { Contract, Route } from "../../shared/route.ts";
+import { ids, pageParameters } from "../../shared/schema/documents.ts";
 import { isJson, type Json } from "./json.ts";
-import { pascal } from "./names.ts";
-import { toJson } from "./schemas.ts";
+import { pascal, pathParameters } from "./names.ts";
+import { type Share, toJson } from "./schemas.ts";
 
-type Share = Components["add"];
+/** The examples of path parameters, by name. `id` is a switch's. */
+const pathIds: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(ids).map(([type, id]) => [`${type}_id`, id])),
+  id: ids.switch,
+};
 
 /** Has no pattern: ids in a path are case-insensitive, and an id that is not a ULID results in 404, not 422. */
 const pathParameter = (name: string): Json => ({
@@ -39,9 +40,9 @@ const commaSeparated = (names: readonly string[]): Json => {
 const namesOf = ({ items }: Json): string[] =>
   isJson(items) && Array.isArray(items.enum) ? items.enum.filter((name) => typeof name === "string") : [];
 
-const queryParameters = ({ reads, resource }: Route, share: Share): Json[] => {
+const queryParameters = ({ reads }: Route, { query }: Contract, share: Share): Json[] => {
   const properties = reads.from === "query" ? toJson(reads.schema, "output").properties : undefined;
-  const descriptions: Readonly<Record<string, string>> = { ...pageParameters, ...descriptionsOf(resource).query };
+  const descriptions: Readonly<Record<string, string>> = { ...pageParameters, ...query };
   return Object.entries(isJson(properties) ? properties : {}).map(([name, schema]) => {
     const description = descriptions[name] ?? "";
     if (!isJson(schema)) throw new Error(`The schema of the query parameter ${name} is not an object.`);
@@ -78,14 +79,14 @@ const ifNoneMatch: Json = {
 };
 
 /** The parameters of an operation, as references to components. */
-export const parametersOf = (route: Route, share: Share): Json[] => {
+export const parametersOf = (route: Route, contract: Contract, share: Share): Json[] => {
   const { path, method, operation } = route;
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) =>
+  const inPath = pathParameters(path).map((name) =>
     share(name === "id" ? "SwitchId" : pascal(name), pathParameter(name)),
   );
   return [
     ...inPath,
-    ...queryParameters(route, share),
+    ...queryParameters(route, contract, share),
     ...(method === "POST" ? [share("IdempotencyKey", idempotencyKey)] : []),
     ...(operation === "update" || operation === "delete" ? [share("IfMatch", ifMatch)] : []),
     ...(operation === "show" ? [share("IfNoneMatch", ifNoneMatch)] : []),

@@ -1,16 +1,12 @@
+import type * as z from "zod/mini";
 import { malformed } from "../../shared/errors.ts";
-import type { Route } from "../../shared/routes.ts";
-import { listOf } from "../../shared/schema/page-document.ts";
-import type { Components } from "./components.ts";
-import { documents } from "./domains.ts";
+import type { Contract, DocumentedRoute, Route } from "../../shared/route.ts";
+import { contracts, routes } from "../../shared/routes.ts";
+import { listOf } from "../../shared/schema/documents.ts";
 import { type ErrorExample, errorsOf, reasons } from "./errors.ts";
-import { exampleOf } from "./examples/by-route.ts";
 import type { Json } from "./json.ts";
-import { linksOf } from "./links.ts";
-import { pascal } from "./names.ts";
-import type { Schemas } from "./schemas.ts";
-
-type Share = Components["add"];
+import { operationId, pascal, pathParameters } from "./names.ts";
+import type { Schemas, Share } from "./schemas.ts";
 
 const text = { type: "string" };
 
@@ -46,16 +42,40 @@ const outcome = {
   delete: "The deleted document.",
 } as const;
 
-const successOf = (route: Route, schemas: Schemas): Json => {
-  const { resource, document: type, operation, method, summary } = route;
+/** Links from the response of a create operation to the operations on the created resource. */
+const linksOf = ({ operation, resource, document, path }: Route): Json => {
+  if (operation !== "create" || document !== resource) return {};
+  const ownParameters = new Set(pathParameters(path));
+  const links = routes
+    .filter((route) => route.resource === resource && route.on === "item")
+    .map((target) => {
+      const parameters = pathParameters(target.path).map((name) => [
+        name,
+        ownParameters.has(name) ? `$request.path.${name}` : "$response.body#/data/id",
+      ]);
+      const link = { operationId: operationId(target), parameters: Object.fromEntries(parameters) };
+      return [target.operation, { ...link, description: `${target.summary}.` }];
+    });
+  return { links: Object.fromEntries(links) };
+};
+
+/** The schema of the body of a successful response. */
+export const responseSchema = ({ document: type, operation }: Route): z.core.$ZodType => {
+  const [document] = contracts.flatMap(({ documents }) => documents[type] ?? []);
+  if (!document) throw new Error(`There is no schema of the document ${type}.`);
+  return operation === "index" ? listOf(document) : document;
+};
+
+const successOf = (route: DocumentedRoute, contract: Contract, schemas: Schemas): Json => {
+  const { resource, document: type, operation, method, summary, docs } = route;
   const isList = operation === "index";
-  const document = documents[type];
+  const body = responseSchema(route);
   const listName = `${pascal(resource)}List`;
   const schema = isList
-    ? schemas.add(listName, schemas.response(listOf(document), listName, resource))
-    : schemas.response(document, `${pascal(type)}Document`, resource);
+    ? schemas.add(listName, schemas.response(body, listName, contract))
+    : schemas.response(body, `${pascal(type)}Document`, contract);
   const names = ["X-Request-Id", ...(isList ? [] : ["ETag"]), ...(method === "POST" ? ["Idempotency-Replayed"] : [])];
-  const { response, others = {} } = exampleOf(route);
+  const { response, others = {} } = docs;
   const more = Object.entries(others).map(([title, value]) => [title, { summary: title, value }]);
   const examples = { example: { summary, value: response }, ...Object.fromEntries(more) };
   return {
@@ -99,7 +119,7 @@ const gatewayResponses = (schema: Json, share: Share): Json => {
 };
 
 /** The responses of an operation by status. Errors that several operations share are components. */
-export const responsesOf = (route: Route, schemas: Schemas, share: Share): Json => {
+export const responsesOf = (route: DocumentedRoute, contract: Contract, schemas: Schemas, share: Share): Json => {
   const schema = schemas.error();
   const byStatus = Map.groupBy(errorsOf(route), ({ error }) => error.status);
   const failed = [...byStatus].map(([status, errors]): [string, Json] => {
@@ -109,7 +129,7 @@ export const responsesOf = (route: Route, schemas: Schemas, share: Share): Json 
     const own = status === 403 || status === 404 || status === 422;
     return [String(status), own ? response : share(pascal(title) + kind, response)];
   });
-  const success = successOf(route, schemas);
+  const success = successOf(route, contract, schemas);
   const known = route.operation === "show" ? { 304: share("NotModified", notModified) } : {};
   return { [route.status]: success, ...known, ...Object.fromEntries(failed), ...gatewayResponses(schema, share) };
 };

@@ -1,17 +1,22 @@
 import { attachmentsDisabled, notFound, permissionMissing } from "../errors.ts";
-import { ownPermission, parentPermissions, type Route } from "../routes.ts";
+import type { Route } from "../route.ts";
 import type { Item } from "../table/expressions.ts";
 import { keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { get, getMany, parseItem } from "../table/read.ts";
 import type { AccessCheck, Lookup, PathId, Principal } from "../tenants/access.ts";
 import { type Parent, readParent } from "../tenants/orders.ts";
 import { canAccess, hasPermission } from "../tenants/schema.ts";
-import { Attachment } from "./schema.ts";
+import { parentPermissions } from "./routes.ts";
+import { Attachment, Upload, uploadExpiry } from "./schema.ts";
 
 /** Access checks for attachments: access to the parent, its account's feature, both permissions, then the attachment. */
 
 type AttachmentRoute = Route & { readonly parent: ParentType };
-export type CollectionRoute = AttachmentRoute & { readonly operation: "index" | "create" };
+export type CollectionRoute = AttachmentRoute & {
+  readonly operation: "index" | "create";
+  readonly on: Exclude<Route["on"], "upload">;
+};
+type UploadRoute = AttachmentRoute & { readonly on: "upload" };
 type ItemRoute = AttachmentRoute & { readonly operation: "show" | "update" };
 type DeleteRoute = AttachmentRoute & { readonly operation: "delete" };
 
@@ -31,7 +36,7 @@ const admitParent = (
 ): Parent => {
   if (!parent || !canAccess(apiKey.account, parent.account)) throw notFound(route.parent, parentId.requestedId);
   if (!parent.account.features.ordering_attachment_access) throw attachmentsDisabled(parent.account.id);
-  const needed = [parentPermissions[route.parent][parent.state], ownPermission(route)];
+  const needed = [parentPermissions[route.parent][parent.state], route.permission];
   const missing = needed.find((permission) => !hasPermission(user, permission));
   if (missing) throw permissionMissing(missing);
   return parent;
@@ -62,6 +67,27 @@ export const oneAttachment: AccessCheck<
     const parent = admitParent(route, found, principal);
     if (!item) throw notFound(route.resource, attachmentId.requestedId);
     return { parent, current: parseItem(Attachment, item) };
+  },
+};
+
+/** For completing a direct upload of the parent. 404 also if the upload has expired without being used. */
+export const uploadOfParent: AccessCheck<
+  UploadRoute,
+  FoundParent & { readonly uploadId: PathId; readonly item: Item | undefined },
+  { readonly parent: Parent; readonly upload: Upload }
+> = {
+  load: async (lookup, { parent: type }) => {
+    const { parentId, ref } = parentRef(lookup, type);
+    const uploadId = lookup.pathId("upload_id");
+    const [parent, item] = await Promise.all([readParent(ref), get(keys.upload(ref, uploadId.id))]);
+    return { parentId, parent, uploadId, item };
+  },
+  admit: ({ uploadId, item, ...found }, principal, route, now) => {
+    const parent = admitParent(route, found, principal);
+    const upload = item && parseItem(Upload, item);
+    if (!upload || (upload.state === "open" && uploadExpiry(upload) <= now))
+      throw notFound("upload", uploadId.requestedId);
+    return { parent, upload };
   },
 };
 

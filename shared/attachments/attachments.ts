@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
+import { cleanUp } from "../deadline.ts";
 import { alreadyTaken, invalid, notFound } from "../errors.ts";
 import { newId } from "../schema/fields.ts";
-import { cleanUp } from "../table/deadline.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
-import { collections, fileKey, keys, type ParentRef } from "../table/keys.ts";
+import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { nextVersion, optimisticWrite, type Precondition } from "../table/optimistic-update.ts";
 import { parseItem, queryAll, readItem } from "../table/read.ts";
 import { failedOnOwnWrite, transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
+import { fileKey } from "./file-keys.ts";
 import { fileKindOf } from "./file-kind.ts";
 import { putFile, removeFile } from "./files.ts";
 import {
@@ -17,10 +18,11 @@ import {
   type AttachmentChanges,
   attachmentData,
   FileKind,
-  type NewAttachment,
-  type NewAttachmentFromUpload,
+  type NewMetadata,
+  type Upload,
+  type UploadedFile,
 } from "./schema.ts";
-import { alreadyUsed, claimUpload, readUpload, usableUpload } from "./uploads.ts";
+import { alreadyUsed, claimUpload, readUploadedFile } from "./uploads.ts";
 
 const attachmentNotFound = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
 
@@ -46,11 +48,10 @@ export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachm
 
 /** The properties of an attachment that describe its file. */
 type FileProperties = Pick<Attachment, "filename" | "bytes" | "sha256" | "content_type">;
-type Metadata = Omit<NewAttachment, "file">;
 
 const newAttachment = (
   file: FileProperties,
-  { filename = file.filename, ...metadata }: Metadata,
+  { filename = file.filename, ...metadata }: NewMetadata,
   { id, at }: Created,
   kind: FileKind,
 ): Attachment => ({
@@ -69,22 +70,13 @@ const newAttachment = (
 type CreatedAttachment = { readonly attachment: Attachment; readonly replayed: boolean };
 
 /**
- * Creates an attachment from the file in a form or from a direct upload. With an Idempotency-Key that was used before,
- * returns the attachment that was created then. 422 if the reference_id or the upload is in use, 503 if S3 or DynamoDB is
- * unavailable.
+ * Creates an attachment from the file in a form. Stores the file before the metadata, so that metadata always have their
+ * file. With an Idempotency-Key that was used before, returns the attachment that was created then. 422 if the reference_id
+ * is in use, 503 if S3 or DynamoDB is unavailable.
  */
-export const createAttachment = (
+export const createAttachment = async (
   parent: Parent,
-  input: NewAttachment | NewAttachmentFromUpload,
-  now: Date,
-  idempotency: Idempotency | undefined,
-): Promise<CreatedAttachment> =>
-  "file" in input ? createWithFile(parent, input, now, idempotency) : createFromUpload(parent, input, now, idempotency);
-
-/** Stores the file before the metadata, so that metadata always have their file. */
-const createWithFile = async (
-  parent: Parent,
-  { file, ...metadata }: NewAttachment,
+  { file, ...metadata }: NewMetadata & { readonly file: UploadedFile },
   now: Date,
   idempotency: Idempotency | undefined,
 ): Promise<CreatedAttachment> => {
@@ -104,17 +96,19 @@ const createWithFile = async (
   return winnerOrThrow(parent, failed, idempotency, attachmentOf);
 };
 
-/** Inspects the uploaded file first. The upload's id becomes the attachment's, so the file already has the right object key. */
-const createFromUpload = async (
+/**
+ * Creates an attachment from a direct upload, like `createAttachment`. 422 also if the upload is used or its file is not the
+ * declared one. The upload's id becomes the attachment's, so the file already has the right object key.
+ */
+export const completeUpload = async (
   parent: Parent,
-  { upload_id, ...metadata }: NewAttachmentFromUpload,
+  upload: Upload,
+  metadata: NewMetadata,
   now: Date,
   idempotency: Idempotency | undefined,
 ): Promise<CreatedAttachment> => {
   const first = idempotency?.created;
-  const { upload, file } = first
-    ? { upload: await readUpload(parent, upload_id) }
-    : await usableUpload(parent, upload_id, now, idempotency !== undefined);
+  const file = first ? undefined : await readUploadedFile(parent, upload, idempotency !== undefined);
   const kind = z.parse(FileKind, file ? fileKindOf(file) : {});
   const attachmentOf = (created: Created) => newAttachment(upload, metadata, created, kind);
   if (first) return { attachment: attachmentOf(first), replayed: true };

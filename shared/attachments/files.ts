@@ -8,11 +8,11 @@ import {
   S3Client,
 } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
+import { limitAttempt, limitCall } from "../deadline.ts";
 import { env } from "../env.ts";
 import { unavailableAs503 } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { limitAttempt, limitCall } from "../table/deadline.ts";
-import { filePrefix } from "../table/keys.ts";
+import { filePrefix } from "./file-keys.ts";
 import type { UploadedFile, UploadFile } from "./schema.ts";
 
 let client: S3Client | undefined;

@@ -10,21 +10,11 @@ import { CarrierReceipt, type ForwardingData, ForwardingState } from "./schema.t
 
 type ByRequest = ForwardingData["requests"][number];
 
-/** DynamoDB's limit on the keys of one BatchGetItem. */
-const maxBatch = 100;
-
 type ReceiptRef = { readonly request: string; readonly attachment: string };
 
 /** Reads receipts in one round trip. Returns them in the order of `refs`. */
 const readReceipts = async (refs: readonly ReceiptRef[]) => {
-  const batches = Array.from({ length: Math.ceil(refs.length / maxBatch) }, (_, index) =>
-    getMany(
-      refs
-        .slice(index * maxBatch, (index + 1) * maxBatch)
-        .map(({ request, attachment }) => keys.receipt(request, attachment)),
-    ),
-  );
-  const items = (await Promise.all(batches)).flat();
+  const items = await getMany(refs.map(({ request, attachment }) => keys.receipt(request, attachment)));
   return items.map((item) => item && parseItem(CarrierReceipt, item));
 };
 

@@ -1,6 +1,7 @@
 import type { Item } from "../table/expressions.ts";
-import { fileKey, fileOwner, type Key, keys, type ParentRef } from "../table/keys.ts";
+import { type Key, keys, type ParentRef } from "../table/keys.ts";
 import { type Finding, keyText, type Snapshot, tally, violation } from "../table/snapshot.ts";
+import { fileKey, fileOwner } from "./file-keys.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 

@@ -4,10 +4,7 @@ import { limits } from "../limits.ts";
 import {
   isSame,
   isSameId,
-  noId,
   nonBlankText,
-  PageQuery,
-  parseUlid,
   pick,
   Timestamp,
   text,
@@ -53,7 +50,7 @@ export const metadataExample = {
 export const minimalMetadata = (name: string) => z.parse(z.object(metadata), { name });
 
 /** The properties that a PATCH can change. */
-const changeable = { name: true, notes: true, file_hint: true } as const;
+export const changeable = { name: true, notes: true, file_hint: true } as const;
 
 /**
  * 1 to 255 characters, without path separators and control characters. Names of folders (`.` and `..`) are not allowed.
@@ -82,6 +79,9 @@ export const AttachmentData = z.object({
   updated_at: Timestamp,
 });
 export type AttachmentData = z.infer<typeof AttachmentData>;
+
+const Changes = z.partial(z.pick(AttachmentData, changeable));
+export type AttachmentChanges = z.infer<typeof Changes>;
 
 /** What the bytes of a file reveal. Attachments that are older than these properties were not inspected. */
 export const FileKind = z.object({
@@ -160,13 +160,6 @@ export const CarrierReceipt = z.object({
   at: z.string(),
 });
 
-/** The query of a list of attachments: a page, or the attachment that has a `reference_id`. */
-export const attachmentListQuery = <I extends z.core.$ZodType>(include: I) =>
-  z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include });
-
-/** The query of one attachment. */
-export const attachmentQuery = <I extends z.core.$ZodType>(include: I) => z.object({ include });
-
 /** The file of a form. */
 export const UploadedFile = z
   .object(
@@ -188,42 +181,27 @@ export const UploadedFile = z
 export type UploadedFile = z.infer<typeof UploadedFile>;
 
 /** `filename` defaults to the name of the uploaded file. */
-const newAttachmentFields = { ...metadata, filename: z.optional(Filename) };
+export const newAttachmentFields = { ...metadata, filename: z.optional(Filename) };
 
-export const createAttachmentBody = <T extends string>(type: T) =>
-  z.object({
-    type: z.optional(z.literal(type)),
-    data: z.object({ file: UploadedFile, ...newAttachmentFields }),
-  });
-type CreateBody = ReturnType<typeof createAttachmentBody>;
-export type NewAttachment = z.infer<CreateBody>["data"];
-
-/** The id of an upload. Text that is not a ULID is the id of none. */
-const UploadId = z.pipe(
-  z.string().check(z.minLength(1)),
-  z.transform((id) => parseUlid(id) ?? noId),
-);
-
-/** A JSON body that names a direct upload, instead of a form. */
-export const createFromUploadBody = <T extends string>(type: T) =>
-  z.object({ type: z.literal(type), data: z.object({ upload_id: UploadId, ...newAttachmentFields }) });
-export type NewAttachmentFromUpload = z.infer<ReturnType<typeof createFromUploadBody>>["data"];
+const NewMetadata = z.object(newAttachmentFields);
+/** The properties of a new attachment besides its file. */
+export type NewMetadata = z.infer<typeof NewMetadata>;
 
 const withinUploadLimit = z.refine<number>((bytes) => bytes > limits.uploadBytes || bytes <= env.maxUploadBytes(), {
   error: () => `must be at most ${env.maxUploadBytes()}`,
   params: { sub_code: "constraint.range" },
 });
 
+export const UploadBytes = z.int().check(z.minimum(1), z.maximum(limits.uploadBytes), withinUploadLimit);
+
 /** The file of a direct upload, as announced by the caller. */
 export const UploadFile = z.object({
   filename: Filename,
   content_type: z._default(MediaType, "application/octet-stream"),
-  bytes: z.int().check(z.minimum(1), z.maximum(limits.uploadBytes), withinUploadLimit),
+  bytes: UploadBytes,
   sha256: z.string().check(z.regex(/^[0-9a-fA-F]{64}$/, { error: "must be 64 hexadecimal digits" }), z.toLowerCase()),
 });
 export type UploadFile = z.infer<typeof UploadFile>;
-
-export const CreateUploadBody = z.object({ type: z.literal("upload"), data: UploadFile });
 
 /** A direct upload as it is stored, without rules for input: limits may have changed since. */
 export const Upload = z.object({
@@ -237,15 +215,6 @@ export const Upload = z.object({
 });
 export type Upload = z.infer<typeof Upload>;
 
-/** The names of a form's parts: `type`, `data[file]`, `data[name]` … */
-export const formParts = ({ shape }: CreateBody): string[] => [
-  "type",
-  ...Object.keys(shape.data.shape).map((name) => `data[${name}]`),
-];
-
-export const updateAttachmentBody = <T extends string>(type: T) =>
-  z.object({
-    type: z.literal(type),
-    data: z.partial(z.pick(AttachmentData, changeable)),
-  });
-export type AttachmentChanges = z.infer<ReturnType<typeof updateAttachmentBody>>["data"];
+/** Until when the file can be sent, and the upload completed. */
+export const uploadExpiry = ({ inserted_at }: Pick<Upload, "inserted_at">) =>
+  new Date(Date.parse(inserted_at) + limits.uploadSeconds * 1000);

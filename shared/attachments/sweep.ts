@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
-import { dayOf, dayPrefix, fileDay, fileOwner, filePrefix, keys } from "../table/keys.ts";
+import { keys } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
 import { transact } from "../table/write.ts";
+import { dayOf, dayPrefix, fileDay, fileOwner, filePrefix } from "./file-keys.ts";
 import { listFiles, removeFile, type StoredFile } from "./files.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;

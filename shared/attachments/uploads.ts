@@ -3,15 +3,13 @@ import { limits } from "../limits.ts";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
-import { fileKey, keys, type ParentRef } from "../table/keys.ts";
-import { get, parseItem } from "../table/read.ts";
+import { keys, type ParentRef } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
+import { fileKey } from "./file-keys.ts";
 import { readFileEnds, signedPut } from "./files.ts";
-import { Upload, type UploadFile } from "./schema.ts";
+import { type Upload, type UploadFile, uploadExpiry } from "./schema.ts";
 
-/** Direct uploads: the caller sends a file directly to S3, and then creates an attachment from it. */
-
-const expiryOf = (at: string) => new Date(Date.parse(at) + limits.uploadSeconds * 1000);
+/** Direct uploads: the caller prepares an upload, sends the file directly to S3, and completes the upload. */
 
 /**
  * How long an upload is stored: longer than an Idempotency-Key, because a repeated create reads the file's name from it.
@@ -21,7 +19,12 @@ const retentionSeconds = limits.uploadSeconds + limits.idempotencySeconds + 60;
 /** Returns the document of an upload with its signed URL. Signing with the same time yields the same URL. */
 const uploadDocument = async (parent: ParentRef, file: UploadFile, { id, at }: Created) => ({
   type: "upload",
-  data: { id, ...file, ...(await signedPut(fileKey(parent, id), file, new Date(at))), expires_at: expiryOf(at) },
+  data: {
+    id,
+    ...file,
+    ...(await signedPut(fileKey(parent, id), file, new Date(at))),
+    expires_at: uploadExpiry({ inserted_at: at }),
+  },
 });
 
 /** Prepares an upload: stores a record and returns a signed URL that accepts only this file. */
@@ -50,38 +53,29 @@ export const createUpload = async (
 };
 
 const unusable = (detail: string): Problem => ({
-  in: "body",
-  pointer: "/data/upload_id",
+  in: "path",
+  pointer: "/upload_id",
   sub_code: "constraint.reference",
   detail,
 });
 
 export const alreadyUsed = unusable("has already been used");
 
-/** Returns an upload in any state. 422 if the parent has none with this id. */
-export const readUpload = async (parent: ParentRef, id: string): Promise<Upload> => {
-  const item = await get(keys.upload(parent, id));
-  if (!item) throw invalid([unusable(`is not an upload of this ${parent.type}`)]);
-  return parseItem(Upload, item);
-};
-
 /**
- * Returns an upload that an attachment can be created from, and both ends of its file. 422 with the reason if the upload is
- * used or expired, or if its file has not arrived or has another length or type. S3 has verified the SHA-256, and the
- * checkout verifies it again.
+ * Returns both ends of an upload's file. 422 with the reason if the upload is used, or if its file has not arrived or has
+ * another length or type. S3 has verified the SHA-256, and the checkout verifies it again.
  */
-export const usableUpload = async (parent: ParentRef, id: string, now: Date, repeatable: boolean) => {
-  const [upload, file] = await Promise.all([readUpload(parent, id), readFileEnds(fileKey(parent, id))]);
+export const readUploadedFile = async (parent: ParentRef, upload: Upload, repeatable: boolean) => {
   // A request with the same Idempotency-Key may have claimed it just now. The transaction will show that.
-  if (upload.state === "claimed" && repeatable) return { upload, file };
-  if (upload.state === "claimed") throw invalid([alreadyUsed]);
-  if (expiryOf(upload.inserted_at) <= now) throw invalid([unusable("has expired")]);
+  if (upload.state === "claimed" && !repeatable) throw invalid([alreadyUsed]);
+  const file = await readFileEnds(fileKey(parent, upload.id));
+  if (upload.state === "claimed") return file;
   if (!file) throw invalid([unusable("has no file yet")]);
   if (file.bytes !== upload.bytes)
     throw invalid([unusable(`has a file of ${file.bytes} bytes instead of ${upload.bytes}`)]);
   if (file.content_type !== upload.content_type)
     throw invalid([unusable(`has a file of the type ${file.content_type} instead of ${upload.content_type}`)]);
-  return { upload, file };
+  return file;
 };
 
 /** Returns the write that claims an upload, for the transaction that creates the attachment. `claim` identifies the request. */

@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
+import { fileKey } from "../attachments/file-keys.ts";
 import { openFile } from "../attachments/files.ts";
 import { ApiError, isUnavailable } from "../errors.ts";
-import { fileKey, keys, type ParentRef } from "../table/keys.ts";
+import { keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
 import { putUpstream, withdrawUpstream } from "./carrier.ts";
 import { describeRefusal, type Outcome } from "./carrier-client.ts";

@@ -1,4 +1,4 @@
-import type { TableAction } from "../routes.ts";
+import type { TableAction } from "../route.ts";
 
 /**
  * The table of the workflow's steps, the counterpart of routes.ts. The functions and their permissions on AWS and the

@@ -1,9 +1,9 @@
 import middy from "@middy/core";
 import type { APIGatewayProxyResult, Context as LambdaContext } from "aws-lambda";
 import type * as z from "zod/mini";
+import { withDeadline } from "../deadline.ts";
 import { unauthorized } from "../errors.ts";
-import type { QueryReads, Reads, Route, SchemaOf } from "../routes.ts";
-import { withDeadline } from "../table/deadline.ts";
+import type { QueryReads, Reads, Route } from "../route.ts";
 import type { Idempotency } from "../table/idempotency.ts";
 import { hashApiKey, keys } from "../table/keys.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
@@ -71,7 +71,7 @@ const authorize = async <R extends Route, L, S, P>(
   ]);
   const principal = authenticate(await apiKey, user, now);
   event.principal = principal;
-  const scope = access.admit(loaded, principal, route);
+  const scope = access.admit(loaded, principal, route, now);
   if (found.status === "rejected") throw found.reason;
   return { principal, idempotencyKey, scope, read: found.value };
 };
@@ -93,7 +93,7 @@ export const endpointWith =
     R extends Route & { readonly reads: { readonly from: B } },
     L,
     C extends Scope,
-    S extends z.core.$ZodType = SchemaOf<R["reads"]>,
+    S extends z.core.$ZodType = R["reads"]["schema"],
   >(
     route: R & { readonly reads: Reads<NoInfer<S>> },
     access: AccessCheck<NoInfer<R>, L, C>,

@@ -9,22 +9,20 @@ import { env } from "../env.ts";
 import { fileTooLarge, internalError, malformed, type Problem, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { endpointWith } from "./endpoint.ts";
-import { isJson, parseJson, type ReadBody } from "./input.ts";
+import type { ReadBody } from "./input.ts";
 import { header } from "./request.ts";
 
 /** A text, or the file. */
 type Part = string | UploadedFile;
 
 /**
- * Parses a multipart/form-data body (RFC 7578) into `{type, data: {...}}`, or a JSON body. Leaves out unknown parts and empty
+ * Parses a multipart/form-data body (RFC 7578) into `{type, data: {...}}`. Leaves out unknown parts and empty
  * texts, which HTML forms send for empty fields, and reports a part that is given more than once. 415 for another media
  * type, 413 for a file over the limit, 422 for a form that cannot be parsed.
  */
 export const readForm: ReadBody = async (event, reads) => {
-  if (reads.from === "form" && isJson(event)) return { input: parseJson(event), problems: [], schema: reads.json };
   const contentType = header(event, "Content-Type") ?? "";
-  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType))
-    throw unsupportedMediaType("multipart/form-data, application/json");
+  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) throw unsupportedMediaType("multipart/form-data");
   if (event.body && !event.isBase64Encoded)
     throw internalError(
       new Error("A form arrived as text, so its bytes may have changed: the API's binaryMediaTypes are wrong."),
@@ -45,7 +43,7 @@ export const readForm: ReadBody = async (event, reads) => {
     if (second) problems.push({ in: "body", pointer, sub_code: "constraint.type", detail: "must be given only once" });
   }
   const type = parts.find(({ name }) => name === "type")?.part;
-  return { input: { type, data: Object.fromEntries(data) }, problems, schema: reads.schema };
+  return { input: { type, data: Object.fromEntries(data) }, problems };
 };
 
 const unreadable = (why: string) => malformed(`can't be read as a form: ${why}`);
@@ -150,5 +148,5 @@ const shortened = (name: string): string => {
 const cleanMediaType = (mediaType: string): string =>
   z.safeParse(MediaType, mediaType).data ?? "application/octet-stream";
 
-/** An endpoint that accepts a form with a file, or JSON that names a direct upload. */
+/** An endpoint that accepts a form with a file. */
 export const uploadEndpoint = endpointWith(readForm, ["form"]);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import { idempotencyKeyReused, invalid, type Problem } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Route } from "../routes.ts";
+import type { Route } from "../route.ts";
 import type { Item } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";

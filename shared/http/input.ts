@@ -2,23 +2,20 @@ import { isUtf8 } from "node:buffer";
 import * as z from "zod/mini";
 import { invalid, malformed, type Problem, payloadTooLarge, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { BodyReads, Immutable, QueryReads, Reads } from "../routes.ts";
+import type { BodyReads, Immutable, QueryReads, Reads } from "../route.ts";
 import { check } from "../schema/check.ts";
 import { header, type RequestEvent } from "./request.ts";
 
 /** Parses a body, and reports problems that the schema does not cover. Throws if the body cannot be parsed. */
-export type ReadBody = <S extends z.core.$ZodType>(event: RequestEvent, reads: BodyReads<S>) => Promise<ReadInput<S>>;
-type ReadInput<S> = { readonly input: unknown; readonly problems: readonly Problem[]; readonly schema: S };
+export type ReadBody = (event: RequestEvent, reads: BodyReads) => Promise<ReadInput>;
+type ReadInput = { readonly input: unknown; readonly problems: readonly Problem[] };
 
 /** Parses a JSON body. 415 for another media type, 413 if it is too large, 422 if it cannot be parsed. */
-export const readJson: ReadBody = async (event, { schema }) => ({ input: parseJson(event), problems: [], schema });
+export const readJson: ReadBody = async (event) => ({ input: parseJson(event), problems: [] });
 
-/** Whether the Content-Type says that a body is JSON. */
-export const isJson = (event: RequestEvent): boolean =>
-  /^application\/json\s*(;|$)/i.test(header(event, "Content-Type") ?? "");
-
-export const parseJson = (event: RequestEvent): unknown => {
-  if (!isJson(event)) throw unsupportedMediaType("application/json");
+const parseJson = (event: RequestEvent): unknown => {
+  if (!/^application\/json\s*(;|$)/i.test(header(event, "Content-Type") ?? ""))
+    throw unsupportedMediaType("application/json");
   if (!/^(identity)?$/i.test(header(event, "Content-Encoding")?.trim() ?? ""))
     throw unsupportedMediaType("application/json", "The body must not have a Content-Encoding.");
   const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
@@ -56,9 +53,9 @@ export const readInput = async <S extends z.core.$ZodType>(
 ): Promise<Input<z.output<S>>> => {
   if (reads.from === "nothing") return { input: z.parse(reads.schema, undefined), compared: undefined };
   if (reads.from === "query") return { input: parseQuery(event, reads), compared: undefined };
-  const { input, problems, schema } = await readBody(event, reads);
-  const checked = check(schema, input, "body");
-  const immutable = reads.from === "json" ? immutableProblems(input, reads.immutable, current) : [];
+  const { input, problems } = await readBody(event, reads);
+  const checked = check(reads.schema, input, "body");
+  const immutable = reads.from === "json" ? immutableProblems(input, reads.immutable ?? {}, current) : [];
   const rules = (reads.from === "json" && reads.rules?.(input, current)) || [];
   const all = [...problems, ...(checked.problems ?? []), ...immutable, ...rules, ...headerProblems];
   if (checked.problems || all.length > 0) throw invalid(all);

@@ -3,7 +3,7 @@ import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyResult } from "aws-lambda";
 import { ApiError, internalError, preconditionFailed } from "../errors.ts";
 import { embeddedMetrics, log } from "../log.ts";
-import type { Route } from "../routes.ts";
+import type { Route } from "../route.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
 import type { Page } from "../table/pages.ts";
 import { listHeader, type RequestEvent } from "./request.ts";

@@ -1,5 +1,5 @@
 import { notFound, permissionMissing, unauthorized } from "../errors.ts";
-import { ownPermission, type Route } from "../routes.ts";
+import type { Route } from "../route.ts";
 import type { AccessCheck, PathId, Principal } from "../tenants/access.ts";
 import { readAccount, readCountedAccount } from "../tenants/accounts.ts";
 import { type Account, canAccess, hasPermission } from "../tenants/schema.ts";
@@ -9,71 +9,54 @@ import type { Switch } from "./schema.ts";
 /** Access checks for switches: the account in the path, if there is one, then the permission, then the switch. */
 
 type SwitchRoute = Route & { readonly resource: "switch" };
+export type CollectionRoute = SwitchRoute & { readonly operation: "index" | "create" };
 type ItemRoute = SwitchRoute & { readonly operation: "show" | "update" | "delete" };
 
 const requirePermission = (route: SwitchRoute, { user }: Principal): void => {
-  const permission = ownPermission(route);
-  if (!hasPermission(user, permission)) throw permissionMissing(permission);
+  if (!hasPermission(user, route.permission)) throw permissionMissing(route.permission);
 };
 
-type OwnAccount<O> = AccessCheck<
-  SwitchRoute & { readonly parent: null; readonly operation: O },
-  Account | undefined,
+type FoundAccount = { readonly account: Account | undefined };
+
+/** A list needs the exact number of its switches. */
+const readAccountFor = ({ operation }: CollectionRoute) => (operation === "index" ? readCountedAccount : readAccount);
+
+/** For listing the switches of the API key's own account, and creating one in it. */
+export const ownAccount: AccessCheck<
+  CollectionRoute & { readonly parent: null },
+  FoundAccount,
   { readonly account: Account }
->;
-
-const admitOwnAccount: OwnAccount<"index" | "create">["admit"] = (account, principal, route) => {
-  if (!account) throw unauthorized();
-  requirePermission(route, principal);
-  return { account };
-};
-
-/** For creating a switch in the API key's own account. */
-export const ownAccount: OwnAccount<"create"> = {
-  load: async ({ apiKey }) => {
+> = {
+  load: async ({ apiKey }, route) => {
     const own = (await apiKey)?.account;
-    return own === undefined ? undefined : readAccount(own);
+    return { account: own === undefined ? undefined : await readAccountFor(route)(own) };
   },
-  admit: admitOwnAccount,
+  admit: ({ account }, principal, route) => {
+    if (!account) throw unauthorized();
+    requirePermission(route, principal);
+    return { account };
+  },
 };
 
-/** For listing the switches of the API key's own account. Loads their exact number. */
-export const ownCountedAccount: OwnAccount<"index"> = {
-  load: async ({ apiKey }) => {
-    const own = (await apiKey)?.account;
-    return own === undefined ? undefined : readCountedAccount(own);
-  },
-  admit: admitOwnAccount,
-};
-
-type AccountInPath<O> = AccessCheck<
-  SwitchRoute & { readonly parent: "account"; readonly operation: O },
-  { readonly accountId: PathId; readonly account: Account | undefined },
+/**
+ * For listing the switches of the account in the path, and creating one in it. The account is the API key's own or one below
+ * it; any other is loaded as undefined.
+ */
+export const accountInPath: AccessCheck<
+  CollectionRoute & { readonly parent: "account" },
+  FoundAccount & { readonly accountId: PathId },
   { readonly account: Account }
->;
-
-const admitAccountInPath: AccountInPath<"index" | "create">["admit"] = ({ accountId, account }, principal, route) => {
-  if (!account || !canAccess(principal.apiKey.account, account)) throw notFound("account", accountId.requestedId);
-  requirePermission(route, principal);
-  return { account };
-};
-
-/** For creating a switch in the account in the path, which is the API key's own or one below it. */
-export const accountInPath: AccountInPath<"create"> = {
-  load: async ({ pathId }) => {
+> = {
+  load: async ({ pathId, apiKey }, route) => {
     const accountId = pathId("account_id");
-    return { accountId, account: await readAccount(accountId.id) };
+    const [account, caller] = await Promise.all([readAccountFor(route)(accountId.id), apiKey]);
+    return { accountId, account: account && caller && canAccess(caller.account, account) ? account : undefined };
   },
-  admit: admitAccountInPath,
-};
-
-/** For listing the switches of the account in the path. Loads their exact number. */
-export const countedAccountInPath: AccountInPath<"index"> = {
-  load: async ({ pathId }) => {
-    const accountId = pathId("account_id");
-    return { accountId, account: await readCountedAccount(accountId.id) };
+  admit: ({ accountId, account }, principal, route) => {
+    if (!account) throw notFound("account", accountId.requestedId);
+    requirePermission(route, principal);
+    return { account };
   },
-  admit: admitAccountInPath,
 };
 
 /** For showing, updating and deleting one switch. */

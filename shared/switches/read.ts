@@ -1,12 +1,13 @@
 import * as z from "zod/mini";
-import { noId, Ulid } from "../schema/fields.ts";
+import { noId, type PageQuery, Ulid } from "../schema/fields.ts";
 import { collections, keys } from "../table/keys.ts";
-import { type Page, type PageRequest, pageRequest, readPage, truncatePage } from "../table/pages.ts";
+import { type Page, pageRequest, readPage, truncatePage } from "../table/pages.ts";
 import { getMany, parseItem, parseReadable, queryAll, readItem } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
 import { readAccount, readAccounts } from "../tenants/accounts.ts";
-import { type Account, canAccess } from "../tenants/schema.ts";
-import { Switch, type SwitchListQuery, switchDocument } from "./schema.ts";
+import type { Account } from "../tenants/schema.ts";
+import type { CollectionRoute } from "./access.ts";
+import { Switch, switchDocument } from "./schema.ts";
 
 /** Returns a switch, or undefined if it does not exist. */
 export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(Switch, keys.switch(id));
@@ -17,9 +18,6 @@ export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(
  * Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */
 const maxPageBytes = 6_291_556 - 65_536;
-
-/** DynamoDB's limit on the keys of one BatchGetItem. */
-const maxBatch = 100;
 
 const Entry = z.object({ id: Ulid });
 
@@ -49,7 +47,7 @@ const withIncluded = async (switches: readonly Switch[], include: Include): Prom
   });
 };
 
-/** Reads up to 100 switches. Leaves out those that were deleted after their entries were read. */
+/** Reads switches. Leaves out those that were deleted after their entries were read. */
 const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
   const found = await getMany(ids.map((id) => keys.switch(id)));
   return parseReadable(
@@ -58,51 +56,31 @@ const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
   );
 };
 
+type Query = PageQuery & { readonly include?: Include };
+
 /**
- * Reads a page of the switches of an account and all accounts below it. Takes two round trips, however many accounts there
- * are: the entries of the account's list, then the switches. A page that would exceed Lambda's limit ends early.
+ * Reads a page of the switches of an account and all accounts below it: of the account in the path or, without one, of the
+ * API key's own. Takes two round trips, however many accounts there are: the entries of the account's list, then the
+ * switches. An account in the path is read before: one that the API key cannot access must take the same reads as one that
+ * does not exist. A page that would exceed Lambda's limit ends early.
  */
-const readSwitchPage = async (
-  account: string,
-  request: PageRequest,
-  include?: Include,
-): Promise<Page<ListedSwitch>> => {
-  const list = collections.switches(account);
+export const switchPage: PageReader<
+  CollectionRoute,
+  Page<ListedSwitch>,
+  Query,
+  { readonly account: Account | undefined }
+> = async ({ apiKey }, query, { parent }, loaded) => {
+  const account = parent ? (await loaded).account?.id : (await apiKey)?.account;
+  const list = collections.switches(account ?? noId);
+  const request = pageRequest(list, query);
   const entries = await readPage(list, request, Entry);
   const switches = await readSwitches(entries.items.map(({ id }) => id));
-  const items = await withIncluded(switches, include);
+  const items = await withIncluded(switches, query.include);
   return truncatePage(list, request, { ...entries, items }, sizeOf, maxPageBytes);
 };
 
-/** Reads a page of the switches of the API key's own account and all accounts below it. */
-export const switchPage: PageReader<unknown, Page<ListedSwitch>, SwitchListQuery> = async ({ apiKey }, query) =>
-  pageOf((await apiKey)?.account, query);
-
-/**
- * Reads a page of the switches of the account in the path and all accounts below it. Waits for the account first: one that
- * the API key cannot access must take the same reads as one that does not exist.
- */
-export const switchPageInPath: PageReader<
-  unknown,
-  Page<ListedSwitch>,
-  SwitchListQuery,
-  { readonly account: Account | undefined }
-> = async ({ apiKey }, query, _route, loaded) => {
-  const [caller, { account }] = await Promise.all([apiKey, loaded]);
-  return pageOf(caller && account && canAccess(caller.account, account) ? account.id : undefined, query);
-};
-
-const pageOf = (account = noId, query: SwitchListQuery) =>
-  readSwitchPage(account, pageRequest(collections.switches(account), query), query.include);
-
 /** Yields every switch of an account and all accounts below it, in ascending order of their ids. */
 export async function* allSwitches(account: string): AsyncGenerator<Switch> {
-  let ids: string[] = [];
-  for await (const entry of queryAll(collections.switches(account))) {
-    ids.push(parseItem(Entry, entry).id);
-    if (ids.length < maxBatch) continue;
-    yield* await readSwitches(ids);
-    ids = [];
-  }
-  yield* await readSwitches(ids);
+  const entries = await Array.fromAsync(queryAll(collections.switches(account)));
+  yield* await readSwitches(entries.map((entry) => parseItem(Entry, entry).id));
 }

@@ -2,11 +2,9 @@ import * as z from "zod/mini";
 import type { Problem } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
-  includeOf,
   isSame,
   isSameId,
   nonBlankText,
-  PageQuery,
   pick,
   Timestamp,
   text,
@@ -103,7 +101,7 @@ export const settingsExample = {
 } satisfies SwitchSettings;
 
 /** The settings that a caller sends to create a switch. */
-const NewSwitch = z.object(settings);
+export const NewSwitch = z.object(settings);
 export type SwitchSettings = z.infer<typeof NewSwitch>;
 
 /** All settings, each required. */
@@ -137,10 +135,8 @@ export const Switch = z.object({
 });
 export type Switch = z.infer<typeof Switch>;
 
-export const CreateSwitchBody = z.object({ type: z.literal("switch"), data: NewSwitch });
-
-export const UpdateSwitchBody = z.object({ type: z.literal("switch"), data: z.partial(Settings) });
-export type SwitchChanges = z.infer<typeof UpdateSwitchBody>["data"];
+export const SwitchChanges = z.partial(Settings);
+export type SwitchChanges = z.infer<typeof SwitchChanges>;
 
 /** Returns the document of a switch as every endpoint returns it, with the included associations. */
 export const switchDocument = (stored: Switch, included: object = {}) => ({
@@ -148,11 +144,6 @@ export const switchDocument = (stored: Switch, included: object = {}) => ({
   data: pick(SwitchData, { ...stored, sms_options: null, mms_options: null }),
   ...(Object.keys(included).length > 0 && { associations: included }),
 });
-
-/** The query for one switch. Lists accept `include` as well. */
-export const SwitchQuery = z.object({ include: includeOf("account") });
-export const SwitchListQuery = z.object({ ...PageQuery.shape, ...SwitchQuery.shape });
-export type SwitchListQuery = z.infer<typeof SwitchListQuery>;
 
 /** The properties that a PATCH can contain but not change, with the comparisons to use. */
 export const immutableSwitchProperties = { id: isSameId, inserted_at: isSame, updated_at: isSame };
@@ -267,7 +258,7 @@ const merged = (sent: unknown, current: Readonly<Record<string, unknown>>): Swit
   const { data: known, error } = z.safeParse(Settings, Object.fromEntries(properties));
   if (known) return known;
   const invalid = new Set(error.issues.map(({ path }) => path[0]));
-  return z.parse(z.partial(Settings), Object.fromEntries(properties.filter(([name]) => !invalid.has(name))));
+  return z.parse(SwitchChanges, Object.fromEntries(properties.filter(([name]) => !invalid.has(name))));
 };
 
 /** Returns all problems of the switch that results if `sent` is applied to `current`. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { limitAttempt, limitCall, remainingMs } from "../deadline.ts";
 import { serviceUnavailable } from "../errors.ts";
-import { limitAttempt, limitCall, remainingMs } from "./deadline.ts";
 
 let client: DynamoDBDocumentClient | undefined;
 

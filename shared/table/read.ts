@@ -42,11 +42,18 @@ export const readItem = async <S extends z.core.$ZodType>(schema: S, key: Key): 
 
 const hasSameKey = (a: Key) => (b: Item) => a.pk === b.pk && a.sk === b.sk;
 
-/**
- * Returns the items of up to 100 keys, in the order of the keys. Takes one round trip unless DynamoDB leaves keys
- * unprocessed.
- */
+/** DynamoDB's limit on the keys of one BatchGetItem. */
+const maxBatch = 100;
+
+/** Returns the items of several keys, in the order of the keys. Takes one round trip unless DynamoDB leaves keys unprocessed. */
 export const getMany = async (keys: readonly Key[]): Promise<(Item | undefined)[]> => {
+  const batches = Array.from({ length: Math.ceil(keys.length / maxBatch) }, (_, index) =>
+    getBatch(keys.slice(index * maxBatch, (index + 1) * maxBatch)),
+  );
+  return (await Promise.all(batches)).flat();
+};
+
+const getBatch = async (keys: readonly Key[]): Promise<(Item | undefined)[]> => {
   const found: Item[] = [];
   let remaining = keys.filter((key, index) => keys.findIndex(hasSameKey(key)) === index);
   for (let attempt = 0; remaining.length > 0; attempt += 1) {

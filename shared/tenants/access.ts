@@ -23,7 +23,7 @@ export type Lookup = {
  */
 export type AccessCheck<R, L, S> = {
   readonly load: (lookup: Lookup, route: R) => Promise<L>;
-  readonly admit: (loaded: L, principal: Principal, route: R) => S;
+  readonly admit: (loaded: L, principal: Principal, route: R, now: Date) => S;
 };
 
 /** Reads the page that a list's query requests. Starts at the same time as `load`, whose result is `loaded`. */

@@ -9,7 +9,7 @@ const Count = z.object({ switch_count: z.number() });
 /** Returns an account, or undefined if it does not exist. */
 export const readAccount = (id: string): Promise<Account | undefined> => readItem(Account, keys.account(id));
 
-/** Returns those of up to 100 accounts that exist, in one round trip. */
+/** Returns those of several accounts that exist, in one round trip. */
 export const readAccounts = async (ids: readonly string[]): Promise<Account[]> => {
   const found = await getMany(ids.map(keys.account));
   return found.flatMap((item) => (item ? [parseItem(Account, item)] : []));

@@ -1,19 +1,8 @@
 import * as z from "zod/mini";
 import type { Problem } from "../errors.ts";
-import { ownPermission, parentPermissions, routes } from "../routes.ts";
 import { check, pointer } from "../schema/check.ts";
 import { nonBlankText } from "../schema/fields.ts";
 import { OrderState } from "./schema.ts";
-
-const exactPermissions = [
-  ...routes.map(ownPermission),
-  ...Object.values(parentPermissions).flatMap((states) => Object.values(states)),
-];
-
-/** Every permission that an endpoint requires, and the wildcard of each resource. */
-export const permissions: readonly string[] = [
-  ...new Set([...exactPermissions, ...exactPermissions.map((exact) => exact.replace(/:[^:]*$/, ":*"))]),
-].sort();
 
 /** A name in the same file, or the id of something that exists. */
 const Reference = nonBlankText(255);

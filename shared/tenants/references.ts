@@ -221,16 +221,10 @@ const readKeys = async (file: TenantsFile): Promise<ReadonlyMap<string, Existing
   );
 };
 
-/** DynamoDB's limit on the keys of one BatchGetItem. */
-const batchSize = 100;
-
 const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly string[], keyOf: (id: string) => Key) => {
-  const found = new Map<string, z.output<S>>();
   const unique = [...new Set(ids)];
-  for (let start = 0; start < unique.length; start += batchSize) {
-    const batch = unique.slice(start, start + batchSize);
-    const items = await getMany(batch.map(keyOf));
-    for (const [index, id] of batch.entries()) if (items[index]) found.set(id, parseItem(schema, items[index]));
-  }
+  const items = await getMany(unique.map(keyOf));
+  const found = new Map<string, z.output<S>>();
+  for (const [index, id] of unique.entries()) if (items[index]) found.set(id, parseItem(schema, items[index]));
   return found;
 };

@@ -1,25 +1,25 @@
 import {
-  createRequestAttachment,
+  completeRequestUpload,
   createRequestUpload,
   listRequestAttachments,
   showRequestAttachment,
-} from "../../shared/routes.ts";
+} from "../../shared/attachments/routes.ts";
 import { invoke } from "../support/requests/event.ts";
 import { endPeak } from "./peak-memory.ts";
 
 /**
  * `node test/bench/claim-upload.ts <key> <request> <upload> <file>`: calls the functions of a direct upload whose file has
- * arrived, in a separate process: prepares another upload of the file, which is given as JSON, then creates the attachment,
- * shows it and lists it. Prints the statuses and the memory as JSON.
+ * arrived, in a separate process: prepares another upload of the file, which is given as JSON, then completes the
+ * upload, and shows and lists the attachment. Prints the statuses and the memory as JSON.
  */
 const [key = "", request_id = "", upload_id = "", file = ""] = process.argv.slice(2);
 const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
 const ids = { request_id };
 const query = { include: "file,forwarding" };
-const data = { upload_id, name: "Scan" };
+const json = JSON.stringify({ type: "request_attachment", data: { name: "Scan" } });
 const responses = [
   await invoke(createRequestUpload, { headers, ids, body: JSON.stringify({ type: "upload", data: JSON.parse(file) }) }),
-  await invoke(createRequestAttachment, { headers, ids, body: JSON.stringify({ type: "request_attachment", data }) }),
+  await invoke(completeRequestUpload, { headers, ids: { ...ids, upload_id }, body: json }),
   await invoke(showRequestAttachment, { headers, ids: { ...ids, attachment_id: upload_id }, query }),
   await invoke(listRequestAttachments, { headers, ids, query }),
 ];

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
+import { fileKey } from "../../shared/attachments/file-keys.ts";
 import { openFile } from "../../shared/attachments/files.ts";
-import { fileKey } from "../../shared/table/keys.ts";
 import { attachmentOf, form } from "../support/fixtures/attachments.ts";
 import { newContent } from "../support/fixtures/upload-content.ts";
-import { sentUpload } from "../support/fixtures/uploads.ts";
+import { completePath, sentUpload } from "../support/fixtures/uploads.ts";
 import { call, codeOf, invalidParametersOf } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
@@ -45,12 +45,12 @@ describe("a file", () => {
     const [path, key] = [customer.attachments("request", "acme"), customer.key("acme")];
     const content = newContent(20_000_000);
     const { id } = await sentUpload(path, key, content);
-    const json = { type: "request_attachment", data: { name: "Scan", upload_id: id } };
-    const response = await call("POST", path, { key, json });
+    const json = { type: "request_attachment", data: { name: "Scan" } };
+    const response = await call("POST", completePath(path, id), { key, json });
     expect([response.status, attachmentOf(response).id]).toEqual([201, id]);
     expect(await sha256((await stored(id)) ?? [])).toBe(await sha256([content]));
-    const again = await call("POST", path, { key, json });
-    expect(invalidParametersOf(again)).toEqual(["body /data/upload_id constraint.reference"]);
+    const again = await call("POST", completePath(path, id), { key, json });
+    expect(invalidParametersOf(again)).toEqual(["path /upload_id constraint.reference"]);
   });
 
   it("that is too large returns the service's own 413", async () => {

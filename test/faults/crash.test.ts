@@ -1,9 +1,11 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
+import type { Route } from "../../shared/route.ts";
+import { routes } from "../../shared/routes.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { crashChildren } from "../support/processes/crash-child.ts";
-import { type EndpointCase, endpointCases, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { repeatableRequest } from "../support/requests/repeatable-request.ts";
 import { proxies } from "../support/servers/own-table.ts";
 import { byExtent, extent } from "../support/setup/extent.ts";
 
@@ -14,7 +16,7 @@ import { byExtent, extent } from "../support/setup/extent.ts";
 
 const ownServiceUrl = process.env.PATCHBAY_URL ?? "";
 const children = crashChildren();
-const writingCases = endpointCases.filter(({ route }) => route.method !== "GET");
+const writing = routes.filter(({ method }) => method !== "GET");
 const isWrite = /^(TransactWriteItems|UpdateItem|PutItem|PutObject|DeleteObject)$/;
 const moments = ["before", "after"] as const;
 const nextWeek = () => new Date(Date.now() + 7 * 86_400_000);
@@ -39,13 +41,13 @@ const unwatch = () => {
 };
 
 /** The points at which an undisturbed request can be killed. */
-const pointsOf = async (t: Tenants, endpointCase: EndpointCase): Promise<Point[]> => {
-  const run = await repeatableRequest(t, endpointCase);
+const pointsOf = async (t: Tenants, route: Route): Promise<Point[]> => {
+  const run = await repeatableRequest(t, route);
   const points: Point[] = [];
   watch(async (point) => void points.push(point));
   const { status } = await run.send();
   unwatch();
-  expect(status).toBe(endpointCase.route.status);
+  expect(status).toBe(route.status);
   return points.filter(({ operation }) => extent === "all" || isWrite.test(operation)).sort((a, b) => a.nth - b.nth);
 };
 
@@ -67,14 +69,14 @@ const crash = async (send: () => Promise<unknown>, { nth, moment }: Point): Prom
   return killed;
 };
 
-const failures = async (t: Tenants, endpointCase: EndpointCase, point: Point): Promise<string[]> => {
-  const { route } = endpointCase;
-  const run = await repeatableRequest(t, endpointCase);
+const failures = async (t: Tenants, route: Route, point: Point): Promise<string[]> => {
+  const run = await repeatableRequest(t, route);
   const killed = await crash(run.send, point);
   const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
+  const ofUpload = route.on === "upload";
   // The file of a direct upload may still be claimed, so a sweep of today leaves it.
-  await sweepOrphanFiles({ now: endpointCase.fromUpload ? new Date() : nextWeek(), all: true });
-  const swept = endpointCase.fromUpload ? [] : await checkInvariants(nextWeek());
+  await sweepOrphanFiles({ now: ofUpload ? new Date() : nextWeek(), all: true });
+  const swept = ofUpload ? [] : await checkInvariants(nextWeek());
   const { status, text } = await run.send();
   const repeated = status === route.status || (route.operation === "delete" && status === 404);
   const named = await run.countNamed();
@@ -101,21 +103,17 @@ afterAll(async () => {
 });
 
 describe("an endpoint that is killed before or after an AWS call leaves only what the sweep repairs, and can be retried", () => {
-  it.each(writingCases.map((endpointCase) => [endpointCase.name, endpointCase] as const))(
-    "%s",
-    { timeout: 300_000 },
-    async (_, endpointCase) => {
-      const t = await tenants();
-      const broken: string[] = [];
-      const allPoints = await pointsOf(t, endpointCase);
-      const points = allPoints.filter(() => index++ % stride === 0);
-      for (const point of points) {
-        const found = await failures(t, endpointCase, point);
-        if (found.length > 0) broken.push(`${point.moment} call ${point.nth}, ${point.operation}: ${found.join("; ")}`);
-      }
-      tried.push({ endpoint: endpointCase.name, crashes: points.length, passed: points.length - broken.length });
-      expect(allPoints.length).toBeGreaterThan(1);
-      expect(broken).toEqual([]);
-    },
-  );
+  it.each(writing.map((route) => [route.name, route] as const))("%s", { timeout: 300_000 }, async (_, route) => {
+    const t = await tenants();
+    const broken: string[] = [];
+    const allPoints = await pointsOf(t, route);
+    const points = allPoints.filter(() => index++ % stride === 0);
+    for (const point of points) {
+      const found = await failures(t, route, point);
+      if (found.length > 0) broken.push(`${point.moment} call ${point.nth}, ${point.operation}: ${found.join("; ")}`);
+    }
+    tried.push({ endpoint: route.name, crashes: points.length, passed: points.length - broken.length });
+    expect(allPoints.length).toBeGreaterThan(1);
+    expect(broken).toEqual([]);
+  });
 });

@@ -2,16 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startGateway } from "../../infra/local/gateway.ts";
 import { loadEndpoints } from "../../infra/local/handlers.ts";
-import {
-  createRequestAttachment,
-  deleteRequestAttachment,
-  listSwitches,
-  routes,
-  updateSwitch,
-} from "../../shared/routes.ts";
+import { createRequestAttachment, deleteRequestAttachment } from "../../shared/attachments/routes.ts";
+import { routes } from "../../shared/routes.ts";
+import { listSwitches, updateSwitch } from "../../shared/switches/routes.ts";
 import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import { repeatableRequest, withUsualBody } from "../support/requests/repeatable-request.ts";
+import { repeatableRequest } from "../support/requests/repeatable-request.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
@@ -68,7 +64,7 @@ describe("the log of a 503", () => {
     ["table", "TransactWriteItems", "dynamodb TransactWriteItems"],
     ["files", "PutObject", "s3 PutObject"],
   ] as const)("names the service, the operation and the number of attempts: %s, %s", async (proxy, operation, call) => {
-    const run = await repeatableRequest(t, withUsualBody(createRequestAttachment));
+    const run = await repeatableRequest(t, createRequestAttachment);
     proxies[proxy].choose((made) => (made.operation === operation ? "status-500" : undefined));
     expect((await run.send()).status).toBe(503);
     expect(loggedError()).toMatchObject({ call, attempts: 3 });
@@ -77,7 +73,7 @@ describe("the log of a 503", () => {
 
 describe("at a request's deadline", () => {
   it("no further attempt is made", async () => {
-    const run = await repeatableRequest(t, withUsualBody(listSwitches));
+    const run = await repeatableRequest(t, listSwitches);
     proxies.table.arm();
     proxies.table.choose(() => "delay");
     await sendWithShortDeadline(run.send);
@@ -89,7 +85,7 @@ describe("at a request's deadline", () => {
   });
 
   it("a write stops retrying conflicts", async () => {
-    const run = await repeatableRequest(t, withUsualBody(updateSwitch));
+    const run = await repeatableRequest(t, updateSwitch);
     proxies.table.arm();
     const writes = ({ operation }: ProxiedCall) => /UpdateItem|TransactWriteItems/.test(operation);
     proxies.table.choose((call) => (writes(call) ? "conflict" : undefined));
@@ -105,7 +101,7 @@ describe("at a request's deadline", () => {
   });
 
   it("a delete that could not remove its file can be finished by a retry", async () => {
-    const run = await repeatableRequest(t, withUsualBody(deleteRequestAttachment));
+    const run = await repeatableRequest(t, deleteRequestAttachment);
     proxies.files.choose(() => "delay");
     expect((await sendWithShortDeadline(run.send)).status).toBe(503);
     expect(loggedError()).toMatchObject({ name: "TimeoutError", call: "s3 DeleteObject" });
@@ -116,7 +112,7 @@ describe("at a request's deadline", () => {
 
 describe("a request whose AWS calls all hang returns 503 before its function times out", () => {
   it.each(sample.map((route) => [route.name, route] as const))("%s", async (_, route) => {
-    const run = await repeatableRequest(t, withUsualBody(route));
+    const run = await repeatableRequest(t, route);
     for (const proxy of Object.values(proxies)) proxy.choose(delayTwoOfThree());
     const startedAt = performance.now();
     const { status, headers } = await sendWithShortDeadline(run.send);

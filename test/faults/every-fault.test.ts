@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
-import type { Route } from "../../shared/routes.ts";
+import type { Route } from "../../shared/route.ts";
+import { routes } from "../../shared/routes.ts";
 import { type FaultKind, faultKinds } from "../support/fault-proxy/proxy.ts";
 import { configuredTimeouts, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import type { ReceivedResponse } from "../support/requests/client.ts";
-import { type EndpointCase, endpointCases, repeatableRequest } from "../support/requests/repeatable-request.ts";
+import { repeatableRequest } from "../support/requests/repeatable-request.ts";
 import { proxies, shortTimeoutMs, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent } from "../support/setup/extent.ts";
 
@@ -32,10 +33,10 @@ const longTimeoutMs = 5_000;
 let timeoutMs = longTimeoutMs;
 
 /** The AWS calls of one request without faults. */
-const recordOnce = async (t: Tenants, endpointCase: EndpointCase): Promise<RecordedCall[]> => {
-  const { send } = await repeatableRequest(t, endpointCase);
+const recordOnce = async (t: Tenants, route: Route): Promise<RecordedCall[]> => {
+  const { send } = await repeatableRequest(t, route);
   disarm();
-  expect((await send()).status).toBe(endpointCase.route.status);
+  expect((await send()).status).toBe(route.status);
   return proxyNames.flatMap((proxy) => {
     const operations = proxies[proxy].calls.map(({ operation }) => operation);
     return operations.map((operation, index) => {
@@ -51,10 +52,10 @@ const nameOf = ({ proxy, operation, nth }: RecordedCall) => `${proxy} ${operatio
  * The AWS calls of a request without faults. Recorded until two recordings agree: on a busy machine, a call that an earlier
  * request has given up may arrive late.
  */
-const record = async (t: Tenants, endpointCase: EndpointCase): Promise<RecordedCall[]> => {
+const record = async (t: Tenants, route: Route): Promise<RecordedCall[]> => {
   const recordings = new Set<string>();
   for (;;) {
-    const calls = await recordOnce(t, endpointCase);
+    const calls = await recordOnce(t, route);
     const names = calls.map(nameOf).sort().join();
     if (recordings.has(names)) return calls;
     recordings.add(names);
@@ -88,13 +89,8 @@ const isDocumented = (route: Route, { status, headers, body }: ReceivedResponse)
 };
 
 /** Runs an endpoint with one fault, then again without it; returns what went wrong. */
-const failures = async (
-  t: Tenants,
-  endpointCase: EndpointCase,
-  { proxy, ifMatch, ...fault }: CallFault,
-): Promise<string[]> => {
-  const { route } = endpointCase;
-  const run = await repeatableRequest(t, endpointCase, ifMatch ? { "if-match": '"1"' } : {});
+const failures = async (t: Tenants, route: Route, { proxy, ifMatch, ...fault }: CallFault): Promise<string[]> => {
+  const run = await repeatableRequest(t, route, ifMatch ? { "if-match": '"1"' } : {});
   disarm();
   proxies[proxy].arm({ ...fault, operation: new RegExp(`^${fault.operation}$`) });
   timeoutMs = /^(delay|late)$/.test(fault.kind) ? shortTimeoutMs : longTimeoutMs;
@@ -130,43 +126,38 @@ afterAll(() => {
 });
 
 describe("an endpoint returns a documented response under every fault of every AWS call, and a retry succeeds", () => {
-  it.each(endpointCases.map((endpointCase) => [endpointCase.name, endpointCase] as const))(
-    "%s",
-    { timeout: 1_800_000 },
-    async (_, endpointCase) => {
-      await startOnNewTable();
-      const t = await tenants();
-      const { route } = endpointCase;
-      const calls = await record(t, endpointCase);
-      const faults = faultsOf(route, calls).filter(() => index++ % stride === 0);
-      const broken: string[] = [];
-      for (const fault of faults) {
-        const found = await failures(t, endpointCase, fault);
-        const { kind, operation, nth, times, ifMatch } = fault;
-        const called = `${kind} x${times} at ${operation} ${nth}${ifMatch ? " with If-Match" : ""}`;
-        if (found.length > 0) broken.push(`${called}: ${found.join("; ")}`);
-      }
-      tried.push({
-        endpoint: endpointCase.name,
-        calls: calls.length,
-        faults: faults.length,
-        passed: faults.length - broken.length,
-      });
-      expect(broken, broken.join("\n")).toEqual([]);
-      const now = new Date(Date.now() + 2 * day);
-      await sweepOrphanFiles({ now });
-      expect(await checkInvariants(now)).toEqual([]);
-    },
-  );
+  it.each(routes.map((route) => [route.name, route] as const))("%s", { timeout: 1_800_000 }, async (_, route) => {
+    await startOnNewTable();
+    const t = await tenants();
+    const calls = await record(t, route);
+    const faults = faultsOf(route, calls).filter(() => index++ % stride === 0);
+    const broken: string[] = [];
+    for (const fault of faults) {
+      const found = await failures(t, route, fault);
+      const { kind, operation, nth, times, ifMatch } = fault;
+      const called = `${kind} x${times} at ${operation} ${nth}${ifMatch ? " with If-Match" : ""}`;
+      if (found.length > 0) broken.push(`${called}: ${found.join("; ")}`);
+    }
+    tried.push({
+      endpoint: route.name,
+      calls: calls.length,
+      faults: faults.length,
+      passed: faults.length - broken.length,
+    });
+    expect(broken, broken.join("\n")).toEqual([]);
+    const now = new Date(Date.now() + 2 * day);
+    await sweepOrphanFiles({ now });
+    expect(await checkInvariants(now)).toEqual([]);
+  });
 });
 
 describe("a PATCH with If-Match", () => {
-  const patches = endpointCases.filter(({ route }) => route.method === "PATCH");
-  it.each(patches.map((endpointCase) => [endpointCase.name, endpointCase] as const))(
+  const patches = routes.filter(({ method }) => method === "PATCH");
+  it.each(patches.map((route) => [route.name, route] as const))(
     "returns 200 although the first response of DynamoDB was lost: %s",
-    async (_, endpointCase) => {
+    async (_, route) => {
       const t = await tenants();
-      const run = await repeatableRequest(t, endpointCase, { "if-match": '"1"' });
+      const run = await repeatableRequest(t, route, { "if-match": '"1"' });
       disarm();
       proxies.table.arm({ kind: "lose-response", operation: /UpdateItem|TransactWriteItems/ });
       const { status, headers } = await run.send();

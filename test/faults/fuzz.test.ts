@@ -9,7 +9,8 @@ import { readForm } from "../../shared/http/form.ts";
 import { readInput, readJson } from "../../shared/http/input.ts";
 import type { RequestEvent } from "../../shared/http/request.ts";
 import { respond, response } from "../../shared/http/responses.ts";
-import { type Route, routes } from "../../shared/routes.ts";
+import type { Route } from "../../shared/route.ts";
+import { routes } from "../../shared/routes.ts";
 import { hostileFormCorpus, hostileForms } from "../support/fixtures/hostile-forms.ts";
 import { hostileJson, hostileText, hostileTexts } from "../support/fixtures/hostile-texts.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
@@ -58,7 +59,7 @@ const contextless = await import("../../infra/local/proxy-event.ts").then(({ lam
 const idsOf = (route: Route, id?: string) => {
   const own = { account_id: parentId(t, route), request_id: parentId(t, route), order_id: parentId(t, route) };
   const resource = resources.get(route.name) ?? "";
-  const ids = { ...own, attachment_id: resource, id: resource };
+  const ids = { ...own, attachment_id: resource, upload_id: resource, id: resource };
   return id === undefined ? ids : Object.fromEntries(Object.keys(ids).map((name) => [name, id]));
 };
 

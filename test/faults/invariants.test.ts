@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
+import { fileKey } from "../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../shared/attachments/files.ts";
 import type { Write } from "../../shared/table/expressions.ts";
-import { fileKey, type Key, keys } from "../../shared/table/keys.ts";
+import { type Key, keys } from "../../shared/table/keys.ts";
 import { scan } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
 import { upload } from "../support/fixtures/attachments.ts";

@@ -1,18 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
+import type { Route } from "../../shared/route.ts";
+import { routes } from "../../shared/routes.ts";
 import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { interceptTableCalls } from "../support/fault-proxy/table-proxy.ts";
 import { form, upload } from "../support/fixtures/attachments.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { call, send } from "../support/requests/client.ts";
-import {
-  dataOf,
-  type EndpointCase,
-  endpointCases,
-  parentId,
-  repeatableRequest,
-} from "../support/requests/repeatable-request.ts";
+import { dataOf, parentId, repeatableRequest, resourceFor } from "../support/requests/repeatable-request.ts";
 import { requestTo } from "../support/requests/request-per-endpoint.ts";
 import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent, sampleOf } from "../support/setup/extent.ts";
@@ -67,24 +63,24 @@ const useOwnTable = () =>
     t = await tenants();
   });
 
-const writingCases = endpointCases.filter(({ route }) => ["create", "update", "delete"].includes(route.operation));
-const creating = writingCases.filter(({ route }) => route.operation === "create");
+const writing = routes.filter(({ operation }) => ["create", "update", "delete"].includes(operation));
+const creating = writing.filter(({ operation }) => operation === "create");
 /** A sample has every second one. */
-const named = (of: readonly EndpointCase[]) =>
+const named = (of: readonly Route[]) =>
   sampleOf(of, byExtent({ sample: 2, most: 1, all: 1 })).map((each) => [each.name, each] as const);
 
 /** A creation without an Idempotency-Key. */
-const plainCreation = async ({ route, fromUpload }: EndpointCase) => {
-  const data = await dataOf(t, { route, fromUpload }, randomUUID());
-  return requestTo(route, { key: t.key("acme"), parent: parentId(t, route), data, fromUpload });
+const plainCreation = async (route: Route) => {
+  const name = randomUUID();
+  const own = { parent: parentId(t, route), resource: await resourceFor(t, route, name) };
+  return requestTo(route, { key: t.key("acme"), ...own, data: dataOf(route, name) });
 };
 
 describe("a write that commits after its client timed out succeeds", () => {
   useOwnTable();
 
-  it.each(named(writingCases))("%s", async (_, each) => {
-    const { route } = each;
-    const run = await repeatableRequest(t, each, route.operation === "create" ? {} : { "if-match": '"1"' });
+  it.each(named(writing))("%s", async (_, route) => {
+    const run = await repeatableRequest(t, route, route.operation === "create" ? {} : { "if-match": '"1"' });
     const attempts = delayFirstAttempt(undefined, true);
     const { status } = await run.send();
     expect([status, attempts.length]).toEqual([route.status, 3]);
@@ -159,10 +155,9 @@ describe("a PATCH whose response is lost and that other PATCHes follow before it
     "changes $what once, $with If-Match, with $others writes in between",
     async (given) => {
       const { property, others, ifMatch } = given;
-      const each = writingCases.find(({ name }) => name === given.route);
-      if (!each) throw new Error(`there is no route ${given.route}`);
-      const { route } = each;
-      const { path } = await repeatableRequest(t, each);
+      const route = writing.find(({ name }) => name === given.route);
+      if (!route) throw new Error(`there is no route ${given.route}`);
+      const { path } = await repeatableRequest(t, route);
       const key = t.key("acme");
       const change = (value: string, headers = {}) =>
         call("PATCH", path, { key, headers, json: { type: route.resource, data: { [property]: value } } });

@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, expect, it } from "vitest";
 import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
-import { type Route, routes } from "../../shared/routes.ts";
+import type { Route } from "../../shared/route.ts";
+import { routes } from "../../shared/routes.ts";
 import type { FaultKind } from "../support/fault-proxy/proxy.ts";
 import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, pdf } from "../support/fixtures/attachments.ts";
@@ -78,7 +79,7 @@ it.each(sampleOf(numbered, byExtent({ sample: 3, most: 1, all: 1 })))(
     const kinds = testedFaults.filter((_, nth) => (nth + index) % stride === 0);
     let requests = 0;
     const resource = await plant(route);
-    const target = () => (route.method === "DELETE" ? plant(route) : resource);
+    const target = () => (route.method === "DELETE" || route.on === "upload" ? plant(route) : resource);
     const logs = captureLogs();
     const errors: string[] = [];
     let last = 0;

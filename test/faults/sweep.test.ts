@@ -2,15 +2,16 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { handler } from "../../functions/sweep-orphan-files.ts";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { createAttachment, deleteAttachment } from "../../shared/attachments/attachments.ts";
+import { fileKey } from "../../shared/attachments/file-keys.ts";
 import { allFiles, openFile, putFile } from "../../shared/attachments/files.ts";
 import { dueDays, sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
-import { fileKey, keys } from "../../shared/table/keys.ts";
+import { keys } from "../../shared/table/keys.ts";
 import { get } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
-import { sentUpload } from "../support/fixtures/uploads.ts";
+import { completePath, sentUpload } from "../support/fixtures/uploads.ts";
 import { admin, adminJson } from "../support/requests/admin.ts";
 import { call } from "../support/requests/client.ts";
 import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
@@ -57,16 +58,16 @@ describe("the sweep", () => {
     expect(await checkInvariants(later(2))).toEqual([]);
   });
 
-  it("removes the file of an unclaimed direct upload once it is a day old", async () => {
+  it("removes the file of an unused direct upload once it is a day old", async () => {
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
-    const claimed = await sentUpload(path, key);
-    const json = { type: "request_attachment", data: { name: "Scan", upload_id: claimed.id } };
-    expect((await call("POST", path, { key, json })).status).toBe(201);
+    const used = await sentUpload(path, key);
+    const json = { type: "request_attachment", data: { name: "Scan" } };
+    expect((await call("POST", completePath(path, used.id), { key, json })).status).toBe(201);
     const { id } = await sentUpload(path, key);
     expect(await sweep(0.9, { all: true })).toMatchObject({ removed: 0 });
     expect(await stored()).toContain(fileKey(parent, id));
     expect(await sweep(2.1)).toMatchObject({ files: 2, removed: 1, finished: true });
-    expect(await stored()).toEqual([fileKey(parent, claimed.id)]);
+    expect(await stored()).toEqual([fileKey(parent, used.id)]);
     expect(await checkInvariants(later(2.1))).toEqual([]);
   });
 

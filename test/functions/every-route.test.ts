@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { ownPermission, parentPermissions, type Route, routes } from "../../shared/routes.ts";
+import { parentPermissions } from "../../shared/attachments/routes.ts";
+import type { Route } from "../../shared/route.ts";
+import { routes } from "../../shared/routes.ts";
 import { apply } from "../../shared/tenants/apply.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { newSwitch } from "../support/fixtures/switches.ts";
 import { allPermissions, tenants } from "../support/fixtures/tenants.ts";
+import { sentUpload } from "../support/fixtures/uploads.ts";
 import { call, errorBody, notFoundBody, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { pathOf, requestTo } from "../support/requests/request-per-endpoint.ts";
 
@@ -11,12 +14,18 @@ import { pathOf, requestTo } from "../support/requests/request-per-endpoint.ts";
 
 let t: Awaited<ReturnType<typeof tenants>>;
 const existing = { request: "", order: "", request_attachment: "", order_attachment: "", account: "", switch: "" };
+const uploads = new Map<Route["parent"], string>();
+
+/** The id in a route's path below its parent. */
+const existingIn = ({ on, parent, resource }: Route) => (on === "upload" ? uploads.get(parent) : existing[resource]);
 
 beforeAll(async () => {
   t = await tenants();
   Object.assign(existing, { request: t.request("acme"), order: t.order("acme"), account: t.account("acme") });
-  for (const kind of ["request", "order"] as const)
+  for (const kind of ["request", "order"] as const) {
     existing[`${kind}_attachment`] = (await upload(t.attachments(kind, "acme"), t.key("acme"))).id;
+    uploads.set(kind, (await sentUpload(t.attachments(kind, "acme"), t.key("acme"))).id);
+  }
   existing.switch = (await newSwitch(t.key("acme"), { name: "existing" })).id;
 });
 
@@ -31,7 +40,7 @@ const sendTo = (route: Route, { key, parent, resource }: Target): Promise<Receiv
     requestTo(route, {
       key,
       parent: parent ?? (route.parent ? existing[route.parent] : ""),
-      resource: resource ?? existing[route.resource],
+      resource: resource ?? existingIn(route) ?? "",
     }),
   );
 
@@ -85,7 +94,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
   it("returns 403 with the missing permission", async () => {
     const parents =
       route.parent === "request" || route.parent === "order" ? [parentPermissions[route.parent].CART] : [];
-    const needed = [...parents, ownPermission(route)];
+    const needed = [...parents, route.permission];
     for (const [index, permission] of needed.entries()) {
       const account = t.account("acme");
       const granted = needed.slice(0, index);
@@ -119,14 +128,14 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
     });
   }
 
-  if (route.operation === "show" || route.operation === "update" || route.operation === "delete") {
+  if (route.on !== "collection") {
     it("returns 404 for a resource that does not exist, whether or not its id is a ULID", async () => {
       for (const id of [unknownId, unknownId.toLowerCase(), "nonsense"]) {
         const returnedId = id === "nonsense" ? id : id.toUpperCase();
         expectError(
           await sendTo(route, { key: t.key("acme"), resource: id }),
           404,
-          notFoundBody(route.resource, returnedId),
+          notFoundBody(route.on === "upload" ? "upload" : route.resource, returnedId),
           id,
         );
       }
@@ -135,12 +144,12 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
 
   if (route.reads.from === "form" || route.reads.from === "json") {
     it("returns 415 for another media type", async () => {
-      const expected = route.reads.from === "form" ? "multipart/form-data, application/json" : "application/json";
+      const expected = route.reads.from === "form" ? "multipart/form-data" : "application/json";
       const parent = route.parent ? existing[route.parent] : "";
-      const path = pathOf(route, { parent, resource: existing[route.resource] });
+      const path = pathOf(route, { parent, resource: existingIn(route) ?? "" });
       const headers = { "content-type": "application/x-www-form-urlencoded" };
       const response = await call(route.method, path, { key: t.key("acme"), body: "a=1", headers });
-      const detail = `The Content-Type must be ${expected.replace(", ", " or ")}.`;
+      const detail = `The Content-Type must be ${expected}.`;
       const title = "Unsupported Media Type";
       expectError(response, 415, errorBody({ code: "unsupported_media_type", title, detail, params: { expected } }));
     });

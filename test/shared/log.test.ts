@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { showSwitch } from "../../shared/routes.ts";
+import { showSwitch } from "../../shared/switches/routes.ts";
 import { invoke } from "../support/requests/event.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 import { loadStep } from "../support/servers/workflow.ts";

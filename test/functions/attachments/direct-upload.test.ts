@@ -3,20 +3,22 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
-import { createAttachment } from "../../../shared/attachments/attachments.ts";
+import { completeUpload } from "../../../shared/attachments/attachments.ts";
+import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { openFile, putFile, signedPut } from "../../../shared/attachments/files.ts";
+import { createRequestUpload } from "../../../shared/attachments/routes.ts";
+import { Upload } from "../../../shared/attachments/schema.ts";
 import { limits } from "../../../shared/limits.ts";
-import { createRequestAttachment, createRequestUpload } from "../../../shared/routes.ts";
 import type { Idempotency } from "../../../shared/table/idempotency.ts";
-import { fileKey, keys } from "../../../shared/table/keys.ts";
+import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { readParent } from "../../../shared/tenants/orders.ts";
 import { attachmentOf, form, pageOf, upload as uploadForm } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { declaredFile, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
-import { prepareUpload, sentUpload, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
-import { call, errorBody, invalidParametersOf } from "../../support/requests/client.ts";
+import { completePath, prepareUpload, sentUpload, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
+import { call, errorBody, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 import { invoke } from "../../support/requests/event.ts";
 
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -35,8 +37,8 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
   });
 
   const parent = () => ({ type: kind, id: t[kind]("acme") });
-  const claim = (data: Readonly<Record<string, unknown>>, headers = {}, to = path) =>
-    call("POST", to, { key, json: { type, data: { name: "Scan", ...data } }, headers });
+  const complete = (id: string, data: Readonly<Record<string, unknown>> = {}, headers = {}) =>
+    call("POST", completePath(path, id), { key, json: { type, data: { name: "Scan", ...data } }, headers });
   const prepare = (data: Readonly<Record<string, unknown>>, headers = {}) =>
     call("POST", uploadsPath(path), { key, json: { type: "upload", data }, headers });
 
@@ -46,11 +48,15 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
       title: "Invalid Parameter",
       detail,
       sub_code: "constraint.reference",
-      source: { in: "body", pointer: "/data/upload_id" },
+      source: { in: "path", pointer: "/upload_id" },
     });
-  const expectRefusal = async (upload_id: string, detail: string, to = path) => {
-    const response = await claim({ upload_id }, {}, to);
+  const expectRefusal = async (id: string, detail: string) => {
+    const response = await complete(id);
     expect([response.status, response.body]).toEqual([422, refusal(detail)]);
+  };
+  const expectMissing = async (id: string, to = path) => {
+    const response = await call("POST", completePath(to, id), { key, json: { type, data: { name: "Scan" } } });
+    expect([response.status, response.body]).toEqual([404, notFoundBody("upload", id)]);
   };
 
   it("takes three calls and creates an ordinary attachment", async () => {
@@ -71,7 +77,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     expect(await sendFile(upload, content)).toBe(200);
     const before = pageOf(await call("GET", path, { key })).total;
     const reference_id = randomUUID();
-    const created = await claim({ upload_id: upload.id.toLowerCase(), notes: "", file_hint: "LOA", reference_id });
+    const created = await complete(upload.id.toLowerCase(), { notes: "", file_hint: "LOA", reference_id });
     expect(created.status).toBe(201);
     const { inserted_at, updated_at, ...rest } = attachmentOf(created);
     expect(rest).toEqual({
@@ -119,7 +125,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
       ["one byte", Buffer.from("x"), null, null],
     ] as const) {
       const { id } = await sentUpload(path, key, content);
-      expect((await claim({ upload_id: id }, { "idempotency-key": randomUUID() })).status, label).toBe(201);
+      expect((await complete(id, {}, { "idempotency-key": randomUUID() })).status, label).toBe(201);
       const { body } = await call("GET", `${path}/${id}?include=file`, { key });
       const sha256 = sha256Of(content);
       const data = { bytes: content.length, content_type: "application/pdf", sha256, detected_type, encrypted };
@@ -128,9 +134,9 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     }
   }, 20_000);
 
-  it("may get another file name when it is claimed", async () => {
+  it("may get another file name when it is completed", async () => {
     const { id } = await sentUpload(path, key);
-    expect(attachmentOf(await claim({ upload_id: id, filename: "other.pdf" })).filename).toBe("other.pdf");
+    expect(attachmentOf(await complete(id, { filename: "other.pdf" })).filename).toBe("other.pdf");
   });
 
   it("without a content_type is application/octet-stream", async () => {
@@ -186,43 +192,41 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     expect(withoutFeature.status).toBe(403);
   });
 
-  it("can be claimed only once", async () => {
+  it("can be completed only once", async () => {
     const { id } = await sentUpload(path, key);
-    expect((await claim({ upload_id: id })).status).toBe(201);
+    expect((await complete(id)).status).toBe(201);
     await expectRefusal(id, "has already been used");
     await call("DELETE", `${path}/${id}`, { key });
     await expectRefusal(id, "has already been used");
   });
 
-  it("creates one attachment for concurrent claims", async () => {
+  it("creates one attachment for concurrent requests", async () => {
     const { id } = await sentUpload(path, key);
     const before = pageOf(await call("GET", path, { key })).total;
-    const responses = await Promise.all(Array.from({ length: 5 }, () => claim({ upload_id: id })));
+    const responses = await Promise.all(Array.from({ length: 5 }, () => complete(id)));
     expect(responses.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422, 422]);
     for (const { status, body } of responses)
       if (status === 422) expect(body).toEqual(refusal("has already been used"));
     expect(pageOf(await call("GET", path, { key })).total).toBe(before + 1);
   });
 
-  it("cannot be claimed with an unknown id or under another parent", async () => {
+  it("does not exist with an unknown id, under another parent, or for an attachment from a form", async () => {
     const { id } = await sentUpload(path, key);
-    for (const upload_id of [unknownId, "not-a-ulid", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"])
-      await expectRefusal(upload_id, `is not an upload of this ${kind}`);
-    await expectRefusal(id, `is not an upload of this ${kind}`, t.attachments(kind, "sibling"));
-    const fromForm = await uploadForm(path, key);
-    await expectRefusal(fromForm.id, `is not an upload of this ${kind}`);
-    expect((await claim({ upload_id: id })).status).toBe(201);
+    for (const unknown of [unknownId, "not-a-ulid", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"]) await expectMissing(unknown);
+    await expectMissing(id, t.attachments(kind, "sibling"));
+    await expectMissing((await uploadForm(path, key)).id);
+    expect((await complete(id)).status).toBe(201);
   });
 
-  it("can be claimed only after its file has arrived", async () => {
+  it("can be completed only after its file has arrived", async () => {
     const content = newContent();
     const upload = await prepareUpload(path, key, content);
     await expectRefusal(upload.id, "has no file yet");
     await sendFile(upload, content);
-    expect((await claim({ upload_id: upload.id })).status).toBe(201);
+    expect((await complete(upload.id)).status).toBe(201);
   });
 
-  it("cannot be claimed if storage has a file of another length or type", async () => {
+  it("cannot be completed if storage has a file of another length or type", async () => {
     const content = newContent();
     const store = async (file: Uint8Array, contentType: string) => {
       const prepared = await prepareUpload(path, key, content);
@@ -237,20 +241,20 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     const other = await store(content, "text/html");
     await expectRefusal(other.id, "has a file of the type text/html instead of application/pdf");
     expect(await sendFile(other, content)).toBe(200);
-    expect((await claim({ upload_id: other.id })).status).toBe(201);
+    expect((await complete(other.id)).status).toBe(201);
   });
 
-  it("cannot be claimed after an hour, even if DynamoDB has not removed its record yet", async () => {
+  it("does not exist after an hour, even if DynamoDB has not removed its record yet", async () => {
     const { id } = await sentUpload(path, key);
     const stored = await get(keys.upload(parent(), id));
     const old = new Date(Date.now() - validityMs).toISOString();
     await transact({ upload: { put: { ...stored, ...keys.upload(parent(), id), inserted_at: old } } });
-    await expectRefusal(id, "has expired");
+    await expectMissing(id);
     await transact({ upload: { delete: keys.upload(parent(), id) } });
-    await expectRefusal(id, `is not an upload of this ${kind}`);
+    await expectMissing(id);
   });
 
-  it("has a record that expires only after every possible retry of its claim", async () => {
+  it("has a record that expires only after every possible retry of its completion", async () => {
     const { id, expires_at } = await sentUpload(path, key);
     const stored = await get(keys.upload(parent(), id));
     expect(Number(stored?.expires_at) * 1000).toBeGreaterThan(
@@ -258,36 +262,44 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     );
   });
 
-  it("is not listed or shown before it is claimed", async () => {
+  it("is not listed or shown before it is completed", async () => {
     const before = pageOf(await call("GET", path, { key }));
     const { id } = await sentUpload(path, key);
     expect(pageOf(await call("GET", path, { key }))).toEqual(before);
     expect((await call("GET", `${path}/${id}`, { key })).status).toBe(404);
   });
 
-  it("can be claimed again after a claim was refused", async () => {
+  it("can be completed again after a refusal", async () => {
     const reference_id = randomUUID();
     const { id } = await sentUpload(path, key);
-    const first = await claim({ upload_id: id, reference_id });
+    const first = await complete(id, { reference_id });
     expect(first.status).toBe(201);
     const second = await sentUpload(path, key);
-    const response = await claim({ upload_id: second.id, reference_id });
+    const response = await complete(second.id, { reference_id });
     expect(invalidParametersOf(response)).toEqual(["body /data/reference_id constraint.unique"]);
-    expect((await claim({ upload_id: second.id })).status).toBe(201);
+    expect((await complete(second.id)).status).toBe(201);
   });
 
-  it("is claimed as JSON with an upload_id and a name, not as a form", async () => {
-    const response = await call("POST", path, { key, json: { type, data: { file: "x" } } });
-    expect(invalidParametersOf(response)).toEqual([
-      "body /data/upload_id constraint.required",
+  it("is completed with JSON that has the parent's type and a name, and still unused after any error", async () => {
+    const { id } = await sentUpload(path, key);
+    const send = (json: unknown) => call("POST", completePath(path, id), { key, json });
+    expect(invalidParametersOf(await send({ data: {} }))).toEqual([
+      "body /type constraint.required",
       "body /data/name constraint.required",
     ]);
-    const body = form({ "data[upload_id]": unknownId }, null);
-    expect(invalidParametersOf(await call("POST", path, { key, body }))).toEqual([
-      "body /data/file constraint.required",
-    ]);
-    const untyped = await call("POST", path, { key, json: { data: { upload_id: unknownId, name: "x" } } });
-    expect(invalidParametersOf(untyped)).toEqual(["body /type constraint.required"]);
+    const ofUpload = await send({ type: "upload", data: { name: "Scan" } });
+    expect(invalidParametersOf(ofUpload)).toEqual(["body /type constraint.enum"]);
+    expect((await call("POST", completePath(path, id), { key, body: form({ "data[name]": "x" }) })).status).toBe(415);
+    expect((await complete(id)).status).toBe(201);
+  });
+
+  it("is looked for before the body is read", async () => {
+    const response = await call("POST", completePath(path, unknownId), {
+      key,
+      body: "x",
+      headers: { "content-type": "text/plain" },
+    });
+    expect([response.status, response.body]).toEqual([404, notFoundBody("upload", unknownId)]);
   });
 
   it("is suggested by the 413 for a form that is too large", async () => {
@@ -313,7 +325,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
       ]);
       expect([again.status, again.text]).toEqual([201, first.text]);
       expect(await sendFile(uploadOf(again), content)).toBe(200);
-      expect((await claim({ upload_id: uploadOf(first).id })).status).toBe(201);
+      expect((await complete(uploadOf(first).id)).status).toBe(201);
       const other = await prepare(declaredFile(newContent()), headers);
       expect(invalidParametersOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
     });
@@ -326,8 +338,8 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
       expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
     });
 
-    it("is claimed once by two overlapping requests", async () => {
-      const { id: upload_id } = await sentUpload(path, key);
+    it("is completed once by two overlapping requests", async () => {
+      const { id } = await sentUpload(path, key);
       const usedKey = keys.idempotency(t.account("acme"), randomUUID());
       // Both requests have found the key unused.
       const idempotency: Idempotency = {
@@ -337,17 +349,18 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
       };
       const found = await readParent(parent());
       if (!found) throw new Error("The parent is gone.");
-      const input = { upload_id, name: "Scan", notes: null, file_hint: "LOA", reference_id: null } as const;
-      const first = await createAttachment(found, input, new Date(), idempotency);
-      const second = await createAttachment(found, input, new Date(), idempotency);
+      const metadata = { name: "Scan", notes: null, file_hint: "LOA", reference_id: null } as const;
+      const stored = z.parse(Upload, await get(keys.upload(parent(), id)));
+      const first = await completeUpload(found, stored, metadata, new Date(), idempotency);
+      const second = await completeUpload(found, stored, metadata, new Date(), idempotency);
       expect([first.replayed, second.replayed]).toEqual([false, true]);
       expect(second.attachment).toEqual(first.attachment);
     });
 
-    it("is claimed once, and retries return the first response even after an update, a delete and the expiry", async () => {
+    it("is completed once, and retries return the first response even after an update, a delete and the expiry", async () => {
       const headers = withKey();
       const { id } = await sentUpload(path, key);
-      const responses = await Promise.all(Array.from({ length: 5 }, () => claim({ upload_id: id }, headers)));
+      const responses = await Promise.all(Array.from({ length: 5 }, () => complete(id, {}, headers)));
       expect(responses.map(({ status }) => status)).toEqual(Array(5).fill(201));
       expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
       expect(responses.filter((each) => each.headers.get("idempotency-replayed") === null)).toHaveLength(1);
@@ -356,16 +369,13 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
       const stored = await get(keys.upload(parent(), id));
       const old = new Date(Date.now() - validityMs).toISOString();
       await transact({ upload: { put: { ...stored, ...keys.upload(parent(), id), inserted_at: old } } });
-      const again = await claim({ upload_id: id }, headers);
+      const again = await complete(id, {}, headers);
       expect([again.status, again.text, again.headers.get("idempotency-replayed")]).toEqual([
         201,
         responses[0]?.text,
         "true",
       ]);
-      const [reused, other] = [
-        await claim({ upload_id: id }, withKey()),
-        await claim({ upload_id: id, name: "Other" }, headers),
-      ];
+      const [reused, other] = [await complete(id, {}, withKey()), await complete(id, { name: "Other" }, headers)];
       expect(reused.body).toEqual(refusal("has already been used"));
       expect(invalidParametersOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
     });
@@ -388,24 +398,6 @@ describe("MAX_UPLOAD_BYTES", () => {
     expect(large.statusCode).toBe(422);
     expect(JSON.parse(large.body).errors).toMatchObject([
       { detail: "must be at most 100", sub_code: "constraint.range", source: { pointer: "/data/bytes" } },
-    ]);
-  });
-});
-
-describe("a POST of another media type", () => {
-  it("returns 415 and names both accepted media types", async () => {
-    const t = await tenants();
-    const { statusCode, body } = await invoke(createRequestAttachment, {
-      headers: { authorization: `Bearer ${t.key("acme")}`, "content-type": "text/plain" },
-      ids: { request_id: t.request("acme") },
-      body: "x",
-    });
-    expect([statusCode, JSON.parse(body).errors[0]]).toMatchObject([
-      415,
-      {
-        detail: "The Content-Type must be multipart/form-data or application/json.",
-        params: { expected: "multipart/form-data, application/json" },
-      },
     ]);
   });
 });
@@ -501,11 +493,9 @@ describe("the URL of a direct upload", () => {
       "another type": "403 SignatureDoesNotMatch",
       "another file's place": "403 SignatureDoesNotMatch",
     });
-    const claimedEarly = await call("POST", path, {
-      key,
-      json: { type: "request_attachment", data: { name: "Scan", upload_id: upload.id } },
-    });
-    expect(invalidParametersOf(claimedEarly)).toEqual(["body /data/upload_id constraint.reference"]);
+    const json = { type: "request_attachment", data: { name: "Scan" } };
+    const completedEarly = await call("POST", completePath(path, upload.id), { key, json });
+    expect(invalidParametersOf(completedEarly)).toEqual(["path /upload_id constraint.reference"]);
     expect(await put(content)).toBe("200 ");
   });
 

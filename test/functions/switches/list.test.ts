@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { PageInfo } from "../../../shared/schema/page-document.ts";
+import { PageInfo } from "../../../shared/schema/documents.ts";
 import { SwitchData } from "../../../shared/switches/schema.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { anyCharacter } from "../../support/fixtures/any-character.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { listSwitches } from "../../../shared/routes.ts";
+import { listSwitches } from "../../../shared/switches/routes.ts";
 import { seedSwitches } from "../../support/fixtures/seed-items.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { invoke } from "../../support/requests/event.ts";

@@ -222,9 +222,11 @@ describe("a function", () => {
     const names = Object.values(knowing).map(({ Properties }) => String(Properties.Description));
     expect(names.sort()).toEqual([
       "functions/checkout/forward.ts",
+      "functions/order-attachments/complete-upload.ts",
       "functions/order-attachments/create-upload.ts",
       "functions/order-attachments/create.ts",
       "functions/order-attachments/delete.ts",
+      "functions/request-attachments/complete-upload.ts",
       "functions/request-attachments/create-upload.ts",
       "functions/request-attachments/create.ts",
       "functions/request-attachments/delete.ts",

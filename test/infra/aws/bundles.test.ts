@@ -31,7 +31,7 @@ describe("a function's bundle", () => {
   it.each(all.map((row) => [row.name, row] as const))("contains only what it uses: %s", (name, { access }) => {
     const inside = contents(name);
     expect(inside.includes(s3)).toBe(access.files.length > 0);
-    expect(inside.includes(fileKind)).toBe(/attachments\/create$/.test(name));
+    expect(inside.includes(fileKind)).toBe(/attachments\/(create|complete-upload)$/.test(name));
     expect(inside.includes("@aws-sdk/client-secrets-manager")).toBe(
       steps.some((row) => row.name === name && row.carrier),
     );
@@ -39,6 +39,15 @@ describe("a function's bundle", () => {
     expect(inside.filter((each) => unwanted.includes(each))).toEqual([]);
     const others = all.map((row) => `functions/${row.name}.ts`).filter((file) => file !== `functions/${name}.ts`);
     expect(inside.filter((each) => others.includes(each) || each.startsWith("infra/local"))).toEqual([]);
+  });
+
+  it("contains no text and no example of the OpenAPI document, and not the list of all routes", () => {
+    const unwanted = ["shared/schema/documents.ts", "shared/routes.ts"];
+    for (const { name } of all)
+      expect(
+        contents(name).filter((file) => unwanted.includes(file)),
+        name,
+      ).toEqual([]);
   });
 
   it("has at most 250 KiB, or 410 KiB with the S3 client", () => {

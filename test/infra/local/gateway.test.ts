@@ -7,11 +7,11 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { type GatewayOptions, type Handler, type Served, startGateway } from "../../../infra/local/gateway.ts";
 import {
   createRequestAttachment,
-  createSwitch,
-  type Route,
   showOrderAttachment,
   showRequestAttachment,
-} from "../../../shared/routes.ts";
+} from "../../../shared/attachments/routes.ts";
+import type { Route } from "../../../shared/route.ts";
+import { createSwitch } from "../../../shared/switches/routes.ts";
 
 const upload: Route = { ...showRequestAttachment, name: "upload", method: "POST", path: "/things/{thing_id}" };
 const routes: Route[] = [upload, showOrderAttachment, createRequestAttachment, createSwitch];

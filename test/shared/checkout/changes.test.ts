@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { orderReport } from "../../../shared/checkout/report.ts";
-import { fileKey } from "../../../shared/table/keys.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";

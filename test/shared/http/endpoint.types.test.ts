@@ -1,18 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { attachmentParent, deletableAttachment, oneAttachment } from "../../../shared/attachments/access.ts";
 import { attachmentPage } from "../../../shared/attachments/list.ts";
-import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
-import { uploadEndpoint } from "../../../shared/http/form.ts";
 import {
   createOrderAttachment,
   createRequestAttachment,
-  createSwitch,
-  createSwitchUnderAccount,
   deleteOrderAttachment,
   showRequestAttachment,
-  updateSwitch,
-} from "../../../shared/routes.ts";
+} from "../../../shared/attachments/routes.ts";
+import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
+import { uploadEndpoint } from "../../../shared/http/form.ts";
 import { accountInPath, oneSwitch, ownAccount } from "../../../shared/switches/access.ts";
+import { createSwitch, createSwitchUnderAccount, updateSwitch } from "../../../shared/switches/routes.ts";
 
 /** A route with the wrong access check or the wrong reader does not compile: `npm run check` tests this file's types. */
 

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { createAttachment, deleteAttachment, updateAttachment } from "../../../shared/attachments/attachments.ts";
-import type { Attachment, NewAttachment } from "../../../shared/attachments/schema.ts";
-import { fileKey, keys, type ParentRef } from "../../../shared/table/keys.ts";
+import { fileKey } from "../../../shared/attachments/file-keys.ts";
+import type { Attachment } from "../../../shared/attachments/schema.ts";
+import { keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { type Parent, readParent } from "../../../shared/tenants/orders.ts";
 import { addMessagingNumbers, customer } from "../fixtures/tenants.ts";
@@ -14,7 +15,7 @@ export type Place = (typeof places)[number];
 const content = Buffer.from("%PDF-1.7 signed");
 const sha256 = createHash("sha256").update(content).digest("hex");
 
-const loa = (name: string): NewAttachment => ({
+const loa = (name: string): Parameters<typeof createAttachment>[1] => ({
   file: { content, sha256, filename: "loa.pdf", contentType: "application/pdf" },
   name,
   notes: null,

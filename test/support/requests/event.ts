@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import { loadEndpoints } from "../../../infra/local/handlers.ts";
 import { lambdaContext, requestContext } from "../../../infra/local/proxy-event.ts";
-import type { Route } from "../../../shared/routes.ts";
+import type { Route } from "../../../shared/route.ts";
 
 export type Input = {
   readonly headers?: Record<string, string>;

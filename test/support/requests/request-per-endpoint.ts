@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
-import { attachmentDocuments } from "../../../shared/attachments/documents.ts";
-import { type Route, routes } from "../../../shared/routes.ts";
+import { attachmentDocuments } from "../../../shared/attachments/routes.ts";
+import type { Route } from "../../../shared/route.ts";
+import { routes } from "../../../shared/routes.ts";
 import { declaredFile, newContent, sendFile } from "../fixtures/upload-content.ts";
 
 /** Builds requests to every endpoint from the route table, for all suites and benchmarks. */
@@ -20,35 +21,31 @@ type RequestOptions = {
   /** The body's `data`, by default for a simple create or update. */
   readonly data?: Readonly<Record<string, unknown>>;
   readonly file?: File;
-  /** Sends JSON with a direct upload instead of a form. */
-  readonly fromUpload?: boolean;
 };
 
 /** A route's path with these ids. */
 export const pathOf = ({ path }: Route, { parent = "", resource = "" }: Pick<RequestOptions, "parent" | "resource">) =>
   path
     .replace(/\{(request|order|account)_id\}/, encodeURIComponent(parent))
-    .replace(/\{(attachment_id|id)\}/, encodeURIComponent(resource));
+    .replace(/\{(attachment_id|upload_id|id)\}/, encodeURIComponent(resource));
 
-/** Whether a route's path ends with the id of a resource. */
-export const hasResourceId = ({ operation }: Route) => ["show", "update", "delete"].includes(operation);
-
-/** The route that creates the resource of this route. */
+/** The route that creates the resource in this route's path, or prepares the upload in it. */
 export const creatorOf = (route: Route): Route => {
+  const type = route.on === "upload" ? "upload" : route.resource;
   const creator = routes.find(
-    ({ resource, parent, operation }) =>
-      operation === "create" && resource === route.resource && parent === route.parent,
+    ({ document, parent, operation, on }) =>
+      operation === "create" && on === "collection" && document === type && parent === route.parent,
   );
   if (!creator) throw new Error(`Nothing creates what ${route.name} works on.`);
   return creator;
 };
 
 /** Default data: a new name for a create, and for an update a change that needs no other item. */
-const plainData = ({ operation, reads, resource, document }: Route): Record<string, unknown> => {
+const plainData = ({ operation, resource, document }: Route): Record<string, unknown> => {
   if (document === "upload") return declaredFile(newContent());
-  if (reads.from === "form") return { name: "Letter of authorization", reference_id: crypto.randomUUID() };
-  if (operation === "create") return { name: `Switch ${crypto.randomUUID()}` };
-  return resource === "switch" ? { sms_identity: "changed" } : { notes: "changed" };
+  if (operation !== "create") return resource === "switch" ? { sms_identity: "changed" } : { notes: "changed" };
+  if (resource === "switch") return { name: `Switch ${crypto.randomUUID()}` };
+  return { name: "Letter of authorization", reference_id: crypto.randomUUID() };
 };
 
 const loa = () => new File(["%PDF-1.7 signed"], "loa.pdf", { type: "application/pdf" });
@@ -62,25 +59,32 @@ const formOf = (data: Readonly<Record<string, unknown>>, file: File) => {
 };
 
 export const requestTo = (route: Route, options: RequestOptions): EndpointRequest => {
-  const { key, headers = {}, data = plainData(route), file = loa(), fromUpload = false } = options;
+  const { key, headers = {}, data = plainData(route), file = loa() } = options;
   const { reads, document, method } = route;
   const own = { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers };
   const path = pathOf(route, options);
-  if (reads.from === "form" && !fromUpload) return { method, path, init: { headers: own, body: formOf(data, file) } };
-  if (reads.from !== "json" && !fromUpload) return { method, path, init: { headers: own } };
+  if (reads.from === "form") return { method, path, init: { headers: own, body: formOf(data, file) } };
+  if (reads.from !== "json") return { method, path, init: { headers: own } };
   const json = { "content-type": "application/json", ...own };
   return { method, path, init: { headers: json, body: JSON.stringify({ type: document, data }) } };
 };
 
 const Created = z.object({ data: z.object({ id: z.string() }) });
 
-/** Creates the resource of a route; returns its id, or "" for a route without one. */
+/** Creates the resource in a route's path, or sends the file of the upload in it; returns its id, or "" for a route without one. */
 export const createResource = async (send: Send, route: Route, options: RequestOptions): Promise<string> => {
-  if (!hasResourceId(route)) return "";
-  const response = await send(requestTo(creatorOf(route), options));
+  if (route.on === "collection") return "";
+  const content = newContent();
+  const data = route.on === "upload" ? { data: declaredFile(content) } : {};
+  const response = await send(requestTo(creatorOf(route), { ...options, ...data }));
   if (response.status !== 201)
     throw new Error(`${creatorOf(route).name} returned ${response.status}: ${await response.text()}`);
-  return z.parse(Created, await response.json()).data.id;
+  const body = await response.json();
+  if (route.on === "upload") {
+    const status = await sendFile(z.parse(attachmentDocuments.upload, body).data, content);
+    if (status !== 200) throw new Error(`Storage returned ${status}.`);
+  }
+  return z.parse(Created, body).data.id;
 };
 
 /** A key, and the ids of the parents in paths. */
@@ -91,19 +95,7 @@ export type KeyAndParents = {
   readonly account: string;
 };
 
-/** Sends a file as a direct upload; returns the data of its attachment. */
-const sentDirectly = async (send: Send, route: Route, options: RequestOptions) => {
-  const uploads = routes.find(({ document, parent }) => document === "upload" && parent === route.parent);
-  if (!uploads) throw new Error(`Nothing prepares uploads for ${route.name}.`);
-  const content = newContent();
-  const response = await send(requestTo(uploads, { ...options, data: declaredFile(content) }));
-  const upload = z.parse(attachmentDocuments.upload, await response.json()).data;
-  const status = await sendFile(upload, content);
-  if (status !== 200) throw new Error(`Storage returned ${status}.`);
-  return { name: "Letter of authorization", reference_id: crypto.randomUUID(), upload_id: upload.id };
-};
-
-/** One request for each endpoint, and one with a direct upload for each that accepts a form, by route name. Each call prepares a new request to a new resource. */
+/** One request for each endpoint, by route name. Each call prepares a new request to a new resource. */
 export const requestPerEndpoint = (
   send: Send,
   place: KeyAndParents,
@@ -112,15 +104,7 @@ export const requestPerEndpoint = (
     const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
     return requestTo(route, { ...options, resource: await createResource(send, route, options) });
   };
-  const fromUpload = (route: Route) => async () => {
-    const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
-    return requestTo(route, { ...options, fromUpload: true, data: await sentDirectly(send, route, options) });
-  };
-  const forms = routes.filter(({ reads }) => reads.from === "form");
-  return Object.fromEntries([
-    ...routes.map((route) => [route.name, prepare(route)] as const),
-    ...forms.map((route) => [`${route.name} from an upload`, fromUpload(route)] as const),
-  ]);
+  return Object.fromEntries(routes.map((route) => [route.name, prepare(route)]));
 };
 
 /** The queries of GET that may change its cost, by route name. */

@@ -1,0 +1,10 @@
+import { uploadOfParent } from "../../shared/attachments/access.ts";
+import { attachmentDocument, completeUpload } from "../../shared/attachments/attachments.ts";
+import { completeRequestUpload as route } from "../../shared/attachments/routes.ts";
+import { endpoint } from "../../shared/http/endpoint.ts";
+import { documentReply } from "../../shared/http/responses.ts";
+
+export const handler = endpoint(route, uploadOfParent, async ({ parent, upload, input, now, idempotency }) => {
+  const { attachment, replayed } = await completeUpload(parent, upload, input.data, now, idempotency);
+  return documentReply(attachmentDocument(parent, attachment), attachment.version, replayed);
+});

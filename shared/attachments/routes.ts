@@ -1,0 +1,443 @@
+import * as z from "zod/mini";
+import { alreadyTaken } from "../errors.ts";
+import { byOperation, type Contract, type Docs, type Operation, type Reads, type Route, type Row } from "../route.ts";
+import { ids, page, problem } from "../schema/documents.ts";
+import { includeOf, PageQuery, Timestamp, Ulid, Uuid } from "../schema/fields.ts";
+import {
+  AttachmentData,
+  changeable,
+  FileData,
+  ForwardingData,
+  immutableAttachmentProperties,
+  metadataDescriptions,
+  metadataExample,
+  minimalMetadata,
+  newAttachmentFields,
+  UploadBytes,
+  UploadedFile,
+  UploadFile,
+} from "./schema.ts";
+
+/**
+ * The endpoints of attachments: their rows, and below them all that the OpenAPI document says about them. Each row is a
+ * separate constant that a pure function creates, so that a function's bundle contains only its own row and no text.
+ */
+
+type ParentType = "request" | "order";
+type Names = readonly ["file" | "forwarding", ...("file" | "forwarding")[]];
+
+/** The permission that the parent requires, by the state of its order. */
+export const parentPermissions = {
+  request: { CART: "ordering_cart_requests:show", CHECKED_OUT: "ordering_requests:show" },
+  order: { CART: "ordering_carts:show", CHECKED_OUT: "ordering_orders:show" },
+} as const;
+
+/** `/api/v1/<parent>s/{<parent>_id}/attachments`, followed by `/{attachment_id}` for operations on one attachment. */
+const attachmentRoute = <P extends ParentType, O extends Operation, R extends Reads>(parent: P, row: Row<O, R>) => {
+  const { method, status, file, on } = byOperation[row.operation];
+  const path = `/api/v1/${parent}s/{${parent}_id}/attachments${on === "item" ? "/{attachment_id}" : ""}`;
+  return {
+    ...row,
+    name: `${parent}-attachments/${file}`,
+    method,
+    path,
+    parent,
+    on,
+    resource: `${parent}_attachment`,
+    document: `${parent}_attachment`,
+    permission: `ordering_${parent}_attachments:${row.operation}`,
+    status,
+  } as const;
+};
+
+export const createAttachmentBody = <T extends string>(type: T) =>
+  z.object({
+    type: z.optional(z.literal(type)),
+    data: z.object({ file: UploadedFile, ...newAttachmentFields }),
+  });
+
+/** The names of a form's parts: `type`, `data[file]`, `data[name]` … */
+const formParts = ({ shape }: ReturnType<typeof createAttachmentBody>): string[] => [
+  "type",
+  ...Object.keys(shape.data.shape).map((name) => `data[${name}]`),
+];
+
+// @__NO_SIDE_EFFECTS__
+const create = <P extends ParentType>(parent: P, summary: string) => {
+  const schema = createAttachmentBody(`${parent}_attachment` as const);
+  return attachmentRoute(parent, {
+    summary,
+    operation: "create",
+    reads: { from: "form", schema, parts: formParts(schema) },
+    access: {
+      table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
+      files: ["PutObject", "DeleteObject"],
+    },
+  });
+};
+
+// @__NO_SIDE_EFFECTS__
+const list = <P extends ParentType, const I extends Names>(parent: P, summary: string, included: I) => {
+  const schema = z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include: includeOf(...included) });
+  return attachmentRoute(parent, {
+    summary,
+    operation: "index",
+    reads: { from: "query", schema },
+    access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
+  });
+};
+
+// @__NO_SIDE_EFFECTS__
+const show = <P extends ParentType>(parent: P, summary: string, table: Route["access"]["table"]) =>
+  attachmentRoute(parent, {
+    summary,
+    operation: "show",
+    reads: { from: "query", schema: z.object({ include: includeOf("file", "forwarding") }) },
+    access: { table, files: [] },
+  });
+
+// @__NO_SIDE_EFFECTS__
+const update = <P extends ParentType>(parent: P, summary: string) =>
+  attachmentRoute(parent, {
+    summary,
+    operation: "update",
+    reads: {
+      from: "json",
+      schema: z.object({
+        type: z.literal(`${parent}_attachment` as const),
+        data: z.partial(z.pick(AttachmentData, changeable)),
+      }),
+      immutable: immutableAttachmentProperties,
+    },
+    access: { table: ["GetItem", "BatchGetItem", "UpdateItem"], files: [] },
+  });
+
+// @__NO_SIDE_EFFECTS__
+const remove = <P extends ParentType>(parent: P, summary: string) =>
+  attachmentRoute(parent, {
+    summary,
+    operation: "delete",
+    reads: { from: "nothing", schema: z.undefined() },
+    access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
+  });
+
+/** The first call of a direct upload. The signed URL grants what the function may do, so it needs PutObject. */
+// @__NO_SIDE_EFFECTS__
+const createUpload = <P extends ParentType>(parent: P, summary: string) =>
+  ({
+    ...attachmentRoute(parent, {
+      summary,
+      operation: "create",
+      reads: { from: "json", schema: z.object({ type: z.literal("upload"), data: UploadFile }) },
+      access: { table: ["GetItem", "BatchGetItem", "PutItem"], files: ["PutObject"] },
+    }),
+    name: `${parent}-attachments/create-upload`,
+    path: `/api/v1/${parent}s/{${parent}_id}/uploads`,
+    document: "upload",
+  }) as const;
+
+/** The third call of a direct upload: creates the attachment. Reads both ends of the file. */
+// @__NO_SIDE_EFFECTS__
+const completeUpload = <P extends ParentType>(parent: P, summary: string) =>
+  ({
+    ...attachmentRoute(parent, {
+      summary,
+      operation: "create",
+      reads: {
+        from: "json",
+        schema: z.object({
+          type: z.literal(`${parent}_attachment` as const),
+          data: z.object(newAttachmentFields),
+        }),
+      },
+      access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"], files: ["GetObject"] },
+    }),
+    name: `${parent}-attachments/complete-upload`,
+    path: `/api/v1/${parent}s/{${parent}_id}/uploads/{upload_id}/complete`,
+    on: "upload",
+  }) as const;
+
+export const createRequestAttachment = create("request", "Upload a document to a request");
+export const listRequestAttachments = list("request", "List a request's attachments", ["file", "forwarding"]);
+export const showRequestAttachment = show("request", "Show a request's attachment", ["GetItem", "BatchGetItem"]);
+export const updateRequestAttachment = update("request", "Update a request's attachment");
+export const deleteRequestAttachment = remove("request", "Delete a request's attachment");
+export const createRequestUpload = createUpload("request", "Prepare a direct upload to a request");
+export const completeRequestUpload = completeUpload("request", "Complete a direct upload to a request");
+
+export const createOrderAttachment = create("order", "Upload a document to an order");
+export const listOrderAttachments = list("order", "List an order's attachments", ["file"]);
+// `forwarding` is stored by request, so the function queries the order's requests.
+export const showOrderAttachment = show("order", "Show an order's attachment", ["GetItem", "BatchGetItem", "Query"]);
+export const updateOrderAttachment = update("order", "Update an order's attachment");
+export const deleteOrderAttachment = remove("order", "Delete an order's attachment");
+export const createOrderUpload = createUpload("order", "Prepare a direct upload to an order");
+export const completeOrderUpload = completeUpload("order", "Complete a direct upload to an order");
+
+/** The associations that `include` adds. */
+const included = () => ({
+  file: z.optional(z.object({ type: z.literal("file"), data: FileData })),
+  forwarding: z.optional(z.object({ type: z.literal("forwarding"), data: ForwardingData })),
+});
+
+// @__NO_SIDE_EFFECTS__
+const documents = () => ({
+  request_attachment: z.object({
+    type: z.literal("request_attachment"),
+    data: AttachmentData,
+    associations: z.object({
+      request: z.object({ type: z.literal("request"), data: z.object({ id: Ulid }) }),
+      ...included(),
+    }),
+  }),
+  order_attachment: z.object({
+    type: z.literal("order_attachment"),
+    data: AttachmentData,
+    associations: z.optional(z.object(included())),
+  }),
+  upload: z.object({
+    type: z.literal("upload"),
+    data: z.object({
+      id: Ulid,
+      filename: z.string(),
+      content_type: z.string(),
+      bytes: UploadBytes,
+      sha256: z.string(),
+      method: z.literal("PUT"),
+      url: z.url(),
+      headers: z.record(z.string(), z.string()),
+      expires_at: Timestamp,
+    }),
+  }),
+});
+
+/** The schemas of the response documents. */
+export const attachmentDocuments = documents();
+
+const scan = {
+  filename: "bills-2026.tiff",
+  content_type: "image/tiff",
+  bytes: 48_302_114,
+  sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+};
+
+/** An upload that is prepared, with a shortened URL of S3. */
+const prepared = () => ({
+  id: ids.upload,
+  ...scan,
+  method: "PUT",
+  url: `https://files.example/attachments/2026/11/21/${ids.upload}?X-Amz-Expires=3600&X-Amz-Signature=3f1c`,
+  headers: {
+    "Content-Length": String(scan.bytes),
+    "Content-Type": scan.content_type,
+    "x-amz-checksum-sha256": Buffer.from(scan.sha256, "hex").toString("base64"),
+  },
+  expires_at: "2026-11-21T10:14:03.217Z",
+});
+
+const insertedAt = (time: string) => ({ inserted_at: time, updated_at: time });
+
+const letter = () => ({
+  id: ids.attachment,
+  ...metadataExample,
+  filename: "loa-2125550142.pdf",
+  ...insertedAt("2026-11-21T09:14:03.217Z"),
+});
+
+const bill = () => ({
+  id: ids.otherAttachment,
+  ...minimalMetadata("Latest bill"),
+  filename: "bill-2026-10.pdf",
+  ...insertedAt("2026-11-21T09:15:41.802Z"),
+});
+
+const bills = () => ({
+  id: ids.upload,
+  ...minimalMetadata("Bills of 2026"),
+  filename: scan.filename,
+  ...insertedAt("2026-11-21T09:20:36.194Z"),
+});
+
+const file = {
+  type: "file",
+  data: {
+    bytes: 48_213,
+    content_type: "application/pdf",
+    sha256: "3f0c8e5bb7d1a9e2c64f0b1d7a58e9c3b2d4f6a8091c3e5d7f9b1a3c5e7d9f0b",
+    detected_type: "application/pdf",
+    encrypted: false,
+  },
+};
+
+const forwarding = () => ({
+  type: "forwarding",
+  data: {
+    state: "forwarded",
+    requests: [{ id: ids.request, state: "forwarded", at: "2026-11-22T08:00:12.604Z" }],
+  },
+});
+
+const scope = {
+  request: "The attachment belongs to this request only. It remains available after checkout.",
+  order: "The attachment belongs to the order and is available to every request in it.",
+};
+
+const forwarded =
+  "At checkout, the attachments of each request of type `ADD_MESSAGING_NUMBERS` and of its order are forwarded to the upstream carrier.";
+
+const notYetSent = {
+  in: "path",
+  pointer: "/upload_id",
+  sub_code: "constraint.reference",
+  detail: "has no file yet",
+} as const;
+
+/** The texts and the examples of the operations on the attachments of requests or of orders. */
+const docsOf = (parent: ParentType) => {
+  const type = `${parent}_attachment`;
+  const own = parent === "request" ? { request: { type: "request", data: { id: ids.request } } } : {};
+  const document = (data: unknown, more: object = {}) => {
+    const associations = { ...own, ...more };
+    return { type, data, ...(Object.keys(associations).length > 0 && { associations }) };
+  };
+  const parts = Object.entries({ ...metadataExample, filename: letter().filename });
+  const changes = { name: "Letter of authorization, countersigned", notes: null };
+  const referenceInUse = alreadyTaken("/data/reference_id", { id: ids.otherAttachment, type });
+  return {
+    create: {
+      description: `Stores a file and its metadata. ${scope[parent]}\n\nA file that is too large for a form needs a direct upload.\n\n${forwarded}`,
+      body: { type, ...Object.fromEntries(parts.map(([name, value]) => [`data[${name}]`, value])) },
+      response: document(letter()),
+      invalid: {
+        "The file and the name are missing": [
+          problem("file", "constraint.required", "can't be blank"),
+          problem("name", "constraint.required", "can't be blank"),
+        ],
+        "The file_hint is unknown": [problem("file_hint", "constraint.enum", "must be one of DEFAULT, LOA")],
+        "The reference_id is in use": [referenceInUse],
+      },
+    },
+    createUpload: {
+      description: `Prepares a direct upload of a file of up to 104,857,600 bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then complete the upload. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed.`,
+      body: { type: "upload", data: scan },
+      response: { type: "upload", data: prepared() },
+      invalid: {
+        "The file is too large": [problem("bytes", "constraint.range", "must be at most 104857600")],
+        "The SHA-256 is not valid": [problem("sha256", "constraint.format", "must be 64 hexadecimal digits")],
+      },
+    },
+    completeUpload: {
+      description: `Creates an attachment of a file that a direct upload has sent to storage. The attachment has the id of the upload. ${scope[parent]}\n\nA request that fails does not use the upload up.\n\n${forwarded}`,
+      body: { type, data: { name: "Bills of 2026", file_hint: "DEFAULT" } },
+      response: document(bills()),
+      invalid: {
+        "The file has not arrived": [notYetSent],
+        "The upload has been used": [{ ...notYetSent, detail: "has already been used" }],
+        "The reference_id is in use": [referenceInUse],
+      },
+    },
+    list: {
+      description: `Lists the ${parent}'s own attachments. Reads are strongly consistent: the list includes every attachment whose creation has been confirmed.`,
+      response: page(document(letter()), document(bill())),
+      others: { "With include=file": page(document(letter(), { file })) },
+    },
+    show: {
+      description: "Returns the metadata of the attachment. The file cannot be downloaded.",
+      response: document(letter()),
+      others: { "With include=file,forwarding": document(letter(), { file, forwarding: forwarding() }) },
+    },
+    update: {
+      description:
+        "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced.",
+      body: { type, data: changes },
+      response: document({ ...letter(), ...changes, updated_at: "2026-11-21T10:02:55.046Z" }),
+      invalid: {
+        "The name is blank": [problem("name", "constraint.required", "can't be blank")],
+        "The reference_id is changed": [problem("reference_id", "constraint.immutable", "can't be changed")],
+      },
+    },
+    delete: {
+      description: "Permanently deletes the file and its metadata, and returns the deleted document.",
+      response: document(letter()),
+    },
+  } satisfies Readonly<Record<string, Docs>>;
+};
+
+/** A function, so that bundles of Lambda functions leave it out. */
+export const attachmentContract = (): Contract => {
+  const [ofRequest, ofOrder] = [docsOf("request"), docsOf("order")];
+  return {
+    routes: [
+      { ...createRequestAttachment, docs: ofRequest.create },
+      { ...listRequestAttachments, docs: ofRequest.list },
+      { ...showRequestAttachment, docs: ofRequest.show },
+      { ...updateRequestAttachment, docs: ofRequest.update },
+      { ...deleteRequestAttachment, docs: ofRequest.delete },
+      { ...createRequestUpload, docs: ofRequest.createUpload },
+      { ...completeRequestUpload, docs: ofRequest.completeUpload },
+      { ...createOrderAttachment, docs: ofOrder.create },
+      { ...listOrderAttachments, docs: ofOrder.list },
+      { ...showOrderAttachment, docs: ofOrder.show },
+      { ...updateOrderAttachment, docs: ofOrder.update },
+      { ...deleteOrderAttachment, docs: ofOrder.delete },
+      { ...createOrderUpload, docs: ofOrder.createUpload },
+      { ...completeOrderUpload, docs: ofOrder.completeUpload },
+    ],
+    documents: attachmentDocuments,
+    tags: {
+      request_attachment: {
+        name: "Request attachments",
+        description: "Supporting files of one request within an order.",
+      },
+      order_attachment: {
+        name: "Order attachments",
+        description: "Supporting files of a whole order, available to each of its requests.",
+      },
+    },
+    properties: {
+      ...metadataDescriptions,
+      filename: "The name of the file. Defaults to the name of the uploaded file.",
+      "UploadCreateData.filename": "The name of the file.",
+      "UploadData.filename": "The name of the file.",
+      content_type: "The media type of the file, without parameters.",
+      bytes: "The size of the file, in bytes.",
+      sha256: "The SHA-256 of the file, in hexadecimal.",
+      method: "The HTTP method to send the file with.",
+      url: "Where to send the file. The URL is signed and grants access by itself: keep it secret.",
+      headers:
+        "The headers to send the file with, exactly as given. HTTP clients usually set `Content-Length` by themselves.",
+      expires_at: "The file must be sent and the upload completed before this time.",
+      file: "The file. Required, and not empty.",
+      forwarding: "The state of the attachment at the carrier. Present if `include` requests it.",
+      "RequestAttachmentAssociations.file": "The stored file. Present if `include` requests it.",
+      "OrderAttachmentAssociations.file": "The stored file. Present if `include` requests it.",
+      "FileData.content_type": "The media type that the upload gave.",
+      detected_type: "The media type that the first bytes of the file indicate, or null if they indicate none.",
+      encrypted:
+        "Whether a PDF is encrypted: whether it has an `/Encrypt` entry, with or without a password to open it. Null for any other file.",
+      state:
+        "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
+      "ForwardingData.state": "The overall state: the least advanced of the requests' states.",
+      requests:
+        "The state by request: the attachment's own request or, for an attachment of an order, each request of the order whose attachments are forwarded.",
+      at: "When the state was reached, or null if nothing has been sent.",
+      request: "The request that the attachment belongs to. Its id stays the same after checkout.",
+    },
+    query: {
+      reference_id: "Returns only the attachment with this `reference_id`. Cannot be combined with cursors.",
+      include: "What to return with each document under `associations`, separated by commas.",
+      "include.file": "the size, the type and the hash of the file.",
+      "include.forwarding": "its state at the carrier.",
+    },
+    schemaNames: {
+      State: "ForwardingState",
+      ForwardingRequestsItem: "RequestForwarding",
+      RequestAttachmentData: "AttachmentData",
+      OrderAttachmentData: "AttachmentData",
+      RequestAttachmentCompleteData: "AttachmentCompleteData",
+      OrderAttachmentCompleteData: "AttachmentCompleteData",
+      RequestAttachmentUpdateData: "AttachmentUpdateData",
+      OrderAttachmentUpdateData: "AttachmentUpdateData",
+    },
+  };
+};

@@ -1,0 +1,108 @@
+import type * as z from "zod/mini";
+import type { Problem } from "./errors.ts";
+
+/**
+ * A row of the route table. API Gateway, the functions and their permissions on AWS, the local gateway, OpenAPI, the
+ * permission checks and the tests that run for every route are derived from it. The rows are in the `routes.ts` of each
+ * domain.
+ */
+export type Route = {
+  /** Its file below `functions/`, and the function's name. */
+  readonly name: string;
+  readonly summary: string;
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly path: string;
+  /** The resource in the path that the API key must have access to. */
+  readonly parent: "request" | "order" | "account" | null;
+  /** What the path names below its parent: nothing yet, a resource, or a direct upload. */
+  readonly on: "collection" | "item" | "upload";
+  readonly resource: ResourceType;
+  /** The type of the document that it accepts or returns. Differs from the resource's only for direct uploads. */
+  readonly document: DocumentType;
+  readonly operation: Operation;
+  /** The permission that the route itself requires. */
+  readonly permission: string;
+  readonly reads: Reads;
+  readonly status: 200 | 201;
+  /** The actions on the table and the bucket that its function is allowed. */
+  readonly access: { readonly table: readonly TableAction[]; readonly files: readonly FileAction[] };
+};
+
+export type ResourceType = "request_attachment" | "order_attachment" | "switch";
+export type DocumentType = ResourceType | "upload";
+export type Operation = keyof typeof byOperation;
+export type TableAction = "GetItem" | "BatchGetItem" | "Query" | "PutItem" | "UpdateItem" | "DeleteItem";
+export type FileAction = "PutObject" | "GetObject" | "DeleteObject";
+
+type Schema = z.core.$ZodType;
+export type QueryReads<S extends Schema = Schema> = { readonly from: "query"; readonly schema: S };
+/** `parts`: the names of the form's parts; other parts are ignored. */
+export type FormReads<S extends Schema = Schema> = {
+  readonly from: "form";
+  readonly schema: S;
+  readonly parts: readonly string[];
+};
+/** Properties of `data` that may be sent with their current values but not changed, each with the comparison to use. */
+export type Immutable = Readonly<Record<string, (sent: unknown, current: unknown) => boolean>>;
+/** `rules`: finds problems that concern several properties, in the stored document with the sent properties applied. */
+type JsonReads<S extends Schema = Schema> = {
+  readonly from: "json";
+  readonly schema: S;
+  readonly immutable?: Immutable;
+  readonly rules?: Rules;
+};
+type Rules = (sent: unknown, current: Readonly<Record<string, unknown>> | undefined) => readonly Problem[];
+
+export type BodyReads<S extends Schema = Schema> = FormReads<S> | JsonReads<S>;
+export type Reads<S extends Schema = Schema> =
+  | { readonly from: "nothing"; readonly schema: S }
+  | QueryReads<S>
+  | BodyReads<S>;
+
+/** What a row must state. Everything else follows from its operation and its parent. */
+export type Row<O extends Operation, R extends Reads> = Pick<Route, "summary" | "access"> & {
+  readonly operation: O;
+  readonly reads: R;
+};
+
+/** What follows from an operation. */
+export const byOperation = {
+  index: { method: "GET", status: 200, file: "list", on: "collection" },
+  show: { method: "GET", status: 200, file: "show", on: "item" },
+  create: { method: "POST", status: 201, file: "create", on: "collection" },
+  update: { method: "PATCH", status: 200, file: "update", on: "item" },
+  delete: { method: "DELETE", status: 200, file: "delete", on: "item" },
+} as const;
+
+/** The texts and the examples of a route in the OpenAPI document. No function loads them. */
+export type Docs = {
+  /** In Markdown. */
+  readonly description: string;
+  /** An example of the request: a JSON body, or the parts of a form by name but its file. */
+  readonly body?: Readonly<Record<string, unknown>>;
+  readonly response: unknown;
+  /** Other examples of the response, by title. */
+  readonly others?: Readonly<Record<string, unknown>>;
+  /** Examples of 422 responses, by title. */
+  readonly invalid?: Readonly<Record<string, readonly Problem[]>>;
+};
+
+export type DocumentedRoute = Route & { readonly docs: Docs };
+
+/** All that a domain contributes to the route table and to the OpenAPI document. */
+export type Contract = {
+  readonly routes: readonly DocumentedRoute[];
+  /** The schemas of its documents, by type. */
+  readonly documents: Readonly<Partial<Record<DocumentType, Schema>>>;
+  /** The section of the API reference for each type of resource. */
+  readonly tags: Readonly<Partial<Record<ResourceType, { readonly name: string; readonly description: string }>>>;
+  /**
+   * Descriptions of the properties of requests and responses, by name. `Schema.name` describes the property of that
+   * schema only.
+   */
+  readonly properties: Readonly<Record<string, string>>;
+  /** Query parameters besides those of every list. */
+  readonly query: Readonly<Record<string, string>>;
+  /** Names for schemas that several properties or resources share, by the names that would be generated for them. */
+  readonly schemaNames: Readonly<Record<string, string>>;
+};

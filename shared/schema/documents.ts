@@ -1,0 +1,62 @@
+import * as z from "zod/mini";
+import type { Problem } from "../errors.ts";
+import { limits } from "../limits.ts";
+
+/** Schemas, texts and examples that the contracts of all domains share. No function loads this file. */
+
+const count = () => z.int().check(z.minimum(0));
+const cursor = () => z.nullable(z.string().check(z.minLength(1)));
+
+export const PageInfo = z.object({ after: cursor(), before: cursor(), limit: count(), total: count() });
+
+/** The list envelope around documents of one type. */
+export const listOf = <T extends z.core.$ZodType>(document: T) =>
+  z.object({ type: z.literal("list"), data: z.object({ items: z.array(document), page_info: PageInfo }) });
+
+/** The descriptions of the properties of every domain's documents and lists. */
+export const sharedProperties = {
+  id: "The unique identifier, a ULID.",
+  type: "The type of the document.",
+  data: "The properties of the document.",
+  associations: "The documents that this document is associated with.",
+  inserted_at: "When it was created.",
+  updated_at: "When it was last changed.",
+  items: "The documents of this page, in ascending order of their ids.",
+  page_info: "The position of this page in the list.",
+  after: "The cursor of the next page, or null on the last page.",
+  before: "The cursor of the previous page, or null on the first page.",
+  limit: "The page size.",
+  total: "The number of documents in the whole list.",
+} as const;
+
+export const pageParameters = {
+  first: `The number of documents to return from the start of the list, or after \`after\`. The default is ${limits.pageSize.default}.`,
+  after: "A cursor from `page_info.after`: the page starts after it. Use it with `first`.",
+  last: "The number of documents to return from the end of the list, or before `before`.",
+  before: "A cursor from `page_info.before`: the page ends before it. Use it with `last`.",
+} as const;
+
+/** The ids in all examples, which refer to each other. */
+export const ids = {
+  account: "01K9Z2M4C7D9F1H3K5N7Q9S1V3",
+  order: "01K9Z3Q8R2T4W6Y8A0C2E4G6J8",
+  request: "01K9Z3Q9B5X7Z1D3F5H7K9N1Q4",
+  attachment: "01K9Z4T7M3C8XW5R2BN6HJDEFG",
+  otherAttachment: "01K9Z4V2P6S8V0X2Z4B6D8F0H2",
+  upload: "01K9Z4W8D0F2H4K6N8Q0S2V4X6",
+  switch: "01K9Z5A1G3J5M7P9R1T3W5Y7A9",
+} as const;
+
+/** An example of a problem with a property in a body. */
+export const problem = (name: string, sub_code: Problem["sub_code"], detail: string): Problem => ({
+  in: "body",
+  pointer: `/data/${name}`,
+  sub_code,
+  detail,
+});
+
+/** An example of a list with one page. */
+export const page = (...items: readonly unknown[]) => ({
+  type: "list",
+  data: { items, page_info: { after: null, before: null, limit: limits.pageSize.default, total: items.length } },
+});

@@ -1,0 +1,206 @@
+import * as z from "zod/mini";
+import { alreadyTaken } from "../errors.ts";
+import { byOperation, type Contract, type Operation, type Reads, type Row } from "../route.ts";
+import { ids, page, problem } from "../schema/documents.ts";
+import { includeOf, PageQuery, Ulid } from "../schema/fields.ts";
+import {
+  immutableSwitchProperties,
+  NewSwitch,
+  SwitchChanges,
+  SwitchData,
+  settingsDescriptions,
+  settingsExample,
+  switchProblems,
+} from "./schema.ts";
+
+/**
+ * The endpoints of switches: their rows, and below them all that the OpenAPI document says about them. Each row is a
+ * separate constant that a pure function creates, so that a function's bundle contains only its own row and no text.
+ */
+
+/** `/api/v1/switches`, below `/accounts/{account_id}` if there is a parent, followed by `/{id}` for operations on one switch. */
+const switchRoute = <P extends "account" | null, O extends Operation, R extends Reads>(parent: P, row: Row<O, R>) => {
+  const { method, status, file, on } = byOperation[row.operation];
+  const path = `/api/v1${parent ? "/accounts/{account_id}" : ""}/switches${on === "item" ? "/{id}" : ""}`;
+  const name = `switches/${file}${parent ? "-under-account" : ""}`;
+  const permission = `messaging_switches:${row.operation}`;
+  return {
+    ...row,
+    name,
+    method,
+    path,
+    parent,
+    on,
+    resource: "switch",
+    document: "switch",
+    permission,
+    status,
+  } as const;
+};
+
+// @__NO_SIDE_EFFECTS__
+const create = <P extends "account" | null>(parent: P, summary: string) =>
+  switchRoute(parent, {
+    summary,
+    operation: "create",
+    reads: {
+      from: "json",
+      schema: z.object({ type: z.literal("switch"), data: NewSwitch }),
+      rules: switchProblems,
+    },
+    access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
+  });
+
+// @__NO_SIDE_EFFECTS__
+const list = <P extends "account" | null>(parent: P, summary: string) =>
+  switchRoute(parent, {
+    summary,
+    operation: "index",
+    reads: { from: "query", schema: z.object({ ...PageQuery.shape, include: includeOf("account") }) },
+    access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
+  });
+
+// @__NO_SIDE_EFFECTS__
+const show = () =>
+  switchRoute(null, {
+    summary: "Show a switch",
+    operation: "show",
+    reads: { from: "query", schema: z.object({ include: includeOf("account") }) },
+    access: { table: ["GetItem"], files: [] },
+  });
+
+// @__NO_SIDE_EFFECTS__
+const update = () =>
+  switchRoute(null, {
+    summary: "Update a switch",
+    operation: "update",
+    reads: {
+      from: "json",
+      schema: z.object({ type: z.literal("switch"), data: SwitchChanges }),
+      immutable: immutableSwitchProperties,
+      rules: switchProblems,
+    },
+    access: { table: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
+  });
+
+// @__NO_SIDE_EFFECTS__
+const remove = () =>
+  switchRoute(null, {
+    summary: "Delete a switch",
+    operation: "delete",
+    reads: { from: "nothing", schema: z.undefined() },
+    access: { table: ["GetItem", "UpdateItem", "DeleteItem"], files: [] },
+  });
+
+export const createSwitch = create(null, "Create a switch");
+export const createSwitchUnderAccount = create("account", "Create a switch under an account");
+export const listSwitches = list(null, "List the switches of the account and its sub-accounts");
+export const listSwitchesUnderAccount = list("account", "List the switches of an account and its sub-accounts");
+export const showSwitch = show();
+export const updateSwitch = update();
+export const deleteSwitch = remove();
+
+/** A function, so that bundles of Lambda functions leave it out. */
+export const switchContract = (): Contract => {
+  const document = (data: unknown, more: object = {}) => ({ type: "switch", data, ...more });
+  const harborline = {
+    id: ids.switch,
+    ...settingsExample,
+    sms_options: null,
+    mms_options: null,
+    inserted_at: "2026-11-21T09:30:12.508Z",
+    updated_at: "2026-11-21T09:30:12.508Z",
+  };
+  const response = document(harborline);
+  const account = { type: "account", data: { id: ids.account, name: "Harborline" } };
+  const withAccount = document(harborline, { associations: { account } });
+  const invalid = {
+    "The name is in use": [alreadyTaken("/data/name", { id: ids.switch, type: "switch" })],
+    "An enabled channel is incomplete": [
+      problem("sms_endpoints", "constraint.required", "can't be blank"),
+      problem("sms_secret", "constraint.required", "can't be blank"),
+    ],
+  };
+  const creating = { body: document(settingsExample), response, invalid };
+  const listing = { response: page(response), others: { "With include=account": page(withAccount) } };
+  const changes = { mms_enabled: false };
+  const changed = { ...harborline, ...changes, updated_at: "2026-11-21T11:47:20.930Z" };
+  const docs = {
+    create: {
+      description:
+        "Creates a switch in the API key's account. Only the name is required; it must be unique within the account. Both channels are disabled by default.",
+      ...creating,
+    },
+    createUnderAccount: {
+      description:
+        "Creates a switch in the given account, which is the API key's account or one below it. Only the name is required; it must be unique within that account. Both channels are disabled by default.",
+      ...creating,
+    },
+    list: {
+      description: "Lists the switches of the API key's account and of all accounts below it.",
+      ...listing,
+    },
+    listUnderAccount: {
+      description:
+        "Lists the switches of the given account, which is the API key's account or one below it, and of all accounts below the given one.",
+      ...listing,
+    },
+    show: {
+      description: "Returns the switch, including its secrets.",
+      response,
+      others: { "With include=account": withAccount },
+    },
+    update: {
+      description:
+        "Updates the switch. Omitted properties keep their values. The updated switch must be valid as a whole.",
+      body: document(changes),
+      response: document(changed),
+      invalid,
+    },
+    delete: {
+      description:
+        "Permanently deletes the switch, and returns the deleted document. The name can be used again immediately.",
+      response,
+    },
+  };
+  return {
+    routes: [
+      { ...createSwitch, docs: docs.create },
+      { ...createSwitchUnderAccount, docs: docs.createUnderAccount },
+      { ...listSwitches, docs: docs.list },
+      { ...listSwitchesUnderAccount, docs: docs.listUnderAccount },
+      { ...showSwitch, docs: docs.show },
+      { ...updateSwitch, docs: docs.update },
+      { ...deleteSwitch, docs: docs.delete },
+    ],
+    documents: {
+      switch: z.object({
+        type: z.literal("switch"),
+        data: SwitchData,
+        associations: z.optional(
+          z.object({
+            account: z.optional(
+              z.object({ type: z.literal("account"), data: z.object({ id: Ulid, name: z.string() }) }),
+            ),
+          }),
+        ),
+      }),
+    },
+    tags: {
+      switch: {
+        name: "Switches",
+        description: "Configurations of how inbound SMS and MMS messages are authenticated and delivered.",
+      },
+    },
+    properties: {
+      ...settingsDescriptions(),
+      account: "The account that the switch belongs to. Present if `include` requests it.",
+      "AccountData.name": "The name of the account.",
+    },
+    query: {
+      include: "What to return with each document under `associations`, separated by commas.",
+      "include.account": "the account of the switch.",
+    },
+    schemaNames: { SmsAuthMethod: "AuthMethod", MmsAuthMethod: "AuthMethod" },
+  };
+};
