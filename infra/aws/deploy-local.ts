@@ -1,42 +1,50 @@
+import { fail } from "../local/fail.ts";
 import { requireSeparator } from "../local/npm-options.ts";
-import { bootstrapAssembly, contextOptions, deployAssembly, readArguments, synthesize } from "./cdk.ts";
-import { emulatorContext, emulatorEndpoint, emulatorEnvironment, recordEndpoint, requireEmulator } from "./emulator.ts";
+import { cdk, readArguments } from "./cdk.ts";
+import { describeStack } from "./deployed-stack.ts";
+import { recordEndpoint, useEmulator } from "./emulator.ts";
+import { readSettings } from "./settings.ts";
 
-/** `npm run deploy:local`: a sandbox on a LocalStack-compatible endpoint. */
+/** `npm run deploy:local`: deploys to a LocalStack-compatible endpoint. */
 
-const help = `Usage: npm run deploy:local -- [-c <setting>=<value>] [options of cdk deploy]
+const help = `Usage: npm run deploy:local -- [-c stage=<stage>] [-c name=<name>] [options of cdk deploy]
 
-Deploys a sandbox to a LocalStack-compatible emulator (LocalStack or MiniStack) at AWS_ENDPOINT_URL, by default
+Deploys to a LocalStack-compatible emulator (LocalStack or MiniStack) at AWS_ENDPOINT_URL, by default
 http://127.0.0.1:4566. Stores the endpoint in .patchbay, where npm run admin -- --stack finds it.
 
-  -c name=<name>        a stack of its own: Patchbay-sandbox-<name>
-  -c carrierUrl=<url>   the carrier's base address (default: http://127.0.0.1:4567, the stand-in of test:e2e)
+  -c stage=<stage>      a stage in infra/aws/stages, or the path of a JSON file (default: local)
+  -c name=<name>        a stack of its own: Patchbay-<stage>-<name>
   --outputs-file <file> write the stack's outputs as JSON`;
 
-const next = (stackName: string, endpoint: string) => `
+const deployLocal = async () => {
+  const args = process.argv.slice(2);
+  const given = readArguments(args);
+  if (given.help) return console.log(help);
+  requireSeparator("deploy:local", ["call", "context"]);
+  const endpoint = process.env.AWS_ENDPOINT_URL?.replace(/\/$/, "") ?? "http://127.0.0.1:4566";
+  const { stackName } = readSettings({ stage: "local", ...given.context }, endpoint);
+  await useEmulator(endpoint);
+  // Outside a project, cdk needs no app to bootstrap an account that is named. Emulators have this one.
+  cdk(["bootstrap", `aws://000000000000/${process.env.AWS_REGION}`], import.meta.dirname);
+  cdk(["deploy", "-c", "stage=local", "--method=direct", "--require-approval=never", ...args]);
+  recordEndpoint(stackName, endpoint);
+  const url = (await describeStack(stackName))?.outputs.BaseUrl;
+  await requireResponse(`${url}/api/v1/switches`);
+  console.log(`
 ${stackName} is deployed to ${endpoint}. Next:
   npm run admin -- --stack ${stackName} doctor
-  npm run test:e2e -- --stack ${stackName} --base-url <the output BaseUrl>
-  AWS_ENDPOINT_URL=${endpoint} npm run destroy   # deletes the stack`;
-
-const deployLocal = async (given: ReturnType<typeof readArguments>) => {
-  requireSeparator("deploy:local", contextOptions);
-  const endpoint = emulatorEndpoint() ?? "http://127.0.0.1:4566";
-  await requireEmulator(endpoint);
-  const context = { ...emulatorContext(endpoint), ...given.context };
-  const environment = emulatorEnvironment(endpoint);
-  const { stackName } = synthesize(context, environment);
-  console.log(`Deploying ${stackName} to ${endpoint}.`);
-  bootstrapAssembly(environment);
-  deployAssembly(["--method=direct", "--require-approval=never", ...given.rest], environment);
-  recordEndpoint(stackName, endpoint);
-  console.log(next(stackName, endpoint));
+  npm run test:e2e -- --stack ${stackName} --base-url ${url}
+  AWS_ENDPOINT_URL=${endpoint} npm run destroy   # deletes the stack`);
 };
 
-const given = readArguments(process.argv.slice(2));
-if (given.help) console.log(help);
-else
-  await deployLocal(given).catch((error: Error) => {
-    console.error(error.message);
-    process.exitCode = 1;
-  });
+/** Makes a request without an API key, which a function must refuse. */
+const requireResponse = async (url: string) => {
+  const response = await fetch(url);
+  const body = await response.text();
+  if (response.status !== 401)
+    throw new Error(`The stack is deployed, but GET ${url} returns ${response.status} instead of 401:
+${body}
+MiniStack runs the functions with the \`node\` of its PATH, which must be Node 24: see infra/README.md, "Emulators".`);
+};
+
+await deployLocal().catch(fail);

@@ -42,7 +42,7 @@ export const createFunction = (
   const { name, access, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, {
-    retention: settings.logRetention,
+    retention: settings.logRetentionDays,
     removalPolicy: settings.removalPolicy,
   });
   const role = new Role(scope, `${id}-role`, {
