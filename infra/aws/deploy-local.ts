@@ -1,9 +1,9 @@
+import * as z from "zod/mini";
 import { fail } from "../local/fail.ts";
 import { requireSeparator } from "../local/npm-options.ts";
 import { cdk, readArguments } from "./cdk.ts";
 import { describeStack } from "./deployed-stack.ts";
 import { recordEndpoint, useEmulator } from "./emulator.ts";
-import { readSettings } from "./settings.ts";
 
 /** `npm run deploy:local`: deploys to a LocalStack-compatible endpoint. */
 
@@ -21,30 +21,54 @@ const deployLocal = async () => {
   const given = readArguments(args);
   if (given.help) return console.log(help);
   requireSeparator("deploy:local", ["call", "context"]);
-  const endpoint = process.env.AWS_ENDPOINT_URL?.replace(/\/$/, "") ?? "http://127.0.0.1:4566";
+  const endpoint = await useEmulator(process.env.AWS_ENDPOINT_URL ?? "http://127.0.0.1:4566");
+  // Loading CDK takes a second.
+  const { readSettings } = await import("./settings.ts");
   const { stackName } = readSettings({ stage: "local", ...given.context }, endpoint);
-  await useEmulator(endpoint);
   // Outside a project, cdk needs no app to bootstrap an account that is named. Emulators have this one.
   cdk(["bootstrap", `aws://000000000000/${process.env.AWS_REGION}`], import.meta.dirname);
   cdk(["deploy", "-c", "stage=local", "--method=direct", "--require-approval=never", ...args]);
   recordEndpoint(stackName, endpoint);
   const url = (await describeStack(stackName))?.outputs.BaseUrl;
-  await requireResponse(`${url}/api/v1/switches`);
   console.log(`
 ${stackName} is deployed to ${endpoint}. Next:
   npm run admin -- --stack ${stackName} doctor
   npm run test:e2e -- --stack ${stackName} --base-url ${url}
   AWS_ENDPOINT_URL=${endpoint} npm run destroy   # deletes the stack`);
+  const problem = await tryRequest(`${url}/api/v1/switches`).catch(String);
+  if (problem) console.error(await explain(endpoint, stackName, problem));
 };
 
-/** Makes a request without an API key, which a function must refuse. */
-const requireResponse = async (url: string) => {
-  const response = await fetch(url);
-  const body = await response.text();
-  if (response.status !== 401)
-    throw new Error(`The stack is deployed, but GET ${url} returns ${response.status} instead of 401:
-${body}
-MiniStack runs the functions with the \`node\` of its PATH, which must be Node 24: see infra/README.md, "Emulators".`);
+/** Makes a request with an unknown API key, which reads the table and must be a 401. Returns what is wrong. */
+const tryRequest = async (url: string) => {
+  const headers = { authorization: `Bearer apik_${"0".repeat(43)}` };
+  const response = await fetch(url, { headers, signal: AbortSignal.timeout(30_000) });
+  if (response.status !== 401) return `GET ${url} returns ${response.status}: ${await response.text()}`;
 };
+
+const explain = async (endpoint: string, stackName: string, problem: string) =>
+  `
+The stack is deployed, but its functions do not work. ${problem}
+${await lastError(endpoint, stackName).catch(() => "Their logs cannot be read.")}
+The functions need Node 24. MiniStack runs them with the \`node\` on its PATH: see "Emulators" in infra/README.md.`;
+
+/** The last error in the log of the function that `tryRequest` calls. */
+const lastError = async (endpoint: string, stackName: string): Promise<string> => {
+  // Emulators check no signature, so CloudWatch Logs needs no client.
+  const logs = async (action: string, input: object) => {
+    const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `Logs_20140328.${action}` };
+    return (await fetch(endpoint, { method: "POST", headers, body: JSON.stringify(input) })).json();
+  };
+  const { logGroups } = z.parse(LogGroups, await logs("DescribeLogGroups", {}));
+  const ofFunction = new RegExp(`${stackName}[/-]switcheslistlogs`);
+  const logGroupName = logGroups.map((group) => group.logGroupName).find((name) => ofFunction.test(name));
+  const { events } = z.parse(LogEvents, await logs("FilterLogEvents", { logGroupName, filterPattern: "ERROR" }));
+  const { error } = z.parse(LogLine, JSON.parse(events.at(-1)?.message ?? ""));
+  return `The log says: ${error.message}`;
+};
+
+const LogGroups = z.object({ logGroups: z.array(z.object({ logGroupName: z.string() })) });
+const LogEvents = z.object({ events: z.array(z.object({ message: z.string() })) });
+const LogLine = z.object({ error: z.object({ message: z.string() }) });
 
 await deployLocal().catch(fail);

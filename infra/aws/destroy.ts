@@ -3,7 +3,6 @@ import { requireSeparator } from "../local/npm-options.ts";
 import { cdk, readArguments } from "./cdk.ts";
 import { describeStack } from "./deployed-stack.ts";
 import { forgetEndpoint, useEmulator } from "./emulator.ts";
-import { readSettings } from "./settings.ts";
 
 /** `npm run destroy`: deletes a stack, from AWS or from an emulator. */
 
@@ -19,10 +18,11 @@ const destroy = async () => {
   const given = readArguments(args);
   if (given.help) return console.log(help);
   requireSeparator("destroy", ["call", "context", "profile", "force"]);
-  const endpoint = process.env.AWS_ENDPOINT_URL;
+  const url = process.env.AWS_ENDPOINT_URL;
+  const endpoint = url && (await useEmulator(url));
   const stage = endpoint ? "local" : "sandbox";
+  const { readSettings } = await import("./settings.ts");
   const { stackName } = readSettings({ stage, ...given.context }, endpoint);
-  if (endpoint) await useEmulator(endpoint);
   if (typeof given.profile === "string") process.env.AWS_PROFILE = given.profile;
   if (!(await describeStack(stackName)))
     console.log(`There is no stack ${stackName} at ${endpoint ?? "AWS"}: nothing to delete.`);

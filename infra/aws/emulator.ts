@@ -37,12 +37,14 @@ export const emulatorVariables = (endpoint: string) => ({
   AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY ?? "test",
 });
 
-/** Directs this process to an emulator. Throws if nothing responds there, at once: the SDK and CDK would try for most of a minute. */
-export const useEmulator = async (endpoint: string): Promise<void> => {
+/** Directs this process to an emulator. Throws at once if nothing responds there: CDK would try for most of a minute. */
+export const useEmulator = async (url: string): Promise<string> => {
+  const endpoint = url.replace(/\/$/, "");
   await fetch(endpoint).catch((error: unknown) => {
     throw new Error(`Nothing responds at ${endpoint}: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.`, {
       cause: error,
     });
   });
   Object.assign(process.env, emulatorVariables(endpoint));
+  return endpoint;
 };

@@ -56,7 +56,11 @@ const folder = join(import.meta.dirname, "stages");
 export const readSettings = (context: Readonly<Record<string, unknown>>, emulator: string | undefined) => {
   // The names of CDK's own context are not plain words: they have colons or hyphens.
   const options = Object.entries(context).filter(([name]) => /^\w+$/.test(name));
-  const { stage, name } = parse(Choice, Object.fromEntries(options), "-c chooses only stage and name");
+  const { stage, name } = parse(
+    Choice,
+    Object.fromEntries(options),
+    "-c chooses only stage and name; settings are in the stage's file",
+  );
   const stages = readdirSync(folder).map((file) => basename(file, ".json"));
   const file = stages.includes(stage) ? join(folder, `${stage}.json`) : stage;
   if (!existsSync(file)) {
@@ -71,7 +75,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
     /** A sandbox needs no carrier until it checks out an order. */
     carrierUrl: values.carrierUrl ?? "https://carrier.invalid",
     stackName: ["Patchbay", basename(file, ".json").replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-"),
-    emulator: emulator?.replace(/\/$/, ""),
+    emulator,
     /** Whether deleting the stack empties the bucket first. The function that does so hangs on emulators. */
     emptyBucket: !values.retainData && !emulator,
     /** What is retained is deleted only if the stack's creation fails. */

@@ -45,5 +45,5 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
 /** The API's base address, without a trailing slash. On an emulator, an API has a path instead of a host name. */
 const baseUrl = (rest: RestApi, { emulator }: Settings) =>
   emulator
-    ? `${emulator}/restapis/${rest.restApiId}/${rest.deploymentStage.stageName}/_user_request_`
+    ? `${emulator.replace(/\/$/, "")}/restapis/${rest.restApiId}/${rest.deploymentStage.stageName}/_user_request_`
     : rest.url.replace(/\/$/, "");
