@@ -79,6 +79,11 @@ describe("the import rules", () => {
     expect(offenders(files, (name) => !shared(name) && !name.startsWith("functions/"))).toEqual([]);
   });
 
+  it("allow no other folder of infra to import the CLI", () => {
+    const files = below("infra/").filter((file) => !file.startsWith("infra/admin/"));
+    expect(offenders(files, (name) => !name.startsWith("infra/admin/"))).toEqual([]);
+  });
+
   it("allow only OpenAPI and the tests to load descriptions of documents", () => {
     const describes = /\/(descriptions|[\w-]*documents?)\.ts$/;
     const files = sources.filter((file) => !file.startsWith("infra/openapi/") && !describes.test(file));

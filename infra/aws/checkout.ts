@@ -11,7 +11,8 @@ import type { Construct } from "constructs";
 import { type Step, steps } from "../../shared/checkout/steps.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { settleName } from "./bundle.ts";
-import { allow, createFunction, type Deployment } from "./function.ts";
+import { createFunction, type Deployment } from "./function.ts";
+import { allow } from "./grants.ts";
 
 const workflow = new URL("../../functions/checkout/workflow.asl.json", import.meta.url);
 
