@@ -90,7 +90,8 @@ const readJson = (file: string): unknown => {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch (error) {
-    throw new Error(`${file}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    // The message of a syntax error quotes lines of the file.
+    throw new Error(`${file}: ${String(error).replaceAll(/\s+/g, " ")}`, { cause: error });
   }
 };
 
