@@ -276,7 +276,7 @@ describe("a stage's file", () => {
   });
 
   it.each([
-    ['{\n  "throttleRate": 7,\n}\n', /stage_1\.json: SyntaxError: .*JSON/],
+    ['{\n  "throttleRate": many\n}\n', /stage_1\.json: SyntaxError: .*JSON/],
     ['{"carierUrl": "https://carrier.example"}', /stage_1\.json: Unrecognized key: "carierUrl"$/],
     ['{"carrierUrl": "carrier", "throttleRate": "7"}', /stage_1\.json: carrierUrl: .+; throttleRate: .+$/],
     ['{"retainData": "yes"}', /retainData/],
