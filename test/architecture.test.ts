@@ -80,6 +80,11 @@ describe("the import rules", () => {
     expect(offenders(files, (name) => !shared(name) && !name.startsWith("functions/"))).toEqual([]);
   });
 
+  it("allow no other folder of infra to import the CLI", () => {
+    const files = below("infra/").filter((file) => !file.startsWith("infra/admin/"));
+    expect(offenders(files, (name) => !name.startsWith("infra/admin/"))).toEqual([]);
+  });
+
   it("allow no import of the tests", () => {
     expect(offenders(sources, (name) => !name.startsWith("test/"))).toEqual([]);
   });

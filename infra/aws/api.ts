@@ -45,7 +45,7 @@ export const createApi = (scope: Construct, deployment: Deployment): RestApi => 
 
 const restApi = (scope: Construct, settings: Settings) => {
   const accessLogs = new LogGroup(scope, "ApiAccessLogs", {
-    retention: settings.logRetention,
+    retention: settings.logRetentionDays,
     removalPolicy: settings.removalPolicy,
   });
   const rest = new RestApi(scope, "Api", {
@@ -111,15 +111,15 @@ const acknowledgeFindings = (rest: RestApi, { webAclArn }: Settings) =>
       "API Gateway writes its logs with this role, one for the region. Its documentation requires this managed policy.",
     ...(!webAclArn && {
       "AwsSolutions-APIG3":
-        "The organization manages one web ACL for all its APIs: set it with -c webAclArn=<arn>. The stage is throttled in either case.",
+        "The organization manages one web ACL for all its APIs: set webAclArn in the stage's file. The API is throttled in either case.",
     }),
   });
 
 /** Otherwise, API Gateway would create this group itself, without retention, and it would outlive the stack. */
-const addExecutionLogs = (scope: Construct, { logRetention, removalPolicy }: Settings, rest: RestApi) => {
+const addExecutionLogs = (scope: Construct, { logRetentionDays, removalPolicy }: Settings, rest: RestApi) => {
   const logs = new LogGroup(scope, "ApiExecutionLogs", {
     logGroupName: `API-Gateway-Execution-Logs_${rest.restApiId}/live`,
-    retention: logRetention,
+    retention: logRetentionDays,
     removalPolicy,
   });
   rest.deploymentStage.node.addDependency(logs);

@@ -1,17 +1,25 @@
 import { join } from "node:path";
 import { App, Validations } from "aws-cdk-lib";
 import { AwsSolutionsChecks } from "cdk-nag";
-import { bundle } from "./bundle.ts";
-import { functionNames } from "./inventory.ts";
+import { fail } from "../local/fail.ts";
+import { requireSeparator } from "../local/npm-options.ts";
+import { bundle, functionNames } from "./bundle.ts";
+import { readSettings } from "./settings.ts";
 import { patchbay } from "./stack.ts";
 
-const bundles = join(import.meta.dirname, "../../.patchbay/bundles");
-await bundle(functionNames, bundles).catch((error: Error) => {
-  console.error(error.message);
-  process.exit(1);
-});
+/** What every command of cdk runs: bundles the functions and synthesizes the stack. */
 
+const bundles = join(import.meta.dirname, "../../.patchbay/bundles");
 const app = new App();
+
+const prepare = async () => {
+  requireSeparator("deploy", ["call", "context", "profile"]);
+  const settings = readSettings(app.node.getAllContext(), process.env.AWS_ENDPOINT_URL);
+  await bundle(functionNames, bundles);
+  return settings;
+};
+
+const settings = await prepare().catch(fail);
 Validations.of(app).addPlugins(new AwsSolutionsChecks(app, { verbose: true }));
-patchbay(app, bundles);
+patchbay(app, settings, bundles);
 app.synth();

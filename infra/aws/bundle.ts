@@ -1,9 +1,24 @@
-import { readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { decode, encode, type SourceMapSegment } from "@jridgewell/sourcemap-codec";
 import { type BuildOptions, build, type Plugin } from "esbuild";
-import { keepOwnSources } from "./source-map.ts";
+import { steps } from "../../shared/checkout/steps.ts";
+import { routes } from "../../shared/routes.ts";
 
 const root = join(import.meta.dirname, "../..");
+
+/** The sweep: its path below `functions/`. */
+export const sweepName = "sweep-orphan-files";
+
+/** Releases the lock of a checkout that ended without releasing it: its path below `functions/`. */
+export const settleName = "checkout/settle";
+
+/** The paths of all functions below `functions/`: endpoints, steps of the checkout, and functions that events invoke. */
+export const functionNames: readonly string[] = [
+  ...[...routes, ...steps].map(({ name }) => name),
+  settleName,
+  sweepName,
+];
 
 /** The handler in every bundle, in Lambda's notation: file and export. */
 export const handlerName = "index.handler";
@@ -30,11 +45,11 @@ export const bundleOptions = {
 } as const satisfies BuildOptions;
 
 /** Replacements for parts of the SDK that no function uses, but every cold start would load. Each file says why. */
-const standIns = Object.fromEntries(
+const shims = Object.fromEntries(
   Object.entries({
     "@aws-sdk/credential-provider-node": "credential-provider-node.ts",
     "@smithy/core/event-streams": "event-streams.ts",
-  }).map(([module, file]) => [module, join(import.meta.dirname, "stand-ins", file)]),
+  }).map(([module, file]) => [module, join(import.meta.dirname, "shims", file)]),
 );
 
 /**
@@ -58,6 +73,24 @@ const shakeSchemas: Plugin = {
 };
 
 /**
+ * Removes the packages from a source map, in place; stack frames in packages keep their positions in the bundle. The map of
+ * an upload shrinks from 671 KB to 48 KB. It is not read in a cold start, but when the first error is logged (shared/log.ts),
+ * which takes 10 ms instead of 50.
+ * Paths in the map are relative to the project.
+ */
+const keepOwnSources = async (file: string): Promise<void> => {
+  const { sources, mappings }: { sources: string[]; mappings: string } = JSON.parse(await readFile(file, "utf8"));
+  const own = sources.map((source) =>
+    source.includes("node_modules/") ? null : relative(root, resolve(dirname(file), source)).replaceAll(sep, "/"),
+  );
+  const cut = (line: SourceMapSegment[]) =>
+    line
+      .map((segment): SourceMapSegment => (segment.length === 1 || own[segment[1]] ? segment : [segment[0]]))
+      .filter((segment, index, all) => segment.length > 1 || (all[index - 1]?.length ?? 1) > 1);
+  await writeFile(file, JSON.stringify({ version: 3, sources: own, mappings: encode(decode(mappings).map(cut)) }));
+};
+
+/**
  * Bundles functions in one esbuild call. A function's name is its path below `functions/`, without `.ts`. Each bundle is
  * written to a directory of its own in `outdir`: `<name>/index.mjs` and its source map. Returns esbuild's metafile, which lists
  * the contents of each bundle.
@@ -68,9 +101,9 @@ export const bundle = async (names: readonly string[], outdir: string) => {
     ...bundleOptions,
     entryPoints: names.map((name) => ({ in: `functions/${name}.ts`, out: `${name}/index` })),
     outdir,
-    alias: standIns,
+    alias: shims,
     plugins: [shakeSchemas],
   });
-  await Promise.all(names.map((name) => keepOwnSources(join(outdir, name, "index.mjs.map"), root)));
+  await Promise.all(names.map((name) => keepOwnSources(join(outdir, name, "index.mjs.map"))));
   return metafile;
 };

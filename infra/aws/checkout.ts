@@ -10,8 +10,9 @@ import { DefinitionBody, LogLevel, StateMachine, StateMachineType } from "aws-cd
 import type { Construct } from "constructs";
 import { type Step, steps } from "../../shared/checkout/steps.ts";
 import { acknowledge } from "./acknowledge.ts";
-import { allow, createFunction, type Deployment } from "./function.ts";
-import { settleName } from "./inventory.ts";
+import { settleName } from "./bundle.ts";
+import { createFunction, type Deployment } from "./function.ts";
+import { allow } from "./grants.ts";
 
 const workflow = new URL("../../functions/checkout/workflow.asl.json", import.meta.url);
 
@@ -93,7 +94,7 @@ const stateMachine = (scope: Construct, { settings }: Deployment, functions: Fun
     logs: {
       destination: new LogGroup(scope, "CheckoutLogs", {
         logGroupName: logGroupName(Stack.of(scope)),
-        retention: settings.logRetention,
+        retention: settings.logRetentionDays,
         removalPolicy: settings.removalPolicy,
       }),
       level: LogLevel.ALL,

@@ -1,42 +1,74 @@
+import * as z from "zod/mini";
+import { fail } from "../local/fail.ts";
 import { requireSeparator } from "../local/npm-options.ts";
-import { bootstrapAssembly, contextOptions, deployAssembly, readArguments, synthesize } from "./cdk.ts";
-import { emulatorContext, emulatorEndpoint, emulatorEnvironment, recordEndpoint, requireEmulator } from "./emulator.ts";
+import { cdk, readArguments } from "./cdk.ts";
+import { describeStack } from "./deployed-stack.ts";
+import { recordEndpoint, useEmulator } from "./emulator.ts";
 
-/** `npm run deploy:local`: a sandbox on a LocalStack-compatible endpoint. */
+/** `npm run deploy:local`: deploys to a LocalStack-compatible endpoint. */
 
-const help = `Usage: npm run deploy:local -- [-c <setting>=<value>] [options of cdk deploy]
+const help = `Usage: npm run deploy:local -- [-c stage=<stage>] [-c name=<name>] [options of cdk deploy]
 
-Deploys a sandbox to a LocalStack-compatible emulator (LocalStack or MiniStack) at AWS_ENDPOINT_URL, by default
+Deploys to a LocalStack-compatible emulator (LocalStack or MiniStack) at AWS_ENDPOINT_URL, by default
 http://127.0.0.1:4566. Stores the endpoint in .patchbay, where npm run admin -- --stack finds it.
 
-  -c name=<name>        a stack of its own: Patchbay-sandbox-<name>
-  -c carrierUrl=<url>   the carrier's base address (default: http://127.0.0.1:4567, the stand-in of test:e2e)
+  -c stage=<stage>      a stage in infra/aws/stages, or the path of a JSON file (default: local)
+  -c name=<name>        a stack of its own: Patchbay-<stage>-<name>
   --outputs-file <file> write the stack's outputs as JSON`;
 
-const next = (stackName: string, endpoint: string) => `
+const deployLocal = async () => {
+  const args = process.argv.slice(2);
+  const given = readArguments(args);
+  if (given.help) return console.log(help);
+  requireSeparator("deploy:local", ["call", "context"]);
+  const endpoint = await useEmulator(process.env.AWS_ENDPOINT_URL ?? "http://127.0.0.1:4566");
+  // Loading CDK takes a second.
+  const { readSettings } = await import("./settings.ts");
+  const { stackName } = readSettings({ stage: "local", ...given.context }, endpoint);
+  // Outside a project, cdk needs no app to bootstrap an account that is named. Emulators have this one.
+  cdk(["bootstrap", `aws://000000000000/${process.env.AWS_REGION}`], import.meta.dirname);
+  cdk(["deploy", "-c", "stage=local", "--method=direct", "--require-approval=never", ...args]);
+  recordEndpoint(stackName, endpoint);
+  const url = (await describeStack(stackName))?.outputs.BaseUrl;
+  console.log(`
 ${stackName} is deployed to ${endpoint}. Next:
   npm run admin -- --stack ${stackName} doctor
-  npm run test:e2e -- --stack ${stackName} --base-url <the output BaseUrl>
-  AWS_ENDPOINT_URL=${endpoint} npm run destroy   # deletes the stack`;
-
-const deployLocal = async (given: ReturnType<typeof readArguments>) => {
-  requireSeparator("deploy:local", contextOptions);
-  const endpoint = emulatorEndpoint() ?? "http://127.0.0.1:4566";
-  await requireEmulator(endpoint);
-  const context = { ...emulatorContext(endpoint), ...given.context };
-  const environment = emulatorEnvironment(endpoint);
-  const { stackName } = synthesize(context, environment);
-  console.log(`Deploying ${stackName} to ${endpoint}.`);
-  bootstrapAssembly(environment);
-  deployAssembly(["--method=direct", "--require-approval=never", ...given.rest], environment);
-  recordEndpoint(stackName, endpoint);
-  console.log(next(stackName, endpoint));
+  npm run test:e2e -- --stack ${stackName} --base-url ${url}
+  AWS_ENDPOINT_URL=${endpoint} npm run destroy   # deletes the stack`);
+  const problem = await tryRequest(`${url}/api/v1/switches`).catch(String);
+  if (problem) console.error(await explain(endpoint, stackName, problem));
 };
 
-const given = readArguments(process.argv.slice(2));
-if (given.help) console.log(help);
-else
-  await deployLocal(given).catch((error: Error) => {
-    console.error(error.message);
-    process.exitCode = 1;
-  });
+/** Makes a request with an unknown API key, which reads the table and must be a 401. Returns what is wrong. */
+const tryRequest = async (url: string) => {
+  const headers = { authorization: `Bearer apik_${"0".repeat(43)}` };
+  const response = await fetch(url, { headers, signal: AbortSignal.timeout(30_000) });
+  if (response.status !== 401) return `GET ${url} returns ${response.status}: ${await response.text()}`;
+};
+
+const explain = async (endpoint: string, stackName: string, problem: string) =>
+  `
+The stack is deployed, but its functions do not work. ${problem}
+${await lastError(endpoint, stackName).catch(() => "Their logs cannot be read.")}
+The functions need Node 24. MiniStack runs them with the \`node\` on its PATH: see "Emulators" in infra/README.md.`;
+
+/** The last error in the log of the function that `tryRequest` calls. */
+const lastError = async (endpoint: string, stackName: string): Promise<string> => {
+  // Emulators check no signature, so CloudWatch Logs needs no client.
+  const logs = async (action: string, input: object) => {
+    const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `Logs_20140328.${action}` };
+    return (await fetch(endpoint, { method: "POST", headers, body: JSON.stringify(input) })).json();
+  };
+  const { logGroups } = z.parse(LogGroups, await logs("DescribeLogGroups", {}));
+  const ofFunction = new RegExp(`${stackName}[/-]switcheslistlogs`);
+  const logGroupName = logGroups.map((group) => group.logGroupName).find((name) => ofFunction.test(name));
+  const { events } = z.parse(LogEvents, await logs("FilterLogEvents", { logGroupName, filterPattern: "ERROR" }));
+  const { error } = z.parse(LogLine, JSON.parse(events.at(-1)?.message ?? ""));
+  return `The log says: ${error.message}`;
+};
+
+const LogGroups = z.object({ logGroups: z.array(z.object({ logGroupName: z.string() })) });
+const LogEvents = z.object({ events: z.array(z.object({ message: z.string() })) });
+const LogLine = z.object({ error: z.object({ message: z.string() }) });
+
+await deployLocal().catch(fail);

@@ -37,28 +37,14 @@ export const emulatorVariables = (endpoint: string) => ({
   AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY ?? "test",
 });
 
-export const emulatorEnvironment = (endpoint: string): NodeJS.ProcessEnv => ({
-  ...process.env,
-  ...emulatorVariables(endpoint),
-});
-
-/** The default context of a deployment to an emulator. */
-export const emulatorContext = (endpoint: string) => ({
-  stage: "sandbox",
-  emulator: endpoint,
-  // The functions run on this machine, or in containers of its architecture.
-  architecture: process.arch === "arm64" ? "arm64" : "x86_64",
-  // The end-to-end suite starts the stand-in carrier there.
-  carrierUrl: "http://127.0.0.1:4567",
-});
-
-export const emulatorEndpoint = (): string | undefined => process.env.AWS_ENDPOINT_URL?.replace(/\/$/, "");
-
-/** Throws if nothing responds there, at once. The SDK and CDK would try for most of a minute. */
-export const requireEmulator = async (endpoint: string): Promise<void> => {
+/** Directs this process to an emulator. Throws at once if nothing responds there: CDK would try for most of a minute. */
+export const useEmulator = async (url: string): Promise<string> => {
+  const endpoint = url.replace(/\/$/, "");
   await fetch(endpoint).catch((error: unknown) => {
     throw new Error(`Nothing responds at ${endpoint}: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.`, {
       cause: error,
     });
   });
+  Object.assign(process.env, emulatorVariables(endpoint));
+  return endpoint;
 };

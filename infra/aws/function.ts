@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type Duration, Stack } from "aws-cdk-lib";
-import { Effect, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
   ApplicationLogLevel,
   Code,
@@ -15,7 +15,7 @@ import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import { handlerName } from "./bundle.ts";
-import { type Access, grants } from "./grants.ts";
+import { type Access, allow, grants } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
@@ -42,7 +42,7 @@ export const createFunction = (
   const { name, access, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, {
-    retention: settings.logRetention,
+    retention: settings.logRetentionDays,
     removalPolicy: settings.removalPolicy,
   });
   const role = new Role(scope, `${id}-role`, {
@@ -84,11 +84,3 @@ export const createFunction = (
     },
   });
 };
-
-export const allow = (actions: readonly string[], resource: string, conditions?: Readonly<Record<string, unknown>>) =>
-  new PolicyStatement({
-    effect: Effect.ALLOW,
-    actions: [...actions],
-    resources: [resource],
-    ...(conditions && { conditions }),
-  });

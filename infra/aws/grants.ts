@@ -19,43 +19,29 @@ const fileActions = {
   DeleteObject: { s3: "s3:DeleteObject", kms: undefined },
 } as const;
 
+export const allow = (actions: readonly string[], resource: string, conditions?: Readonly<Record<string, unknown>>) =>
+  new PolicyStatement({ actions: [...actions], resources: [resource], ...(conditions && { conditions }) });
+
 /** The statements that allow exactly this access, and the use of the KMS key through DynamoDB and S3 only. */
 export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Access): PolicyStatement[] => {
   const keyThrough = (service: "dynamodb" | "s3", actions: readonly string[]) =>
-    new PolicyStatement({
-      actions: [...actions],
-      resources: [key.keyArn],
-      conditions: { StringEquals: { "kms:ViaService": `${service}.${stack.region}.amazonaws.com` } },
-    });
+    allow(actions, key.keyArn, { StringEquals: { "kms:ViaService": `${service}.${stack.region}.amazonaws.com` } });
   const statements: PolicyStatement[] = [];
   if (access.table.length > 0) {
     const mayWrite = access.table.some((action) => writes.includes(action));
-    statements.push(
-      new PolicyStatement({
-        actions: access.table.map((action) => `dynamodb:${action}`),
-        resources: [table.tableArn],
-      }),
-      // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
-      keyThrough("dynamodb", [
-        "kms:Decrypt",
-        "kms:DescribeKey",
-        ...(mayWrite ? ["kms:Encrypt", "kms:GenerateDataKey"] : []),
-      ]),
-    );
+    // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
+    const keyActions = ["kms:Decrypt", "kms:DescribeKey", ...(mayWrite ? ["kms:Encrypt", "kms:GenerateDataKey"] : [])];
+    const actions = access.table.map((action) => `dynamodb:${action}`);
+    statements.push(allow(actions, table.tableArn), keyThrough("dynamodb", keyActions));
   }
   if (access.files.length > 0) {
-    const kmsActions = access.files.map((action) => fileActions[action].kms).filter((action) => action !== undefined);
-    statements.push(
-      new PolicyStatement({
-        actions: access.files.map((action) => fileActions[action].s3),
-        resources: [bucket.arnForObjects(`${filePrefix}*`)],
-      }),
-    );
-    if (kmsActions.length > 0) statements.push(keyThrough("s3", kmsActions));
+    const actions = access.files.map((action) => fileActions[action].s3);
+    const keyActions = access.files.map((action) => fileActions[action].kms).filter((action) => action !== undefined);
+    statements.push(allow(actions, bucket.arnForObjects(`${filePrefix}*`)));
+    if (keyActions.length > 0) statements.push(keyThrough("s3", keyActions));
     // Without s3:ListBucket, S3 returns 403 instead of 404 for a missing file. GetObject has no prefix to use in a condition.
     // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
-    if (access.files.includes("GetObject"))
-      statements.push(new PolicyStatement({ actions: ["s3:ListBucket"], resources: [bucket.bucketArn] }));
+    if (access.files.includes("GetObject")) statements.push(allow(["s3:ListBucket"], bucket.bucketArn));
   }
   return statements;
 };

@@ -1,13 +1,27 @@
-import { Alarm, type AlarmProps, ComparisonOperator, type IMetric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import { Duration } from "aws-cdk-lib";
+import type { RestApi } from "aws-cdk-lib/aws-apigateway";
+import {
+  Alarm,
+  type AlarmProps,
+  AlarmStatusWidget,
+  ComparisonOperator,
+  Dashboard,
+  GraphWidget,
+  type IMetric,
+  MathExpression,
+  Stats,
+  TreatMissingData,
+} from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { Key } from "aws-cdk-lib/aws-kms";
+import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
+import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
-import { addDashboard } from "./dashboard.ts";
 import type { Deployment } from "./function.ts";
-import { type Metrics, type Monitored, metricsOf } from "./metrics.ts";
+import type { StoredTable } from "./storage.ts";
 
 /** Creates the alarms, their topic and the dashboard. The runbook in infra/README.md says what to do about each alarm. */
 export const createOperations = (scope: Construct, { settings, storage }: Deployment, monitored: Monitored): Topic => {
@@ -106,3 +120,72 @@ const sweepAlarms = ({ started, failed }: Metrics["sweeps"]): readonly NamedAlar
     },
   ],
 ];
+
+/** The resources that alarms and the dashboard monitor. */
+type Monitored = {
+  readonly rest: RestApi;
+  readonly table: StoredTable;
+  readonly machine: StateMachine;
+  readonly sweep: LambdaFunction;
+};
+
+type Metrics = ReturnType<typeof metricsOf>;
+
+const inFiveMinutes = { period: Duration.minutes(5), statistic: Stats.SUM };
+const inADay = { period: Duration.days(1), statistic: Stats.SUM };
+
+/** Contains no metric math, which not every emulator supports in an alarm. */
+const metricsOf = ({ rest, table, machine, sweep }: Monitored) => ({
+  requests: rest.metricCount(inFiveMinutes),
+  callerErrors: rest.metricClientError(inFiveMinutes),
+  serverErrors: rest.metricServerError(inFiveMinutes),
+  latencyP50: rest.metricLatency({ statistic: Stats.p(50) }),
+  latencyP99: rest.metricLatency({ statistic: Stats.p(99) }),
+  // All functions share the account's concurrency and are throttled together.
+  functionThrottles: LambdaFunction.metricAllThrottles(inFiveMinutes),
+  readThrottles: table.metric("ReadThrottleEvents", inFiveMinutes),
+  writeThrottles: table.metric("WriteThrottleEvents", inFiveMinutes),
+  // Transactions and writes that DynamoDB rejected because another one changed the same item.
+  conflicts: table.metric("TransactionConflict", inFiveMinutes),
+  startedCheckouts: machine.metricStarted(inFiveMinutes),
+  succeededCheckouts: machine.metricSucceeded(inFiveMinutes),
+  failedCheckouts: machine.metricFailed(inFiveMinutes),
+  timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
+  sweeps: { started: sweep.metricInvocations(inADay), failed: sweep.metricErrors(inADay) },
+});
+
+/** Shows alarms, requests, latency, checkouts, throttling and sweeps on one page. */
+const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: Alarm[]) =>
+  new Dashboard(scope, "Dashboard", {
+    dashboardName,
+    widgets: [[new AlarmStatusWidget({ title: "Alarms", alarms, width: 24 })], ...graphs(metrics)],
+  });
+
+const graphs = (metrics: Metrics) => [
+  [
+    graph("Requests per 5 minutes", [metrics.requests, metrics.callerErrors, metrics.serverErrors]),
+    graph("Latency in ms", [metrics.latencyP50, metrics.latencyP99]),
+  ],
+  [
+    graph("Checkouts per 5 minutes", [
+      metrics.startedCheckouts,
+      metrics.succeededCheckouts,
+      metrics.failedCheckouts,
+      metrics.timedOutCheckouts,
+    ]),
+    graph("Throttled calls and conflicts per 5 minutes", [
+      metrics.functionThrottles,
+      metrics.readThrottles,
+      metrics.writeThrottles,
+      metrics.conflicts,
+    ]),
+  ],
+  [graph("Sweeps per day", Object.values(metrics.sweeps)), graph("Custom metrics per 5 minutes", [customMetrics()])],
+];
+
+const graph = (title: string, left: IMetric[]) =>
+  new GraphWidget({ title, left, width: 12, leftYAxis: { min: 0, showUnits: false } });
+
+/** The metrics that the functions log in CloudWatch's embedded metric format. */
+const customMetrics = () =>
+  new MathExpression({ expression: `SEARCH('Namespace="Patchbay"', 'Sum', 300)`, usingMetrics: {}, label: "" });

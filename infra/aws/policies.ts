@@ -4,8 +4,8 @@ import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
-import { allow, type Deployment } from "./function.ts";
-import { grants } from "./grants.ts";
+import type { Deployment } from "./function.ts";
+import { allow, grants } from "./grants.ts";
 import type { Storage } from "./storage.ts";
 
 /**

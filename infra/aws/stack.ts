@@ -1,12 +1,11 @@
-import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
+import { CfnOutput, Stack } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import type { Construct } from "constructs";
 import { createApi } from "./api.ts";
 import { createCheckout } from "./checkout.ts";
-import { toMetadata } from "./deployed-settings.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
-import { readSettings, type Settings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 import { createStorage } from "./storage.ts";
 import { createSweep } from "./sweep.ts";
 
@@ -14,15 +13,13 @@ import { createSweep } from "./sweep.ts";
 const lintConfig = { config: { ignore_checks: ["W3005"] } };
 
 /** Creates the whole stack. `bundles` is the directory with the bundled functions. */
-export const patchbay = (app: Construct, bundles: string, props: StackProps = {}): Stack => {
-  const settings = readSettings(app.node);
+export const patchbay = (app: Construct, settings: Settings, bundles: string): Stack => {
   const stack = new Stack(app, settings.stackName, {
     description: "Patchbay: attachments of number orders, and messaging switches",
     terminationProtection: settings.retainData,
-    ...props,
   });
 
-  stack.templateOptions.metadata = { ...toMetadata(settings.record), "cfn-lint": lintConfig };
+  stack.templateOptions.metadata = { "cfn-lint": lintConfig };
   const storage = createStorage(stack, settings);
   const deployment = { settings, storage, bundles };
   const rest = createApi(stack, deployment);

@@ -1,4 +1,4 @@
-import { CfnResource, Duration, Stack } from "aws-cdk-lib";
+import { CfnResource, Duration, RemovalPolicy, Stack } from "aws-cdk-lib";
 import { AttributeType, BillingMode, type ITable, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
@@ -29,7 +29,8 @@ export const createStorage = (scope: Construct, settings: Settings) => {
   return { key, table, bucket: filesBucket(scope, settings, key) };
 };
 
-const ownTable = (scope: Construct, { retainData, protectTable, removalPolicy }: Settings, encryptionKey: Key) =>
+/** CloudFormation cannot delete a protected table, so it stays, empty, if the creation of its stack fails. */
+const ownTable = (scope: Construct, { retainData }: Settings, encryptionKey: Key) =>
   new Table(scope, "Table", {
     partitionKey: { name: "pk", type: AttributeType.STRING },
     sortKey: { name: "sk", type: AttributeType.STRING },
@@ -38,8 +39,8 @@ const ownTable = (scope: Construct, { retainData, protectTable, removalPolicy }:
     timeToLiveAttribute: "expires_at",
     encryption: TableEncryption.CUSTOMER_MANAGED,
     encryptionKey,
-    deletionProtection: retainData && protectTable === "true",
-    removalPolicy,
+    deletionProtection: retainData,
+    removalPolicy: retainData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
   });
 
 /** The stack's own table or a restored one. */
@@ -96,7 +97,7 @@ const uploadCors = ({ uploadOrigins }: Settings): CorsRule[] =>
       ];
 
 /** Otherwise, the function of CDK that empties the bucket would create a log group that outlives the stack. */
-const addEmptyingLogs = (bucket: Bucket, { logRetention: retention, removalPolicy }: Settings) => {
+const addEmptyingLogs = (bucket: Bucket, { logRetentionDays: retention, removalPolicy }: Settings) => {
   const handler = Stack.of(bucket).node.findChild("Custom::S3AutoDeleteObjectsCustomResourceProvider");
   const logs = new LogGroup(handler, "Logs", { retention, removalPolicy });
   const resource = handler.node.findChild("Handler");

@@ -4,8 +4,9 @@ import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
-import { allow, createFunction, type Deployment } from "./function.ts";
-import { sweepName } from "./inventory.ts";
+import { sweepName } from "./bundle.ts";
+import { createFunction, type Deployment } from "./function.ts";
+import { allow } from "./grants.ts";
 
 /** Creates the daily sweep, which removes the files without metadata that a crash can leave behind. */
 export const createSweep = (scope: Construct, deployment: Deployment): LambdaFunction => {

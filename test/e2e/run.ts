@@ -10,7 +10,7 @@ Runs the end-to-end suite against a deployment: AWS, LocalStack, MiniStack, or \
 and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
 
   --base-url <url>     the stack's output BaseUrl, or what \`npm start\` prints
-  --stack <name>       the deployed stack (default: the environment's PATCHBAY_STACK; else Patchbay-sandbox, where the
+  --stack <name>       the deployed stack (default: the environment's PATCHBAY_STACK; else Patchbay-local, where the
                        URL is not that of the local stack)
   --carrier-port <n>   where the suite starts the stand-in carrier, on 127.0.0.1, if the local stack has none of its own:
                        where the deployment's carrierUrl says (default 4567, as deploy:local says)

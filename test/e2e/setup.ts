@@ -22,7 +22,7 @@ export default async (project: TestProject) => {
   else {
     // MiniStack and LocalStack serve the APIs under the same address as all other services.
     if (baseUrl.includes("/_user_request_")) process.env.AWS_ENDPOINT_URL ??= new URL(baseUrl).origin;
-    await useTarget({ stack: process.env.PATCHBAY_STACK || "Patchbay-sandbox" });
+    await useTarget({ stack: process.env.PATCHBAY_STACK || "Patchbay-local" });
   }
   const { url: carrierUrl, stop } = await carrier();
   project.provide("baseUrl", baseUrl);

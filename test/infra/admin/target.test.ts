@@ -89,7 +89,7 @@ describe("the state files of running stacks", () => {
 describe("a stack on an emulator", () => {
   const { TABLE_NAME: TableName = "", BUCKET_NAME: BucketName = "", ...others } = inject("environment");
   const outputs = { TableName, BucketName, StateMachineArn: others.STATE_MACHINE_ARN ?? "" };
-  const server = cloudFormation(new Map([["Patchbay-here", { outputs }]]));
+  const server = cloudFormation("Patchbay-here", outputs);
   let url = "";
   beforeAll(async () => {
     ({ url } = await listen(server));

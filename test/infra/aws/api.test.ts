@@ -86,7 +86,7 @@ describe("a response of the gateway itself", () => {
 
   it("to a request that is too large names the limit of the functions, regardless of the deployer's environment", () => {
     const { template: small } = withEnvironment({ MAX_FILE_BYTES: "1" }, () =>
-      synthesize({ stage: "sandbox", maxFileBytes: "1234567" }),
+      synthesize({ stage: "sandbox", settings: { maxFileBytes: 1234567 } }),
     );
     small.hasResourceProperties("AWS::ApiGateway::GatewayResponse", {
       ResponseType: "REQUEST_TOO_LARGE",

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { bundle } from "../../../infra/aws/bundle.ts";
-import { functionNames } from "../../../infra/aws/inventory.ts";
+import { bundle, functionNames } from "../../../infra/aws/bundle.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { routes } from "../../../shared/routes.ts";
 

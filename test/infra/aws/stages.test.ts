@@ -1,28 +1,30 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Match } from "aws-cdk-lib/assertions";
-import { describe, expect, it } from "vitest";
-import { droppedSettings, explainDropped, fromTemplate, settingsOf } from "../../../infra/aws/deployed-settings.ts";
-import { emulated, settingsIn, synthesize } from "../../support/models/template.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { readSettings } from "../../../infra/aws/settings.ts";
+import { emulated, synthesize } from "../../support/models/template.ts";
 
-const https = { stage: "production", carrierUrl: "https://carrier.example" };
-const given = { ...https, alarmEmail: "a@example.com", webAclArn: "arn:aws:wafv2:acl" };
-const origins = "https://app.example,http://localhost:5173";
+const carrierUrl = "https://carrier.example";
+const origins = ["https://app.example", "http://localhost:5173"];
 
 /** The stacks, synthesized when a test first needs them. */
 const production = () => synthesize(undefined, { nag: true });
 const sandbox = () => synthesize({ stage: "sandbox" }, { nag: true });
 const onEmulator = () => synthesize(emulated);
-/** A stack as a first deployment creates it. */
-const creating = () => synthesize({ ...given, protectTable: "false" });
 /** A sandbox with changed settings. */
 const anna = () =>
   synthesize({
     stage: "sandbox",
     name: "anna",
-    uploadOrigins: origins,
-    maxUploadBytes: "1000",
-    throttleRate: "7",
-    logRetentionDays: "30",
-    apiLogsRole: "own",
+    settings: {
+      uploadOrigins: origins,
+      maxUploadBytes: 1000,
+      throttleRate: 7,
+      logRetentionDays: 30,
+      apiLogsRole: "existing",
+    },
   });
 const both = [
   ["production", production],
@@ -42,17 +44,12 @@ describe("direct uploads", () => {
           {
             AllowedHeaders: ["content-type", "x-amz-checksum-sha256"],
             AllowedMethods: ["PUT"],
-            AllowedOrigins: origins.split(","),
+            AllowedOrigins: origins,
             MaxAge: 3600,
           },
         ],
       },
     });
-  });
-
-  it("refuse a value that is not an origin", () => {
-    for (const uploadOrigins of ["*", "https://app.example/path", "app.example", "https://*.example"])
-      expect(() => synthesize({ stage: "sandbox", uploadOrigins }), uploadOrigins).toThrow(/uploadOrigins|origin/);
   });
 
   it("have the limit that a stage sets, only in the functions that prepare them", () => {
@@ -144,15 +141,18 @@ describe("production", () => {
     );
   });
 
-  it("leaves nothing behind if its first deployment fails", () => {
-    const resources: Record<string, { DeletionPolicy?: string }> = production().template.toJSON().Resources;
-    const policies = new Set(Object.values(resources).map(({ DeletionPolicy }) => DeletionPolicy));
-    expect(policies).toEqual(new Set([undefined, "RetainExceptOnCreate", "Delete"]));
-    creating().template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
+  it("leaves only the protected table behind if its first deployment fails", () => {
+    const resources: Record<string, { Type: string; DeletionPolicy?: string }> =
+      production().template.toJSON().Resources;
+    const left = Object.values(resources).filter(({ DeletionPolicy }) => DeletionPolicy === "Retain");
+    expect(left.map(({ Type }) => Type)).toEqual(["AWS::DynamoDB::Table"]);
   });
 
   it("can use a table restored from a backup, with the same metrics and permissions", () => {
-    const restored = synthesize({ ...https, restoredTable: "restored" }, { nag: true });
+    const restored = synthesize(
+      { stage: "production", settings: { carrierUrl, restoredTable: "restored" } },
+      { nag: true },
+    );
     restored.template.resourceCountIs("AWS::DynamoDB::Table", 0);
     expect(restored.findings).toEqual([]);
     restored.template.hasOutput("TableName", { Value: "restored" });
@@ -181,7 +181,7 @@ describe("production", () => {
 
 describe("a sandbox", () => {
   it("leaves nothing behind, not even its files", () => {
-    expect([sandbox().terminationProtection, kept(sandbox()), kept(onEmulator())]).toEqual([false, [], []]);
+    expect([sandbox().terminationProtection, kept(anna())]).toEqual([false, []]);
     sandbox().template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
     sandbox().template.resourceCountIs("Custom::S3AutoDeleteObjects", 1);
     sandbox().template.hasResourceProperties("AWS::Lambda::Function", {
@@ -201,38 +201,31 @@ describe("a sandbox", () => {
     onEmulator().template.hasOutput("BaseUrl", {
       Value: { "Fn::Join": ["", Match.arrayWith(["http://127.0.0.1:4566/restapis/"])] },
     });
-    onEmulator().template.allResourcesProperties("AWS::Lambda::Function", { Architectures: ["x86_64"] });
+    const machine = process.arch === "arm64" ? "arm64" : "x86_64";
+    onEmulator().template.allResourcesProperties("AWS::Lambda::Function", { Architectures: [machine] });
   });
 });
 
 describe("the region's role for API Gateway's logs", () => {
-  it("belongs to production, and is kept when the stack is deleted", () => {
-    production().template.hasResource("AWS::ApiGateway::Account", { DeletionPolicy: "RetainExceptOnCreate" });
-    production().template.hasResource("AWS::IAM::Role", {
+  it.each(both)("belongs to %s, and is kept when the stack is deleted", (_, stack) => {
+    stack().template.hasResource("AWS::ApiGateway::Account", { DeletionPolicy: "RetainExceptOnCreate" });
+    stack().template.hasResource("AWS::IAM::Role", {
       DeletionPolicy: "RetainExceptOnCreate",
-      Properties: { AssumeRolePolicyDocument: { Statement: [apiGateway] } },
+      Properties: {
+        AssumeRolePolicyDocument: {
+          Statement: [Match.objectLike({ Principal: { Service: "apigateway.amazonaws.com" } })],
+        },
+      },
     });
   });
 
-  it("belongs to a sandbox only if that is the first stack in its region, and is then kept too", () => {
-    sandbox().template.resourceCountIs("AWS::ApiGateway::Account", 0);
-    expect(kept(anna())).toEqual(["AWS::ApiGateway::Account", "AWS::IAM::Role"]);
+  it("does not belong to a stage whose file says that one exists", () => {
+    anna().template.resourceCountIs("AWS::ApiGateway::Account", 0);
   });
 });
 
-const apiGateway = Match.objectLike({ Principal: { Service: "apigateway.amazonaws.com" } });
-
-describe("the stage", () => {
-  it("has no default", () => {
-    expect(() => synthesize({})).toThrow("Choose a stage: -c stage=production or -c stage=sandbox.");
-    expect(() => synthesize({ carrierUrl: "https://carrier.example" })).toThrow("Choose a stage");
-  });
-
-  it("must have a file", () => {
-    expect(() => synthesize({ stage: "staging" })).toThrow("The stages in infra/aws/stages are production and sandbox");
-  });
-
-  it("names the stack, together with the name that the context may give", () => {
+describe("a stack", () => {
+  it("is named after its stage's file, and the name that the context may give", () => {
     expect([production, sandbox, anna].map((stack) => stack().stackName)).toEqual([
       "Patchbay-production",
       "Patchbay-sandbox",
@@ -243,32 +236,8 @@ describe("the stage", () => {
     });
     anna().template.hasResourceProperties("AWS::CloudWatch::Dashboard", { DashboardName: "Patchbay-sandbox-anna" });
   });
-});
 
-describe("production's carrier", () => {
-  it.each([{}, { carrierUrl: "" }, { carrierUrl: "http://carrier.example" }])(
-    "must have an https: URL: %o",
-    (given) => {
-      expect(() => synthesize({ stage: "production", ...given })).toThrow(
-        "production needs an https: URL for the carrier",
-      );
-    },
-  );
-});
-
-describe("a setting", () => {
-  it.each([
-    { carrierUrl: "carrier" },
-    { alarmEmail: "nobody" },
-    { architecture: "mips" },
-    { throttleRate: "many" },
-    { webAclArn: "acl" },
-    { name: "with space" },
-  ])("with an invalid value is refused: %o", (context) => {
-    expect(() => synthesize({ ...https, ...context })).toThrow();
-  });
-
-  it("in the context overrides the stage's file", () => {
+  it("has the settings in its stage's file", () => {
     anna().template.hasResourceProperties("AWS::ApiGateway::Stage", {
       MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 7, ThrottlingBurstLimit: 200 })],
     });
@@ -276,45 +245,54 @@ describe("a setting", () => {
   });
 });
 
-describe("a deployment", () => {
-  const recordOf = (context: Record<string, string>) => settingsIn(context).record;
-  const deployed = recordOf(given);
-  const dropped = (context: Record<string, string>) => droppedSettings(deployed, recordOf(context));
+describe("the context", () => {
+  const choices = "Choose -c stage=local, -c stage=production, -c stage=sandbox or -c stage=<path of a JSON file>.";
 
-  it("records its settings in its template", () => {
-    expect(fromTemplate(creating().template.toJSON())).toEqual(deployed);
-  });
-
-  it("that would drop an earlier -c setting is refused, and the setting is named", () => {
-    const other = { stage: "production", carrierUrl: "https://other.example" };
-    expect(dropped(other)).toEqual(["alarmEmail", "webAclArn"]);
-    expect(dropped({ ...other, alarmEmail: "b@example.com" })).toEqual(["webAclArn"]);
-    expect(explainDropped("production", deployed, ["webAclArn"])).toContain("  webAclArn = arn:aws:wafv2:acl\n");
-  });
-
-  it("may drop an earlier setting that the given settings clear explicitly", () => {
-    expect(dropped({ ...https, alarmEmail: "", webAclArn: "" })).toEqual([]);
-  });
-
-  it("is allowed with a changed file, but not with a file that lost a setting", () => {
-    const values = { throttleRate: 500, alarmEmail: "a@example.com" };
-    const before = { retainData: true, overridden: [], values };
-    expect(droppedSettings(before, { ...before, values: { ...values, throttleRate: 9, alarmEmail: null } })).toEqual(
-      [],
+  it.each([
+    [{}, choices],
+    [{ stage: "staging" }, `There is no stage staging. ${choices}`],
+    [{ stage: "sandbox", name: "with space" }, /^-c chooses only .+: name: .+$/],
+    [{ stage: "sandbox", carrierUrl }, /^-c chooses only .+: Unrecognized key: "carrierUrl"$/],
+  ])("must choose a stage and may choose a name, and nothing else: %o", (context, message) => {
+    expect(() => readSettings({ "@aws-cdk/core:flag": true, "cli-telemetry": false, ...context }, undefined)).toThrow(
+      message,
     );
-    expect(droppedSettings(before, { ...before, values: { throttleRate: 500 } })).toEqual(["alarmEmail"]);
+  });
+});
+
+describe("a stage's file", () => {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-stages-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const read = (content: string) => {
+    const file = join(folder, "my stage_1.json");
+    writeFileSync(file, content);
+    return readSettings({ stage: file }, undefined);
+  };
+
+  it("may be anywhere, and leave out every setting: the defaults are a sandbox's", () => {
+    const { stackName, ...defaults } = readSettings({ stage: "sandbox" }, undefined);
+    expect(read("{}")).toEqual({ ...defaults, stackName: "Patchbay-my-stage-1" });
   });
 
-  it("is allowed if an earlier -c setting is now in the file with the same value, also if that is a list", () => {
-    const values = () => ({ alarmEmail: "a@example.com", uploadOrigins: origins.split(",") });
-    const before = { overridden: Object.keys(values()), values: values() };
-    expect(droppedSettings(before, { overridden: [], values: values() })).toEqual([]);
-    expect(droppedSettings(before, { overridden: [], values: { ...values(), uploadOrigins: [] } })).toEqual([
-      "uploadOrigins",
-    ]);
-  });
-
-  it("is allowed if the deployed template shows no settings", () => {
-    expect(settingsOf({ Resources: {} })).toEqual({ values: {}, overridden: [] });
+  it.each([
+    ['{\n  "throttleRate": many\n}\n', /stage_1\.json: SyntaxError: .*JSON/],
+    ['{"carierUrl": "https://carrier.example"}', /stage_1\.json: Unrecognized key: "carierUrl"$/],
+    ['{"carrierUrl": "carrier", "throttleRate": "7"}', /stage_1\.json: carrierUrl: .+; throttleRate: .+$/],
+    ['{"retainData": "yes"}', /retainData/],
+    ['{"retainData": true}', /carrierUrl: must be an https: URL, because/],
+    ['{"retainData": true, "carrierUrl": "http://carrier.example"}', /carrierUrl: must be an https: URL, because/],
+    ['{"alarmEmail": "nobody"}', /alarmEmail/],
+    ['{"architecture": "mips"}', /architecture/],
+    ['{"webAclArn": "acl"}', /webAclArn/],
+    ['{"logRetentionDays": 8}', /logRetentionDays/],
+    ['{"maxFileBytes": 4600001}', /maxFileBytes/],
+    ['{"uploadOrigins": ["*"]}', /uploadOrigins: 0: must be an origin/],
+    ['{"uploadOrigins": ["https://app.example/path"]}', /must be an origin/],
+    ['{"uploadOrigins": ["app.example"]}', /must be an origin/],
+    ['{"uploadOrigins": ["https://*.example"]}', /must be an origin/],
+  ])("with an unknown or invalid setting is refused in one line: %s", (content, message) => {
+    expect(() => read(content)).toThrow(message);
+    expect(() => read(content)).not.toThrow(/\n/);
   });
 });

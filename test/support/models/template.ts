@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { App, Validations } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { AwsSolutionsChecks } from "cdk-nag";
-import { RootConstruct } from "constructs";
 import * as z from "zod/mini";
-import { functionNames } from "../../../infra/aws/inventory.ts";
+import { functionNames } from "../../../infra/aws/bundle.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { patchbay } from "../../../infra/aws/stack.ts";
 
@@ -31,29 +30,36 @@ const Report = z.object({
   ),
 });
 
-/** The required settings of production, and an optional one. */
-const production = {
+/** What to synthesize: a stage by its file's name, with some of its settings changed, and what `-c` and the environment choose. */
+type Choice = {
+  readonly stage: "production" | "sandbox";
+  readonly settings?: Readonly<Record<string, unknown>>;
+  readonly name?: string;
+  readonly emulator?: string;
+};
+
+/** Production with its required setting and an optional one. */
+const production: Choice = {
   stage: "production",
-  carrierUrl: "https://carrier.example",
-  alarmEmail: "operators@example.com",
+  settings: { carrierUrl: "https://carrier.example", alarmEmail: "operators@example.com" },
 };
 
 /** A stack on an emulator. */
-export const emulated = { stage: "sandbox", emulator: "http://127.0.0.1:4566", architecture: "x86_64" };
+export const emulated: Choice = { stage: "sandbox", emulator: "http://127.0.0.1:4566" };
 
 const synthesized = new Map<string, ReturnType<typeof synthesizeIn>>();
 
 /**
- * The stack that `cdk synth` creates with this context, by default production's, synthesized once per process. The functions'
+ * The stack that `cdk synth` creates with a stage's file, by default production's, synthesized once per process. The functions'
  * code is empty, which the template does not show. cdk-nag takes as long as the rest, so it runs on request only.
  */
-export const synthesize = (context: Readonly<Record<string, string>> = production, { nag = false } = {}) => {
-  const name = JSON.stringify(context);
+export const synthesize = (choice = production, { nag = false } = {}) => {
+  const name = JSON.stringify(choice);
   const known = synthesized.get(name);
   if (known && (known.findings || !nag)) return known;
   const folder = mkdtempSync(join(tmpdir(), "patchbay-synth-"));
   try {
-    const result = synthesizeIn(folder, context, nag);
+    const result = synthesizeIn(folder, choice, nag);
     synthesized.set(name, result);
     return result;
   } finally {
@@ -61,14 +67,20 @@ export const synthesize = (context: Readonly<Record<string, string>> = productio
   }
 };
 
-const synthesizeIn = (folder: string, context: Readonly<Record<string, string>>, nag: boolean) => {
+const stages = join(import.meta.dirname, "../../../infra/aws/stages");
+
+const synthesizeIn = (folder: string, { stage, settings, name, emulator }: Choice, nag: boolean) => {
+  const own = JSON.parse(readFileSync(join(stages, `${stage}.json`), "utf8"));
+  const file = join(folder, `${stage}.json`);
+  writeFileSync(file, JSON.stringify({ ...own, ...settings }));
   for (const name of functionNames) {
     mkdirSync(join(folder, "bundles", name), { recursive: true });
     writeFileSync(join(folder, "bundles", name, "index.mjs"), `// ${name}`);
   }
-  const app = new App({ context: { ...flags, ...reportOnly, ...context }, outdir: join(folder, "out") });
+  const app = new App({ context: { ...flags, ...reportOnly }, outdir: join(folder, "out") });
   if (nag) Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
-  const stack = patchbay(app, join(folder, "bundles"));
+  const read = readSettings({ ...flags, stage: file, ...(name && { name }) }, emulator);
+  const stack = patchbay(app, read, join(folder, "bundles"));
   const template = Template.fromStack(stack);
   return {
     template,
@@ -76,13 +88,6 @@ const synthesizeIn = (folder: string, context: Readonly<Record<string, string>>,
     findings: nag ? findingsIn(join(folder, "out")) : undefined,
     terminationProtection: stack.terminationProtection,
   };
-};
-
-/** The settings in this context. They are read without an App, which would create a temporary folder and leave it behind. */
-export const settingsIn = (context: Readonly<Record<string, string>>) => {
-  const { node } = new RootConstruct();
-  for (const [name, value] of Object.entries(context)) node.setContext(name, value);
-  return readSettings(node);
 };
 
 /** The findings of cdk-nag that are not accepted, as "rule construct". */

@@ -9,6 +9,6 @@ export const resolveEventStreamSerdeConfig = <Config>(config: Config): Config =>
 
 export class EventStreamSerde {
   constructor() {
-    throw new Error("The bundles do not contain event streams: see infra/aws/stand-ins.");
+    throw new Error("The bundles do not contain event streams: see infra/aws/shims.");
   }
 }
