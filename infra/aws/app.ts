@@ -1,6 +1,8 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Validations } from "aws-cdk-lib";
 import { AwsSolutionsChecks } from "cdk-nag";
+import { workflow } from "../../functions/checkout/workflow.ts";
 import { bundle } from "./bundle.ts";
 import { functionNames } from "./inventory.ts";
 import { patchbay } from "./stack.ts";
@@ -14,4 +16,5 @@ await bundle(functionNames, bundles).catch((error: Error) => {
 const app = new App();
 Validations.of(app).addPlugins(new AwsSolutionsChecks(app, { verbose: true }));
 patchbay(app, bundles);
+writeFileSync(join(app.outdir, "checkout.asl.json"), `${JSON.stringify(workflow, null, 2)}\n`);
 app.synth();

@@ -10,6 +10,8 @@ export type Monitored = {
   readonly rest: RestApi;
   readonly table: StoredTable;
   readonly machine: StateMachine;
+  /** The step that ends a failed checkout. */
+  readonly failure: LambdaFunction;
   readonly sweep: LambdaFunction;
 };
 
@@ -19,7 +21,7 @@ const inFiveMinutes = { period: Duration.minutes(5), statistic: Stats.SUM };
 const inADay = { period: Duration.days(1), statistic: Stats.SUM };
 
 /** Contains no metric math, which not every emulator supports in an alarm. */
-export const metricsOf = ({ rest, table, machine, sweep }: Monitored) => ({
+export const metricsOf = ({ rest, table, machine, failure, sweep }: Monitored) => ({
   requests: rest.metricCount(inFiveMinutes),
   callerErrors: rest.metricClientError(inFiveMinutes),
   serverErrors: rest.metricServerError(inFiveMinutes),
@@ -33,7 +35,8 @@ export const metricsOf = ({ rest, table, machine, sweep }: Monitored) => ({
   conflicts: table.metric("TransactionConflict", inFiveMinutes),
   startedCheckouts: machine.metricStarted(inFiveMinutes),
   succeededCheckouts: machine.metricSucceeded(inFiveMinutes),
-  failedCheckouts: machine.metricFailed(inFiveMinutes),
+  // An execution fails, too, if another run is checking the order out. That is not the failure of a checkout.
+  failedCheckouts: failure.metricInvocations({ ...inFiveMinutes, label: "Failed checkouts" }),
   timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
   sweeps: { started: sweep.metricInvocations(inADay), failed: sweep.metricErrors(inADay) },
 });

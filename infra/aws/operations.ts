@@ -62,7 +62,11 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
   ["ServerErrors", atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx.")],
   [
     "FunctionThrottles",
-    atLeast(1, metrics.functionThrottles, "Lambda throttled calls because the account's concurrency was used up."),
+    atLeast(
+      1,
+      metrics.functionThrottles,
+      "Lambda throttled calls: the account's concurrency, or what is reserved for a function, was used up.",
+    ),
   ],
   ["ReadThrottles", atLeast(1, metrics.readThrottles, "DynamoDB throttled reads of the table.")],
   ["WriteThrottles", atLeast(1, metrics.writeThrottles, "DynamoDB throttled writes to the table.")],

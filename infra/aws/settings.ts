@@ -38,6 +38,11 @@ const Values = z.strictObject({
   /** Requests per second that the API accepts, and how many at once. */
   throttleRate: z.coerce.number().check(z.positive()),
   throttleBurst: z.coerce.number().check(z.positive()),
+  /**
+   * How many copies of each of the two steps that call the carrier may run at once, so that a carrier that does not respond
+   * leaves concurrency to the API. Lambda reserves it, and keeps at least 100 of the account's concurrency unreserved.
+   */
+  carrierConcurrency: z._default(z.nullable(z.coerce.number().check(z.int(), z.positive())), null),
   /** A number of days that CloudWatch Logs supports: 7, 30, 365 … */
   logRetentionDays: z.coerce.number().check(z.positive()),
   /** The largest file in a form. The default is the largest that fits into a function's event. */

@@ -30,7 +30,7 @@ const stateOf = (order: string, name: string) => {
   const run = { order_id: order, run: "bench" };
   const page = { ...run, after: null, through: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", loops: 9, waits: 0 };
   if (name === "checkout/forward" || name === "checkout/seal") return page;
-  if (name === "checkout/close") return { ...run, version: 0, loops: 9, results: [] };
+  if (name === "checkout/seal-order") return { ...run, version: 0, loops: 9, results: [] };
   return run;
 };
 

@@ -85,7 +85,7 @@ describe("the log group of the state machine", () => {
 describe("an execution that has failed, timed out or been stopped", () => {
   it("is reported to the function that unlocks the order", () => {
     const [settle] = Object.keys(
-      template.findResources("AWS::Lambda::Function", { Properties: { Description: "functions/checkout/settle.ts" } }),
+      template.findResources("AWS::Lambda::Function", { Properties: { Description: "functions/checkout/release-lock.ts" } }),
     );
     template.hasResourceProperties("AWS::Events::Rule", {
       State: "ENABLED",

@@ -54,7 +54,7 @@ describe("an upstream checkout whose outcome is not known", () => {
     expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 2 });
     await order.attach(0);
     const next = await checkOut(order.id);
-    expect(next.called).toEqual(["checkout/load", "checkout/submit", "checkout/finish"]);
+    expect(next.called).toEqual(["checkout/lock", "checkout/submit", "checkout/finish"]);
     expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
     expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED" });
   });
@@ -78,7 +78,7 @@ describe("two runs of one order at once", () => {
     const interfere = async () => {
       second = await checkOut(order.id);
     };
-    const first = await checkOut(order.id, { before: { "checkout/close": [interfere] } }, "the-first");
+    const first = await checkOut(order.id, { before: { "checkout/seal-order": [interfere] } }, "the-first");
     expect(second).toMatchObject({ status: "FAILED", cause: "The run the-first is checking this order out." });
     expect(first.status).toBe("SUCCEEDED");
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { longestRetryAfterSeconds } from "../../../shared/checkout/carrier-client.ts";
-import { callTimeoutMs, limits, longestCallMs } from "../../../shared/checkout/limits.ts";
+import { callTimeoutMs, checkoutLimits, longestCallMs } from "../../../shared/checkout/limits.ts";
 import { submit } from "../../../shared/checkout/steps.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
@@ -37,11 +37,11 @@ const sum = (states: Record<string, State>, ...names: readonly string[]) =>
 const worstCaseEvents = () => {
   const waiting = sum(inner, "Forward", "Forwarded", "WaitForCarrier");
   const sealing = sum(inner, "Forward", "Forwarded", "SealRequests", "RequestsSealed");
-  const loops = limits.pages * limits.loops * Math.max(waiting, sealing);
+  const loops = checkoutLimits.pages * checkoutLimits.loops * Math.max(waiting, sealing);
   // An iteration is started and succeeds; a Map is entered, started, succeeded and exited.
-  const pageEnds = limits.pages * (2 + sum(inner, "PageFailed", "PageEnded"));
-  const rounds = limits.loops * (pageEnds + 4 + sum(outer, "Gather", "Close", "Closed"));
-  const submits = (limits.waits + 1) * sum(outer, "Submit", "Submitted", "WaitToSubmit");
+  const pageEnds = checkoutLimits.pages * (2 + sum(inner, "PageFailed", "PageEnded"));
+  const rounds = checkoutLimits.loops * (pageEnds + 4 + sum(outer, "Gather", "Close", "Closed"));
+  const submits = (checkoutLimits.waits + 1) * sum(outer, "Submit", "Submitted", "WaitToSubmit");
   const ends = 2 + sum(outer, "Start", "Load", "Loaded", "WaitForOldCalls", "Finish", "Fail", "Failed", "Done");
   return loops + rounds + submits + ends;
 };
@@ -61,10 +61,10 @@ describe("Step Functions' limits", () => {
   });
 
   it("leave an execution time for every wait that a carrier may ask for", () => {
-    const waits = (limits.loops + limits.waits) * longestRetryAfterSeconds;
-    const work = limits.loops * (taskSeconds("Forward") + taskSeconds("SealRequests"));
+    const waits = (checkoutLimits.loops + checkoutLimits.waits) * longestRetryAfterSeconds;
+    const work = checkoutLimits.loops * (taskSeconds("Forward") + taskSeconds("SealRequests"));
     expect(waits + work).toBeLessThan(workflow.TimeoutSeconds);
-    expect(limits.longestRunMs).toBeGreaterThan(workflow.TimeoutSeconds * 1000);
+    expect(checkoutLimits.longestRunMs).toBeGreaterThan(workflow.TimeoutSeconds * 1000);
   });
 
   it("and Lambda's leave a step time for all attempts to send the largest file", () => {
@@ -72,8 +72,8 @@ describe("Step Functions' limits", () => {
     // Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
     expect(step).toBeLessThanOrEqual(900_000);
     vi.stubEnv("CARRIER_TIMEOUT_MS", "30000");
-    expect(limits.workMs + longestCallMs(maxFileBytes)).toBeLessThan(step - 30_000);
-    expect(longestCallMs(0)).toBeLessThan(limits.graceSeconds * 1000);
+    expect(checkoutLimits.workMs + longestCallMs(maxFileBytes)).toBeLessThan(step - 30_000);
+    expect(longestCallMs(0)).toBeLessThan(checkoutLimits.graceSeconds * 1000);
     expect(longestCallMs(0)).toBeLessThan(submit.timeoutSeconds * 1000);
     expect(callTimeoutMs(maxFileBytes)).toBeGreaterThan(callTimeoutMs(0) + 100_000);
     vi.unstubAllEnvs();
@@ -81,27 +81,27 @@ describe("Step Functions' limits", () => {
 
   it("are not exceeded by an order that keeps changing: its run fails and reports why", async () => {
     const order = await newOrder(addMessagingNumbers);
-    const changes = Array.from({ length: limits.loops + 5 }, () => () => order.attach(0));
+    const changes = Array.from({ length: checkoutLimits.loops + 5 }, () => () => order.attach(0));
     const run = await checkOut(order.id, { before: { "checkout/seal": changes } });
     expect(run).toMatchObject({ status: "FAILED", cause: expect.stringContaining("keep changing: try again later") });
-    expect(run.called.filter((name) => name === "checkout/forward").length).toBe(limits.loops);
+    expect(run.called.filter((name) => name === "checkout/forward").length).toBe(checkoutLimits.loops);
     expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0 });
     expect((await upstream.cart(order.id)).checked_out).toBe(false);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect((await upstream.forwarded(order.id)).length).toBe(limits.loops);
+    expect((await upstream.forwarded(order.id)).length).toBe(checkoutLimits.loops);
   });
 
   it.runIf(extent !== "sample")(
     "are not exceeded by an order whose own attachments keep changing",
     async () => {
       const order = await newOrder(addMessagingNumbers);
-      const changes = Array.from({ length: limits.loops + 5 }, () => () => order.attach("order"));
-      const run = await checkOut(order.id, { before: { "checkout/close": changes } });
+      const changes = Array.from({ length: checkoutLimits.loops + 5 }, () => () => order.attach("order"));
+      const run = await checkOut(order.id, { before: { "checkout/seal-order": changes } });
       expect(run.cause).toBe("The attachments of the order keep changing: try again later.");
-      expect(run.called.filter((name) => name === "checkout/gather").length).toBe(limits.loops);
+      expect(run.called.filter((name) => name === "checkout/paginate").length).toBe(checkoutLimits.loops);
       expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0 });
       expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-      expect((await upstream.forwarded(order.id)).length).toBe(limits.loops);
+      expect((await upstream.forwarded(order.id)).length).toBe(checkoutLimits.loops);
     },
     60_000,
   );
@@ -121,7 +121,7 @@ describe(`an order of ${requests} requests`, () => {
     stopIntercepting();
     expect(run.status).toBe("SUCCEEDED");
     // In the worst case, every page adds a reason, and one error its cause.
-    const worstState = run.stateBytes + limits.pages * 200 + maxCauseLength;
+    const worstState = run.stateBytes + checkoutLimits.pages * 200 + maxCauseLength;
     console.log(
       `state: ${run.stateBytes} bytes, at most ${worstState} of ${maxStateBytes}; ${maxWrites} writes of 100`,
     );

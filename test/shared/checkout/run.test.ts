@@ -85,7 +85,7 @@ describe("a checkout", () => {
     await order.attach(0);
     await checkOut(order.id);
     const again = await checkOut(order.id);
-    expect(again).toMatchObject({ status: "SUCCEEDED", called: ["checkout/load"] });
+    expect(again).toMatchObject({ status: "SUCCEEDED", called: ["checkout/lock"] });
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
   });
 
