@@ -36,7 +36,7 @@ export const metricsOf = ({ rest, table, machine, failure, sweep }: Monitored) =
   startedCheckouts: machine.metricStarted(inFiveMinutes),
   succeededCheckouts: machine.metricSucceeded(inFiveMinutes),
   // An execution fails, too, if another run is checking the order out. That is not the failure of a checkout.
-  failedCheckouts: failure.metricInvocations({ ...inFiveMinutes, label: "Failed checkouts" }),
+  failedCheckouts: failure.metricInvocations(inFiveMinutes),
   timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
   sweeps: { started: sweep.metricInvocations(inADay), failed: sweep.metricErrors(inADay) },
 });

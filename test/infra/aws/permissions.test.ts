@@ -60,7 +60,7 @@ const expected: Record<string, readonly string[]> = {
   "checkout/lock": [...table("BatchGetItem", "UpdateItem"), ...writeKey],
   "checkout/paginate": [...table("GetItem", "Query"), ...readKey],
   "checkout/forward": [
-    ...table("BatchGetItem", "GetItem", "Query", "UpdateItem"),
+    ...table("BatchGetItem", "DeleteItem", "GetItem", "Query", "UpdateItem"),
     ...writeKey,
     ...files("GetObject"),
     ...key("s3", "Decrypt"),
@@ -117,7 +117,7 @@ describe("a function's role", () => {
 
 describe("the checkout's role", () => {
   it("may call the eight steps, write logs and send traces, and nothing else", () => {
-    const steps = ["close", "fail", "finish", "forward", "gather", "load", "seal", "submit"];
+    const steps = ["fail", "finish", "forward", "lock", "paginate", "seal", "sealorder", "submit"];
     const role = permissions["the checkout calls its steps"] ?? [];
     expect(role.filter((each) => each.startsWith("lambda:"))).toEqual(
       steps.map((step) => `lambda:InvokeFunction on checkout${step}`),

@@ -35,13 +35,16 @@ describe("an attachment added during a run", () => {
     expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[1]} ${added}`]);
   });
 
-  it.each([...moments, "checkout/seal-order"])("to the order before %s is forwarded under each request", async (moment) => {
-    const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
-    let added = "";
-    const before = { [moment]: [async () => (added = await order.attach("order"))] };
-    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-    expect(await upstream.forwarded(order.id)).toEqual(order.requests.map((id) => `${id} ${added}`).sort());
-  });
+  it.each([...moments, "checkout/seal-order"])(
+    "to the order before %s is forwarded under each request",
+    async (moment) => {
+      const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
+      let added = "";
+      const before = { [moment]: [async () => (added = await order.attach("order"))] };
+      expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+      expect(await upstream.forwarded(order.id)).toEqual(order.requests.map((id) => `${id} ${added}`).sort());
+    },
+  );
 
   it("after its request's seal is not forwarded", async () => {
     const order = await newOrder(addMessagingNumbers);

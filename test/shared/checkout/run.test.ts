@@ -23,11 +23,11 @@ describe("a checkout", () => {
 
     expect(run).toMatchObject({ status: "SUCCEEDED", error: null });
     expect(run.called.map((name) => name.replace("checkout/", ""))).toEqual([
-      "load",
-      "gather",
+      "lock",
+      "paginate",
       "forward",
       "seal",
-      "close",
+      "seal-order",
       "submit",
       "finish",
     ]);

@@ -78,7 +78,7 @@ describe("starting a checkout with the SDK's client", () => {
     const ref = { order_id: order.id, run: "new" };
     const day = 24 * 3_600_000;
     await startRun({ ...ref, run: "old" }, new Date(Date.now() - 6 * day));
-    expect(await startRun(ref, new Date())).toMatchObject({ next: "FAIL" });
-    expect(await startRun(ref, new Date(Date.now() + 2 * day))).toEqual({ next: "GATHER", wait_seconds: 150 });
+    expect(await startRun(ref, new Date())).toMatchObject({ next: "ALREADY_RUNNING" });
+    expect(await startRun(ref, new Date(Date.now() + 2 * day))).toEqual({ next: "PAGINATE", wait_seconds: 150 });
   });
 });

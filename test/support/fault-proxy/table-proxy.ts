@@ -14,8 +14,8 @@ const Input = z.object({
   TransactItems: z.optional(
     z.array(
       z.object({
-        Put: z.optional(z.object({ Item: ItemKey })),
-        Update: z.optional(Keyed),
+        Put: z.optional(z.looseObject({ Item: z.looseObject(ItemKey.shape) })),
+        Update: z.optional(z.looseObject({ ...Keyed.shape, UpdateExpression: z.string() })),
         Delete: z.optional(Keyed),
         ConditionCheck: z.optional(Keyed),
       }),
