@@ -5,7 +5,7 @@ import type { Key } from "../../../shared/table/keys.ts";
 /** Intercepts the calls of this process to the table before they are sent, to delay or rewrite them. */
 
 const ItemKey = z.object({ pk: z.string(), sk: z.string() });
-const Keyed = z.object({ Key: ItemKey });
+const Keyed = z.looseObject({ Key: ItemKey });
 const Values = z.record(z.string(), z.unknown());
 
 const Input = z.object({
