@@ -4,6 +4,8 @@ import { RunRef } from "../../shared/checkout/schema.ts";
 import { stepHandler } from "../../shared/checkout/step-handler.ts";
 import { submit } from "../../shared/checkout/steps.ts";
 
-const State = z.object({ ...RunRef.shape, waits: z._default(z.number(), 0) });
+const State = z.object({ ...RunRef.shape, consecutive_waits: z._default(z.number(), 0) });
 
-export const handler = stepHandler(submit, State, ({ waits, ...ref }) => submitCart(ref, waits, new Date()));
+export const handler = stepHandler(submit, State, ({ consecutive_waits, ...ref }) =>
+  submitCart(ref, consecutive_waits, new Date()),
+);

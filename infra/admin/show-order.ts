@@ -26,7 +26,7 @@ export const showOrder = async (id: string, json?: boolean): Promise<void> => {
     status: checkout.status,
     reason: checkout.reason,
     ...(checkout.next_try_at && {
-      attempt: checkout.waits,
+      attempt: checkout.consecutive_waits,
       last_answer: checkout.last_answer,
       next_try_at: checkout.next_try_at,
     }),

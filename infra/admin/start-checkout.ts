@@ -6,6 +6,7 @@ import {
   SFNClient,
   StartExecutionCommand,
 } from "@aws-sdk/client-sfn";
+import * as z from "zod/mini";
 import { isActive, markCrashed, readRun } from "../../shared/checkout/run.ts";
 import { env } from "../../shared/env.ts";
 
@@ -64,12 +65,16 @@ export type CheckoutEnd = {
   readonly reason: string | null;
 };
 
-/** Undefined while the run is in progress. */
+const Input = z.object({ order_id: z.string() });
+
+/** Undefined while the run is in progress, or while another is that was faster. */
 const endOf = async (client: SFNClient, run: string): Promise<CheckoutEnd | undefined> => {
   const execution = await describe(client, run);
   if (!execution) return { run, status: "FAILED", reason: "There is no such run." };
-  const { status, cause, error } = execution;
+  const { status, cause, error, input = "" } = execution;
   if (status === "RUNNING") return undefined;
+  if (error === "AlreadyRunning")
+    return endOf(client, (await readRun(z.parse(Input, JSON.parse(input)).order_id))?.run ?? "");
   if (status === "SUCCEEDED") return { run, status, reason: null };
   return { run, status: "FAILED", reason: cause ?? error ?? `The execution ended as ${status}.` };
 };

@@ -1,6 +1,8 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Validations } from "aws-cdk-lib";
 import { AwsSolutionsChecks } from "cdk-nag";
+import { workflow } from "../../functions/checkout/workflow.ts";
 import { fail } from "../local/fail.ts";
 import { requireSeparator } from "../local/npm-options.ts";
 import { bundle, functionNames } from "./bundle.ts";
@@ -22,4 +24,5 @@ const prepare = async () => {
 const settings = await prepare().catch(fail);
 Validations.of(app).addPlugins(new AwsSolutionsChecks(app, { verbose: true }));
 patchbay(app, settings, bundles);
+writeFileSync(join(app.outdir, "checkout.asl.json"), `${JSON.stringify(workflow, null, 2)}\n`);
 app.synth();

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { Duration, Fn, Stack } from "aws-cdk-lib";
 import { Rule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
@@ -8,23 +7,23 @@ import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Secret } from "aws-cdk-lib/aws-secretsmanager";
 import { DefinitionBody, LogLevel, StateMachine, StateMachineType } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
-import { type Step, steps } from "../../shared/checkout/steps.ts";
+import { placeholderOf, workflow } from "../../functions/checkout/workflow.ts";
+import { fail, type Step, steps } from "../../shared/checkout/steps.ts";
 import { acknowledge } from "./acknowledge.ts";
-import { settleName } from "./bundle.ts";
+import { releaseLockName } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { allow } from "./grants.ts";
 
-const workflow = new URL("../../functions/checkout/workflow.asl.json", import.meta.url);
-
-/** Creates the checkout: the workflow, whose file the local stack reads too, and a function for each step. */
+/** Creates the checkout: the workflow, which the local stack runs too, and a function for each step. */
 export const createCheckout = (scope: Construct, deployment: Deployment) => {
   const secret = carrierSecret(scope, deployment);
+  const failure = stepFunction(scope, deployment, fail, secret);
   const functions = Object.fromEntries(
-    steps.map((step) => [placeholder(step), stepFunction(scope, deployment, step, secret)]),
+    steps.map((step) => [placeholderOf(step), step === fail ? failure : stepFunction(scope, deployment, step, secret)]),
   );
   const machine = stateMachine(scope, deployment, functions);
-  addSettleRule(scope, deployment, machine);
-  return { machine, secret };
+  addReleaseRule(scope, deployment, machine);
+  return { machine, secret, failure };
 };
 
 /** Created with a random value. An operator replaces it with the carrier's token: see infra/README.md. */
@@ -53,6 +52,7 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
     memoryMb,
     timeout: Duration.seconds(timeoutSeconds),
     ...(carrier && {
+      concurrency: settings.carrierConcurrency,
       environment: { CARRIER_URL: settings.carrierUrl, CARRIER_SECRET_ARN: secret.secretArn },
       statements: [
         allow(["secretsmanager:GetSecretValue"], secret.secretArn),
@@ -65,9 +65,6 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
 };
 
 type Functions = Readonly<Record<string, LambdaFunction>>;
-
-/** The workflow has `${load}` for the function `checkout/load`. */
-const placeholder = ({ name }: Step) => name.slice(name.lastIndexOf("/") + 1);
 
 const stateMachine = (scope: Construct, { settings }: Deployment, functions: Functions) => {
   const arns = Object.entries(functions).map(([name, { functionArn }]) => [name, functionArn] as const);
@@ -87,7 +84,7 @@ const stateMachine = (scope: Construct, { settings }: Deployment, functions: Fun
   return new StateMachine(scope, "Checkout", {
     comment: "Forwards an order's attachments to the carrier, then checks out the carrier's cart",
     stateMachineType: StateMachineType.STANDARD,
-    definitionBody: DefinitionBody.fromString(JSON.stringify(JSON.parse(readFileSync(workflow, "utf8")))),
+    definitionBody: DefinitionBody.fromString(JSON.stringify(workflow)),
     definitionSubstitutions: Object.fromEntries(arns),
     role,
     tracingEnabled: true,
@@ -116,9 +113,9 @@ const logGroupName = ({ stackName, stackId }: Stack) =>
  * An execution leaves its order locked if it is stopped, times out, or its failure path fails. Step Functions sends an event
  * to EventBridge whenever an execution ends, and this function releases the lock.
  */
-const addSettleRule = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
+const addReleaseRule = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
   const handler = createFunction(scope, deployment, {
-    name: settleName,
+    name: releaseLockName,
     access: { table: ["GetItem", "UpdateItem"], files: [] },
     timeout: Duration.seconds(30),
   });

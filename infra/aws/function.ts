@@ -28,6 +28,8 @@ type FunctionOptions = {
   readonly access: Access;
   readonly timeout: Duration;
   readonly memoryMb?: number | undefined;
+  /** How many invocations may run at once. Lambda reserves as much of the account's concurrency. */
+  readonly concurrency?: number | null;
   /** In addition to TABLE_NAME and, for a function with access to files, BUCKET_NAME. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly statements?: readonly PolicyStatement[];
@@ -39,7 +41,7 @@ export const createFunction = (
   { settings, storage, bundles }: Deployment,
   options: FunctionOptions,
 ) => {
-  const { name, access, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
+  const { name, access, timeout, memoryMb = 1024, concurrency, environment = {}, statements = [] } = options;
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, {
     retention: settings.logRetentionDays,
@@ -71,6 +73,7 @@ export const createFunction = (
     role,
     timeout,
     memorySize: memoryMb,
+    ...(concurrency && { reservedConcurrentExecutions: concurrency }),
     tracing: Tracing.ACTIVE,
     logGroup,
     loggingFormat: LoggingFormat.JSON,

@@ -76,7 +76,11 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
   ["ServerErrors", atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx.")],
   [
     "FunctionThrottles",
-    atLeast(1, metrics.functionThrottles, "Lambda throttled calls because the account's concurrency was used up."),
+    atLeast(
+      1,
+      metrics.functionThrottles,
+      "Lambda throttled calls: the account's concurrency, or what is reserved for a function, was used up.",
+    ),
   ],
   ["ReadThrottles", atLeast(1, metrics.readThrottles, "DynamoDB throttled reads of the table.")],
   ["WriteThrottles", atLeast(1, metrics.writeThrottles, "DynamoDB throttled writes to the table.")],
@@ -126,6 +130,8 @@ type Monitored = {
   readonly rest: RestApi;
   readonly table: StoredTable;
   readonly machine: StateMachine;
+  /** The step that ends a failed checkout. */
+  readonly failure: LambdaFunction;
   readonly sweep: LambdaFunction;
 };
 
@@ -135,7 +141,7 @@ const inFiveMinutes = { period: Duration.minutes(5), statistic: Stats.SUM };
 const inADay = { period: Duration.days(1), statistic: Stats.SUM };
 
 /** Contains no metric math, which not every emulator supports in an alarm. */
-const metricsOf = ({ rest, table, machine, sweep }: Monitored) => ({
+const metricsOf = ({ rest, table, machine, failure, sweep }: Monitored) => ({
   requests: rest.metricCount(inFiveMinutes),
   callerErrors: rest.metricClientError(inFiveMinutes),
   serverErrors: rest.metricServerError(inFiveMinutes),
@@ -149,7 +155,8 @@ const metricsOf = ({ rest, table, machine, sweep }: Monitored) => ({
   conflicts: table.metric("TransactionConflict", inFiveMinutes),
   startedCheckouts: machine.metricStarted(inFiveMinutes),
   succeededCheckouts: machine.metricSucceeded(inFiveMinutes),
-  failedCheckouts: machine.metricFailed(inFiveMinutes),
+  // An execution fails, too, if another run is checking the order out. That is not the failure of a checkout.
+  failedCheckouts: failure.metricInvocations(inFiveMinutes),
   timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
   sweeps: { started: sweep.metricInvocations(inADay), failed: sweep.metricErrors(inADay) },
 });

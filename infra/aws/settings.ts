@@ -27,6 +27,7 @@ const Stage = z
     architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),
     throttleRate: z._default(positive, 100),
     throttleBurst: z._default(positive, 200),
+    carrierConcurrency: orNone(z.int().check(z.positive())),
     logRetentionDays: z._default(z.enum(RetentionDays), RetentionDays.ONE_WEEK),
     maxFileBytes: z._default(positive.check(z.maximum(limits.fileBytes)), limits.fileBytes),
     maxUploadBytes: z._default(positive.check(z.maximum(limits.uploadBytes)), limits.uploadBytes),

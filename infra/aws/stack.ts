@@ -23,9 +23,9 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const storage = createStorage(stack, settings);
   const deployment = { settings, storage, bundles };
   const rest = createApi(stack, deployment);
-  const { machine, secret } = createCheckout(stack, deployment);
+  const { machine, secret, failure } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
-  const alarms = createOperations(stack, deployment, { rest, table: storage.table, machine, sweep });
+  const alarms = createOperations(stack, deployment, { rest, table: storage.table, machine, failure, sweep });
   const { ordering, operator } = createPolicies(stack, deployment, machine);
 
   const outputs = {

@@ -1,18 +1,13 @@
-import { readFileSync } from "node:fs";
-import type { RunOptions, StateMachine, StateMachineDefinition } from "aws-local-stepfunctions";
-import type { Step } from "../../shared/checkout/steps.ts";
-
-/** The workflow of the checkout, in the file that is deployed to AWS too. */
-const workflow: StateMachineDefinition = JSON.parse(
-  readFileSync(new URL("../../functions/checkout/workflow.asl.json", import.meta.url), "utf8"),
-);
+import type { RunOptions, StateMachine } from "aws-local-stepfunctions";
+import { placeholderOf, workflow } from "../../functions/checkout/workflow.ts";
+import { type Step, steps } from "../../shared/checkout/steps.ts";
 
 let machine: Promise<StateMachine> | undefined;
 
-/** Loaded for the first execution. A test validates the file, which would take a third of a second here. */
+/** Loaded for the first execution. A test validates the workflow, which would take a third of a second here. */
 const loadMachine = async () => {
   const { StateMachine } = await import("aws-local-stepfunctions");
-  return new StateMachine(workflow, { validationOptions: { noValidate: true } });
+  return new StateMachine(throughJson(workflow), { validationOptions: { noValidate: true } });
 };
 
 export type StepHandler = (state: unknown) => Promise<object>;
@@ -44,31 +39,26 @@ export type Execution = {
   readonly abort: () => void;
 };
 
-type States = StateMachineDefinition["States"];
-
-/** The tasks of a workflow and of its maps: the state's name, and the `${placeholder}` of its function. */
-const tasksOf = (states: States): [state: string, placeholder: string][] =>
-  Object.entries(states).flatMap(([name, state]) => {
-    if (state.Type === "Map") return tasksOf(state.ItemProcessor?.States ?? {});
-    if (state.Type !== "Task") return [];
-    const { Parameters: parameters } = state;
-    const isObject = typeof parameters === "object" && parameters !== null && !Array.isArray(parameters);
-    return isObject ? [[name, String(parameters.FunctionName)]] : [];
-  });
+/** The tasks of the workflow and of its map: the state's name, and its step. */
+const tasks = Object.entries({ ...workflow.States, ...workflow.States.ForwardPages.ItemProcessor.States }).flatMap(
+  ([state, definition]) => {
+    if (definition.Type !== "Task") return [];
+    const step = steps.find((each) => definition.Parameters.FunctionName === `\${${placeholderOf(each)}}`);
+    return step ? [[state, step.name] as const] : [];
+  },
+);
 
 /** Payloads go to and from a Lambda function as JSON. */
 const throughJson = (value: unknown) => JSON.parse(JSON.stringify(value));
 
 const overrides = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<RunOptions["overrides"]> => {
-  const tasks = tasksOf(workflow.States);
-  const invoke = (placeholder: string) => {
-    const name = `checkout/${placeholder.slice(2, -1)}`;
+  const invoke = (name: Step["name"]) => {
     const handler = load(name);
-    if (!handler) throw new Error(`The workflow calls ${placeholder}, but there is no step ${name}.`);
+    if (!handler) throw new Error(`There is no function for the step ${name}.`);
     return async (input: unknown) => ({ Payload: throughJson(await handler(throughJson(payloadOf(input)))) });
   };
   return {
-    taskResourceLocalHandlers: Object.fromEntries(tasks.map(([state, placeholder]) => [state, invoke(placeholder)])),
+    taskResourceLocalHandlers: Object.fromEntries(tasks.map(([state, name]) => [state, invoke(name)])),
     waitTimeOverrides: { ...waits },
     ...(retryMs !== undefined && {
       retryIntervalOverrides: Object.fromEntries(tasks.map(([state]) => [state, retryMs])),

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { env } from "../env.ts";
 import type { StreamedBody } from "./carrier-form.ts";
 import { carrierToken, renewedCarrierToken } from "./carrier-token.ts";
-import { callTimeoutMs, limits, longestCallMs } from "./limits.ts";
+import { callTimeoutMs, checkoutLimits, longestCallMs } from "./limits.ts";
 
 /** The outcome of a call to the carrier, with all its attempts. */
 export type Outcome =
@@ -66,7 +66,7 @@ export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
     if (result.kind !== "retry") return result;
     mayHaveActed ||= result.mayHaveActed;
     const wait = Math.max(result.retryAfter * 1000, firstWaitMs * 2 ** (attempt - 1) * (0.5 + Math.random() / 2));
-    if (attempt >= limits.tries || wait > limits.longestWaitInStepMs || Date.now() + wait >= endsBy)
+    if (attempt >= checkoutLimits.tries || wait > checkoutLimits.longestWaitInStepMs || Date.now() + wait >= endsBy)
       return { kind: "unavailable", reason: result.reason, wait_seconds: result.retryAfter, mayHaveActed };
     await sleep(wait);
   }

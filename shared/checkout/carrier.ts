@@ -1,6 +1,6 @@
 import { callCarrier, type Outcome } from "./carrier-client.ts";
 import { type FilePart, filePartBody } from "./carrier-form.ts";
-import { limits } from "./limits.ts";
+import { checkoutLimits } from "./limits.ts";
 import type { Receipt } from "./schema.ts";
 
 /** The three calls of the carrier's API. Repetitions of a call share its idempotency key. See README.md. */
@@ -10,25 +10,22 @@ const attachmentPath = (order: string, request: string, attachment: string) =>
 
 type ForwardedAttachment = { readonly order: string; readonly request: string; readonly receipt: Receipt };
 
-/** Changed metadata need another key. Receipts from before versions existed keep their key without one. */
-const forwardKey = (request: string, { attachment, version }: Receipt) =>
-  `forward-${request}-${attachment}${version > 0 ? `-${version}` : ""}`;
-
 /** Sends an attachment and its file under a request. */
 export const putUpstream = (
   { order, request, receipt }: ForwardedAttachment,
   file: Pick<FilePart, "contentType" | "open">,
 ): Promise<Outcome> => {
-  const { attachment, bytes, sha256, sent, in_flight_until } = receipt;
+  const { attachment, version, bytes, sha256, sent, in_flight_until } = receipt;
   const metadata = { id: attachment, request_id: request, ...sent, content_type: file.contentType, bytes, sha256 };
   return callCarrier({
     method: "PUT",
     path: attachmentPath(order, request, attachment),
-    idempotencyKey: forwardKey(request, receipt),
+    // Changed metadata need another key.
+    idempotencyKey: `forward-${request}-${attachment}-${version}`,
     // Callers choose the file before they know the attachment's id, so a file cannot contain the boundary.
     body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
     bytes,
-    ...(in_flight_until !== null && { endsBy: Date.parse(in_flight_until) - limits.clockSkewMs }),
+    ...(in_flight_until !== null && { endsBy: Date.parse(in_flight_until) - checkoutLimits.clockSkewMs }),
   });
 };
 
@@ -39,7 +36,7 @@ export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachmen
     method: "DELETE",
     path: attachmentPath(order, request, attachment),
     // An attachment that was forwarded again must be withdrawn again.
-    idempotencyKey: `withdraw-${request}-${attachment}${attempts > 1 ? `-${attempts}` : ""}`,
+    idempotencyKey: `withdraw-${request}-${attachment}-${attempts}`,
     alsoDone: [404, 410],
   });
 };

@@ -8,7 +8,14 @@ import { putUpstream, withdrawUpstream } from "./carrier.ts";
 import { describeRefusal, type Outcome } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
 import { isUpToDate, type Plan } from "./plan.ts";
-import { announcement, completeReceipt, isInFlight, replaceReceipt, secondsInFlight } from "./receipts.ts";
+import {
+  announcement,
+  completeReceipt,
+  isInFlight,
+  replaceReceipt,
+  secondsInFlight,
+  withdrawAnnouncement,
+} from "./receipts.ts";
 import { stopRun } from "./run.ts";
 import { CheckoutRun, type Receipt, type RunRef } from "./schema.ts";
 
@@ -35,7 +42,7 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   const [runItem, current] = await getMany([keys.checkout(ref.order_id), keys.attachment(parent, attachment.id)]);
   const locked = isRunning(runItem, ref);
   if (locked && current) return sendFile(target, parent, planned, announced);
-  await completeReceipt(request, receipt, announced);
+  await withdrawAnnouncement(request, receipt, announced);
   return { kind: locked ? "done" : "stop" };
 };
 

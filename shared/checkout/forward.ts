@@ -1,6 +1,6 @@
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { type CallResult, forwardOne, type Target, withdrawOne } from "./forward-attachment.ts";
-import { limits, pauseSeconds } from "./limits.ts";
+import { checkoutLimits, pauseSeconds } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, type Plan, planOf } from "./plan.ts";
 import { replaceReceipt } from "./receipts.ts";
 import { stopRun, updateRun } from "./run.ts";
@@ -14,14 +14,14 @@ type ForwardedPage = RequestPage & {
 
 /** Forwards what the carrier lacks of a page's requests and withdraws what was deleted, until time is up. */
 export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => {
-  const until = Date.now() + limits.workMs;
+  const until = Date.now() + checkoutLimits.workMs;
   const postponed: Postponed[] = [];
   let progress = false;
   let ending: Ending | undefined;
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
   for (const request of await forwardedRequests(page.order_id, page)) {
     const calls = callsOf({ ref: page, request }, await planOf(request, ofOrder));
-    await forEachConcurrently(limits.concurrency, calls, async (call) => {
+    await forEachConcurrently(checkoutLimits.concurrency, calls, async (call) => {
       if (!ending && Date.now() > until) ending = { kind: "time" };
       if (ending) return;
       const result = await call();
@@ -31,8 +31,12 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
     });
     if (ending) break;
   }
-  if (progress && page.waits > 0) await updateRun(page, { waits: 0, last_answer: null, next_try_at: null });
-  const result = await pageResult({ ...page, waits: progress ? 0 : page.waits, loops: page.loops - 1 }, ending);
+  if (progress && page.consecutive_waits > 0)
+    await updateRun(page, { consecutive_waits: 0, last_answer: null, next_try_at: null });
+  const result = await pageResult(
+    { ...page, consecutive_waits: progress ? 0 : page.consecutive_waits, passes_left: page.passes_left - 1 },
+    ending,
+  );
   if (result.outcome === "WAIT") await recordNextTry(postponed, result.wait_seconds);
   return result;
 };
@@ -55,22 +59,24 @@ const mostSevere = (one: Ending | undefined, other: Ending): Ending => {
 };
 
 const pageResult = async (page: RequestPage, ending: Ending | undefined): Promise<ForwardedPage> => {
-  if (ending === undefined) return { ...page, waits: 0, outcome: "FORWARDED", wait_seconds: 0 };
+  if (ending === undefined) return { ...page, consecutive_waits: 0, outcome: "FORWARDED", wait_seconds: 0 };
   if (ending.kind === "stop") return { ...page, outcome: "FAILED", wait_seconds: 0 };
-  if (page.loops <= 0 || page.waits >= limits.waits) {
+  if (page.passes_left <= 0 || page.consecutive_waits >= checkoutLimits.consecutiveWaits) {
     await stopRun(page, ending.kind === "time" ? "There is more to forward than one run can take." : ending.reason);
     return { ...page, outcome: "FAILED", wait_seconds: 0 };
   }
   if (ending.kind === "time") return { ...page, outcome: "MORE", wait_seconds: 0 };
-  const wait_seconds = pauseSeconds(page.waits, ending.wait_seconds, Math.random);
-  const waits = page.waits + 1;
-  await updateRun(page, { waits, last_answer: ending.receipt.last_answer, next_try_at: inSeconds(wait_seconds) });
-  return { ...page, waits, outcome: "WAIT", wait_seconds };
+  const wait_seconds = pauseSeconds(page.consecutive_waits, ending.wait_seconds, Math.random);
+  const consecutive_waits = page.consecutive_waits + 1;
+  const waiting = { last_answer: ending.receipt.last_answer, next_try_at: inSeconds(wait_seconds) };
+  if (!(await updateRun(page, { consecutive_waits, ...waiting })))
+    return { ...page, outcome: "FAILED", wait_seconds: 0 };
+  return { ...page, consecutive_waits, outcome: "WAIT", wait_seconds };
 };
 
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
 
 const recordNextTry = (postponed: readonly Postponed[], wait_seconds: number) =>
-  forEachConcurrently(limits.concurrency, postponed, async ({ request, receipt }) => {
+  forEachConcurrently(checkoutLimits.concurrency, postponed, async ({ request, receipt }) => {
     await replaceReceipt(request, receipt, { ...receipt, next_try_at: inSeconds(wait_seconds) });
   });

@@ -5,18 +5,18 @@ import { env } from "../env.ts";
  * its timeout, whatever the order's size. test/shared/checkout/limits.test.ts adds them up.
  * Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
  */
-export const limits = {
+export const checkoutLimits = {
   /** The number of pages (items of the Map state) in one round. The requests are divided among them. */
-  pages: 16,
+  pages: 8,
   /** The minimum number of requests in a page, so that a small order does not need many invocations. */
   requestsPerPage: 8,
   /**
    * How often one page may be processed in one execution. It is repeated when time is up, after waits and changes, and
    * in new rounds.
    */
-  loops: 24,
+  passes: 24,
   /** How often in a row the carrier may be unavailable before the run fails: more than 50 minutes. */
-  waits: 10,
+  consecutiveWaits: 10,
   /** Concurrent calls to the carrier in one step. */
   concurrency: 8,
   /** Attempts of one call within one step. */
@@ -27,6 +27,11 @@ export const limits = {
   slowestBytesPerSecond: 1_000_000,
   /** How long a step starts new calls. After that, the longest call can still end before the step's timeout. */
   workMs: 300_000,
+  /**
+   * How many of the runs before it a run knows. A late copy of one of their steps locks nothing, and seals that they left
+   * are lifted.
+   */
+  earlierRuns: 20,
   /** The longest run: the workflow's TimeoutSeconds, which is a week, and an hour for clock skew and the last steps. */
   longestRunMs: (7 * 24 + 1) * 3_600_000,
   /** Longer than a call without a file can take with all its attempts. */
@@ -37,11 +42,11 @@ export const limits = {
 
 /** The timeout of one attempt of a call with a file of that many bytes. */
 export const callTimeoutMs = (bytes: number): number =>
-  env.carrierTimeoutMs() + Math.ceil((bytes / limits.slowestBytesPerSecond) * 1_000);
+  env.carrierTimeoutMs() + Math.ceil((bytes / checkoutLimits.slowestBytesPerSecond) * 1_000);
 
 /** How long such a call can take with all its attempts and the waits between them. */
 export const longestCallMs = (bytes: number): number =>
-  limits.tries * callTimeoutMs(bytes) + (limits.tries - 1) * limits.longestWaitInStepMs;
+  checkoutLimits.tries * callTimeoutMs(bytes) + (checkoutLimits.tries - 1) * checkoutLimits.longestWaitInStepMs;
 
 /**
  * The wait before attempt `waits` + 1: 5 s, doubled each time up to CARRIER_LONGEST_WAIT_SECONDS, jittered by half, or

@@ -1,7 +1,7 @@
 import type { Attachment } from "../attachments/schema.ts";
 import { keys } from "../table/keys.ts";
-import { update } from "../table/write.ts";
-import { limits, longestCallMs } from "./limits.ts";
+import { transact, update } from "../table/write.ts";
+import { checkoutLimits, longestCallMs } from "./limits.ts";
 import { type Plan, sentMetadataOf } from "./plan.ts";
 import type { Receipt } from "./schema.ts";
 
@@ -9,12 +9,16 @@ import type { Receipt } from "./schema.ts";
 
 /** Writes a receipt, unless it has changed since it was read: a step may run twice at the same time. */
 export const replaceReceipt = (request: string, before: Receipt | undefined, { attachment, ...rest }: Receipt) => {
-  const { at, state, attempts = 0 } = before ?? {};
-  return update({
-    update: keys.receipt(request, attachment),
-    set: { attachment, ...rest },
-    when: before ? { equals: { at, state, ...(attempts > 0 && { attempts }) } } : { exists: false },
-  });
+  const when = before ? unchanged(before) : { exists: false };
+  return update({ update: keys.receipt(request, attachment), set: { attachment, ...rest }, when });
+};
+
+const unchanged = ({ at, state, attempts }: Receipt) => ({ equals: { at, state, attempts } });
+
+/** Restores the receipt as it was before a call that was announced and not made. */
+export const withdrawAnnouncement = async (request: string, before: Receipt | undefined, announced: Receipt) => {
+  if (before) await replaceReceipt(request, announced, before);
+  else await transact({ receipt: { delete: keys.receipt(request, announced.attachment), when: unchanged(announced) } });
 };
 
 /** Records the outcome of a call, unless another step has announced a call since. */
@@ -23,15 +27,14 @@ export const completeReceipt = async (
   before: Receipt | undefined,
   { attachment, ...rest }: Receipt,
 ): Promise<Receipt> => {
-  const { at, state, attempts } = rest;
   const set = {
     ...rest,
     at: new Date().toISOString(),
     // A call of another step, or of one that was killed, may still be in flight.
     in_flight_until: before?.in_flight_until ?? null,
   };
-  const equals = attempts > 0 ? { attempts } : { at, state: before?.state ?? state };
-  await update({ update: keys.receipt(request, attachment), set, when: { equals } });
+  const when = { equals: { attempts: rest.attempts } };
+  await update({ update: keys.receipt(request, attachment), set, when });
   return { ...set, attachment };
 };
 
@@ -40,7 +43,7 @@ export const completeReceipt = async (
  * metadata are sent.
  */
 export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
-  const endsBy = now.getTime() + longestCallMs(attachment.bytes) + limits.clockSkewMs;
+  const endsBy = now.getTime() + longestCallMs(attachment.bytes) + checkoutLimits.clockSkewMs;
   const earlier = Date.parse(receipt?.in_flight_until ?? "") || 0;
   const { sent, version } = receipt?.state === "pending" ? receipt : currentMetadata(attachment);
   return {

@@ -1,4 +1,3 @@
-import * as z from "zod/mini";
 import { type Attachment, type AttachmentData, attachmentData, warningOf } from "../attachments/schema.ts";
 import type { Item } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
@@ -7,7 +6,8 @@ import { requestsOfOrder } from "../tenants/orders.ts";
 import { forwardedType, Order, Request } from "../tenants/schema.ts";
 import { attachmentsOf, type OwnedAttachment, receiptsOf } from "./plan.ts";
 import { readRun } from "./run.ts";
-import { type CheckoutRun, type Receipt, Seal } from "./schema.ts";
+import type { CheckoutRun, Receipt, Seal } from "./schema.ts";
+import { Sealed } from "./seal.ts";
 
 /**
  * What the carrier has of an attachment. `status` and `answer` are its last decision; `last_answer` says why it is called
@@ -38,8 +38,7 @@ export type OrderReport = Pick<Order, "id" | "account" | "state"> & {
 /** Why the carrier may refuse an attachment days later, or null if no reason is known. */
 type WithWarning = { readonly warning: string | null };
 
-const WithSeal = z.object({ seal: z.optional(Seal) });
-const sealOf = (item: Item | undefined) => parseItem(WithSeal, item).seal ?? null;
+const sealOf = (item: Item | undefined) => parseItem(Sealed, item).seal ?? null;
 
 /** Reports on an order for operators: what belongs to it, and what the carrier has of it. */
 export const orderReport = async (orderId: string): Promise<OrderReport | undefined> => {

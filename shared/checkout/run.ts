@@ -3,7 +3,7 @@ import { keys } from "../table/keys.ts";
 import { getMany, parseItem, readItem } from "../table/read.ts";
 import { update } from "../table/write.ts";
 import { Order } from "../tenants/schema.ts";
-import { limits } from "./limits.ts";
+import { checkoutLimits } from "./limits.ts";
 import { CheckoutRun, type RunRef } from "./schema.ts";
 
 /** Returns the latest run of an order, if there is one. */
@@ -12,14 +12,14 @@ export const readRun = (orderId: string): Promise<CheckoutRun | undefined> =>
 
 /** The first step of a run. */
 export type Start =
-  | { readonly next: "GATHER"; readonly wait_seconds: number }
+  | { readonly next: "PAGINATE"; readonly wait_seconds: number }
   | { readonly next: "SUBMIT" }
   | { readonly next: "END" }
-  | { readonly next: "FAIL"; readonly reason: string };
+  | { readonly next: "ALREADY_RUNNING" | "FAIL"; readonly reason: string };
 
 /**
- * Locks the order until the run ends, and returns where the run starts. Safe to repeat. Takes over the lock of a crashed
- * run, and then waits until calls that it may have left in flight have ended.
+ * Locks the order until the run ends, and returns where the run starts. Safe to repeat, also after the run
+ * has ended. Takes over the lock of a crashed run, and then waits until calls that it may have left in flight have ended.
  */
 export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
   const { order_id, run } = ref;
@@ -30,8 +30,10 @@ export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
     if (parseItem(Order, orderItem).state === "CHECKED_OUT") return { next: "END" };
     if (last && isActive(last, now)) {
       if (last.run === run) return firstStep(last, now);
-      return { next: "FAIL", reason: `The run ${last.run} is checking this order out.` };
+      return { next: "ALREADY_RUNNING", reason: `The run ${last.run} is checking this order out.` };
     }
+    if (last && [last.run, ...last.earlier_runs].includes(run))
+      return { next: "FAIL", reason: `The run ${run} has ended.` };
     const locked = await lock(ref, last, now);
     if (locked) return firstStep(locked, now);
     await backOff(attempt, new Error("Another run was faster each time."));
@@ -40,13 +42,14 @@ export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
 
 /** Whether a run may still be in progress. */
 export const isActive = ({ status, started_at }: CheckoutRun, now: Date): boolean =>
-  (status === "RUNNING" || status === "STOPPING") && now.getTime() - Date.parse(started_at) < limits.longestRunMs;
+  (status === "RUNNING" || status === "STOPPING") &&
+  now.getTime() - Date.parse(started_at) < checkoutLimits.longestRunMs;
 
 /** An upstream checkout with an unknown outcome is repeated first: the carrier may have completed it. */
-const firstStep = ({ asked, quiet_from }: CheckoutRun, now: Date): Start =>
-  asked
+const firstStep = ({ outcome_unknown, calls_end_by }: CheckoutRun, now: Date): Start =>
+  outcome_unknown
     ? { next: "SUBMIT" }
-    : { next: "GATHER", wait_seconds: Math.max(0, Math.ceil((Date.parse(quiet_from) - now.getTime()) / 1000)) };
+    : { next: "PAGINATE", wait_seconds: Math.max(0, Math.ceil((Date.parse(calls_end_by) - now.getTime()) / 1000)) };
 
 /** Returns the new lock, or undefined if another run was faster. */
 const lock = async (
@@ -55,17 +58,18 @@ const lock = async (
   now: Date,
 ): Promise<CheckoutRun | undefined> => {
   const endedProperly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
-  const quietFrom = new Date(now.getTime() + (endedProperly ? 0 : limits.graceSeconds * 1000)).toISOString();
+  const callsEndBy = new Date(now.getTime() + (endedProperly ? 0 : checkoutLimits.graceSeconds * 1000)).toISOString();
   const locked: CheckoutRun = {
     run,
     attempt: (last?.attempt ?? 0) + 1,
+    earlier_runs: last ? [last.run, ...last.earlier_runs].slice(0, checkoutLimits.earlierRuns) : [],
     status: "RUNNING",
     started_at: now.toISOString(),
-    quiet_from: last && last.quiet_from > quietFrom ? last.quiet_from : quietFrom,
+    calls_end_by: last && last.calls_end_by > callsEndBy ? last.calls_end_by : callsEndBy,
     ended_at: null,
     reason: null,
-    asked: last?.asked ?? false,
-    waits: 0,
+    outcome_unknown: last?.outcome_unknown ?? false,
+    consecutive_waits: 0,
     last_answer: null,
     next_try_at: null,
   };

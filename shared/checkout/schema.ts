@@ -2,20 +2,14 @@ import * as z from "zod/mini";
 import { CarrierReceipt, SentMetadata } from "../attachments/schema.ts";
 import { Ulid } from "../schema/fields.ts";
 
-/** The checkout of an order as it is stored. Properties with a default are newer than some of the stored items. */
-
-/** A run ends as SUCCEEDED or FAILED, like its execution. Earlier versions stored DONE instead of SUCCEEDED. */
-const RunStatus = z.pipe(
-  z.enum(["RUNNING", "STOPPING", "CRASHED", "FAILED", "SUCCEEDED", "DONE"]),
-  z.transform((status) => (status === "DONE" ? "SUCCEEDED" : status)),
-);
+/** The checkout of an order as it is stored, and as the workflow's steps hand it to each other. */
 
 /** What is known about an unavailable carrier. */
 const retryShape = {
   /** The carrier's last response, or why there was none; null unless the call will be repeated. */
-  last_answer: z._default(z.nullable(z.string()), null),
+  last_answer: z.nullable(z.string()),
   /** When the carrier is called again, or null if no call is planned. */
-  next_try_at: z._default(z.nullable(z.string()), null),
+  next_try_at: z.nullable(z.string()),
 };
 
 /** The latest run of an order's checkout. While it is RUNNING or STOPPING, no other run can start. */
@@ -24,17 +18,22 @@ export const CheckoutRun = z.object({
   run: z.string(),
   /** The number of the run, counted per order. */
   attempt: z.number(),
-  /** STOPPING: a step has found a reason to fail. CRASHED: the execution ended without reporting a result. */
-  status: RunStatus,
+  /** The latest of the runs before it. */
+  earlier_runs: z.array(z.string()),
+  /**
+   * STOPPING: a step has found a reason to fail. CRASHED: the execution ended without reporting a result. Otherwise, a run
+   * ends as SUCCEEDED or FAILED, like its execution.
+   */
+  status: z.enum(["RUNNING", "STOPPING", "CRASHED", "FAILED", "SUCCEEDED"]),
   started_at: z.string(),
   /** After this time, no call of an earlier run can be in flight. */
-  quiet_from: z.string(),
+  calls_end_by: z.string(),
   ended_at: z.nullable(z.string()),
   reason: z.nullable(z.string()),
   /** The upstream checkout was requested, by this run or an earlier one, and its outcome is unknown. */
-  asked: z.boolean(),
+  outcome_unknown: z.boolean(),
   /** How often in a row the run has waited for the carrier. */
-  waits: z._default(z.number(), 0),
+  consecutive_waits: z.number(),
   ...retryShape,
 });
 export type CheckoutRun = z.infer<typeof CheckoutRun>;
@@ -50,12 +49,12 @@ export const Receipt = z.object({
   sha256: z.string(),
   bytes: z.number(),
   sent: SentMetadata,
-  /** The version of the attachment whose metadata were sent. 0 in receipts that are older than this property. */
-  version: z._default(z.number(), 0),
+  /** The version of the attachment whose metadata were sent. */
+  version: z.number(),
   /** How many forwarding calls were announced. Each announcement replaces the previous one. */
-  attempts: z._default(z.number(), 0),
+  attempts: z.number(),
   /** Until this time, a call that forwards it may be in flight; null if every such call has returned. */
-  in_flight_until: z._default(z.nullable(z.string()), null),
+  in_flight_until: z.nullable(z.string()),
   /** The carrier's last decision: its status and the beginning of its body. */
   status: z.nullable(z.number()),
   answer: z.nullable(z.string()),
@@ -67,7 +66,10 @@ export type Receipt = z.infer<typeof Receipt>;
 export const Seal = z.object({ run: z.string(), version: z.number(), at: z.string() });
 export type Seal = z.infer<typeof Seal>;
 
-/** The properties that every state of the workflow has. */
+/**
+ * The properties that every state of the workflow has. An execution can last a week, so functions get states that earlier
+ * versions wrote, and executions of earlier definitions read theirs: see test/shared/checkout/state.test.ts.
+ */
 export const RunRef = z.object({ order_id: Ulid, run: z.string() });
 export type RunRef = z.infer<typeof RunRef>;
 
@@ -77,8 +79,8 @@ export const RequestPage = z.object({
   after: z.nullable(Ulid),
   through: Ulid,
   /** How often the page may still be processed before the run fails. */
-  loops: z.number(),
+  passes_left: z.number(),
   /** How often in a row the carrier was unavailable. */
-  waits: z.number(),
+  consecutive_waits: z.number(),
 });
 export type RequestPage = z.infer<typeof RequestPage>;

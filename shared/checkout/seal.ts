@@ -1,25 +1,50 @@
 import * as z from "zod/mini";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
-import { update } from "../table/write.ts";
+import { transact, update } from "../table/write.ts";
 import { forwardedType, Order } from "../tenants/schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
-import { limits } from "./limits.ts";
+import { checkoutLimits } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, planOf } from "./plan.ts";
 import { stopRun } from "./run.ts";
-import { RequestPage, RunRef, type Seal } from "./schema.ts";
+import { RequestPage, RunRef, Seal } from "./schema.ts";
+
+type Sealable = { readonly parent: ParentRef; readonly version: number };
+
+/** A transaction has at most 100 writes, and one of them is to the lock. */
+const sealsPerTransaction = 99;
 
 /**
- * Seals a parent with one conditional write. It succeeds only if the parent's attachments and their metadata, and an order's
- * requests, have not changed since `version`.
+ * Seals parents with one transaction for each 99. It succeeds only if the attachments of each and their metadata, and an
+ * order's requests, have not changed since `version`, and if the run still has its lock.
  */
-const sealParent = ({ run }: Pick<RunRef, "run">, parent: ParentRef, version: number): Promise<boolean> => {
-  const seal: Seal = { run, version, at: new Date().toISOString() };
-  return update({ update: keys.parent(parent), set: { seal }, when: { equals: { attachments_version: version } } });
+const sealAll = async (
+  { order_id, run }: RunRef,
+  parents: readonly Sealable[],
+): Promise<"SEALED" | "CHANGED" | "FAILED"> => {
+  const isRunning = { run, status: "RUNNING" };
+  for (let start = 0; start < parents.length; start += sealsPerTransaction) {
+    const seals = parents.slice(start, start + sealsPerTransaction).map(({ parent, version }) => {
+      const seal: Seal = { run, version, at: new Date().toISOString() };
+      const unchanged = { equals: { attachments_version: version } };
+      return [parent.id, { update: keys.parent(parent), set: { seal }, when: unchanged }] as const;
+    });
+    const lock = { update: keys.checkout(order_id), set: isRunning, when: { equals: isRunning } };
+    const failed = await transact({ ...Object.fromEntries(seals), lock });
+    if (failed.size > 0) return failed.has("lock") ? "FAILED" : "CHANGED";
+  }
+  return "SEALED";
 };
 
-export const liftSeal = (parent: ParentRef): Promise<boolean> =>
-  update({ update: keys.parent(parent), remove: ["seal"], when: { exists: true } });
+/** An order or a request, as far as its seal is concerned. */
+export const Sealed = z.object({ seal: z.optional(Seal) });
+
+/** Lifts the seal of a parent if one of these runs has set it. */
+export const liftSeal = async (parent: ParentRef, runs: readonly string[]): Promise<void> => {
+  const key = keys.parent(parent);
+  const { seal } = parseItem(Sealed, await get(key));
+  if (seal && runs.includes(seal.run)) await update({ update: key, remove: ["seal"], when: { equals: { seal } } });
+};
 
 export const Round = z.object({
   ...RunRef.shape,
@@ -32,64 +57,66 @@ export const Round = z.object({
 export type Round = z.infer<typeof Round>;
 
 /** Begins a round: reads the order's version, then divides its requests into pages. */
-export const beginRound = async ({ order_id, run }: RunRef, loops: number): Promise<Round> => {
+export const beginRound = async ({ order_id, run }: RunRef, passes_left: number): Promise<Round> => {
   const { attachments_version: version } = parseItem(Order, await get(keys.order(order_id)));
   const ids = await forwardedRequests(order_id);
-  const size = Math.max(limits.requestsPerPage, Math.ceil(ids.length / limits.pages));
+  const size = Math.max(checkoutLimits.requestsPerPage, Math.ceil(ids.length / checkoutLimits.pages));
   const pages: RequestPage[] = [];
   for (let start = 0; start < ids.length; start += size) {
     const through = ids[Math.min(start + size, ids.length) - 1];
-    if (through) pages.push({ order_id, run, after: ids[start - 1] ?? null, through, loops, waits: 0 });
+    if (through)
+      pages.push({ order_id, run, after: ids[start - 1] ?? null, through, passes_left, consecutive_waits: 0 });
   }
   return { order_id, run, version, pages };
 };
 
-/** Seals each request of a page that has nothing left to forward or withdraw. Returns whether all are sealed. */
-const sealRequests = async (page: RequestPage): Promise<boolean> => {
-  let sealed = true;
+/** Seals a page's requests if none of them has anything left to forward or withdraw. */
+const sealRequests = async (page: RequestPage) => {
+  const complete: Sealable[] = [];
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
-  await forEachConcurrently(limits.concurrency, await forwardedRequests(page.order_id, page), async (id) => {
+  const requests = await forwardedRequests(page.order_id, page);
+  await forEachConcurrently(checkoutLimits.concurrency, requests, async (id) => {
     const { version, forward, withdraw } = await planOf(id, ofOrder);
-    const complete = forward.length === 0 && withdraw.length === 0;
-    if (!(complete && (await sealParent(page, { type: "request", id }, version)))) sealed = false;
+    if (forward.length + withdraw.length === 0) complete.push({ parent: { type: "request", id }, version });
   });
-  return sealed;
+  return complete.length < requests.length ? "CHANGED" : sealAll(page, complete);
 };
 
 type SealedPage = RequestPage & { readonly outcome: "SEALED" | "CHANGED" | "FAILED" };
 
-/** Seals a page's requests. A request that has changed since it was forwarded is forwarded again first. */
+/** Seals a page's requests. If one has changed since it was forwarded, the page is forwarded again first. */
 export const sealPage = async (page: RequestPage): Promise<SealedPage> => {
-  if (await sealRequests(page)) return { ...page, outcome: "SEALED" };
-  if (page.loops > 0) return { ...page, outcome: "CHANGED" };
+  const outcome = await sealRequests(page);
+  if (outcome !== "CHANGED" || page.passes_left > 0) return { ...page, outcome };
   await stopRun(page, `The attachments of ${forwardedType} requests keep changing: try again later.`);
   return { ...page, outcome: "FAILED" };
 };
 
 /** The outcomes of a round's pages. */
 export const RoundResults = z.array(
-  z.object({ outcome: z.enum(["SEALED", "FAILED"]), loops: z.number(), reason: z.optional(z.string()) }),
+  z.object({ outcome: z.enum(["SEALED", "FAILED"]), passes_left: z.number(), reason: z.optional(z.string()) }),
 );
 type RoundResults = z.infer<typeof RoundResults>;
 
 type RoundEnd = RunRef & {
-  readonly next: "SUBMIT" | "GATHER" | "FAIL";
-  /** How many are left for the next round. */
-  readonly loops: number;
+  readonly next: "SUBMIT" | "PAGINATE" | "FAIL";
+  readonly passes_left: number;
   readonly reason?: string;
 };
 
 /** Ends a round: seals the order if every request is sealed. If the order has changed, another round follows. */
 export const endRound = async (
   { order_id, run, version }: Pick<Round, "order_id" | "run" | "version">,
-  loopsBefore: number,
+  passesBefore: number,
   results: RoundResults,
 ): Promise<RoundEnd> => {
   const ref = { order_id, run };
-  const loops = Math.min(loopsBefore - 1, ...results.map((page) => page.loops));
+  const passes_left = Math.min(passesBefore - 1, ...results.map((page) => page.passes_left));
   const failed = results.find(({ outcome }) => outcome === "FAILED");
-  if (failed) return { ...ref, next: "FAIL", loops, ...(failed.reason && { reason: failed.reason }) };
-  if (await sealParent(ref, { type: "order", id: order_id }, version)) return { ...ref, next: "SUBMIT", loops };
-  if (loops > 0) return { ...ref, next: "GATHER", loops };
-  return { ...ref, next: "FAIL", loops, reason: "The attachments of the order keep changing: try again later." };
+  if (failed) return { ...ref, next: "FAIL", passes_left, ...(failed.reason && { reason: failed.reason }) };
+  const outcome = await sealAll(ref, [{ parent: { type: "order", id: order_id }, version }]);
+  if (outcome === "SEALED") return { ...ref, next: "SUBMIT", passes_left };
+  if (outcome === "FAILED") return { ...ref, next: "FAIL", passes_left };
+  if (passes_left > 0) return { ...ref, next: "PAGINATE", passes_left };
+  return { ...ref, next: "FAIL", passes_left, reason: "The attachments of the order keep changing: try again later." };
 };

@@ -1,9 +1,9 @@
 import type { TableAction } from "../route.ts";
 
 /**
- * The table of the workflow's steps, the counterpart of routes.ts. The functions and their permissions on AWS and the
- * handlers of the local service are derived from it. A step is one row here, one file `functions/<name>.ts`, and the
- * placeholder `${<last part of the name>}` in functions/checkout/workflow.asl.json. Each row is a separate constant.
+ * The table of the workflow's steps, the counterpart of routes.ts. The functions and their permissions on AWS, the handlers
+ * of the local service, and the tasks of functions/checkout/workflow.ts are derived from it. A step is one row here, one file
+ * `functions/<name>.ts`, and a task. Each row is a separate constant.
  */
 export type Step = {
   /** Its file below `functions/`, and the function's name. */
@@ -17,16 +17,16 @@ export type Step = {
 };
 
 /** Locks the order for one run, and decides where the run starts. */
-export const load = {
-  name: "checkout/load",
+export const lock = {
+  name: "checkout/lock",
   access: { table: ["BatchGetItem", "UpdateItem"], files: [] },
   carrier: false,
   timeoutSeconds: 30,
 } as const satisfies Step;
 
 /** Divides the order's requests into pages. */
-export const gather = {
-  name: "checkout/gather",
+export const paginate = {
+  name: "checkout/paginate",
   access: { table: ["GetItem", "Query"], files: [] },
   carrier: false,
   timeoutSeconds: 60,
@@ -35,13 +35,13 @@ export const gather = {
 /** Forwards and withdraws until the carrier has the attachments of a page's requests as the table has them. */
 export const forward = {
   name: "checkout/forward",
-  access: { table: ["GetItem", "BatchGetItem", "Query", "UpdateItem"], files: ["GetObject"] },
+  access: { table: ["GetItem", "BatchGetItem", "Query", "UpdateItem", "DeleteItem"], files: ["GetObject"] },
   carrier: true,
   timeoutSeconds: 900,
   memoryMb: 512,
 } as const satisfies Step;
 
-/** Seals each request of a page that has not changed since its attachments were forwarded. */
+/** Seals the requests of a page if none has changed since its attachments were forwarded. */
 export const seal = {
   name: "checkout/seal",
   access: { table: ["GetItem", "Query", "UpdateItem"], files: [] },
@@ -50,8 +50,8 @@ export const seal = {
 } as const satisfies Step;
 
 /** Seals the order if its attachments have not changed since the round began. */
-export const close = {
-  name: "checkout/close",
+export const sealOrder = {
+  name: "checkout/seal-order",
   access: { table: ["UpdateItem"], files: [] },
   carrier: false,
   timeoutSeconds: 30,
@@ -81,4 +81,4 @@ export const fail = {
   timeoutSeconds: 300,
 } as const satisfies Step;
 
-export const steps: readonly Step[] = [load, gather, forward, seal, close, submit, finish, fail];
+export const steps: readonly Step[] = [lock, paginate, forward, seal, sealOrder, submit, finish, fail];

@@ -28,9 +28,9 @@ const child = join(import.meta.dirname, "cold-child.ts");
 /** The input of a step: an order without requests, so that the step reads and writes, and does not call the carrier twice. */
 const stateOf = (order: string, name: string) => {
   const run = { order_id: order, run: "bench" };
-  const page = { ...run, after: null, through: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", loops: 9, waits: 0 };
+  const page = { ...run, after: null, through: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", passes_left: 9, consecutive_waits: 0 };
   if (name === "checkout/forward" || name === "checkout/seal") return page;
-  if (name === "checkout/close") return { ...run, version: 0, loops: 9, results: [] };
+  if (name === "checkout/seal-order") return { ...run, version: 0, passes_left: 9, results: [] };
   return run;
 };
 

@@ -43,9 +43,9 @@ describe("the log", () => {
   });
 
   it("has one line for a step, with its error", async () => {
-    const [line, ...others] = await linesDuring(async () => loadStep("checkout/load")?.({}).catch(() => undefined));
+    const [line, ...others] = await linesDuring(async () => loadStep("checkout/lock")?.({}).catch(() => undefined));
     expect(others).toEqual([]);
-    expect(line).toMatchObject({ level: "ERROR", message: "step", step: "checkout/load", _aws: metrics("step") });
+    expect(line).toMatchObject({ level: "ERROR", message: "step", step: "checkout/lock", _aws: metrics("step") });
     expect(line.error.stack).toContain("step-handler.ts");
   });
 });

@@ -71,14 +71,20 @@ describe("an item of an earlier version", () => {
 
   it("is read by the report of a checkout: runs, receipts, seals", async () => {
     expect(await orderReport(id("R1"))).toMatchObject({
-      checkout: { run: "run-1", status: "FAILED", reason: "The carrier refused.", waits: 0, next_try_at: null },
+      checkout: {
+        run: "run-1",
+        status: "FAILED",
+        reason: "The carrier refused.",
+        consecutive_waits: 0,
+        next_try_at: null,
+      },
       seal: { run: "run-1", version: 1 },
       attachments: [{ id: id("T1") }],
       requests: [
         {
           id: id("Q1"),
           attachments: [
-            { id: id("T2"), receipt: { state: "forwarded", status: 201, attempts: 0, next_try_at: null } },
+            { id: id("T2"), receipt: { state: "forwarded", status: 201, attempts: 1, next_try_at: null } },
             { id: id("T3"), receipt: { state: "pending", attempts: 2, last_answer: "503" } },
             { id: id("T1"), receipt: { state: "pending", attempts: 2, last_answer: null } },
           ],

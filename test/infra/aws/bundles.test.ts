@@ -60,7 +60,7 @@ describe("a function's bundle", () => {
   });
 
   it("reports errors with positions in the sources", () => {
-    const bundle = pathToFileURL(join(folder, "checkout/load/index.mjs")).href;
+    const bundle = pathToFileURL(join(folder, "checkout/lock/index.mjs")).href;
     const script = `const { handler } = await import("${bundle}"); await handler({}).catch(() => undefined);`;
     const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", script], {
       encoding: "utf8",

@@ -1,8 +1,9 @@
 import { Match, type Template } from "aws-cdk-lib/assertions";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { placeholderOf } from "../../../functions/checkout/workflow.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
-import { synthesize } from "../../support/models/template.ts";
+import { emulated, synthesize } from "../../support/models/template.ts";
 
 let template: Template;
 beforeAll(() => {
@@ -45,7 +46,7 @@ describe("the state machine", () => {
   it("calls each step's function, with every placeholder replaced", () => {
     const { definition, substitutions } = machine();
     const open = [...definition.matchAll(/\$\{(\w+)\}/g)].map((match) => match[1]);
-    const names = steps.map(({ name }) => name.replace("checkout/", ""));
+    const names = steps.map(placeholderOf);
     expect([...new Set(open)].sort()).toEqual([...names].sort());
     expect(Object.keys(substitutions).sort()).toEqual([...names].sort());
   });
@@ -56,7 +57,7 @@ describe("the state machine", () => {
     for (const { Parameters, TimeoutSeconds, Retry, Catch } of found) {
       expect(Retry.at(-1)).toMatchObject({ ErrorEquals: ["States.ALL"] });
       expect(Catch).toMatchObject([{ ErrorEquals: ["States.ALL"] }]);
-      const step = steps.find(({ name }) => `\${${name.replace("checkout/", "")}}` === Parameters.FunctionName);
+      const step = steps.find((each) => `\${${placeholderOf(each)}}` === Parameters.FunctionName);
       expect(TimeoutSeconds).toBe(step?.timeoutSeconds);
       template.hasResourceProperties("AWS::Lambda::Function", {
         Description: `functions/${step?.name}.ts`,
@@ -85,7 +86,9 @@ describe("the log group of the state machine", () => {
 describe("an execution that has failed, timed out or been stopped", () => {
   it("is reported to the function that unlocks the order", () => {
     const [settle] = Object.keys(
-      template.findResources("AWS::Lambda::Function", { Properties: { Description: "functions/checkout/settle.ts" } }),
+      template.findResources("AWS::Lambda::Function", {
+        Properties: { Description: "functions/checkout/release-lock.ts" },
+      }),
     );
     template.hasResourceProperties("AWS::Events::Rule", {
       State: "ENABLED",
@@ -99,6 +102,26 @@ describe("an execution that has failed, timed out or been stopped", () => {
       },
       Targets: [Match.objectLike({ Arn: { "Fn::GetAtt": [settle, "Arn"] } })],
     });
+  });
+});
+
+describe("the concurrency that a stage reserves", () => {
+  const reserved = (stack: Template) =>
+    Object.values(stack.findResources("AWS::Lambda::Function")).flatMap(({ Properties }) =>
+      Properties.ReservedConcurrentExecutions
+        ? [[Properties.Description, Properties.ReservedConcurrentExecutions]]
+        : [],
+    );
+
+  it("limits the two steps that call the carrier, and no other function", () => {
+    expect(reserved(template).sort()).toEqual([
+      ["functions/checkout/forward.ts", 100],
+      ["functions/checkout/submit.ts", 100],
+    ]);
+  });
+
+  it("is none unless the stage sets it", () => {
+    expect(reserved(synthesize(emulated).template)).toEqual([]);
   });
 });
 

@@ -41,10 +41,22 @@ describe("an alarm", () => {
         ComparisonOperator: "GreaterThanOrEqualToThreshold",
       },
     ],
-    ["FailedCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsFailed", Threshold: 1 }],
+    [
+      "FailedCheckouts",
+      {
+        Namespace: "AWS/Lambda",
+        MetricName: "Invocations",
+        Dimensions: [{ Name: "FunctionName", Value: { Ref: Match.stringLikeRegexp("^checkoutfail") } }],
+        Threshold: 1,
+      },
+    ],
     ["EndlessCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsTimedOut", Threshold: 1 }],
   ])("watches its metric, and also notifies when it is over: %s", (name, properties) => {
     alarm(name, { ...properties, TreatMissingData: "notBreaching" });
+  });
+
+  it("does not count executions that end because another run is checking the order out", () => {
+    expect(JSON.stringify(template.findResources("AWS::CloudWatch::Alarm"))).not.toContain("ExecutionsFailed");
   });
 
   it("watches a sweep that fails on every retry, and one that never starts", () => {

@@ -65,10 +65,10 @@ const expected: Record<string, readonly string[]> = {
   "switches/show": [...table("GetItem"), ...readKey],
   "switches/update": [...table("DeleteItem", "GetItem", "PutItem", "UpdateItem"), ...writeKey],
   "switches/delete": [...table("DeleteItem", "GetItem", "UpdateItem"), ...writeKey],
-  "checkout/load": [...table("BatchGetItem", "UpdateItem"), ...writeKey],
-  "checkout/gather": [...table("GetItem", "Query"), ...readKey],
+  "checkout/lock": [...table("BatchGetItem", "UpdateItem"), ...writeKey],
+  "checkout/paginate": [...table("GetItem", "Query"), ...readKey],
   "checkout/forward": [
-    ...table("BatchGetItem", "GetItem", "Query", "UpdateItem"),
+    ...table("BatchGetItem", "DeleteItem", "GetItem", "Query", "UpdateItem"),
     ...writeKey,
     ...files("GetObject"),
     ...key("s3", "Decrypt"),
@@ -76,11 +76,11 @@ const expected: Record<string, readonly string[]> = {
     ...carrier,
   ],
   "checkout/seal": [...table("GetItem", "Query", "UpdateItem"), ...writeKey],
-  "checkout/close": [...table("UpdateItem"), ...writeKey],
+  "checkout/seal-order": [...table("UpdateItem"), ...writeKey],
   "checkout/submit": [...table("GetItem", "UpdateItem"), ...writeKey, ...carrier],
   "checkout/finish": [...table("GetItem", "UpdateItem"), ...writeKey],
   "checkout/fail": [...table("GetItem", "Query", "UpdateItem"), ...writeKey],
-  "checkout/settle": [...table("GetItem", "UpdateItem"), ...writeKey],
+  "checkout/release-lock": [...table("GetItem", "UpdateItem"), ...writeKey],
   "sweep-orphan-files": [
     ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
     ...writeKey,
@@ -125,7 +125,7 @@ describe("a function's role", () => {
 
 describe("the checkout's role", () => {
   it("may call the eight steps, write logs and send traces, and nothing else", () => {
-    const steps = ["close", "fail", "finish", "forward", "gather", "load", "seal", "submit"];
+    const steps = ["fail", "finish", "forward", "lock", "paginate", "seal", "sealorder", "submit"];
     const role = permissions["the checkout calls its steps"] ?? [];
     expect(role.filter((each) => each.startsWith("lambda:"))).toEqual(
       steps.map((step) => `lambda:InvokeFunction on checkout${step}`),

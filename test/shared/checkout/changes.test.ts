@@ -24,7 +24,7 @@ const remove = async (order: TestOrder, of: "order" | number, id: string) => {
 };
 
 /** A change happens before the first call of one of these steps. */
-const moments = ["checkout/gather", "checkout/forward", "checkout/seal"];
+const moments = ["checkout/paginate", "checkout/forward", "checkout/seal"];
 
 describe("an attachment added during a run", () => {
   it.each(moments)("to a request before %s is forwarded", async (moment) => {
@@ -35,18 +35,21 @@ describe("an attachment added during a run", () => {
     expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[1]} ${added}`]);
   });
 
-  it.each([...moments, "checkout/close"])("to the order before %s is forwarded under each request", async (moment) => {
-    const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
-    let added = "";
-    const before = { [moment]: [async () => (added = await order.attach("order"))] };
-    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-    expect(await upstream.forwarded(order.id)).toEqual(order.requests.map((id) => `${id} ${added}`).sort());
-  });
+  it.each([...moments, "checkout/seal-order"])(
+    "to the order before %s is forwarded under each request",
+    async (moment) => {
+      const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
+      let added = "";
+      const before = { [moment]: [async () => (added = await order.attach("order"))] };
+      expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+      expect(await upstream.forwarded(order.id)).toEqual(order.requests.map((id) => `${id} ${added}`).sort());
+    },
+  );
 
   it("after its request's seal is not forwarded", async () => {
     const order = await newOrder(addMessagingNumbers);
     let added = "";
-    const before = { "checkout/close": [async () => (added = await order.attach(0))] };
+    const before = { "checkout/seal-order": [async () => (added = await order.attach(0))] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
     expect(await upstream.forwarded(order.id)).toEqual([]);
     expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${added} none`]);
@@ -64,7 +67,7 @@ describe("an attachment deleted during a run", () => {
   it("from the order after it was forwarded is withdrawn under each request", async () => {
     const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
     const id = await order.attach("order");
-    const before = { "checkout/close": [() => remove(order, "order", id)] };
+    const before = { "checkout/seal-order": [() => remove(order, "order", id)] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
     expect(await upstream.forwarded(order.id)).toEqual([]);
     expect((await upstream.cart(order.id)).withdrawn.length).toBe(2);
@@ -112,7 +115,7 @@ describe("a request added during a run", () => {
     return requests.late?.id ?? "";
   };
 
-  it.each([...moments, "checkout/close"])("before %s gets the order's attachments forwarded", async (moment) => {
+  it.each([...moments, "checkout/seal-order"])("before %s gets the order's attachments forwarded", async (moment) => {
     const order = await newOrder(addMessagingNumbers);
     const shared = await order.attach("order");
     let added = "";
@@ -158,7 +161,7 @@ describe("metadata changed during a run", () => {
     expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "Renamed", file_hint: "LOA" }]);
   });
 
-  it.each([...moments, "checkout/close"])(
+  it.each([...moments, "checkout/seal-order"])(
     "on the order's attachment before %s are sent under each request",
     async (moment) => {
       const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
@@ -173,7 +176,7 @@ describe("metadata changed during a run", () => {
   it("after the request's seal are not sent", async () => {
     const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
-    const before = { "checkout/close": [() => patch(order, 0, id, { name: "Renamed" })] };
+    const before = { "checkout/seal-order": [() => patch(order, 0, id, { name: "Renamed" })] };
     expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
     expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "LOA", received: 1 }]);
   });

@@ -44,6 +44,25 @@ describe("a step that fails", () => {
   });
 });
 
+describe("a step that Lambda throttles", () => {
+  const throttled = (times: number) => failures(times, "Lambda.TooManyRequestsException");
+
+  it.each(["checkout/forward", "checkout/submit"])(
+    "ten times in a row waits, and the run succeeds: %s",
+    async (name) => {
+      const order = await orderWithOneAttachment();
+      expect((await checkOut(order.id, { before: { [name]: throttled(10) } })).status).toBe("SUCCEEDED");
+      expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
+    },
+  );
+
+  it("for longer than a carrier is waited for ends the run", async () => {
+    const order = await orderWithOneAttachment();
+    const run = await checkOut(order.id, { before: { "checkout/forward": throttled(11) } });
+    expect(run.cause).toContain("A step failed: Lambda.TooManyRequestsException");
+  });
+});
+
 describe("an upstream checkout whose outcome is not known", () => {
   it("is resolved by the next run before anything changes upstream", async () => {
     const order = await orderWithOneAttachment();
@@ -54,7 +73,7 @@ describe("an upstream checkout whose outcome is not known", () => {
     expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 2 });
     await order.attach(0);
     const next = await checkOut(order.id);
-    expect(next.called).toEqual(["checkout/load", "checkout/submit", "checkout/finish"]);
+    expect(next.called).toEqual(["checkout/lock", "checkout/submit", "checkout/finish"]);
     expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
     expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED" });
   });
@@ -71,24 +90,30 @@ describe("an upstream checkout whose outcome is not known", () => {
   });
 });
 
-describe("two runs of one order at once", () => {
-  it("do not disturb each other: the second fails at once", async () => {
+describe("a start beside a running one", () => {
+  it("ends at once as AlreadyRunning, and disturbs nothing", async () => {
     const order = await orderWithOneAttachment();
     let second: Awaited<ReturnType<typeof checkOut>> | undefined;
     const interfere = async () => {
       second = await checkOut(order.id);
     };
-    const first = await checkOut(order.id, { before: { "checkout/close": [interfere] } }, "the-first");
-    expect(second).toMatchObject({ status: "FAILED", cause: "The run the-first is checking this order out." });
+    const first = await checkOut(order.id, { before: { "checkout/seal-order": [interfere] } }, "the-first");
+    expect(second).toMatchObject({
+      error: "AlreadyRunning",
+      cause: "The run the-first is checking this order out.",
+      called: ["checkout/lock"],
+    });
     expect(first.status).toBe("SUCCEEDED");
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
     expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 2 });
   });
 
-  it("check the order out once", async () => {
+  it("does not fail: of three at once, one checks the order out", async () => {
     const order = await orderWithOneAttachment();
     const runs = await Promise.all([checkOut(order.id), checkOut(order.id), checkOut(order.id)]);
-    expect(runs.map(({ status }) => status).filter((status) => status === "SUCCEEDED").length).toBeGreaterThan(0);
+    const ends = new Set(runs.map(({ status, error }) => error ?? status));
+    expect(ends).toContain("SUCCEEDED");
+    expect([...ends].filter((end) => end !== "SUCCEEDED" && end !== "AlreadyRunning")).toEqual([]);
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
   });
 });

@@ -25,7 +25,7 @@ import { byExtent, extent } from "../../support/setup/extent.ts";
 // Steps make one call at a time, so that a schedule can be replayed.
 vi.mock("../../../shared/checkout/limits.ts", async (original) => {
   const real = await original<typeof import("../../../shared/checkout/limits.ts")>();
-  return { ...real, limits: { ...real.limits, concurrency: 1 } };
+  return { ...real, checkoutLimits: { ...real.checkoutLimits, concurrency: 1 } };
 });
 
 // Calls to S3 wait for their turn, like those that `observe` intercepts. Storing a file does not: nothing refers to it yet.

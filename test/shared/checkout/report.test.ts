@@ -1,9 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type OrderReport, orderReport } from "../../../shared/checkout/report.ts";
-import { keys } from "../../../shared/table/keys.ts";
-import { transact } from "../../../shared/table/write.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
-import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
 
@@ -34,13 +31,13 @@ describe("the report of a checkout that waits for the carrier", () => {
     for (const [index, attempts] of [1, 2].entries()) {
       const waiting = { last_answer: "it responded with 503", next_try_at: expect.any(String) };
       expect(receiptOf(reports[index])).toMatchObject({ state: "pending", attempts, status: null, ...waiting });
-      expect(reports[index]?.checkout).toMatchObject({ status: "RUNNING", waits: attempts, ...waiting });
+      expect(reports[index]?.checkout).toMatchObject({ status: "RUNNING", consecutive_waits: attempts, ...waiting });
       expect(secondsAhead(reports[index]?.checkout?.next_try_at)).toBeGreaterThan(590);
       expect(secondsAhead(receiptOf(reports[index])?.next_try_at)).toBeGreaterThan(590);
     }
     const over = { last_answer: null, next_try_at: null };
     expect(receiptOf(reports[2])).toMatchObject({ state: "forwarded", attempts: 3, status: 201, ...over });
-    expect(reports[2]?.checkout).toMatchObject({ status: "RUNNING", waits: 0, ...over });
+    expect(reports[2]?.checkout).toMatchObject({ status: "RUNNING", consecutive_waits: 0, ...over });
   });
 
   it("has the same of the checkout of the cart", async () => {
@@ -52,7 +49,11 @@ describe("the report of a checkout that waits for the carrier", () => {
       report = await orderReport(order.id);
     };
     await checkOut(order.id, { after: { "checkout/submit": [look] } });
-    expect(report?.checkout).toMatchObject({ status: "RUNNING", waits: 1, last_answer: "it responded with 429" });
+    expect(report?.checkout).toMatchObject({
+      status: "RUNNING",
+      consecutive_waits: 1,
+      last_answer: "it responded with 429",
+    });
     expect(secondsAhead(report?.checkout?.next_try_at)).toBeGreaterThan(590);
     expect((await orderReport(order.id))?.checkout).toMatchObject({
       status: "SUCCEEDED",
@@ -73,51 +74,5 @@ describe("the report of a checkout that waits for the carrier", () => {
       last_answer: "it responded with 503",
       next_try_at: null,
     });
-  });
-});
-
-describe("a run of the first version", () => {
-  const at = "2026-01-02T03:04:05.678Z";
-  const oldRun = { run: "old", attempt: 1, started_at: at, quiet_from: at, ended_at: at, reason: null, asked: false };
-  const oldReceipt = (attachment: string, state: string) => {
-    const sent = { name: "As it was", notes: null, file_hint: "DEFAULT", filename: "loa.pdf" };
-    return { attachment, of: "request", state, at, sha256: "0".repeat(64), bytes: 4, sent, status: null, answer: null };
-  };
-  /** Creates an order with a receipt and a run as the first version stored them. */
-  const oldOrder = async (state: string, status = "FAILED") => {
-    const order = await orderWithOneAttachment();
-    const [request = ""] = order.requests;
-    await transact({
-      run: { put: { ...keys.checkout(order.id), ...oldRun, status } },
-      receipt: { put: { ...keys.receipt(request, order.attachment), ...oldReceipt(order.attachment, state) } },
-    });
-    return order;
-  };
-
-  it("is read with defaults, and DONE as SUCCEEDED", async () => {
-    const order = await oldOrder("forwarded", "DONE");
-    const report = await orderReport(order.id);
-    const none = { last_answer: null, next_try_at: null };
-    expect(report?.checkout).toEqual({ ...oldRun, status: "SUCCEEDED", waits: 0, ...none });
-    const { at: _, ...rest } = oldReceipt(order.attachment, "forwarded");
-    expect(receiptOf(report)).toMatchObject({ state: rest.state, attempts: 0, ...none });
-  });
-
-  it("is continued: a call that may have arrived is repeated with its old Idempotency-Key", async () => {
-    const order = await oldOrder("pending");
-    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    const { calls } = await upstream.cart(order.id);
-    const key = `${order.requests[0]}-${order.attachment}`;
-    const sent = calls.filter(({ method }) => method === "PUT").map((one) => one.idempotency_key);
-    // The old call, then the same file with a key of today.
-    expect(sent).toEqual([`forward-${key}`, `forward-${key}-1`]);
-  });
-
-  it("has its forwarded attachment withdrawn after a delete", async () => {
-    const order = await oldOrder("forwarded");
-    await call("DELETE", `${order.paths.request(0)}/${order.attachment}`, { key: order.key });
-    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect(await upstream.calls(order.id)).toEqual(["DELETE 200", "POST 200"]);
-    expect(receiptOf(await orderReport(order.id))).toMatchObject({ state: "withdrawn" });
   });
 });

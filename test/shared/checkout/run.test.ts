@@ -23,11 +23,11 @@ describe("a checkout", () => {
 
     expect(run).toMatchObject({ status: "SUCCEEDED", error: null });
     expect(run.called.map((name) => name.replace("checkout/", ""))).toEqual([
-      "load",
-      "gather",
+      "lock",
+      "paginate",
       "forward",
       "seal",
-      "close",
+      "seal-order",
       "submit",
       "finish",
     ]);
@@ -85,7 +85,7 @@ describe("a checkout", () => {
     await order.attach(0);
     await checkOut(order.id);
     const again = await checkOut(order.id);
-    expect(again).toMatchObject({ status: "SUCCEEDED", called: ["checkout/load"] });
+    expect(again).toMatchObject({ status: "SUCCEEDED", called: ["checkout/lock"] });
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
   });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
+import { finishRun } from "../../../shared/checkout/end.ts";
 import { startRun } from "../../../shared/checkout/run.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
@@ -37,6 +38,18 @@ describe("starting a checkout with the SDK's client", () => {
     expect(one).toBe(other);
     await waitForCheckout(one, 10);
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
+  });
+
+  it("beside a run that was faster waits for the end of that one", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    const faster = { order_id: order.id, run: "the-faster" };
+    await startRun(faster, new Date());
+    const { workflow } = stepFunctions;
+    const late = await workflow.start("the-slower", JSON.stringify({ order_id: order.id }));
+    expect(await late?.ended).toMatchObject({ error: "AlreadyRunning" });
+    await finishRun(faster, new Date());
+    await workflow.start("the-faster", JSON.stringify({ order_id: order.id }));
+    expect(await waitForCheckout("the-slower", 10)).toEqual({ run: "the-faster", status: "SUCCEEDED", reason: null });
   });
 
   it("again after a failure starts the next run", async () => {
@@ -78,7 +91,7 @@ describe("starting a checkout with the SDK's client", () => {
     const ref = { order_id: order.id, run: "new" };
     const day = 24 * 3_600_000;
     await startRun({ ...ref, run: "old" }, new Date(Date.now() - 6 * day));
-    expect(await startRun(ref, new Date())).toMatchObject({ next: "FAIL" });
-    expect(await startRun(ref, new Date(Date.now() + 2 * day))).toEqual({ next: "GATHER", wait_seconds: 150 });
+    expect(await startRun(ref, new Date())).toMatchObject({ next: "ALREADY_RUNNING" });
+    expect(await startRun(ref, new Date(Date.now() + 2 * day))).toEqual({ next: "PAGINATE", wait_seconds: 150 });
   });
 });

@@ -5,7 +5,7 @@ import type { Key } from "../../../shared/table/keys.ts";
 /** Intercepts the calls of this process to the table before they are sent, to delay or rewrite them. */
 
 const ItemKey = z.object({ pk: z.string(), sk: z.string() });
-const Keyed = z.object({ Key: ItemKey });
+const Keyed = z.looseObject({ Key: ItemKey });
 const Values = z.record(z.string(), z.unknown());
 
 const Input = z.object({
@@ -14,8 +14,8 @@ const Input = z.object({
   TransactItems: z.optional(
     z.array(
       z.object({
-        Put: z.optional(z.object({ Item: ItemKey })),
-        Update: z.optional(Keyed),
+        Put: z.optional(z.looseObject({ Item: z.looseObject(ItemKey.shape) })),
+        Update: z.optional(z.looseObject({ ...Keyed.shape, UpdateExpression: z.string() })),
         Delete: z.optional(Keyed),
         ConditionCheck: z.optional(Keyed),
       }),

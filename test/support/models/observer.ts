@@ -34,15 +34,21 @@ export const observe = () => {
   };
 };
 
+type Update = NonNullable<NonNullable<TableCall["input"]["TransactItems"]>[number]["Update"]>;
+const isSeal = (update: Update | undefined): update is Update =>
+  update?.UpdateExpression.startsWith("SET #seal") === true;
+
 const isSealOf = (parent: ParentRef, { actor, call }: ObservedCall) =>
   actor === "checkout" &&
-  call.input.UpdateExpression?.startsWith("SET #seal") === true &&
-  call.input.Key?.pk === keys.parent(parent).pk;
+  (call.input.TransactItems ?? []).some(({ Update }) => isSeal(Update) && Update.Key.pk === keys.parent(parent).pk);
 
 /** Removes the condition of each seal, so that it succeeds after any change of the parent. */
 export const withoutSealCondition = ({ input, rewrite }: TableCall): void => {
-  if (input.UpdateExpression?.startsWith("SET #seal"))
-    rewrite({ ConditionExpression: `${input.ConditionExpression} OR attribute_exists(pk)` });
+  const condition = (update: Update) => `${update.ConditionExpression} OR attribute_exists(pk)`;
+  const items = input.TransactItems?.map((item) =>
+    isSeal(item.Update) ? { Update: { ...item.Update, ConditionExpression: condition(item.Update) } } : item,
+  );
+  if (items) rewrite({ TransactItems: items });
 };
 
 /** Stores each receipt as pending instead of forwarded. */

@@ -14,9 +14,10 @@ export type StepHooks = Readonly<Record<string, readonly (() => Promise<unknown>
 
 type Options = { readonly before?: StepHooks; readonly after?: StepHooks };
 
-/** Wraps the steps with hooks, and records their names, the seconds that they wait, and the size of the largest state. */
+/** Wraps the steps with hooks. Records their names and latest states, the seconds that they wait, and the size of the largest state. */
 const interceptSteps = ({ before = {}, after = {} }: Options) => {
   const called: string[] = [];
+  const states: Record<string, unknown> = {};
   const waits: number[] = [];
   let largestState = 0;
   const measured = <T>(state: T): T => {
@@ -30,6 +31,7 @@ const interceptSteps = ({ before = {}, after = {} }: Options) => {
       (async (state) => {
         const nth = called.filter((each) => each === name).length;
         called.push(name);
+        states[name] = state;
         await before[name]?.[nth]?.();
         const result = measured(await handler(measured(state)));
         if ("wait_seconds" in result) waits.push(Number(result.wait_seconds));
@@ -38,14 +40,14 @@ const interceptSteps = ({ before = {}, after = {} }: Options) => {
       })
     );
   };
-  return { called, waits, load, stateBytes: () => largestState };
+  return { called, states, waits, load, stateBytes: () => largestState };
 };
 
 let runs = 0;
 
-/** Runs an order's checkout with the workflow file, without the waits. */
+/** Runs an order's checkout with the workflow, without the waits. */
 export const checkOut = async (orderId: string, options: Options = {}, name = `test-${process.pid}-${++runs}`) => {
-  const { called, waits, load, stateBytes } = interceptSteps(options);
+  const { called, states, waits, load, stateBytes } = interceptSteps(options);
   let events = 0;
   const workflow = startWorkflow({
     load,
@@ -63,6 +65,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
     error,
     cause,
     called,
+    states,
     waits,
     events,
     stateBytes: stateBytes(),

@@ -1,7 +1,8 @@
-import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
+import { workflow as definition } from "../../../functions/checkout/workflow.ts";
 
-/** The parts of the workflow file that tests need. */
+/** The workflow as AWS gets it, in JSON, and the parts of it that tests need. */
+export const workflowText = JSON.stringify(definition);
 
 const Choice = z.object({ Variable: z.string(), StringEquals: z.string(), Next: z.string() });
 
@@ -27,12 +28,7 @@ const Workflow = z.object({
   States: z.record(z.string(), StateOrMap),
 });
 
-export const workflow = z.parse(
-  Workflow,
-  JSON.parse(readFileSync(new URL("../../../functions/checkout/workflow.asl.json", import.meta.url), "utf8")),
-);
-
-export const choicesOf = ({ Choices = [] }: State): readonly z.infer<typeof Choice>[] => Choices;
+export const workflow = z.parse(Workflow, JSON.parse(workflowText));
 
 /** The states that may follow a state. */
 export const nextOf = (state: State | undefined): string[] => {

@@ -12,6 +12,6 @@ export const handler = async (event: unknown): Promise<void> => {
   const order = z.safeParse(Input, JSON.parse(input)).data?.order_id;
   const last = order && (await readRun(order));
   const isLocked = last && last.run === run && isActive(last, new Date());
-  const settled = isLocked ? await markCrashed(order, last, new Date()) : false;
-  log.info("settle", { order_id: order, run, status, settled });
+  const released = isLocked ? await markCrashed(order, last, new Date()) : false;
+  log.info("release-lock", { order_id: order, run, status, released });
 };

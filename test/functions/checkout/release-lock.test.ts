@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { handler } from "../../../functions/checkout/settle.ts";
+import { handler } from "../../../functions/checkout/release-lock.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, stateOf } from "../../support/servers/workflow.ts";
@@ -18,7 +18,7 @@ const failing = (times: number) =>
 
 /** Fails the run and its failure path, as often as the workflow retries them. */
 const failWithFailurePath = (order: string, run: string) =>
-  checkOut(order, { before: { "checkout/gather": failing(4), "checkout/fail": failing(4) } }, run);
+  checkOut(order, { before: { "checkout/paginate": failing(4), "checkout/fail": failing(4) } }, run);
 
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
@@ -52,7 +52,7 @@ it("a late report of an earlier execution does not unlock the order of the curre
 
 it("a report changes nothing if the checkout has recorded its own failure or the execution is unknown", async () => {
   const order = await orderWithOneAttachment();
-  await checkOut(order.id, { before: { "checkout/gather": failing(4) } }, "orderly-1");
+  await checkOut(order.id, { before: { "checkout/paginate": failing(4) } }, "orderly-1");
   const before = await stateOf(order.id);
   expect(before).toMatchObject({ run: "FAILED" });
   await reportEnd("orderly-1", order.id);

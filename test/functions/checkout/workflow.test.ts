@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs";
+import { StateMachine } from "aws-local-stepfunctions";
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { placeholderOf } from "../../../functions/checkout/workflow.ts";
+import { steps } from "../../../shared/checkout/steps.ts";
+import { nextOf, workflowText as text, workflow } from "../../support/models/workflow-states.ts";
+
+const { States: inner = {}, StartAt: innerStart = "" } = workflow.States.ForwardPages?.ItemProcessor ?? {};
+const machines = [
+  { name: "the workflow", startAt: workflow.StartAt, states: workflow.States },
+  { name: "its Map", startAt: innerStart, states: inner },
+];
+const states = machines.flatMap((machine) => Object.entries(machine.states));
+const tasks = states.filter(([, { Type }]) => Type === "Task");
+
+const Retrier = z.object({
+  ErrorEquals: z.array(z.string()),
+  IntervalSeconds: z.number(),
+  BackoffRate: z.number(),
+  MaxAttempts: z.number(),
+  MaxDelaySeconds: z.optional(z.number()),
+});
+const placeholder = z.object({ FunctionName: z.string(), "Payload.$": z.literal("$") });
+
+/** How long a retrier waits in all. Full jitter waits for half of each interval, on average. */
+const averageWait = ({
+  IntervalSeconds,
+  BackoffRate,
+  MaxAttempts,
+  MaxDelaySeconds = Infinity,
+}: z.infer<typeof Retrier>) =>
+  Array.from({ length: MaxAttempts }, (_, n) => Math.min(MaxDelaySeconds, IntervalSeconds * BackoffRate ** n)).reduce(
+    (sum, seconds) => sum + seconds / 2,
+    0,
+  );
+
+describe("the workflow", () => {
+  it("is valid", () => {
+    const validated = (definition: string) =>
+      new StateMachine(JSON.parse(definition), { validationOptions: { checkArn: false } });
+    expect(validated(text)).toBeInstanceOf(StateMachine);
+    expect(() => validated(text.replace('"Type":"Succeed"', '"Type":"Success"'))).toThrow("is invalid");
+  });
+
+  it("uses only features that AWS, LocalStack-compatible emulators and the local runner support", () => {
+    expect(text).not.toMatch(/JSONata|QueryLanguage|"Assign"|"Arguments"|"Output"|\$\$\.State|\{%/);
+    expect([...text.matchAll(/\$\$\.[\w.]+/g)].map(([path]) => path)).toEqual(["$$.Execution.Name"]);
+    expect(new Set(states.map(([, { Type }]) => Type))).toEqual(
+      new Set(["Pass", "Task", "Choice", "Wait", "Map", "Succeed", "Fail"]),
+    );
+  });
+
+  it("calls every step and nothing else", () => {
+    const called = tasks.map(([, { Parameters }]) => z.parse(placeholder, Parameters).FunctionName);
+    expect(called.sort()).toEqual(steps.map((step) => `\${${placeholderOf(step)}}`).sort());
+  });
+
+  it.each(tasks)(
+    "retries %s for two minutes, and for as long as a carrier is waited for if Lambda throttles it",
+    (_, task) => {
+      const retriers = z.parse(z.array(Retrier), task.Retry);
+      const throttled = retriers.find(({ ErrorEquals }) => ErrorEquals.includes("Lambda.TooManyRequestsException"));
+      expect(retriers.map(({ MaxAttempts }) => MaxAttempts)).toEqual([10, 3]);
+      expect(throttled && averageWait(throttled)).toBeGreaterThan(50 * 60);
+      expect(retriers.map(averageWait).every((seconds) => seconds >= 120)).toBe(true);
+      expect(retriers.at(-1)?.ErrorEquals).toEqual(["States.ALL"]);
+    },
+  );
+
+  it.each(machines)("reaches each state of $name from its start", ({ startAt, states: all }) => {
+    const reached = new Set<string>();
+    const visit = (name: string) => {
+      if (reached.has(name)) return;
+      reached.add(name);
+      for (const next of nextOf(all[name])) visit(next);
+    };
+    visit(startAt);
+    expect([...reached].sort()).toEqual(Object.keys(all).sort());
+  });
+
+  it("fails on an outcome that it does not know", () => {
+    const choices = states.filter(([, { Type }]) => Type === "Choice");
+    for (const [name, { Default }] of choices) expect(["Fail", "PageEnded"], name).toContain(Default);
+    expect(choices.length).toBe(5);
+  });
+
+  it("has the states and the transitions of its picture, but for those after an error", () => {
+    const readme = readFileSync(new URL("../../../shared/checkout/README.md", import.meta.url), "utf8");
+    const drawn = [...readme.matchAll(/^ +(\w+) --> (\w+)/gm)].map(([, from, to]) => `${from} ${to}`);
+    const transitions = states.flatMap(([name, { Catch: _, ...state }]) =>
+      nextOf(state).map((next) => `${name} ${next}`),
+    );
+    expect(drawn.sort()).toEqual(transitions.sort());
+  });
+});

@@ -1,0 +1,119 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { failRun } from "../../../shared/checkout/end.ts";
+import { orderReport } from "../../../shared/checkout/report.ts";
+import { startRun } from "../../../shared/checkout/run.ts";
+import { beginRound, liftSeal, sealPage } from "../../../shared/checkout/seal.ts";
+import { steps } from "../../../shared/checkout/steps.ts";
+import { interceptTableCalls, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { checkOut, loadStep, stateOf } from "../../support/servers/workflow.ts";
+
+/** Lambda may run a step again when its execution has long ended. */
+
+let upstream: Awaited<ReturnType<typeof carrier>>;
+beforeAll(async () => {
+  upstream = await carrier();
+});
+afterEach(() => upstream.behave());
+afterAll(() => upstream.close());
+
+const refuse = () => upstream.misbehave({ method: "POST", action: "status", status: 422 });
+const names = steps.map(({ name }) => name);
+
+/** Runs a late copy of a step, and expects that neither the order nor the carrier changes. */
+const expectNoChange = async (order: string, name: string, states: Readonly<Record<string, unknown>>) => {
+  const observe = async () => ({ report: await orderReport(order), calls: await upstream.calls(order) });
+  const before = await observe();
+  await loadStep(name)?.(states[name] ?? states["checkout/lock"]).catch(() => undefined);
+  expect(await observe()).toEqual(before);
+};
+
+describe("a late copy of a step changes nothing", () => {
+  it.each(names)("after its run has failed, and after the next has failed, too: %s", async (name) => {
+    const order = await orderWithOneAttachment();
+    await refuse();
+    const { states } = await checkOut(order.id);
+    await order.attach(0);
+    await expectNoChange(order.id, name, states);
+    await refuse();
+    await checkOut(order.id);
+    await order.attach(0);
+    await expectNoChange(order.id, name, states);
+  });
+
+  it.each(names)("after its run has checked the order out: %s", async (name) => {
+    const order = await orderWithOneAttachment();
+    const { states } = await checkOut(order.id);
+    await order.attach(0);
+    await expectNoChange(order.id, name, states);
+  });
+
+  it("while the next run waits for the carrier: forward", async () => {
+    const order = await orderWithOneAttachment();
+    await refuse();
+    const { states } = await checkOut(order.id);
+    await order.attach(0);
+    const busy = { action: "status", status: 503, headers: { "Retry-After": "600" } } as const;
+    await upstream.misbehave({ method: "PUT", ...busy });
+    const late = () => expectNoChange(order.id, "checkout/forward", states);
+    expect((await checkOut(order.id, { after: { "checkout/forward": [late] } })).status).toBe("SUCCEEDED");
+  });
+});
+
+/** Starts a run of an order without attachments, and returns its only page. */
+const startedPage = async () => {
+  const order = await newOrder(addMessagingNumbers);
+  const ref = { order_id: order.id, run: `run-of-${order.id}` };
+  await startRun(ref, new Date());
+  const [page] = (await beginRound(ref, 24)).pages;
+  if (!page) throw new Error("there is no page");
+  return page;
+};
+
+/** Does something before the first call that matches. */
+const beforeCall = (matches: (call: TableCall) => boolean, act: () => Promise<unknown>) => {
+  let done = false;
+  return interceptTableCalls(async (call, pass) => {
+    if (!done && matches(call)) {
+      done = true;
+      await act();
+    }
+    return pass();
+  });
+};
+
+describe("a copy of the sealing step", () => {
+  it("that read the requests before its run failed seals none", async () => {
+    const page = await startedPage();
+    const isSeal = ({ operation }: TableCall) => operation === "TransactWriteItems";
+    const stopIntercepting = beforeCall(isSeal, () => failRun(page, "injected failure", new Date()));
+    expect((await sealPage(page)).outcome).toBe("FAILED");
+    stopIntercepting();
+    expect(await stateOf(page.order_id)).toMatchObject({ run: "FAILED", seals: 0 });
+  });
+
+  it("seals none while the failure path is lifting the seals", async () => {
+    const page = await startedPage();
+    await sealPage(page);
+    const releasesTheLock = ({ input }: TableCall) =>
+      Object.values(input.ExpressionAttributeValues ?? {}).includes("FAILED");
+    const stopIntercepting = beforeCall(releasesTheLock, () => sealPage(page));
+    await failRun(page, "injected failure", new Date());
+    stopIntercepting();
+    expect(await stateOf(page.order_id)).toMatchObject({ run: "FAILED", seals: 0 });
+  });
+});
+
+describe("a seal", () => {
+  it("is lifted for the run that has set it, and for no other", async () => {
+    const page = await startedPage();
+    await sealPage(page);
+    const request = { type: "request", id: page.through } as const;
+    await liftSeal(request, ["another-run"]);
+    expect(await stateOf(page.order_id)).toMatchObject({ seals: 1 });
+    await liftSeal(request, ["another-run", page.run]);
+    expect(await stateOf(page.order_id)).toMatchObject({ seals: 0 });
+  });
+});
