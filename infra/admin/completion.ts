@@ -1,15 +1,17 @@
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import tab from "@bomb.sh/tab/commander";
 import type { Command } from "commander";
 
 const entry = join(import.meta.dirname, "run.ts");
+const run = `'${process.execPath}' --import '${pathToFileURL(join(import.meta.dirname, "../node.js"))}' '${entry}'`;
 
 /** Defines `admin` as a function for each shell, since no program of that name is installed. */
 const shellFunctions = new Map([
-  ["bash", `admin() { '${process.execPath}' '${entry}' "$@"; }`],
-  ["zsh", `admin() { '${process.execPath}' '${entry}' "$@"; }`],
-  ["fish", `function admin; '${process.execPath}' '${entry}' $argv; end`],
-  ["powershell", `function admin { & '${process.execPath}' '${entry}' @args }`],
+  ["bash", `admin() { ${run} "$@"; }`],
+  ["zsh", `admin() { ${run} "$@"; }`],
+  ["fish", `function admin; ${run} $argv; end`],
+  ["powershell", `function admin { & ${run} @args }`],
 ]);
 
 /** `completion <shell>`: a script that defines `admin` and its completion. */

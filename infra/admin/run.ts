@@ -1,10 +1,14 @@
-import { enableCompileCache } from "node:module";
-import { join } from "node:path";
+import { logToStderr } from "./output.ts";
+import { runCommand } from "./program.ts";
 
-/** The operators' CLI: `npm run admin -- <command>`. The compile cache halves its start-up time. */
-enableCompileCache(join(import.meta.dirname, "../../node_modules/.cache/admin"));
-const { logToStderr } = await import("./output.ts");
-const { runCommand } = await import("./program.ts");
+/** The operators' CLI: `npm run admin -- <command>`. */
+
+// The reader of a pipe, such as `head`, has what it wants.
+for (const stream of [process.stdout, process.stderr])
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit();
+  });
 
 logToStderr();
 // `performance.now()` is 0 at the start of the process.

@@ -33,7 +33,14 @@ const versionOf = (root: string): string =>
     "@dynoxide/linux-x64"
   ];
 
-const lastLine = (text: string) => text.trim().split("\n").at(-1)?.trim() ?? "";
+const NpmReport = z.object({ error: z.object({ code: z.optional(z.string()), summary: z.string() }) });
+
+/** Why npm failed: the code and the first line of the report that `--json` prints. Without one, npm has not started. */
+const reasonOf = ({ stdout, message }: Error & { stdout?: string }): string | undefined => {
+  if (!stdout?.startsWith("{")) return message.split("\n")[0];
+  const { code, summary } = z.parse(NpmReport, JSON.parse(stdout)).error;
+  return [...(code ? [code] : []), ...summary.split("\n").slice(0, 1)].join(": ");
+};
 
 /** Runs the npm that has started this process, or else the one on the PATH. */
 const npm = async (args: readonly string[], env: NodeJS.ProcessEnv) => {
@@ -54,6 +61,7 @@ const install = async (name: string, folder: string, { root, env }: Platform): P
     "--no-fund",
     "--ignore-scripts",
     "--fetch-retries=0",
+    "--json",
   ];
   try {
     await npm(["install", "--prefix", temporary, ...options, name], env);
@@ -86,8 +94,7 @@ export const findDynoxide = async (target: Platform): Promise<string> => {
   if (platforms.includes(`${platform}-${arch}`)) {
     reason = await install(name, ownFolder, target).then(
       () => `${name} has no ${file}.`,
-      (error: Error & { stderr?: string }) =>
-        `npm could not install ${name} (${lastLine(error.stderr ?? error.message)}).`,
+      (error: Error) => `npm could not install ${name} (${reasonOf(error)}).`,
     );
     if (isExecutable(join(ownFolder, scoped))) return join(ownFolder, scoped);
   }

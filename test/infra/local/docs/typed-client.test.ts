@@ -36,7 +36,7 @@ beforeAll(() => {
   writeFileSync(join(folder, "client.ts"), snippet());
 });
 
-// The compiler reads all installed type declarations, which takes ten seconds of processor time.
+// The compiler reads all installed type declarations, which takes seconds of processor time.
 const compiles = byExtent({ sample: false, most: true, all: true });
 
 it.runIf(compiles)("the typed client compiles with the strictest options", async () => {
@@ -44,8 +44,8 @@ it.runIf(compiles)("the typed client compiles with the strictest options", async
   const [, ...args] = scripts["openapi:types"].replace("openapi.json", join(root, "openapi.json")).split(" ");
   await run("node_modules/openapi-typescript/bin/cli.js", args);
   const strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck", "false"];
-  const options = ["--noEmit", "--module", "nodenext", "--target", "es2024", "--types", "node"];
-  await run("node_modules/typescript/bin/tsc", [...strict, ...options, "client.ts"]);
+  const options = ["--noEmit", "--module", "nodenext", "--target", "es2024", "--types", "node", "--ignoreConfig"];
+  await run("node_modules/tsc/bin/tsc", [...strict, ...options, "client.ts"]);
 });
 
 it("the typed client has six lines without its imports", () => {
