@@ -1,6 +1,6 @@
 import { Duration } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
-import { Stats } from "aws-cdk-lib/aws-cloudwatch";
+import { Metric, Stats } from "aws-cdk-lib/aws-cloudwatch";
 import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { StoredTable } from "./storage.ts";
@@ -35,5 +35,14 @@ export const metricsOf = ({ rest, table, machine, sweep }: Monitored) => ({
   succeededCheckouts: machine.metricSucceeded(inFiveMinutes),
   failedCheckouts: machine.metricFailed(inFiveMinutes),
   timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
-  sweeps: { started: sweep.metricInvocations(inADay), failed: sweep.metricErrors(inADay) },
+  sweeps: {
+    started: sweep.metricInvocations(inADay),
+    failed: sweep.metricErrors(inADay),
+    unfinished: sweepCount("SweepsUnfinished", sweep),
+    stopped: sweepCount("SweepsStopped", sweep),
+  },
 });
+
+/** A metric that `functions/sweep-orphan-files.ts` logs. */
+const sweepCount = (metricName: string, { functionName }: LambdaFunction) =>
+  new Metric({ namespace: "Patchbay", metricName, dimensionsMap: { FunctionName: functionName }, ...inADay });

@@ -89,7 +89,12 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
   ...sweepAlarms(metrics.sweeps),
 ];
 
-const sweepAlarms = ({ started, failed }: Metrics["sweeps"]): readonly NamedAlarm[] => [
+const sweepAlarms = ({ started, failed, unfinished, stopped }: Metrics["sweeps"]): readonly NamedAlarm[] => [
+  [
+    "StoppedSweeps",
+    atLeast(1, stopped, "SWEEP_STOPPED: the table does not know too many files of a day. Nothing of it was removed."),
+  ],
+  ["UnfinishedSweeps", atLeast(1, unfinished, "A sweep ran out of time. The next one continues where it stopped.")],
   // Lambda retries an event twice.
   ["DeadSweeps", atLeast(3, failed, "A sweep and both its retries failed: files without metadata accumulate.")],
   [

@@ -24,7 +24,7 @@ Lists use cursor pagination. \`first\` with \`after\` pages forward, \`last\` wi
 
 ## Large files
 
-A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, is sent directly to storage, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file, using the \`method\`, \`url\` and \`headers\` of the response; create the attachment with \`POST .../attachments\` and a JSON body that has the \`upload_id\`.
+A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, is sent directly to storage, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file, using the \`method\`, \`url\` and \`headers\` of the response (a repeated request returns 412, which means that the file is there); create the attachment with \`POST .../attachments\` and a JSON body that has the \`upload_id\`.
 
 ## Errors
 

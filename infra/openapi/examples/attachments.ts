@@ -24,6 +24,7 @@ const upload = {
   headers: {
     "Content-Length": String(scan.bytes),
     "Content-Type": scan.content_type,
+    "If-None-Match": "*",
     "x-amz-checksum-sha256": Buffer.from(sha256, "hex").toString("base64"),
   },
   expires_at: "2026-11-21T10:14:03.217Z",
@@ -126,7 +127,7 @@ export const attachmentExamples = (parent: "request" | "order"): Readonly<Record
       invalid: uploadFaults(type),
     },
     [`${parent}-attachments/create-upload`]: {
-      description: `Prepares a direct upload of a file of up to 104,857,600 bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then create the attachment, with the id of the upload as its \`upload_id\`. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed.`,
+      description: `Prepares a direct upload of a file of up to 104,857,600 bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then create the attachment, with the id of the upload as its \`upload_id\`. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256, and accepts it once: if a PUT whose response was lost is repeated, storage returns 412, which means that the file is there. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed.`,
       body: { type: "upload", data: scan },
       response: { type: "upload", data: upload },
       invalid: uploadLimits,
