@@ -1,5 +1,7 @@
 import { mkdirSync, renameSync } from "node:fs";
+import { findPackageJSON } from "node:module";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { buildApp } from "fauxqs";
 import { limits } from "../../shared/limits.ts";
@@ -13,13 +15,14 @@ type Persistence = NonNullable<Store["persistence"]>;
 type App = ReturnType<typeof buildApp>;
 
 /** Imports a class that fauxqs does not export. Its `startFauxqs` persists files, but listens on all network interfaces. */
-const importInternal = async (path: string) => import(new URL(path, import.meta.resolve("fauxqs")).href);
+const importInternal = async (path: string) =>
+  import(new URL(`dist/${path}`, pathToFileURL(findPackageJSON("fauxqs", import.meta.url) ?? "")).href);
 
 /** The stores of fauxqs, with the objects of S3 in memory or in a folder. */
 const storesIn = async (folder: string | undefined): Promise<Stores> => {
-  const { S3Store }: { S3Store: new () => Store } = await importInternal("./s3/s3Store.js");
-  const { SqsStore }: { SqsStore: new () => Stores["sqsStore"] } = await importInternal("./sqs/sqsStore.js");
-  const { SnsStore }: { SnsStore: new () => Stores["snsStore"] } = await importInternal("./sns/snsStore.js");
+  const { S3Store }: { S3Store: new () => Store } = await importInternal("s3/s3Store.js");
+  const { SqsStore }: { SqsStore: new () => Stores["sqsStore"] } = await importInternal("sqs/sqsStore.js");
+  const { SnsStore }: { SnsStore: new () => Stores["snsStore"] } = await importInternal("sns/snsStore.js");
   const s3Store = new S3Store();
   if (folder !== undefined) await storeIn(folder, s3Store);
   return { s3Store, sqsStore: new SqsStore(), snsStore: new SnsStore() };
@@ -27,13 +30,15 @@ const storesIn = async (folder: string | undefined): Promise<Stores> => {
 
 const storeIn = async (folder: string, store: Store): Promise<void> => {
   const { FileS3Persistence }: { FileS3Persistence: new (folder: string) => Persistence } =
-    await importInternal("./s3/fileS3Persistence.js");
+    await importInternal("s3/fileS3Persistence.js");
   const damaged = repairFiles(folder);
   const persistence = new FileS3Persistence(folder);
   persistence.loadS3(store);
   for (const { bucket, key, bytes } of damaged) {
     const object = store.headObject(bucket, key);
-    console.error(`${key} is damaged: it has ${bytes} of ${object.contentLength} bytes. \`admin check\` reports it, too.`);
+    console.error(
+      `${key} is damaged: it has ${bytes} of ${object.contentLength} bytes. \`admin check\` reports it, too.`,
+    );
     object.contentLength = bytes;
   }
   // fauxqs writes in place, and a crash would then damage the object that is replaced. The data file is renamed last, because
@@ -97,7 +102,10 @@ const honorIfNoneMatch = (app: App, store: Store) => {
   app.addHook("preHandler", ({ method, originalUrl: url, headers }, reply, done) => {
     if (method !== "PUT" || headers["if-none-match"] !== "*" || !hasObject(store, url)) return done();
     const message = "At least one of the pre-conditions you specified did not hold";
-    reply.code(412).type("application/xml").send(errorBody({ code: "PreconditionFailed", message }));
+    reply
+      .code(412)
+      .type("application/xml")
+      .send(errorBody({ code: "PreconditionFailed", message }));
   });
 };
 

@@ -41,7 +41,11 @@ export const s3ErrorFor = (request: StorageRequest, credentials: Credentials, no
     );
   const announced = request.headers["x-amz-checksum-sha256"];
   const content = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  if (announced !== undefined && !isChunked(request.headers) && announced !== createHash("sha256").update(content).digest("base64"))
+  if (
+    announced !== undefined &&
+    !isChunked(request.headers) &&
+    announced !== createHash("sha256").update(content).digest("base64")
+  )
     return {
       status: 400,
       code: "BadDigest",

@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import { listFiles, type StoredFile } from "../../shared/attachments/files.ts";
+import { fileDay, fileKey, fileOwner, keys, type ParentRef } from "../../shared/table/keys.ts";
+import {
+  addCount,
+  type Check,
+  type Finding,
+  keyText,
+  type StoredItem,
+  type Sums,
+  toggleFile,
+  violation,
+} from "./finding.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** Adds a file to the sum of its day, as metadata name it or as it is stored. */
+const addFile = (sums: Sums, key: string, bytes: unknown) =>
+  toggleFile(sums, fileDay(key) ?? "", createHash("sha256").update(`${key} ${bytes}`).digest().readInt32LE());
+
+/**
+ * The checks of one item in the partition of an order or a request: attachments, their references and unfinished deletes.
+ * Those of files only on the days that do not add up, because each is a call to S3.
+ */
+export const attachmentChecks = (item: StoredItem, days: ReadonlySet<string>, sums: Sums): Check[] => {
+  const [, type, parentId] = /^(ORDER|REQUEST)#(.+)$/.exec(item.pk) ?? [];
+  if (parentId === undefined) return [];
+  if (item.pk === item.sk) addCount(sums, item.pk, Number(item.attachment_count));
+  const parent: ParentRef = { type: type === "ORDER" ? "order" : "request", id: parentId };
+  const [kind, id = ""] = item.sk.split("#");
+  if (kind === "REFERENCE") return [ownerCheck(item, parent, id)];
+  if (kind === "UNFINISHED_DELETE") return [unfinishedDelete(item, parent, id)];
+  if (kind !== "ATTACHMENT") return [];
+  const file = fileKey(parent, id);
+  addCount(sums, item.pk, -1);
+  addFile(sums, file, item.bytes);
+  return [
+    ...(typeof item.reference_id === "string" ? [referenceCheck(item, parent, id, item.reference_id)] : []),
+    ...(days.has(fileDay(file) ?? "") ? [fileCheck(item, file)] : []),
+  ];
+};
+
+const fileCheck = (item: StoredItem, file: string): Check => ({
+  keys: [],
+  judge: async () => {
+    const { files } = await listFiles(file, undefined, 1);
+    return files[0]?.key === file
+      ? []
+      : [violation("metadata has its file", keyText(item), `there is no file ${file}`)];
+  },
+});
+
+const referenceCheck = (item: StoredItem, parent: ParentRef, id: string, uuid: string): Check => ({
+  keys: [keys.reference(parent, uuid)],
+  judge: ([reference]) =>
+    reference?.attachment === id
+      ? []
+      : [violation("a reference_id has its item", keyText(item), `${uuid} is not this attachment's`)],
+});
+
+const ownerCheck = (item: StoredItem, parent: ParentRef, uuid: string): Check => ({
+  keys: [keys.attachment(parent, String(item.attachment))],
+  judge: ([owner]) =>
+    owner?.reference_id === uuid
+      ? []
+      : [violation("a reference has its owner", keyText(item), `${item.attachment} does not have ${uuid}`)],
+});
+
+const unfinishedDelete = (item: StoredItem, parent: ParentRef, id: string): Check => {
+  const rule = "a delete is finished";
+  const detail = "its file may still exist: repeat the delete, or wait for the sweep";
+  return {
+    keys: [keys.attachment(parent, id)],
+    judge: ([attachment]) => [
+      attachment
+        ? violation(rule, keyText(item), "its attachment is still there")
+        : { level: "notice", rule, at: keyText(item), detail },
+    ],
+  };
+};
+
+/** The checks of one file. */
+export const storedFileChecks = (file: StoredFile, days: ReadonlySet<string>, sums: Sums, now: Date): Check[] => {
+  const { key, bytes } = file;
+  const owner = fileOwner(key);
+  if (!owner)
+    return [{ keys: [], judge: () => [violation("a file has its metadata", key, "its key is not an attachment's")] }];
+  addFile(sums, key, bytes);
+  if (!days.has(fileDay(key) ?? "")) return [];
+  const metadata = keys.attachment(owner.parent, owner.id);
+  const rule = "a file has the size in its metadata";
+  return [
+    {
+      keys: [metadata],
+      judge: ([attachment]) => {
+        if (!attachment) return [orphan(file, now)];
+        if (attachment.bytes === bytes) return [];
+        return [violation(rule, keyText(metadata), `${key} has ${bytes} bytes instead of ${attachment.bytes}`)];
+      },
+    },
+  ];
+};
+
+/** The sweep removes a file without metadata once it is a day old, at most two days later. */
+const orphan = ({ key, storedAt }: StoredFile, now: Date): Finding => {
+  const rule = "a file has its metadata";
+  const age = Math.floor((now.getTime() - storedAt.getTime()) / dayMs);
+  if (age >= 3) return violation(rule, key, `it has had none for ${age} days: is the sweep running?`);
+  return { level: "notice", rule, at: key, detail: "the sweep will remove it" };
+};
+
+/** The check of a partition whose count is not the number of its attachments. */
+export const attachmentCountCheck = (pk: string, difference: number): Check => ({
+  keys: [{ pk, sk: pk }],
+  judge: ([parent]) => [
+    parent
+      ? violation(
+          "attachment_count is exact",
+          pk,
+          `it is ${parent.attachment_count}, but ${Number(parent.attachment_count) - difference} are stored`,
+        )
+      : violation("an attachment has its parent", pk, `${-difference} of its attachments are stored`),
+  ],
+});
