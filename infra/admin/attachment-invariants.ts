@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { listFiles, type StoredFile } from "../../shared/attachments/files.ts";
 import { fileDay, fileKey, fileOwner, keys, type ParentRef } from "../../shared/table/keys.ts";
 import {
@@ -8,35 +7,37 @@ import {
   keyText,
   type StoredItem,
   type Sums,
-  toggleFile,
+  toggleLink,
   violation,
 } from "./finding.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Adds a file to the sum of its day, as metadata name it or as it is stored. */
-const addFile = (sums: Sums, key: string, bytes: unknown) =>
-  toggleFile(sums, fileDay(key) ?? "", createHash("sha256").update(`${key} ${bytes}`).digest().readInt32LE());
-
 /**
  * The checks of one item in the partition of an order or a request: attachments, their references and unfinished deletes.
- * Those of files only on the days that do not add up, because each is a call to S3.
+ * Links are checked one by one only where they do not add up, because each takes a call.
  */
-export const attachmentChecks = (item: StoredItem, days: ReadonlySet<string>, sums: Sums): Check[] => {
-  const [, type, parentId] = /^(ORDER|REQUEST)#(.+)$/.exec(item.pk) ?? [];
+export const attachmentChecks = (item: StoredItem, suspects: ReadonlySet<string>, sums: Sums): Check[] => {
+  const { pk, sk, reference_id, bytes } = item;
+  const [, type, parentId] = /^(ORDER|REQUEST)#(.+)$/.exec(pk) ?? [];
   if (parentId === undefined) return [];
-  if (item.pk === item.sk) addCount(sums, item.pk, Number(item.attachment_count));
+  if (pk === sk) addCount(sums, pk, Number(item.attachment_count));
   const parent: ParentRef = { type: type === "ORDER" ? "order" : "request", id: parentId };
-  const [kind, id = ""] = item.sk.split("#");
-  if (kind === "REFERENCE") return [ownerCheck(item, parent, id)];
+  const [kind, id = ""] = sk.split("#");
   if (kind === "UNFINISHED_DELETE") return [unfinishedDelete(item, parent, id)];
+  if (kind === "REFERENCE") {
+    toggleLink(sums, pk, id, item.attachment);
+    return suspects.has(pk) ? [ownerCheck(item, parent, id)] : [];
+  }
   if (kind !== "ATTACHMENT") return [];
+  addCount(sums, pk, -1);
   const file = fileKey(parent, id);
-  addCount(sums, item.pk, -1);
-  addFile(sums, file, item.bytes);
+  const day = fileDay(file) ?? "";
+  toggleLink(sums, day, file, bytes);
+  if (typeof reference_id === "string") toggleLink(sums, pk, reference_id, id);
   return [
-    ...(typeof item.reference_id === "string" ? [referenceCheck(item, parent, id, item.reference_id)] : []),
-    ...(days.has(fileDay(file) ?? "") ? [fileCheck(item, file)] : []),
+    ...(suspects.has(day) ? [fileCheck(item, file)] : []),
+    ...(suspects.has(pk) && typeof reference_id === "string" ? [referenceCheck(item, parent, id, reference_id)] : []),
   ];
 };
 
@@ -80,13 +81,14 @@ const unfinishedDelete = (item: StoredItem, parent: ParentRef, id: string): Chec
 };
 
 /** The checks of one file. */
-export const storedFileChecks = (file: StoredFile, days: ReadonlySet<string>, sums: Sums, now: Date): Check[] => {
+export const storedFileChecks = (file: StoredFile, suspects: ReadonlySet<string>, sums: Sums, now: Date): Check[] => {
   const { key, bytes } = file;
   const owner = fileOwner(key);
   if (!owner)
     return [{ keys: [], judge: () => [violation("a file has its metadata", key, "its key is not an attachment's")] }];
-  addFile(sums, key, bytes);
-  if (!days.has(fileDay(key) ?? "")) return [];
+  const day = fileDay(key) ?? "";
+  toggleLink(sums, day, key, bytes);
+  if (!suspects.has(day)) return [];
   const metadata = keys.attachment(owner.parent, owner.id);
   const rule = "a file has the size in its metadata";
   return [

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Item } from "../../shared/table/expressions.ts";
 import type { Key } from "../../shared/table/keys.ts";
 
@@ -28,14 +29,14 @@ export type Check = {
 };
 
 /**
- * What a whole read must add up to. Their memory does not grow with the number of items: DynamoDB scans one partition
- * after the other, and what adds up is dropped.
+ * What a whole read must add up to. The sums take the same memory for any number of items: DynamoDB scans one partition after
+ * the other, and what adds up is dropped.
  */
 export type Sums = {
   /** By partition: what its count says, less the items that it counts. */
   readonly counts: Map<string, number>;
-  /** By day: a hash over the key and the size of each file that metadata name, and of each that is stored. */
-  readonly files: Map<string, number>;
+  /** By partition or day: a hash over all links, each of which is named from both of its ends. */
+  readonly links: Map<string, number>;
 };
 
 const change = (sums: Map<string, number>, name: string, value: number) => {
@@ -46,6 +47,6 @@ const change = (sums: Map<string, number>, name: string, value: number) => {
 export const addCount = ({ counts }: Sums, name: string, count: number): void =>
   change(counts, name, (counts.get(name) ?? 0) + count);
 
-/** The second time with the same hash undoes the first. */
-export const toggleFile = ({ files }: Sums, day: string, hash: number): void =>
-  change(files, day, (files.get(day) ?? 0) ^ hash);
+/** The second time with the same link undoes the first. */
+export const toggleLink = ({ links }: Sums, name: string, ...link: readonly unknown[]): void =>
+  change(links, name, (links.get(name) ?? 0) ^ createHash("sha256").update(link.join(" ")).digest().readInt32LE());

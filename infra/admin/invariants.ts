@@ -11,19 +11,20 @@ import { switchChecks, switchCountCheck } from "./switch-invariants.ts";
 
 export type Progress = { items: number; files: number };
 
-type Read = { readonly now: Date; readonly progress: Progress; readonly days: ReadonlySet<string> };
+/** `suspects` are the partitions and days whose links did not add up in an earlier read. */
+type Read = { readonly now: Date; readonly progress: Progress; readonly suspects: ReadonlySet<string> };
 
 /** Yields the checks of all items and files, and at last those of what does not add up. */
-async function* allChecks({ now, progress, days }: Read, sums: Sums): AsyncGenerator<Check> {
+async function* allChecks({ now, progress, suspects }: Read, sums: Sums): AsyncGenerator<Check> {
   // The items first, because a file is stored before its metadata.
   for await (const stored of scan("all")) {
     const item = { ...stored, pk: String(stored.pk), sk: String(stored.sk) };
     progress.items += 1;
-    yield* [...attachmentChecks(item, days, sums), ...switchChecks(item, sums)];
+    yield* [...attachmentChecks(item, suspects, sums), ...switchChecks(item, sums)];
   }
   for await (const file of allFiles()) {
     progress.files += 1;
-    yield* storedFileChecks(file, days, sums, now);
+    yield* storedFileChecks(file, suspects, sums, now);
   }
   for (const [pk, difference] of sums.counts)
     yield pk.startsWith("ACCOUNT#") ? switchCountCheck(pk, difference) : attachmentCountCheck(pk, difference);
@@ -62,15 +63,15 @@ export const maxFindings = 1_000;
 
 const nameOf = ({ rule, at }: Finding) => `${rule} ${at}`;
 
-/** Reads everything once. Returns what is wrong, by rule and place, and the days whose files do not add up. */
+/** Reads everything once. Returns what is wrong, by rule and place, and the partitions and days to read closely. */
 const readAll = async (read: Read) => {
   const found = new Map<string, Finding>();
-  const sums: Sums = { counts: new Map(), files: new Map() };
+  const sums: Sums = { counts: new Map(), links: new Map() };
   for await (const finding of judgeAll(allChecks(read, sums))) {
     found.set(nameOf(finding), finding);
-    if (found.size === maxFindings) return { found, days: read.days };
+    if (found.size === maxFindings) return { found, suspects: read.suspects };
   }
-  return { found, days: new Set(sums.files.keys()) };
+  return { found, suspects: new Set(sums.links.keys().take(maxFindings)) };
 };
 
 /**
@@ -78,10 +79,10 @@ const readAll = async (read: Read) => {
  * If the first read finds anything, two more read it closely, and only findings that both have are returned.
  */
 export const checkInvariants = async (now: Date, progress: Progress = { items: 0, files: 0 }): Promise<Finding[]> => {
-  const first = await readAll({ now, progress, days: new Set() });
-  if (first.found.size === 0 && first.days.size === 0) return [];
-  const { found } = await readAll({ now, progress, days: first.days });
-  const latest = found.size > 0 ? (await readAll({ now, progress, days: first.days })).found : found;
+  const first = await readAll({ now, progress, suspects: new Set() });
+  if (first.found.size === 0 && first.suspects.size === 0) return [];
+  const { found } = await readAll({ now, progress, suspects: first.suspects });
+  const latest = found.size > 0 ? (await readAll({ now, progress, suspects: first.suspects })).found : found;
   return [...found]
     .filter(([name]) => latest.has(name))
     .map(([, finding]) => finding)
