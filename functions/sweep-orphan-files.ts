@@ -7,15 +7,9 @@ type Context = { readonly functionName: string; readonly getRemainingTimeInMilli
 export const handler = async (_event: unknown, { functionName, getRemainingTimeInMillis }: Context) => {
   const now = new Date();
   const swept = await sweepOrphanFiles({ now, remainingMs: getRemainingTimeInMillis });
-  const { days, files, removed, finished, stopped } = swept;
+  const { days: SweptDays, files: SweptFiles, removed: OrphanFilesRemoved, finished, stopped } = swept;
   if (stopped) log.error("SWEEP_STOPPED", stopped);
-  const counts = {
-    SweptDays: days,
-    SweptFiles: files,
-    OrphanFilesRemoved: removed,
-    SweepsUnfinished: finished || stopped ? 0 : 1,
-    SweepsStopped: stopped ? 1 : 0,
-  };
-  emitCounts(counts, now, functionName);
+  const [SweepsUnfinished, SweepsStopped] = [finished || stopped ? 0 : 1, stopped ? 1 : 0];
+  emitCounts({ SweptDays, SweptFiles, OrphanFilesRemoved, SweepsUnfinished, SweepsStopped }, now, functionName);
   return swept;
 };
