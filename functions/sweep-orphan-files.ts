@@ -1,14 +1,15 @@
 import { sweepOrphanFiles } from "../shared/attachments/sweep.ts";
-import { emitCounts } from "../shared/log.ts";
+import { emitCounts, log } from "../shared/log.ts";
+
+type Context = { readonly functionName: string; readonly getRemainingTimeInMillis: () => number };
 
 /** Runs daily. A sweep that does not finish before the timeout continues the next day. */
-export const handler = async (_event: unknown, context: { readonly getRemainingTimeInMillis: () => number }) => {
+export const handler = async (_event: unknown, { functionName, getRemainingTimeInMillis }: Context) => {
   const now = new Date();
-  const swept = await sweepOrphanFiles({ now, remainingMs: context.getRemainingTimeInMillis });
-  const { days, files, removed, finished } = swept;
-  emitCounts(
-    { SweptDays: days, SweptFiles: files, OrphanFilesRemoved: removed, SweepsUnfinished: finished ? 0 : 1 },
-    now,
-  );
+  const swept = await sweepOrphanFiles({ now, remainingMs: getRemainingTimeInMillis });
+  const { days: SweptDays, files: SweptFiles, removed: OrphanFilesRemoved, finished, stopped } = swept;
+  if (stopped) log.error("SWEEP_STOPPED", stopped);
+  const [SweepsUnfinished, SweepsStopped] = [finished || stopped ? 0 : 1, stopped ? 1 : 0];
+  emitCounts({ SweptDays, SweptFiles, OrphanFilesRemoved, SweepsUnfinished, SweepsStopped }, now, functionName);
   return swept;
 };

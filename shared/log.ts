@@ -56,10 +56,11 @@ export const embeddedMetrics = (units: Readonly<Record<string, Unit>>, now: Date
   return { _aws: { Timestamp: now.getTime(), CloudWatchMetrics } };
 };
 
-/** Writes a line that contains only counts, as metrics. */
-export const emitCounts = (counts: Readonly<Record<string, number>>, now: Date): void => {
+/** Writes a line that contains only counts, as metrics of the function that has this name. */
+export const emitCounts = (counts: Readonly<Record<string, number>>, now: Date, functionName: string): void => {
   const units = Object.fromEntries(Object.keys(counts).map((name) => [name, "Count"] as const));
-  process.stdout.write(`${JSON.stringify({ ...embeddedMetrics(units, now), ...counts })}\n`);
+  const line = { ...embeddedMetrics(units, now, "FunctionName"), FunctionName: functionName, ...counts };
+  process.stdout.write(`${JSON.stringify(line)}\n`);
 };
 
 let map: SourceMap | undefined;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { checkInvariants } from "./invariants.ts";
+import { checkInvariants, maxFindings } from "./invariants.ts";
 import type { Output } from "./options.ts";
 import { printRows } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
@@ -17,6 +17,7 @@ export const addCheckCommand = (program: Command): void => {
       );
       if (findings.length > 0 || json) printRows(findings, { json, whole: true });
       else console.log("No problems found.");
+      if (findings.length === maxFindings) console.error(`There may be more than these ${formatCount(maxFindings)}.`);
       if (findings.some(({ level }) => level === "violation")) process.exitCode = 1;
     });
 };

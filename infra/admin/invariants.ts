@@ -1,50 +1,90 @@
 import { allFiles } from "../../shared/attachments/files.ts";
-import { attachmentFindings } from "../../shared/attachments/invariants.ts";
-import { switchFindings } from "../../shared/switches/invariants.ts";
-import { scan } from "../../shared/table/read.ts";
-import type { Finding, Snapshot } from "../../shared/table/snapshot.ts";
-import { snapshot } from "../../shared/table/snapshot.ts";
+import { getMany, scan } from "../../shared/table/read.ts";
+import { attachmentChecks, attachmentCountCheck, storedFileChecks } from "./attachment-invariants.ts";
+import type { Check, Finding, Sums } from "./finding.ts";
+import { switchChecks, switchCountCheck } from "./switch-invariants.ts";
 
-/** Checks that the items of the table are consistent with each other and with the files in the bucket. Read-only. */
-
-const findingsIn = (snapshot: Snapshot): Finding[] =>
-  [...attachmentFindings(snapshot), ...switchFindings(snapshot)].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-
-const nameOf = ({ rule, at }: Finding) => `${rule} ${at}`;
+/**
+ * Checks that the items of the table are consistent with each other and with the files in the bucket. Read-only. Takes the
+ * same memory for any number of items and files: each is compared with the few that belong to it, and then dropped.
+ */
 
 export type Progress = { items: number; files: number };
 
-async function* counting<T>(all: AsyncIterable<T>, add: () => void): AsyncGenerator<T> {
-  for await (const one of all) {
-    add();
-    yield one;
+/** `suspects` are the partitions and days whose links did not add up in an earlier read. */
+type Read = { readonly now: Date; readonly progress: Progress; readonly suspects: ReadonlySet<string> };
+
+/** Yields the checks of all items and files, and at last those of what does not add up. */
+async function* allChecks({ now, progress, suspects }: Read, sums: Sums): AsyncGenerator<Check> {
+  // The items first, because a file is stored before its metadata.
+  for await (const stored of scan("all")) {
+    const item = { ...stored, pk: String(stored.pk), sk: String(stored.sk) };
+    progress.items += 1;
+    yield* [...attachmentChecks(item, suspects, sums), ...switchChecks(item, sums)];
   }
+  for await (const file of allFiles()) {
+    progress.files += 1;
+    yield* storedFileChecks(file, suspects, sums, now);
+  }
+  for (const [pk, difference] of sums.counts)
+    yield pk.startsWith("ACCOUNT#") ? switchCountCheck(pk, difference) : attachmentCountCheck(pk, difference);
 }
 
-const readSnapshot = async (now: Date, progress: Progress): Promise<Snapshot> => {
-  const items = counting(scan("all"), () => {
-    progress.items += 1;
+/** The most keys that one BatchGetItem reads. */
+const batchKeys = 100;
+
+/** Reads the items that checks need in batches, and yields what they find. */
+async function* judgeAll(checks: AsyncIterable<Check>): AsyncGenerator<Finding> {
+  let batch: Check[] = [];
+  let count = 0;
+  for await (const check of checks) {
+    if (count + check.keys.length > batchKeys || batch.length === batchKeys) {
+      yield* await judge(batch);
+      [batch, count] = [[], 0];
+    }
+    batch.push(check);
+    count += check.keys.length;
+  }
+  yield* await judge(batch);
+}
+
+const judge = async (batch: readonly Check[]): Promise<Finding[]> => {
+  const stored = await getMany(batch.flatMap(({ keys }) => keys));
+  let start = 0;
+  const judged = batch.map(({ keys, judge }) => {
+    start += keys.length;
+    return judge(stored.slice(start - keys.length, start));
   });
-  const files = counting(allFiles(), () => {
-    progress.files += 1;
-  });
-  // The items first, because a file is stored before its metadata.
-  const stored = await Array.fromAsync(items);
-  return snapshot(stored, await Array.fromAsync(files), now);
+  return (await Promise.all(judged)).flat();
 };
 
-/** A finding counts if this many reads in a row have it. */
-const reads = 3;
+/** More findings than these are not collected: the first ones show what is wrong. */
+export const maxFindings = 1_000;
+
+const nameOf = ({ rule, at }: Finding) => `${rule} ${at}`;
+
+/** Reads everything once. Returns what is wrong, by rule and place, and the partitions and days to read closely. */
+const readAll = async (read: Read) => {
+  const found = new Map<string, Finding>();
+  const sums: Sums = { counts: new Map(), links: new Map() };
+  for await (const finding of judgeAll(allChecks(read, sums))) {
+    found.set(nameOf(finding), finding);
+    if (found.size === maxFindings) return { found, suspects: read.suspects };
+  }
+  return { found, suspects: new Set(sums.links.keys().take(maxFindings)) };
+};
 
 /**
- * Reads the whole table and bucket into memory, and returns what is wrong. Requests may write at the same time, so one
- * read can catch a change halfway: only findings that all three reads have are returned.
+ * Returns what is wrong, at most `maxFindings`. Requests may write at the same time, so one read can catch a change halfway.
+ * If the first read finds anything, two more read it closely, and only findings that both have are returned.
  */
 export const checkInvariants = async (now: Date, progress: Progress = { items: 0, files: 0 }): Promise<Finding[]> => {
-  let found = findingsIn(await readSnapshot(now, progress));
-  for (let again = 1; again < reads && found.length > 0; again += 1) {
-    const latest = new Set(findingsIn(await readSnapshot(now, progress)).map(nameOf));
-    found = found.filter((finding) => latest.has(nameOf(finding)));
-  }
-  return found;
+  const first = await readAll({ now, progress, suspects: new Set() });
+  if (first.found.size === 0 && first.suspects.size === 0) return [];
+  const { found } = await readAll({ now, progress, suspects: first.suspects });
+  const latest = found.size > 0 ? (await readAll({ now, progress, suspects: first.suspects })).found : found;
+  return [...found]
+    .filter(([name]) => latest.has(name))
+    .map(([, finding]) => finding)
+    .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 };

@@ -4,7 +4,9 @@ import type { Output } from "./options.ts";
 import { printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 
-/** `sweep`: runs the daily sweep now. */
+type Options = Output & { readonly dryRun: boolean; readonly all: boolean; readonly force: boolean };
+
+/** `sweep`: runs the daily sweep now. Exits with 1 if the sweep stops. */
 export const addSweepCommand = (program: Command): void => {
   program
     .command("sweep")
@@ -13,17 +15,21 @@ export const addSweepCommand = (program: Command): void => {
     )
     .option("--dry-run", "count files, but remove nothing", false)
     .option("--all", "include days that are not due", false)
-    .action(async ({ json, dryRun, all }: Output & { dryRun: boolean; all: boolean }) => {
-      let last = { days: 0, files: 0, removed: 0 };
-      const onPage = (counts: typeof last) => {
-        last = { ...counts };
-      };
-      const options = { now: new Date(), dryRun, all, onPage };
-      const { removed, ...swept } = await withProgress(
+    .option("--force", "remove files even if the table does not know many of a day (see SWEEP_STOPPED)", false)
+    .action(async ({ json, ...options }: Options) => {
+      const counts = { days: 0, files: 0, removed: 0 };
+      const { removed, stopped, ...swept } = await withProgress(
         () =>
-          `Sweeping … ${formatCount(last.days)} days and ${formatCount(last.files)} files, ${formatCount(last.removed)} of them orphans`,
-        () => sweepOrphanFiles(options),
+          `Sweeping … ${formatCount(counts.days)} days and ${formatCount(counts.files)} files, ${formatCount(counts.removed)} of them orphans`,
+        () => sweepOrphanFiles({ now: new Date(), counts, ...options }),
       );
-      printRecord({ ...swept, [dryRun ? "would_remove" : "removed"]: removed }, { json });
+      const stop = stopped && { stopped: { code: "SWEEP_STOPPED", ...stopped } };
+      printRecord({ ...swept, [options.dryRun ? "would_remove" : "removed"]: removed, ...stop }, { json });
+      if (!stopped) return;
+      process.exitCode = 1;
+      const { day, files, unknown } = stopped;
+      console.error(
+        `SWEEP_STOPPED: of the ${formatCount(files)} files of ${day}, the table does not know ${formatCount(unknown)}, and none was removed. Is it the right table? If these files may be lost for good, run: sweep --force`,
+      );
     });
 };

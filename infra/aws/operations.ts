@@ -9,6 +9,7 @@ import {
   GraphWidget,
   type IMetric,
   MathExpression,
+  Metric,
   Stats,
   TreatMissingData,
 } from "aws-cdk-lib/aws-cloudwatch";
@@ -107,7 +108,12 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
   ...sweepAlarms(metrics.sweeps),
 ];
 
-const sweepAlarms = ({ started, failed }: Metrics["sweeps"]): readonly NamedAlarm[] => [
+const sweepAlarms = ({ started, failed, unfinished, stopped }: Metrics["sweeps"]): readonly NamedAlarm[] => [
+  [
+    "StoppedSweeps",
+    atLeast(1, stopped, "SWEEP_STOPPED: the table does not know too many files of a day. Nothing of it was removed."),
+  ],
+  ["UnfinishedSweeps", atLeast(1, unfinished, "A sweep ran out of time. The next one continues where it stopped.")],
   // Lambda retries an event twice.
   ["DeadSweeps", atLeast(3, failed, "A sweep and both its retries failed: files without metadata accumulate.")],
   [
@@ -158,8 +164,17 @@ const metricsOf = ({ rest, table, machine, failure, sweep }: Monitored) => ({
   // An execution fails, too, if another run is checking the order out. That is not the failure of a checkout.
   failedCheckouts: failure.metricInvocations(inFiveMinutes),
   timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
-  sweeps: { started: sweep.metricInvocations(inADay), failed: sweep.metricErrors(inADay) },
+  sweeps: {
+    started: sweep.metricInvocations(inADay),
+    failed: sweep.metricErrors(inADay),
+    unfinished: sweepCount("SweepsUnfinished", sweep),
+    stopped: sweepCount("SweepsStopped", sweep),
+  },
 });
+
+/** A metric that `functions/sweep-orphan-files.ts` logs. */
+const sweepCount = (metricName: string, { functionName }: LambdaFunction) =>
+  new Metric({ namespace: "Patchbay", metricName, dimensionsMap: { FunctionName: functionName }, ...inADay });
 
 /** Shows alarms, requests, latency, checkouts, throttling and sweeps on one page. */
 const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: Alarm[]) =>

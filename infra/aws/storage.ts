@@ -91,7 +91,7 @@ const uploadCors = ({ uploadOrigins }: Settings): CorsRule[] =>
         {
           allowedMethods: [HttpMethods.PUT],
           allowedOrigins: [...(uploadOrigins ?? [])],
-          allowedHeaders: ["content-type", "x-amz-checksum-sha256"],
+          allowedHeaders: ["content-type", "if-none-match", "x-amz-checksum-sha256"],
           maxAge: 3_600,
         },
       ];

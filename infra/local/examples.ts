@@ -37,6 +37,7 @@ Paste these:
   UPLOAD=$(curl -s ${url}/api/v1/requests/${request}/uploads -H "Authorization: Bearer $KEY" \\
     -H 'Content-Type: application/json' -d '${JSON.stringify({ type: "upload", data: large })}')
   curl -s -T /tmp/scan.bin -H 'Content-Type: ${large.content_type}' -H 'x-amz-checksum-sha256: ${checksum}' \\
+    -H 'If-None-Match: *' \\
     "$(node -pe 'JSON.parse(process.argv[1]).data.url' "$UPLOAD")"
   curl -s ${url}/api/v1/requests/${request}/uploads/$(node -pe 'JSON.parse(process.argv[1]).data.id' "$UPLOAD")/complete \\
     -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\

@@ -4,8 +4,9 @@ import { join, relative, sep } from "node:path";
 import * as z from "zod/mini";
 
 /**
- * fauxqs stores an object as `<key>.data` and `<key>.meta.json`. It does not write them atomically, and does not start if a
- * metadata file is truncated. Such a file is rebuilt from the data file, or removed if there is none.
+ * fauxqs stores an object as `<key>.data` and `<key>.meta.json`, and does not start if a metadata file is truncated, as a power
+ * failure can leave it. Such a file is rebuilt from the data file, or removed if there is none. A data file that does not have the
+ * length in its metadata is damaged: nothing is changed then.
  */
 const Metadata = z.looseObject({
   key: z.string(),
@@ -44,26 +45,39 @@ const metadataOf = (objects: string, data: string) => {
   };
 };
 
-const repairObjects = (objects: string) => {
+type Damaged = { readonly bucket: string; readonly key: string; readonly bytes: number };
+
+const repairObjects = (bucket: string, objects: string): Damaged[] => {
+  const damaged: Damaged[] = [];
   for (const name of readdirSync(objects, { recursive: true, encoding: "utf8" })) {
     const path = join(objects, name);
     const data = path.replace(/(\.meta\.json|\.data)$/, ".data");
     const metadata = data.replace(/\.data$/, ".meta.json");
     if (data === path && !data.endsWith(".data")) continue;
-    if (!existsSync(data)) rmSync(metadata, { force: true });
-    else if (read(Metadata, metadata)?.contentLength !== statSync(data).size)
-      write(metadata, metadataOf(objects, data));
+    if (!existsSync(data)) {
+      rmSync(metadata, { force: true });
+      continue;
+    }
+    const stored = read(Metadata, metadata);
+    if (!stored) write(metadata, metadataOf(objects, data));
+    else if (path === data && stored.contentLength !== statSync(data).size)
+      damaged.push({ bucket, key: stored.key, bytes: statSync(data).size });
   }
+  return damaged;
 };
 
-/** Makes a folder of fauxqs loadable again after a crash or a power failure. */
-export const repairFiles = (folder: string): void => {
+/** Below a folder of fauxqs: objects that are being written. */
+export const unfinishedFolder = "unfinished";
+
+/** Makes a folder of fauxqs loadable again after a crash or a power failure. Returns the objects that are damaged. */
+export const repairFiles = (folder: string): Damaged[] => {
   const buckets = join(folder, "buckets");
   // This service does not use multipart uploads.
-  rmSync(join(folder, "_multipart"), { recursive: true, force: true });
-  if (!existsSync(buckets)) return;
-  for (const bucket of readdirSync(buckets)) {
+  for (const part of ["_multipart", unfinishedFolder]) rmSync(join(folder, part), { recursive: true, force: true });
+  if (!existsSync(buckets)) return [];
+  return readdirSync(buckets).flatMap((bucket) => {
     repairBucket(join(buckets, bucket), bucket);
-    if (existsSync(join(buckets, bucket, "objects"))) repairObjects(join(buckets, bucket, "objects"));
-  }
+    const objects = join(buckets, bucket, "objects");
+    return existsSync(objects) ? repairObjects(bucket, objects) : [];
+  });
 };

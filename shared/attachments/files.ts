@@ -63,24 +63,30 @@ export const putFile = async (key: string, { content, contentType, sha256 }: Upl
 
 /**
  * Returns a request with which the caller sends a file directly to S3. The signature covers length, media type and SHA-256
- * as headers, so S3 rejects any other file.
+ * as headers, so S3 rejects any other file, and `If-None-Match`, so S3 accepts it once.
  * Source: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
  */
 export const signedPut = async (key: string, { content_type, bytes, sha256 }: UploadFile, signedAt: Date) => {
   const checksum = "x-amz-checksum-sha256";
-  const headers = { "Content-Length": String(bytes), "Content-Type": content_type, [checksum]: base64(sha256) };
+  const headers = {
+    "Content-Length": String(bytes),
+    "Content-Type": content_type,
+    "If-None-Match": "*",
+    [checksum]: base64(sha256),
+  };
   const command = new PutObjectCommand({
     Bucket: env.bucketName(),
     Key: key,
     ContentLength: bytes,
     ContentType: content_type,
+    IfNoneMatch: headers["If-None-Match"],
     ChecksumSHA256: headers[checksum],
   });
   const url = await getSignedUrl(s3(), command, {
     expiresIn: limits.uploadSeconds,
     signingDate: signedAt,
     // By default, the presigner does not sign Content-Type, and it moves the checksum to the query.
-    signableHeaders: new Set(["host", "content-length", "content-type", checksum]),
+    signableHeaders: new Set(["host", "content-length", "content-type", "if-none-match", checksum]),
     unhoistableHeaders: new Set([checksum]),
   });
   return { method: "PUT", url, headers } as const;
@@ -141,7 +147,7 @@ export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> |
   return response.Body;
 };
 
-export type StoredFile = { readonly key: string; readonly storedAt: Date };
+export type StoredFile = { readonly key: string; readonly bytes: number; readonly storedAt: Date };
 
 /**
  * Lists up to `limit` files whose keys begin with `prefix` and come after `after`, in order, and whether there are more.
@@ -154,8 +160,8 @@ export const listFiles = async (
   const { Contents = [], IsTruncated = false } = await s3()
     .send(new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after, MaxKeys: limit }))
     .catch(unavailableAs503);
-  const files = Contents.flatMap(({ Key, LastModified }) =>
-    Key && LastModified ? [{ key: Key, storedAt: LastModified }] : [],
+  const files = Contents.flatMap(({ Key, Size, LastModified }) =>
+    Key && Size !== undefined && LastModified ? [{ key: Key, bytes: Size, storedAt: LastModified }] : [],
   );
   return { files, more: IsTruncated };
 };

@@ -230,6 +230,7 @@ const prepared = () => ({
   headers: {
     "Content-Length": String(scan.bytes),
     "Content-Type": scan.content_type,
+    "If-None-Match": "*",
     "x-amz-checksum-sha256": Buffer.from(scan.sha256, "hex").toString("base64"),
   },
   expires_at: "2026-11-21T10:14:03.217Z",
@@ -318,7 +319,7 @@ const docsOf = (parent: ParentType) => {
       },
     },
     createUpload: {
-      description: `Prepares a direct upload of a file of up to 104,857,600 bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then complete the upload. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed.`,
+      description: `Prepares a direct upload of a file of up to 104,857,600 bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then complete the upload. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256, and accepts it once: if a PUT whose response was lost is repeated, storage returns 412, which means that the file is there. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed.`,
       body: { type: "upload", data: scan },
       response: { type: "upload", data: prepared() },
       invalid: {

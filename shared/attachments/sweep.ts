@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import { keys } from "../table/keys.ts";
-import { get, getMany } from "../table/read.ts";
+import { keys, type ParentRef } from "../table/keys.ts";
+import { get, getMany, parseItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { dayOf, dayPrefix, fileDay, fileOwner, filePrefix } from "./file-keys.ts";
 import { listFiles, removeFile, type StoredFile } from "./files.ts";
@@ -30,18 +30,21 @@ export const dueDays = (first: string, lastSweep: string | undefined, today: str
 /** Longer than any upload takes: an older file without metadata will never get any. */
 const graceMs = 24 * 60 * 60 * 1000;
 
-/** Enough time to finish a page of files and to save the progress. */
+/** Enough time to read a page of files, to remove as many as are removed at a time, and to save the progress. */
 const reserveMs = 20_000;
 
 /**
- * The progress of the sweep. `swept_on` is the day of the last finished sweep. `sweeping` is where an unfinished one
- * continues.
+ * The progress of the sweep. `first_on` is the day of the table's first sweep, `swept_on` that of the last finished one. An
+ * unfinished sweep, `sweeping`, continues after the day `done`.
  */
 const Bookmark = z.object({
+  first_on: z.string(),
   swept_on: z.optional(z.string()),
-  sweeping: z.optional(z.object({ of: z.string(), day: z.string(), after: z.optional(z.string()) })),
+  sweeping: z.optional(z.object({ of: z.string(), done: z.string() })),
 });
 type Bookmark = z.infer<typeof Bookmark>;
+
+const noCounts = { days: 0, files: 0, removed: 0 };
 
 type SweepOptions = {
   readonly now: Date;
@@ -51,80 +54,128 @@ type SweepOptions = {
   readonly dryRun?: boolean;
   /** Reads every day, due or not. */
   readonly all?: boolean;
-  /** The number of files to list at a time. */
-  readonly pageSize?: number;
-  /** Called after each page with the counts so far. */
-  readonly onPage?: (counts: Omit<Swept, "finished">) => void;
+  /** Removes files however many the table does not know. */
+  readonly force?: boolean;
+  /** The counts so far, for a progress display. */
+  readonly counts?: typeof noCounts;
 };
 
-const noCounts = { days: 0, files: 0, removed: 0 };
-type Swept = typeof noCounts & { readonly finished: boolean };
+type Swept = typeof noCounts & {
+  readonly finished: boolean;
+  /** Set if the sweep stopped at a day because the table does not know too many of its files. */
+  readonly stopped?: { readonly day: string; readonly files: number; readonly unknown: number };
+};
+
+/**
+ * Whether a table that does not know this many of a day's files may be the wrong one: an empty one, or one restored from
+ * before that day. Crashes leave far fewer.
+ */
+const isSuspicious = ({ files, unknown }: { readonly files: number; readonly unknown: number }) =>
+  unknown > 10 && unknown > files * 0.05;
 
 /**
  * Removes files without metadata that are older than a day. A crash between the two steps of an upload or a delete leaves
- * such files. Two sweeps can run at the same time. 503 if S3 or DynamoDB is unavailable; the next sweep continues from there.
+ * such files. Stops at a day that is suspicious, and the next sweep tries that day again. Two sweeps can run at the same time.
+ * 503 if S3 or DynamoDB is unavailable; the next sweep continues from there.
  */
 export const sweepOrphanFiles = async (options: SweepOptions): Promise<Swept> => {
-  const { now, dryRun = false, all = false } = options;
-  const bookmark = z.parse(Bookmark, (await get(keys.sweep())) ?? {});
-  const unfinished = all ? undefined : bookmark.sweeping;
-  const today = unfinished?.of ?? dayOf(now);
-  const days = await daysLeft(bookmark, today, all);
-  const counts = { ...noCounts };
-  const save = (progress: Bookmark) =>
-    dryRun || all ? undefined : transact({ sweep: { put: { ...keys.sweep(), ...progress } } });
-  for (const day of days) {
-    let after = day === unfinished?.day ? unfinished.after : undefined;
-    do {
-      if ((options.remainingMs?.() ?? Number.POSITIVE_INFINITY) < reserveMs) return { ...counts, finished: false };
-      const before = counts.files;
-      after = await sweepPage(day, after, options, counts);
-      options.onPage?.(counts);
-      if (counts.files > before) await save({ ...bookmark, sweeping: { of: today, day, after } });
-    } while (after !== undefined);
+  const { now, dryRun = false, all = false, force = false, counts = { ...noCounts } } = options;
+  const isLate = () => (options.remainingMs?.() ?? Number.POSITIVE_INFINITY) < reserveMs;
+  const bookmark = await readBookmark(dayOf(now), dryRun);
+  const today = (all ? undefined : bookmark.sweeping?.of) ?? dayOf(now);
+  const save = (progress: Partial<Bookmark>) =>
+    dryRun || all ? undefined : transact({ sweep: { put: { ...keys.sweep(), ...bookmark, ...progress } } });
+  for (const day of await daysLeft(bookmark, today, all)) {
+    const found = isLate() ? undefined : await readDay(day, now, isLate);
+    if (!found) return { ...counts, finished: false };
+    const { files, orphans } = found;
+    counts.files += files;
+    const unknown = orphans.filter(({ isKnown }) => !isKnown).length;
+    if (!force && isSuspicious({ files, unknown }))
+      return { ...counts, finished: false, stopped: { day, files, unknown } };
+    for (const [index, orphan] of orphans.entries()) {
+      if (index % batchSize === batchSize - 1 && isLate()) return { ...counts, finished: false };
+      if (dryRun || (await removeOrphan(orphan))) counts.removed += 1;
+    }
     counts.days += 1;
+    if (files > 0) await save({ sweeping: { of: today, done: day } });
   }
-  await save({ swept_on: today });
+  await save({ swept_on: today, sweeping: undefined });
   return { ...counts, finished: true };
 };
 
-const daysLeft = async ({ swept_on, sweeping }: Bookmark, today: string, all: boolean): Promise<string[]> => {
+/** Reads the bookmark. The first sweep of a table writes it. */
+const readBookmark = async (today: string, dryRun: boolean): Promise<Bookmark> => {
+  const stored = await get(keys.sweep());
+  if (stored) return parseItem(Bookmark, stored);
+  const first: Bookmark = { first_on: today };
+  if (dryRun) return first;
+  const failed = await transact({ sweep: { put: { ...keys.sweep(), ...first }, when: { exists: false } } });
+  return parseItem(Bookmark, failed.get("sweep") ?? first);
+};
+
+/** How many days before a table's first sweep its files can be from: files are swept once their day is two days ago. */
+const daysBeforeFirst = 2;
+
+/**
+ * Returns the days that are due and not done. Files of days long before the table's first sweep are another table's, so a new
+ * table that is put in place of the right one by mistake removes none of them.
+ */
+const daysLeft = async (bookmark: Bookmark, today: string, all: boolean): Promise<string[]> => {
+  const { first_on, swept_on, sweeping } = bookmark;
   const { files } = await listFiles(filePrefix, undefined, 1);
-  const first = files[0] && fileDay(files[0].key);
-  if (first === undefined) return [];
+  const oldest = files[0] && fileDay(files[0].key);
+  if (oldest === undefined) return [];
+  const own = dayOf(new Date((dayNumber(first_on) - daysBeforeFirst) * dayMs));
+  const first = oldest > own ? oldest : own;
   if (all) return dueDays(first, undefined, today);
-  return dueDays(first, swept_on, today).filter((day) => sweeping === undefined || day >= sweeping.day);
+  return dueDays(first, swept_on, today).filter((day) => sweeping === undefined || day > sweeping.done);
 };
 
-/** Sweeps one page of a day. Returns the key to continue after, if there are more files. */
-const sweepPage = async (
+type OwnedFile = { readonly key: string; readonly parent: ParentRef; readonly id: string };
+
+/** A file without metadata. It is known if the table has a record of its upload or its delete. */
+type Orphan = OwnedFile & { readonly isKnown: boolean };
+
+/** Files that are looked up, or removed, before the time is checked. */
+const batchSize = 50;
+
+/** Returns the number of files of a day, and those without metadata that are old enough. Undefined if the time is over. */
+const readDay = async (
   day: string,
-  after: string | undefined,
-  { now, dryRun, pageSize }: SweepOptions,
-  counts: { files: number; removed: number },
-): Promise<string | undefined> => {
-  const { files, more } = await listFiles(dayPrefix(day), after, pageSize);
-  const old = files.filter(({ storedAt }) => now.getTime() - storedAt.getTime() > graceMs);
-  for (let start = 0; start < old.length; start += 50)
-    for (const file of await withoutMetadata(old.slice(start, start + 50)))
-      if (dryRun || (await removeOrphan(file))) counts.removed += 1;
-  counts.files += files.length;
-  return more ? files.at(-1)?.key : undefined;
+  now: Date,
+  isLate: () => boolean,
+): Promise<{ files: number; orphans: Orphan[] } | undefined> => {
+  const orphans: Orphan[] = [];
+  let count = 0;
+  let after: string | undefined;
+  do {
+    const { files, more } = await listFiles(dayPrefix(day), after);
+    const old = files.filter(({ storedAt }) => now.getTime() - storedAt.getTime() > graceMs).flatMap(ownedFile);
+    for (let start = 0; start < old.length; start += batchSize)
+      orphans.push(...(await orphansOf(old.slice(start, start + batchSize))));
+    count += files.length;
+    after = more ? files.at(-1)?.key : undefined;
+  } while (after !== undefined && !isLate());
+  return after === undefined ? { files: count, orphans } : undefined;
 };
 
-type OwnedFile = { readonly key: string; readonly owner: NonNullable<ReturnType<typeof fileOwner>> };
+const ownedFile = ({ key }: StoredFile): OwnedFile[] => {
+  const owner = fileOwner(key);
+  return owner ? [{ key, ...owner }] : [];
+};
 
-const withoutMetadata = async (files: readonly StoredFile[]): Promise<OwnedFile[]> => {
-  const owned = files.flatMap(({ key }) => {
-    const owner = fileOwner(key);
-    return owner ? [{ key, owner }] : [];
-  });
-  const found = await getMany(owned.map(({ owner }) => keys.attachment(owner.parent, owner.id)));
-  return owned.filter((_, index) => found[index] === undefined);
+const orphansOf = async (files: readonly OwnedFile[]): Promise<Orphan[]> => {
+  const metadata = await getMany(files.map(({ parent, id }) => keys.attachment(parent, id)));
+  const orphans = files.filter((_, index) => metadata[index] === undefined);
+  const records = await getMany(
+    orphans.flatMap(({ parent, id }) => [keys.upload(parent, id), keys.unfinishedDelete(parent, id)]),
+  );
+  return orphans.map((file, index) => ({ ...file, isKnown: Boolean(records[2 * index] ?? records[2 * index + 1]) }));
 };
 
 /** Removes a file if it still has no metadata, together with the record of an unfinished delete. */
-const removeOrphan = async ({ key, owner: { parent, id } }: OwnedFile): Promise<boolean> => {
+const removeOrphan = async ({ key, parent, id }: OwnedFile): Promise<boolean> => {
   const unfinished = keys.unfinishedDelete(parent, id);
   const [metadata, record] = await getMany([keys.attachment(parent, id), unfinished]);
   if (metadata) return false;

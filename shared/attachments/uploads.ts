@@ -12,9 +12,10 @@ import { type Upload, type UploadFile, uploadExpiry } from "./schema.ts";
 /** Direct uploads: the caller prepares an upload, sends the file directly to S3, and completes the upload. */
 
 /**
- * How long an upload is stored: longer than an Idempotency-Key, because a repeated create reads the file's name from it.
+ * How long an upload is stored: three days longer than it can be used. A repeated create reads the file's name from it, and
+ * the sweep, after two days, can tell a file that was never claimed from one that the table does not know.
  */
-const retentionSeconds = limits.uploadSeconds + limits.idempotencySeconds + 60;
+const retentionSeconds = limits.uploadSeconds + 3 * 24 * 60 * 60;
 
 /** Returns the document of an upload with its signed URL. Signing with the same time yields the same URL. */
 const uploadDocument = async (parent: ParentRef, file: UploadFile, { id, at }: Created) => ({

@@ -14,6 +14,8 @@ import { call } from "../support/requests/client.ts";
 import { startOnNewTable } from "../support/servers/own-table.ts";
 
 const referenceId = "6f2c1d0e-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
+const sha256 = "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a";
+const oneByte = { content: new Uint8Array([1]), sha256, filename: "a", contentType: "text/plain" };
 const write = (one: Write) => transact({ one });
 
 /** Creates a tenant with some of everything, in a consistent state. */
@@ -65,15 +67,22 @@ describe("the check of the invariants", () => {
   });
 
   it("reports a file without metadata as a notice, and as a violation once the sweep should have removed it", async () => {
-    const content = new Uint8Array([1]);
-    const sha256 = "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a";
-    const file = { content, sha256, filename: "a", contentType: "text/plain" };
-    await putFile(fileKey(t.parent, "01ARZ3NDEKTSV4RRFFQ69G5FAV"), file);
+    await putFile(fileKey(t.parent, "01ARZ3NDEKTSV4RRFFQ69G5FAV"), oneByte);
     expect(await rules()).toEqual(["notice: a file has its metadata"]);
     expect(await rules(new Date(Date.now() + 3 * 86_400_000))).toEqual(["violation: a file has its metadata"]);
   });
 
   it.each<[string, () => Promise<unknown>, string[]]>([
+    [
+      "a file of another size",
+      () => putFile(fileKey(t.parent, t.attachment), oneByte),
+      ["violation: a file has the size in its metadata"],
+    ],
+    [
+      "attachments without their order or request",
+      () => write({ delete: keys.parent(t.parent) }),
+      ["violation: an attachment has its parent"],
+    ],
     [
       "a wrong count of attachments",
       () => write({ update: keys.parent(t.parent), add: { attachment_count: 1 }, when: {} }),
@@ -127,6 +136,20 @@ describe("the check of the invariants", () => {
 });
 
 describe("admin check", () => {
+  it("lists the first thousand problems only, so that a wrong table does not take its memory", async () => {
+    const id = (n: number) => `01ARZ3NDEKTSV4RRFFQ69${String(n).padStart(5, "0")}`;
+    for (let start = 0; start < 1_050; start += 75) {
+      const puts = Array.from({ length: 75 }, (_, n) => ({
+        ...keys.reference(t.parent, id(start + n)),
+        attachment: "x",
+      }));
+      await transact(Object.fromEntries(puts.map((put) => [put.sk, { put }])));
+    }
+    const { code, stdout, stderr } = await admin(["check", "--json"]);
+    expect([code, JSON.parse(stdout).length]).toEqual([1, 1_000]);
+    expect(stderr).toContain("There may be more than these 1,000.");
+  });
+
   it("reports that no problem was found, or lists the violations and exits with 1", async () => {
     const consistent = await admin(["check"]);
     expect([consistent.code, consistent.stdout]).toEqual([0, "No problems found.\n"]);

@@ -139,7 +139,7 @@ it("a checkout leaks no secret in its state or logs, whether it succeeds or fail
 
 it("the sweep's metrics and the operators' commands leak no secret", async () => {
   const logs = captureLogs();
-  await sweep({}, { getRemainingTimeInMillis: () => 60_000 }).finally(logs.stop);
+  await sweep({}, { functionName: "sweep", getRemainingTimeInMillis: () => 60_000 }).finally(logs.stop);
   const outputs = await Promise.all(
     [["check"], ["sweep"], ["account", "list"], ["key", "list"]].map((args) => admin(args)),
   );

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { handler } from "../../functions/sweep-orphan-files.ts";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
+import { startTable } from "../../infra/local/table.ts";
 import { createAttachment, deleteAttachment } from "../../shared/attachments/attachments.ts";
 import { fileKey } from "../../shared/attachments/file-keys.ts";
 import { allFiles, openFile, putFile } from "../../shared/attachments/files.ts";
@@ -23,10 +24,16 @@ const ago = (days: number) => later(-days).toISOString().slice(0, 10);
 const sha256 = "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a";
 const file = { content: new Uint8Array([1]), sha256, filename: "a", contentType: "text/plain" };
 
+/** A table that has been swept for longer than its oldest file is stored. */
+const startOnSweptTable = async () => {
+  await startOnNewTable();
+  await transact({ sweep: { put: { ...keys.sweep(), first_on: ago(60) } } });
+};
+
 let t: Awaited<ReturnType<typeof tenants>>;
 let parent: { type: "request"; id: string };
 beforeEach(async () => {
-  await startOnNewTable();
+  await startOnSweptTable();
   t = await tenants();
   parent = { type: "request", id: t.request("acme") };
 });
@@ -101,12 +108,12 @@ describe("the sweep", () => {
     expect(await stored()).toEqual([]);
   });
 
-  it("resumes within a day of several pages", async () => {
-    for (let n = 1; n <= 5; n += 1) await orphan(n, ago(40));
-    let left = 2;
+  it("resumes within a day of many files", async () => {
+    await Promise.all(Array.from({ length: 60 }, (_, n) => orphan(n, ago(40))));
+    let left = 1;
     const remainingMs = () => (left-- > 0 ? 60_000 : 5_000);
-    expect(await sweep(2, { remainingMs, pageSize: 2 })).toMatchObject({ files: 4, removed: 4, finished: false });
-    expect(await sweep(2, { pageSize: 2 })).toMatchObject({ files: 1, removed: 1, finished: true });
+    expect(await sweep(2, { remainingMs, force: true })).toMatchObject({ files: 60, removed: 49, finished: false });
+    expect(await sweep(2, { force: true })).toMatchObject({ files: 11, removed: 11, finished: true });
     expect(await stored()).toEqual([]);
   });
 
@@ -117,7 +124,7 @@ describe("the sweep", () => {
       [proxies.table, /BatchGetItem/],
       [proxies.table, /TransactWriteItems/],
     ] as const) {
-      await startOnNewTable();
+      await startOnSweptTable();
       const [, b] = [await orphan(1, ago(40)), await orphan(2, ago(39))];
       proxy.arm({ kind: "status-503", operation, times: 9 });
       await expect(sweep(2), String(operation)).rejects.toMatchObject({ status: 503 });
@@ -137,7 +144,7 @@ describe("the sweep", () => {
     });
     expect(await sweep(2)).toMatchObject({ files: 1, removed: 0 });
     proxies.table.watch(async () => {});
-    expect([checks, await stored()]).toEqual([2, [key]]);
+    expect([checks, await stored()]).toEqual([3, [key]]);
   });
 
   it("keeps the files of concurrent uploads, even if their day is due", async () => {
@@ -175,6 +182,82 @@ describe("the sweep", () => {
   });
 });
 
+describe("the fuse of the sweep", () => {
+  /** Stores files of a day, the first of them without metadata. */
+  const day = async (date: string, files: number, unknown: number) => {
+    const created = await Promise.all(Array.from({ length: files }, (_, n) => orphan(n, date)));
+    const known = created
+      .slice(unknown)
+      .map(({ id }) => [id, { put: { ...keys.attachment(parent, id), id } }] as const);
+    for (let start = 0; start < known.length; start += 100)
+      await transact(Object.fromEntries(known.slice(start, start + 100)));
+    return created;
+  };
+
+  it("removes nothing of a day with more than 10 files and more than 5 % that the table does not know", async () => {
+    const files = await day(ago(40), 30, 11);
+    await orphan(900, ago(39));
+    const stopped = { day: ago(40), files: 30, unknown: 11 };
+    const expected = { days: 0, files: 30, removed: 0, finished: false, stopped };
+    expect(await sweep(2)).toEqual(expected);
+    expect(await sweep(2, { dryRun: true })).toEqual(expected);
+    expect(await sweep(3, { all: true })).toEqual(expected);
+    expect(await sweep(3)).toEqual(expected);
+    expect(await stored()).toHaveLength(31);
+    expect(await sweep(3, { force: true })).toEqual({
+      days: expect.any(Number),
+      files: 31,
+      removed: 12,
+      finished: true,
+    });
+    expect(await stored()).toEqual(files.slice(11).map(({ key }) => key));
+  });
+
+  it("lets a day with 10 such files pass, and one with 5 %", async () => {
+    await day(ago(40), 10, 10);
+    expect(await sweep(2)).toMatchObject({ files: 10, removed: 10, finished: true });
+    await startOnSweptTable();
+    await day(ago(40), 220, 11);
+    expect(await sweep(2)).toMatchObject({ files: 220, removed: 11, finished: true });
+  });
+
+  it("does not count files of uploads that were never claimed, and of unfinished deletes", async () => {
+    const files = await day(ago(40), 22, 22);
+    for (const [index, { id }] of files.entries()) {
+      const key = index % 2 === 0 ? keys.upload(parent, id) : keys.unfinishedDelete(parent, id);
+      await transact({ record: { put: { ...key, id } } });
+    }
+    expect(await sweep(2)).toMatchObject({ files: 22, removed: 22, finished: true });
+  });
+});
+
+describe("a table's first sweep", () => {
+  it("keeps the files of an empty table's bucket, and of all days long before it", async () => {
+    await upload(t.attachments("request", "acme"), t.key("acme"));
+    const { key } = await orphan(1);
+    const files = await stored();
+    const [own, empty] = [process.env.TABLE_NAME, `empty-${crypto.randomUUID()}`];
+    await startTable(empty);
+    process.env.TABLE_NAME = empty;
+    for (const more of [{ dryRun: true }, { all: true, force: true }, {}])
+      expect(await sweep(3, more)).toMatchObject({ files: 0, removed: 0, finished: true });
+    for (const days of [4, 33, 63]) expect(await sweep(days, { force: true })).toMatchObject({ removed: 0 });
+    expect(await stored()).toEqual(files);
+    process.env.TABLE_NAME = own;
+    expect(await sweep(3)).toMatchObject({ removed: 1, finished: true });
+    expect(await stored()).toEqual(files.filter((each) => each !== key));
+  });
+
+  it("removes files of the two days before it", async () => {
+    await startOnNewTable();
+    const { key } = await orphan(1, ago(1));
+    await orphan(2, ago(0));
+    expect(await sweep(2)).toMatchObject({ files: 1, removed: 1, finished: true });
+    expect(await stored()).toEqual([key]);
+    expect(await sweep(2, { all: true })).toMatchObject({ files: 0 });
+  });
+});
+
 describe("the days that a sweep reads", () => {
   it("are each new day once all its files are a day old, and each older day every 30 days", () => {
     const start = Date.parse("2026-01-01T00:00:00Z");
@@ -200,16 +283,36 @@ describe("the days that a sweep reads", () => {
 });
 
 describe("the sweep's function", () => {
-  it("logs its metrics for CloudWatch in one line", async () => {
+  /** Runs it with this much time; returns the lines that it logs. */
+  const logOf = async (remainingMs: number) => {
+    vi.stubEnv("LOG_LEVEL", "ERROR");
     const lines = vi.spyOn(process.stdout, "write").mockReturnValue(true);
-    await orphan(1, ago(40));
-    expect(await handler({}, { getRemainingTimeInMillis: () => 60_000 })).toMatchObject({ files: 1, removed: 0 });
-    const line = JSON.parse(String(lines.mock.calls[0]?.[0]));
+    await handler({}, { functionName: "sweep", getRemainingTimeInMillis: () => remainingMs });
+    const written = lines.mock.calls.map(([line]) => JSON.parse(String(line)));
     lines.mockRestore();
-    expect(line).toMatchObject({ SweptFiles: 1, OrphanFilesRemoved: 0, SweepsUnfinished: 0 });
-    const [{ Namespace, Metrics }] = line._aws.CloudWatchMetrics;
-    expect([Namespace, Metrics.length]).toEqual(["Patchbay", 4]);
+    vi.unstubAllEnvs();
+    return written;
+  };
+
+  it("logs its metrics for CloudWatch in one line", async () => {
+    await orphan(1, ago(40));
+    const [unfinished] = await logOf(1_000);
+    expect(unfinished).toMatchObject({ SweepsUnfinished: 1, SweepsStopped: 0 });
+    const [line] = await logOf(60_000);
+    const counts = { SweptFiles: 1, OrphanFilesRemoved: 0, SweepsUnfinished: 0, SweepsStopped: 0 };
+    expect(line).toMatchObject({ ...counts, FunctionName: "sweep" });
+    const [{ Namespace, Dimensions, Metrics }] = line._aws.CloudWatchMetrics;
+    expect([Namespace, Dimensions, Metrics.length]).toEqual(["Patchbay", [["FunctionName"]], 5]);
     for (const { Name } of Metrics) expect(line[Name], Name).toEqual(expect.any(Number));
+  });
+
+  it("logs that it has stopped, and why", async () => {
+    for (let n = 1; n <= 11; n += 1) await orphan(n);
+    vi.useFakeTimers({ toFake: ["Date"], now: later(2) });
+    const [line, counts] = await logOf(60_000);
+    vi.useRealTimers();
+    expect(line).toMatchObject({ level: "ERROR", message: "SWEEP_STOPPED", day: ago(0), files: 11, unknown: 11 });
+    expect(counts).toMatchObject({ OrphanFilesRemoved: 0, SweepsUnfinished: 0, SweepsStopped: 1 });
   });
 });
 
@@ -217,9 +320,21 @@ describe("admin sweep", () => {
   it("counts without removing with --dry-run", async () => {
     await orphan(1, ago(40));
     expect(await adminJson(["sweep", "--dry-run", "--json"])).toMatchObject({ files: 1, would_remove: 0 });
-    expect(await get(keys.sweep())).toBeUndefined();
+    expect(await get(keys.sweep())).not.toHaveProperty("swept_on");
     expect((await admin(["sweep", "--all"])).stdout).toMatch(/^removed +0$/m);
     expect(await sweep(2, { dryRun: true })).toMatchObject({ removed: 1 });
     expect(await stored()).toHaveLength(1);
+  });
+
+  it("exits with 1 and says what to do if the table does not know the files, and removes them with --force", async () => {
+    for (let n = 1; n <= 11; n += 1) await orphan(n);
+    vi.useFakeTimers({ toFake: ["Date"], now: later(2) });
+    const { stdout, stderr, code } = await admin(["sweep", "--json"]);
+    const forced = await adminJson(["sweep", "--force", "--json"]);
+    vi.useRealTimers();
+    const stopped = { code: "SWEEP_STOPPED", day: ago(0), files: 11, unknown: 11 };
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, { finished: false, removed: 0, stopped }]);
+    expect(stderr).toContain("SWEEP_STOPPED: of the 11 files");
+    expect(forced).toMatchObject({ finished: true, removed: 11 });
   });
 });

@@ -59,7 +59,10 @@ describe("an alarm", () => {
     expect(JSON.stringify(template.findResources("AWS::CloudWatch::Alarm"))).not.toContain("ExecutionsFailed");
   });
 
-  it("watches a sweep that fails on every retry, and one that never starts", () => {
+  it("watches a sweep that stops, does not finish, fails on every retry or never starts", () => {
+    const counted = { Namespace: "Patchbay", Threshold: 1, Period: 86_400, Dimensions: [{ Name: "FunctionName" }] };
+    alarm("StoppedSweeps", { MetricName: "SweepsStopped", ...counted });
+    alarm("UnfinishedSweeps", { MetricName: "SweepsUnfinished", ...counted });
     alarm("DeadSweeps", { Namespace: "AWS/Lambda", MetricName: "Errors", Threshold: 3, Period: 86_400 });
     // An alarm starts with missing data, so its first day is no change and sends no message.
     alarm("MissedSweeps", {

@@ -42,7 +42,7 @@ describe("direct uploads", () => {
       CorsConfiguration: {
         CorsRules: [
           {
-            AllowedHeaders: ["content-type", "x-amz-checksum-sha256"],
+            AllowedHeaders: ["content-type", "if-none-match", "x-amz-checksum-sha256"],
             AllowedMethods: ["PUT"],
             AllowedOrigins: origins,
             MaxAge: 3600,

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, truncateSync } from "node:fs";
+import { readdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
-import { GetObjectCommand, ListObjectsV2Command, S3Client } from "@aws-sdk/client-s3";
+import { setTimeout as sleep } from "node:timers/promises";
+import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { form } from "../../support/fixtures/attachments.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
@@ -95,12 +96,57 @@ describe("npm start -- --data", () => {
       for (const file of [...filesOf(".meta.json"), ...filesOf(".bucket.json")]) truncateSync(file, 10);
       const second = await services.start();
       await expectWhole(second);
-      await second.stop();
-      for (const file of filesOf(".data").slice(0, 1)) truncateSync(file, 0);
-      expect(filesOf(".meta.json").every(existsSync)).toBe(true);
-      await (await services.start()).stop();
     },
     60_000,
+  );
+
+  it.runIf(exhaustive)(
+    "reports a file that has lost bytes, and `admin check` does, too",
+    async () => {
+      const first = await services.start();
+      await uploadTwo(first);
+      await first.kill();
+      for (const file of filesOf(".data").slice(0, 1)) truncateSync(file, 99_999);
+      const second = await services.start();
+      expect(second.output.stderr).toContain(" is damaged: it has 99999 of 100000 bytes.");
+      const { code, stdout } = await second.admin("check", "--json");
+      expect([code, JSON.parse(stdout)]).toEqual([
+        1,
+        [
+          {
+            level: "violation",
+            rule: "a file has the size in its metadata",
+            at: expect.stringMatching(/^(ORDER|REQUEST)#\w{26} ATTACHMENT#\w{26}$/),
+            detail: expect.stringContaining(" has 99999 bytes instead of 100000"),
+          },
+        ],
+      ]);
+    },
+    60_000,
+  );
+
+  it.runIf(exhaustive)(
+    "keeps a confirmed file when it is killed while the file is sent again",
+    async () => {
+      let service = await services.start();
+      await uploadTwo(service);
+      for (let kill = 0; kill < 5; kill += 1) {
+        const { AWS_ENDPOINT_URL_S3: endpoint = "", BUCKET_NAME: Bucket = "" } = service.environment;
+        const client = new S3Client({ endpoint, forcePathStyle: true, maxAttempts: 1 });
+        const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
+        const sending = Array.from({ length: 4 }, async (_, n) => {
+          // The kill breaks the connection.
+          for (;;) await client.send(new PutObjectCommand({ Bucket, Key: Contents[n % 2]?.Key, Body: content }));
+        });
+        const ended = Promise.allSettled(sending);
+        await sleep(150 + 61 * kill);
+        await service.kill();
+        await ended;
+        service = await services.start();
+        await expectWhole(service);
+      }
+    },
+    120_000,
   );
 
   it.runIf(exhaustive)("can be used by only one process at a time", async () => {

@@ -1,0 +1,127 @@
+import { fileDay, fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
+import { listFiles, type StoredFile } from "../../shared/attachments/files.ts";
+import { keys, type ParentRef } from "../../shared/table/keys.ts";
+import {
+  addCount,
+  type Check,
+  type Finding,
+  keyText,
+  type StoredItem,
+  type Sums,
+  toggleLink,
+  violation,
+} from "./finding.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/**
+ * The checks of one item in the partition of an order or a request: attachments, their references and unfinished deletes.
+ * Links are checked one by one only where they do not add up, because each takes a call.
+ */
+export const attachmentChecks = (item: StoredItem, suspects: ReadonlySet<string>, sums: Sums): Check[] => {
+  const { pk, sk, reference_id, bytes } = item;
+  const [, type, parentId] = /^(ORDER|REQUEST)#(.+)$/.exec(pk) ?? [];
+  if (parentId === undefined) return [];
+  if (pk === sk) addCount(sums, pk, Number(item.attachment_count));
+  const parent: ParentRef = { type: type === "ORDER" ? "order" : "request", id: parentId };
+  const [kind, id = ""] = sk.split("#");
+  if (kind === "UNFINISHED_DELETE") return [unfinishedDelete(item, parent, id)];
+  if (kind === "REFERENCE") {
+    toggleLink(sums, pk, id, item.attachment);
+    return suspects.has(pk) ? [ownerCheck(item, parent, id)] : [];
+  }
+  if (kind !== "ATTACHMENT") return [];
+  addCount(sums, pk, -1);
+  const file = fileKey(parent, id);
+  const day = fileDay(file) ?? "";
+  toggleLink(sums, day, file, bytes);
+  if (typeof reference_id === "string") toggleLink(sums, pk, reference_id, id);
+  return [
+    ...(suspects.has(day) ? [fileCheck(item, file)] : []),
+    ...(suspects.has(pk) && typeof reference_id === "string" ? [referenceCheck(item, parent, id, reference_id)] : []),
+  ];
+};
+
+const fileCheck = (item: StoredItem, file: string): Check => ({
+  keys: [],
+  judge: async () => {
+    const { files } = await listFiles(file, undefined, 1);
+    return files[0]?.key === file
+      ? []
+      : [violation("metadata has its file", keyText(item), `there is no file ${file}`)];
+  },
+});
+
+const referenceCheck = (item: StoredItem, parent: ParentRef, id: string, uuid: string): Check => ({
+  keys: [keys.reference(parent, uuid)],
+  judge: ([reference]) =>
+    reference?.attachment === id
+      ? []
+      : [violation("a reference_id has its item", keyText(item), `${uuid} is not this attachment's`)],
+});
+
+const ownerCheck = (item: StoredItem, parent: ParentRef, uuid: string): Check => ({
+  keys: [keys.attachment(parent, String(item.attachment))],
+  judge: ([owner]) =>
+    owner?.reference_id === uuid
+      ? []
+      : [violation("a reference has its owner", keyText(item), `${item.attachment} does not have ${uuid}`)],
+});
+
+const unfinishedDelete = (item: StoredItem, parent: ParentRef, id: string): Check => {
+  const rule = "a delete is finished";
+  const detail = "its file may still exist: repeat the delete, or wait for the sweep";
+  return {
+    keys: [keys.attachment(parent, id)],
+    judge: ([attachment]) => [
+      attachment
+        ? violation(rule, keyText(item), "its attachment is still there")
+        : { level: "notice", rule, at: keyText(item), detail },
+    ],
+  };
+};
+
+/** The checks of one file. */
+export const storedFileChecks = (file: StoredFile, suspects: ReadonlySet<string>, sums: Sums, now: Date): Check[] => {
+  const { key, bytes } = file;
+  const owner = fileOwner(key);
+  if (!owner)
+    return [{ keys: [], judge: () => [violation("a file has its metadata", key, "its key is not an attachment's")] }];
+  const day = fileDay(key) ?? "";
+  toggleLink(sums, day, key, bytes);
+  if (!suspects.has(day)) return [];
+  const metadata = keys.attachment(owner.parent, owner.id);
+  const rule = "a file has the size in its metadata";
+  return [
+    {
+      keys: [metadata],
+      judge: ([attachment]) => {
+        if (!attachment) return [orphan(file, now)];
+        if (attachment.bytes === bytes) return [];
+        return [violation(rule, keyText(metadata), `${key} has ${bytes} bytes instead of ${attachment.bytes}`)];
+      },
+    },
+  ];
+};
+
+/** The sweep removes a file without metadata once it is a day old, at most two days later. */
+const orphan = ({ key, storedAt }: StoredFile, now: Date): Finding => {
+  const rule = "a file has its metadata";
+  const age = Math.floor((now.getTime() - storedAt.getTime()) / dayMs);
+  if (age >= 3) return violation(rule, key, `it has had none for ${age} days: is the sweep running?`);
+  return { level: "notice", rule, at: key, detail: "the sweep will remove it" };
+};
+
+/** The check of a partition whose count is not the number of its attachments. */
+export const attachmentCountCheck = (pk: string, difference: number): Check => ({
+  keys: [{ pk, sk: pk }],
+  judge: ([parent]) => [
+    parent
+      ? violation(
+          "attachment_count is exact",
+          pk,
+          `it is ${parent.attachment_count}, but ${Number(parent.attachment_count) - difference} are stored`,
+        )
+      : violation("an attachment has its parent", pk, `${-difference} of its attachments are stored`),
+  ],
+});

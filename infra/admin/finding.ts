@@ -1,0 +1,52 @@
+import { createHash } from "node:crypto";
+import type { Item } from "../../shared/table/expressions.ts";
+import type { Key } from "../../shared/table/keys.ts";
+
+/** A violation must never occur. A notice may occur temporarily: the sweep or a repeated call resolves it. */
+export type Finding = {
+  readonly level: "violation" | "notice";
+  readonly rule: string;
+  /** The key of the item or the file. */
+  readonly at: string;
+  readonly detail: string;
+};
+
+export const violation = (rule: string, at: string, detail: string): Finding => ({
+  level: "violation",
+  rule,
+  at,
+  detail,
+});
+
+export const keyText = ({ pk, sk }: Key): string => (pk === sk ? pk : `${pk} ${sk}`);
+
+export type StoredItem = Item & Key;
+
+/** Compares an item or a file with up to 20 other items. `judge` gets them in the order of their keys. */
+export type Check = {
+  readonly keys: readonly Key[];
+  readonly judge: (stored: readonly (Item | undefined)[]) => readonly Finding[] | Promise<readonly Finding[]>;
+};
+
+/**
+ * What a whole read must add up to. The sums take the same memory for any number of items: DynamoDB scans one partition after
+ * the other, and what adds up is dropped.
+ */
+export type Sums = {
+  /** By partition: what its count says, less the items that it counts. */
+  readonly counts: Map<string, number>;
+  /** By partition or day: a hash over all links, each of which is named from both of its ends. */
+  readonly links: Map<string, number>;
+};
+
+const change = (sums: Map<string, number>, name: string, value: number) => {
+  if (value === 0) sums.delete(name);
+  else sums.set(name, value);
+};
+
+export const addCount = ({ counts }: Sums, name: string, count: number): void =>
+  change(counts, name, (counts.get(name) ?? 0) + count);
+
+/** The second time with the same link undoes the first. */
+export const toggleLink = ({ links }: Sums, name: string, ...link: readonly unknown[]): void =>
+  change(links, name, (links.get(name) ?? 0) ^ createHash("sha256").update(link.join(" ")).digest().readInt32LE());
