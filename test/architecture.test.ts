@@ -38,11 +38,12 @@ const allowedBelow: Readonly<Record<string, readonly string[]>> = {
   "": ["schema", "attachments/schema.ts", "switches/schema.ts"],
   schema: [""],
   table: ["", "schema"],
-  tenants: ["", "schema", "table"],
-  attachments: ["", "schema", "table", "tenants"],
-  switches: ["", "schema", "table", "tenants"],
-  http: ["", "schema", "table", "tenants", "attachments/schema.ts"],
-  checkout: ["", "schema", "table", "tenants", "attachments"],
+  history: ["", "schema", "table"],
+  tenants: ["", "schema", "table", "history"],
+  attachments: ["", "schema", "table", "history", "tenants"],
+  switches: ["", "schema", "table", "history", "tenants"],
+  http: ["", "schema", "table", "history", "tenants", "attachments/schema.ts"],
+  checkout: ["", "schema", "table", "history", "tenants", "attachments"],
 };
 
 const folderOf = (file: string) => (/^shared\/([^/]+)\//.exec(file) ?? [])[1] ?? "";

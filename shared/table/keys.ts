@@ -24,6 +24,7 @@ import { decodeTime } from "ulid";
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
  * | list the switches of an account's tree     | Query switches, then Get each; the account has the exact total |
  * | resume the sweep where it stopped          | Get sweep                                         |
+ * | show what happened to a resource           | Query events                                      |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
@@ -38,6 +39,11 @@ export type Collection = { readonly pk: string; readonly prefix: string };
 const ownPartition = (name: string): Key => ({ pk: name, sk: name });
 
 const parent = ({ type, id }: ParentRef): Key => ownPartition(`${type === "order" ? "ORDER" : "REQUEST"}#${id}`);
+
+/** What has events in its partition. Attachments have theirs in the partition of their order or request. */
+export type EventSubject = { readonly type: string; readonly id: string };
+
+const partitionOf = ({ type, id }: EventSubject) => `${type === "api_key" ? "KEY_ID" : type.toUpperCase()}#${id}`;
 
 /** The hash that an API key is stored under. The key itself is not stored. */
 export const hashApiKey = (secret: string): string => createHash("sha256").update(secret).digest("hex");
@@ -79,11 +85,14 @@ export const keys = {
   switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),
   /** Written only if a deleted attachment's file could not be removed, so that the delete can be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
+  /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
+  event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `EVENT#${id}` }),
   /** The progress of the sweep. */
   sweep: (): Key => ownPartition("SWEEP"),
 };
 
 export const collections = {
+  events: (of: EventSubject): Collection => ({ pk: partitionOf(of), prefix: "EVENT#" }),
   /** An account's item and its counts of switches. */
   accountAndCounts: (id: string): Collection => ({ pk: `ACCOUNT#${id}`, prefix: "ACCOUNT" }),
   attachments: (of: ParentRef): Collection => ({ pk: parent(of).pk, prefix: "ATTACHMENT#" }),
