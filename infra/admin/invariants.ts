@@ -22,7 +22,7 @@ async function* counting<T>(all: AsyncIterable<T>, add: () => void): AsyncGenera
 }
 
 const readSnapshot = async (now: Date, progress: Progress): Promise<Snapshot> => {
-  const items = counting(scan("all"), () => {
+  const items = counting(scan(), () => {
     progress.items += 1;
   });
   const files = counting(allFiles(), () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { ownPermission, parentPermissions, type Route, routes } from "../../shared/routes.ts";
-import { apply } from "../../shared/tenants/apply.ts";
+import { apply } from "../support/fixtures/apply.ts";
 import { allPermissions } from "../support/fixtures/tenants.ts";
 import { fetchFromService, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { createResource, hasResourceId, requestTo } from "../support/requests/request-per-endpoint.ts";

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { ownPermission, parentPermissions, type Route, routes } from "../../shared/routes.ts";
-import { apply } from "../../shared/tenants/apply.ts";
+import { apply } from "../support/fixtures/apply.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { newSwitch } from "../support/fixtures/switches.ts";
 import { allPermissions, tenants } from "../support/fixtures/tenants.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { knownPermissions as permissions } from "../../../infra/admin/permissions.ts";
 import { ownPermission, routes } from "../../../shared/routes.ts";
-import { apply } from "../../../shared/tenants/apply.ts";
-import { permissions } from "../../../shared/tenants/file.ts";
+import { apply } from "../../support/fixtures/apply.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { createAttachment, deleteAttachment, updateAttachment } from "../../../shared/attachments/attachments.ts";
 import type { Attachment, NewAttachment } from "../../../shared/attachments/schema.ts";
 import { fileKey, keys, type ParentRef } from "../../../shared/table/keys.ts";
-import { apply } from "../../../shared/tenants/apply.ts";
 import { type Parent, readParent } from "../../../shared/tenants/orders.ts";
+import { apply } from "../fixtures/apply.ts";
 import { addMessagingNumbers, customer } from "../fixtures/tenants.ts";
 
 /** The order of the interleaving test, with two requests and two attachments, and the actors that change it. */
