@@ -1,12 +1,10 @@
 import type { Command } from "commander";
-import { check } from "../../shared/schema/check.ts";
-import { nonBlankText } from "../../shared/schema/fields.ts";
-import { listAccounts } from "../../shared/tenants/accounts.ts";
-import { renameAccount, setAttachmentAccess } from "../../shared/tenants/administration.ts";
+import { readCountedAccount } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
+import { change, create } from "./change.ts";
 import { CommandError } from "./command-error.ts";
-import { create } from "./create.ts";
 import { findAccount } from "./find.ts";
+import { accountsBelow, childAccounts } from "./lists.ts";
 import { type Output, parseId } from "./options.ts";
 import { printRecord, printRows } from "./output.ts";
 import { withTableProgress } from "./progress.ts";
@@ -33,6 +31,15 @@ const tableRows = (accounts: readonly Account[]) => {
   }));
 };
 
+/** Returns an account and all accounts below it, each before those below it; without an id, the root accounts. */
+const accountsToList = async (id: string | undefined): Promise<Account[]> => {
+  if (id !== undefined) await findAccount(id);
+  const accounts = id === undefined ? await childAccounts(null) : await Array.fromAsync(accountsBelow(id));
+  const ids = [...(id === undefined ? [] : [id]), ...accounts.map((one) => one.id)];
+  const counted = await Promise.all(ids.map(readCountedAccount));
+  return counted.filter((account) => account !== undefined);
+};
+
 /** `account create | list | show | rename | feature`. */
 export const addAccountCommands = (account: Command): void => {
   account
@@ -50,9 +57,10 @@ export const addAccountCommands = (account: Command): void => {
     );
   account
     .command("list")
-    .description("list all accounts (reads the whole table)")
-    .action(async ({ json }: Output) => {
-      const accounts = await withTableProgress(listAccounts);
+    .description("list the root accounts, or one account and all accounts below it")
+    .option("--account <id>", "the account whose tree is listed", parseId)
+    .action(async ({ account: id, json }: Output & { account?: string }) => {
+      const accounts = await withTableProgress(() => accountsToList(id));
       printRows(json ? accounts.map(accountDetails) : tableRows(accounts), { json });
     });
   account
@@ -67,11 +75,7 @@ export const addAccountCommands = (account: Command): void => {
     .argument("<name>")
     .addHelpText("after", "\nExample: npm run admin -- account rename 01J… 'Acme East'")
     .action(async (id: string, name: string, { json }: Output) => {
-      const checked = check(nonBlankText(255), name, "body");
-      if (checked.problems)
-        throw new CommandError(`The name ${checked.problems.map(({ detail }) => detail).join(", ")}.`);
-      const found = await findAccount(id);
-      await renameAccount(found.id, checked.value);
+      await change("accounts", (await findAccount(id)).id, { name });
       printRecord(accountDetails(await findAccount(id)), { json });
     });
   account
@@ -81,8 +85,8 @@ export const addAccountCommands = (account: Command): void => {
     .argument("<on|off>")
     .action(async (id: string, state: string, { json }: Output) => {
       if (state !== "on" && state !== "off") throw new CommandError(`The feature can be on or off, not ${state}.`);
-      const found = await findAccount(id);
-      await setAttachmentAccess(found.id, state === "on");
+      const features = { ordering_attachment_access: state === "on" };
+      await change("accounts", (await findAccount(id)).id, { features });
       printRecord(accountDetails(await findAccount(id)), { json });
     });
 };

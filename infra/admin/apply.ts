@@ -1,10 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import type { Command } from "commander";
-import { applyAndCount } from "../../shared/tenants/apply.ts";
+import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { tenantsJsonSchema } from "../../shared/tenants/file.ts";
 import { CommandError } from "./command-error.ts";
 import { messageOf } from "./explain.ts";
+import { operatorOrigin } from "./operator.ts";
 import { printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
@@ -14,31 +15,39 @@ Example:
          "users": {"ops": {"account": "acme", "permissions": ["ordering_request_attachments:*"]}},
          "keys": {"ops": {"account": "acme", "user": "ops"}}}' | npm run -s admin -- apply -
 
-A reference is a name in the file or the id of an existing item. The output contains the ids and the new keys, which are
-not printed again. An entry may have an id (a ULID) of its own, which makes the file safe to apply again: an item that
-exists with the same content is left unchanged, and one with different content is an error. infra/admin/README.md
-documents the file.`;
+A reference is a name in the file or the id of an existing item. An entry whose id (a ULID) exists changes that item, and
+leaves what it does not name as it is. The output has the id and the status of each entry (created, changed, unchanged),
+what changed, and the new keys, which are not printed again. infra/admin/README.md documents the file.`;
 
-/** `apply`: the interface through which other systems create accounts, users, keys, orders and requests. */
+/** `apply`: makes accounts, users, keys, orders and requests what a file says. */
 export const addApplyCommand = (program: Command): void => {
   program
     .command("apply")
-    .description("create the accounts, users, keys, orders and requests in a JSON file: all of them or none")
+    .description("create or change the accounts, users, keys, orders and requests in a JSON file")
     .argument("<file>", "the file, or - for standard input")
+    .option("--dry-run", "print what would be done, and write nothing", false)
     .addHelpText("after", help)
-    .action(async (file: string) => {
+    .action(async (file: string, { dryRun }: { dryRun: boolean }) => {
       const document = parseJson(file, await readInput(file));
-      const { applied, created, existing } = await withProgress(
+      const origin = await operatorOrigin();
+      const applied = await withProgress(
         () => "Applying …",
-        () => applyAndCount(document),
+        () => apply(document, origin, { dryRun }).catch(printPartly),
       );
-      console.error(`Created ${created}, left ${existing} unchanged.`);
+      const { created, changed, unchanged } = countsOf(applied);
+      console.error(`${dryRun ? "Dry run: " : ""}${created} created, ${changed} changed, ${unchanged} unchanged.`);
       printJson(applied);
     });
   program
     .command("schema")
     .description("print the JSON Schema of the file that `apply` accepts")
     .action(() => printJson(tenantsJsonSchema()));
+};
+
+/** The output of a file that was applied in part has what was written: ids and keys are not lost. */
+const printPartly = (error: unknown): never => {
+  if (error instanceof PartlyAppliedError) printJson(error.applied);
+  throw error;
 };
 
 const readInput = async (file: string): Promise<string> => {

@@ -1,4 +1,4 @@
-import { listAccounts, readCountedAccount } from "../../shared/tenants/accounts.ts";
+import { readCountedAccount } from "../../shared/tenants/accounts.ts";
 import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
 import type { Account, Order, Request } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./command-error.ts";
@@ -23,7 +23,3 @@ export const findRequest = async (id: string): Promise<Request> => {
   if (!request) throw new CommandError(`There is no request ${id}: \`request list\` lists the requests of an order.`);
   return request;
 };
-
-/** The names of all accounts by id. Reads the whole table. */
-export const accountNames = async (): Promise<ReadonlyMap<string, string>> =>
-  new Map((await listAccounts()).map(({ id, name }) => [id, name]));

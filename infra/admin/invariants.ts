@@ -17,7 +17,7 @@ type Read = { readonly now: Date; readonly progress: Progress; readonly suspects
 /** Yields the checks of all items and files, and at last those of what does not add up. */
 async function* allChecks({ now, progress, suspects }: Read, sums: Sums): AsyncGenerator<Check> {
   // The items first, because a file is stored before its metadata.
-  for await (const stored of scan("all")) {
+  for await (const stored of scan()) {
     const item = { ...stored, pk: String(stored.pk), sk: String(stored.sk) };
     progress.items += 1;
     yield* [...attachmentChecks(item, suspects, sums), ...switchChecks(item, sums)];

@@ -1,17 +1,17 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { readAccount } from "../../shared/tenants/accounts.ts";
-import { endKey, findKey, listKeys, readUser } from "../../shared/tenants/administration.ts";
+import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
+import { change, create } from "./change.ts";
 import { CommandError } from "./command-error.ts";
 import { confirm } from "./confirm.ts";
-import { create } from "./create.ts";
-import { accountNames } from "./find.ts";
+import { findAccount } from "./find.ts";
+import { accountNames, findKey, keysOf, ofAccounts } from "./lists.ts";
 import { type Output, parseId } from "./options.ts";
 import { printRecord, printRows } from "./output.ts";
 import { withTableProgress } from "./progress.ts";
 
 const findByReference = async (reference: string) => {
-  const key = await withTableProgress(() => findKey(reference));
+  const key = await findKey(reference);
   // The error must not contain the key.
   const id = reference.startsWith("apik_") ? "" : ` ${reference}`;
   if (!key) throw new CommandError(`There is no such API key${id}: \`key list\` lists the existing ones.`);
@@ -69,15 +69,19 @@ export const addKeyCommands = (key: Command): void => {
     );
   key
     .command("list")
-    .description("list keys by the hash under which they are stored (reads the whole table)")
+    .description("list the keys of one account, or of every account, by the hash under which they are stored")
+    .option("--account <id>", "only those of this account", parseId)
     .option("--prefix <hex>", "only those whose SHA-256 hash begins with this", hexPrefix, "")
-    .action(async ({ prefix, json }: Output & { prefix: string }) => {
-      const keys = await withTableProgress(() => listKeys(prefix));
-      const rows = keys.map(({ sha256, ...rest }) => ({ ...rest, sha256: sha256.slice(0, 16) }));
+    .action(async ({ account, prefix, json }: Output & { account?: string; prefix: string }) => {
+      const owner = account === undefined ? undefined : await findAccount(account);
+      const keys = await withTableProgress(() => ofAccounts(owner?.id, keysOf));
+      const rows = keys
+        .filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()))
+        .map(({ sha256, ...rest }) => ({ ...rest, sha256: sha256.slice(0, 16) }));
       if (json) return printRows(rows, { json });
-      const names = await withTableProgress(accountNames);
+      const names = await accountNames(rows);
       printRows(
-        rows.map(({ id, account, ...rest }) => ({ id, "account's name": names.get(account), account, ...rest })),
+        rows.map(({ id, account: of, ...rest }) => ({ id, "account's name": names.get(of), account: of, ...rest })),
         {},
       );
     });
@@ -89,7 +93,7 @@ export const addKeyCommands = (key: Command): void => {
     .action(async (reference: string, { yes, json }: Output & { yes?: boolean }) => {
       const found = await findByReference(reference);
       await confirm(`Revoke the API key ${found.id} of account ${found.account}?`, yes);
-      await endKey(found, { revoked: true });
+      await change("keys", found.id, { revoked: true });
       printRecord({ id: found.id, account: found.account, revoked: true }, { json });
     });
   key
@@ -103,7 +107,7 @@ export const addKeyCommands = (key: Command): void => {
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
       const expiresAt = old.expires_at !== null && old.expires_at < end ? old.expires_at : end;
       const created = await create("keys", { account: old.account, user: old.user });
-      await endKey(old, { expires_at: expiresAt });
+      await change("keys", old.id, { expires_at: expiresAt });
       printRecord({ ...created, replaces: old.id, old_key_ends_at: expiresAt }, { json });
     });
 };

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { listOrders } from "../../shared/tenants/orders.ts";
+import { create } from "./change.ts";
 import { checkOut } from "./checkout.ts";
-import { create } from "./create.ts";
-import { accountNames, findAccount } from "./find.ts";
+import { findAccount } from "./find.ts";
+import { accountNames, ofAccounts, ordersOf } from "./lists.ts";
 import { type Output, parseId } from "./options.ts";
 import { printRecord, printRows } from "./output.ts";
 import { withTableProgress } from "./progress.ts";
@@ -10,18 +10,16 @@ import { showOrder } from "./show-order.ts";
 
 const list = async ({ account, json }: Output & { account?: string }) => {
   const owner = account === undefined ? undefined : await findAccount(account);
-  const all = await withTableProgress(listOrders);
-  const names = json ? undefined : await withTableProgress(accountNames);
+  const orders = await withTableProgress(() => ofAccounts(owner?.id, ordersOf));
+  const names = json ? undefined : await accountNames(orders);
   printRows(
-    all
-      .filter((one) => !owner || one.account === owner.id)
-      .map(({ id, account: of, state, attachment_count }) => ({
-        id,
-        ...(names && { "account's name": names.get(of) }),
-        account: of,
-        state,
-        attachments: attachment_count,
-      })),
+    orders.map(({ id, account: of, state, attachment_count }) => ({
+      id,
+      ...(names && { "account's name": names.get(of) }),
+      account: of,
+      state,
+      attachments: attachment_count,
+    })),
     { json },
   );
 };
@@ -39,7 +37,7 @@ export const addOrderCommands = (order: Command): void => {
     );
   order
     .command("list")
-    .description("list orders (reads the whole table)")
+    .description("list the orders of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
     .action(list);
   order

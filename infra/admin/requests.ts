@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
-import { create } from "./create.ts";
-import { accountNames, findOrder } from "./find.ts";
+import { create } from "./change.ts";
+import { findOrder } from "./find.ts";
+import { accountNames } from "./lists.ts";
 import { type Output, parseId } from "./options.ts";
 import { printRecord, printRows } from "./output.ts";
-import { withTableProgress } from "./progress.ts";
 import { showRequest } from "./show-order.ts";
 
 /** `request create | list | show`. */
@@ -26,7 +26,7 @@ export const addRequestCommands = (request: Command): void => {
     .action(async ({ order, json }: Output & { order: string }) => {
       const requests = await Array.fromAsync(requestsOfOrder((await findOrder(order)).id));
       if (json) return printRows(requests, { json });
-      const names = await withTableProgress(accountNames);
+      const names = await accountNames(requests);
       printRows(
         requests.map(({ id, type, account }) => ({ id, type, "account's name": names.get(account), account })),
         {},

@@ -3,10 +3,11 @@ import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
 import type { SwitchData } from "../../shared/switches/schema.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { CommandError } from "./command-error.ts";
-import { accountNames, findAccount } from "./find.ts";
+import { findAccount } from "./find.ts";
+import { accountNames } from "./lists.ts";
 import { type Output, parseId } from "./options.ts";
 import { printRecord, printRows } from "./output.ts";
-import { withProgress, withTableProgress } from "./progress.ts";
+import { withProgress } from "./progress.ts";
 
 /** Operators can see whether a secret is set, but not the secret. */
 const withoutSecrets = ({ sms_secret, mms_secret, ...rest }: Omit<SwitchData, "sms_options" | "mms_options">) => ({
@@ -21,7 +22,7 @@ const list = async ({ account, json }: Output & { account: string }) => {
     () => "Reading the switches …",
     () => Array.fromAsync(allSwitches(owner.id)),
   );
-  const names = json ? undefined : await withTableProgress(accountNames);
+  const names = json ? undefined : await accountNames(switches);
   printRows(
     switches.map(({ id, account: of, name, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
       id,

@@ -1,11 +1,14 @@
+import { isDeepStrictEqual } from "node:util";
 import { type Command, InvalidArgumentError } from "commander";
+import * as z from "zod/mini";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
 import { routes } from "../../shared/routes.ts";
-import { listUsers, readUser, setPermissions, setUserDisabled } from "../../shared/tenants/administration.ts";
-import type { User } from "../../shared/tenants/schema.ts";
+import { readUser } from "../../shared/tenants/accounts.ts";
+import { User } from "../../shared/tenants/schema.ts";
+import { change, create } from "./change.ts";
 import { CommandError } from "./command-error.ts";
-import { create } from "./create.ts";
-import { accountNames, findAccount } from "./find.ts";
+import { findAccount } from "./find.ts";
+import { accountNames, ofAccounts, usersOf } from "./lists.ts";
 import { collect, type Output, parseId } from "./options.ts";
 import { printRecord, printRows } from "./output.ts";
 import { withTableProgress } from "./progress.ts";
@@ -31,10 +34,15 @@ const collectPermission = (value: string, all: readonly string[] = []): string[]
   return [...all, value];
 };
 
-const noUser = (id: string) => new CommandError(`There is no user ${id}: \`user list\` lists the existing ones.`);
+const findUser = async (id: string): Promise<User> => {
+  const user = await readUser(id);
+  if (!user) throw new CommandError(`There is no user ${id}: \`user list\` lists the existing ones.`);
+  return user;
+};
 
 const setDisabled = async (id: string, disabled: boolean, { json }: Output) => {
-  if (!(await setUserDisabled(id, disabled))) throw noUser(id);
+  const user = await findUser(id);
+  await change("users", user.id, { disabled });
   printRecord({ id, disabled }, { json });
 };
 
@@ -44,26 +52,25 @@ type Change = {
   readonly set?: readonly string[];
 };
 
-/** Tries again if someone else has changed the user in the meantime. */
+/** Tries again if someone else has changed the permissions since they were read. */
 const changePermissions = async (id: string, { add = [], remove = [], set }: Change): Promise<User> => {
-  for (;;) {
-    const user = await readUser(id);
-    if (!user) throw noUser(id);
+  for (let user = await findUser(id); ; ) {
     if (add.length === 0 && remove.length === 0 && !set) return user;
     const base = [...(set ?? user.permissions), ...add];
-    const changed = [...new Set(base)].filter((one) => !remove.includes(one)).sort();
-    if (await setPermissions(user, changed)) return { ...user, permissions: changed };
+    const permissions = [...new Set(base)].filter((one) => !remove.includes(one)).sort();
+    const { permissions: before = user.permissions } = await change("users", user.id, { permissions });
+    if (set || isDeepStrictEqual(before, user.permissions)) return { ...user, permissions };
+    user = z.parse(User, { ...user, permissions: before });
   }
 };
 
 const list = async ({ account, json }: Output & { account?: string }) => {
   const owner = account === undefined ? undefined : await findAccount(account);
-  const users = await withTableProgress(listUsers);
-  const own = users.filter((one) => !owner || one.account === owner.id);
-  if (json) return printRows(own, { json });
-  const names = owner ? new Map([[owner.id, owner.name]]) : await withTableProgress(accountNames);
+  const users = await withTableProgress(() => ofAccounts(owner?.id, usersOf));
+  if (json) return printRows(users, { json });
+  const names = await accountNames(users);
   printRows(
-    own.map(({ id, account: of, disabled, permissions }) => ({
+    users.map(({ id, account: of, disabled, permissions }) => ({
       id,
       "account's name": names.get(of),
       account: of,
@@ -101,7 +108,7 @@ export const addUserCommands = (user: Command): void => {
     );
   user
     .command("list")
-    .description("list users (reads the whole table)")
+    .description("list the users of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
     .action(list);
   user

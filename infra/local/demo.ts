@@ -40,7 +40,11 @@ export type Demo = z.infer<typeof Demo>;
 /** Creates the demo's data, and returns the keys and ids for the examples. */
 export const createDemo = async (): Promise<Demo> => {
   const { apply } = await import("../../shared/tenants/apply.ts");
-  const { accounts, keys, orders, requests } = await apply(demoTenants);
+  const { accounts, keys, orders, requests } = await apply(demoTenants, {
+    now: new Date(),
+    actor: { type: "operator", id: "local" },
+    request_id: null,
+  });
   return {
     account: accounts.acme?.id ?? "",
     subAccount: accounts.east?.id ?? "",

@@ -22,7 +22,9 @@ import { createHash } from "node:crypto";
  * | show, update, delete a switch              | Get switch (it contains its account's ancestors)  |
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
  * | list the switches of an account's tree     | Query switches, then Get each; the account has the exact total |
+ * | list an account's users, keys, orders, children | Query accountUsers, …, then Get each         |
  * | resume the sweep where it stopped          | Get sweep                                         |
+ * | show what happened to a resource           | Query events                                      |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
@@ -38,13 +40,20 @@ const ownPartition = (name: string): Key => ({ pk: name, sk: name });
 
 const parent = ({ type, id }: ParentRef): Key => ownPartition(`${type === "order" ? "ORDER" : "REQUEST"}#${id}`);
 
+const accountsBelow = (parent: string | null) => (parent === null ? "ROOT_ACCOUNTS" : `ACCOUNT#${parent}`);
+
+/** What has events in its partition. Attachments have theirs in the partition of their order or request. */
+export type EventSubject = { readonly type: string; readonly id: string };
+
+const partitionOf = ({ type, id }: EventSubject) => `${type === "api_key" ? "KEY_ID" : type.toUpperCase()}#${id}`;
+
 /** The hash that an API key is stored under. The key itself is not stored. */
 export const hashApiKey = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
 export const keys = {
   /** An API key, by its hash. */
   apiKey: (sha256: string): Key => ({ pk: `KEY#${sha256}`, sk: "KEY" }),
-  /** The hash of an API key that `admin apply` created with a given id, so that it can be found by that id. */
+  /** The hash of an API key, by the key's id. */
   apiKeyId: (id: string): Key => ownPartition(`KEY_ID#${id}`),
   user: (id: string): Key => ({ pk: `USER#${id}`, sk: "USER" }),
   account: (id: string): Key => ({ pk: `ACCOUNT#${id}`, sk: "ACCOUNT" }),
@@ -56,6 +65,12 @@ export const keys = {
     pk: `ACCOUNT#${account}`,
     sk: `ACCOUNT#SWITCH_COUNT#${switchId.slice(-1)}`,
   }),
+  /** An account's entry below its parent; null for a root account. */
+  childAccount: (parent: string | null, id: string): Key => ({ pk: accountsBelow(parent), sk: `CHILD#${id}` }),
+  /** The entries of an account's users, API keys and orders, so that one Query lists them. */
+  accountUser: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `USER#${id}` }),
+  accountKey: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `KEY#${id}` }),
+  accountOrder: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `ORDER#${id}` }),
   order: (id: string): Key => parent({ type: "order", id }),
   request: (id: string): Key => parent({ type: "request", id }),
   parent,
@@ -78,11 +93,19 @@ export const keys = {
   switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),
   /** Written only if a deleted attachment's file could not be removed, so that the delete can be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
+  /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
+  event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `EVENT#${id}` }),
   /** The progress of the sweep. */
   sweep: (): Key => ownPartition("SWEEP"),
 };
 
 export const collections = {
+  /** The accounts directly below an account; null for the root accounts. */
+  childAccounts: (parent: string | null): Collection => ({ pk: accountsBelow(parent), prefix: "CHILD#" }),
+  accountUsers: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "USER#" }),
+  accountKeys: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "KEY#" }),
+  accountOrders: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "ORDER#" }),
+  events: (of: EventSubject): Collection => ({ pk: partitionOf(of), prefix: "EVENT#" }),
   /** An account's item and its counts of switches. */
   accountAndCounts: (id: string): Collection => ({ pk: `ACCOUNT#${id}`, prefix: "ACCOUNT" }),
   attachments: (of: ParentRef): Collection => ({ pk: parent(of).pk, prefix: "ATTACHMENT#" }),

@@ -132,23 +132,12 @@ export const hasItemFrom = async (
   return (Count ?? 0) > 0;
 };
 
-const filters = {
-  all: {},
-  own: { FilterExpression: "sk = pk" },
-  accounts: { FilterExpression: "begins_with(sk, :sk)", ExpressionAttributeValues: { ":sk": "ACCOUNT" } },
-  sortKey: (sk: string) => ({ FilterExpression: "sk = :sk", ExpressionAttributeValues: { ":sk": sk } }),
-} as const;
-
-/**
- * Yields items of one kind: `own` are those whose sort key equals their partition key, `accounts` are accounts and their
- * counts, `USER` and `KEY` are sort keys. Reads the whole table, so it is for operators only.
- */
-export async function* scan(which: "USER" | "KEY" | "own" | "accounts" | "all"): AsyncGenerator<Item> {
+/** Yields every item. Reads the whole table, so it is for `admin check` and `admin sweep --all` only. */
+export async function* scan(): AsyncGenerator<Item> {
   let start: Record<string, unknown> | undefined;
-  const filter = which === "USER" || which === "KEY" ? filters.sortKey(which) : filters[which];
   do {
     const response = await dynamodb()
-      .send(new ScanCommand({ TableName: env.tableName(), ...filter, ConsistentRead: true, ExclusiveStartKey: start }))
+      .send(new ScanCommand({ TableName: env.tableName(), ConsistentRead: true, ExclusiveStartKey: start }))
       .catch(unavailableAs503);
     yield* response.Items ?? [];
     start = response.LastEvaluatedKey;

@@ -1,212 +1,361 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { invalid } from "../errors.ts";
-import type { Item } from "../table/expressions.ts";
+import type { EventType } from "../history/event.ts";
+import { type Origin, recordOf } from "../history/record.ts";
+import { backOff } from "../table/client.ts";
+import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
-import { type Entry, readTenantsFile, type SectionName, type TenantsFile } from "./file.ts";
-import { type References, resolveReferences } from "./references.ts";
+import { type Entry, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
+import { type Resolved, resolve } from "./references.ts";
 import { type Account, type ApiKey, canAccess, type Order, type Request, type User } from "./schema.ts";
 
-type Identified = Readonly<Record<string, { readonly id: string }>>;
-
-/** The ids of a file's entries, by their names. Also the API keys that were generated: this is the only time they are shown. */
-export type Applied = {
-  readonly accounts: Identified;
-  readonly users: Identified;
-  readonly keys: Readonly<Record<string, { readonly id: string; readonly key?: string }>>;
-  readonly orders: Identified;
-  readonly requests: Identified;
+/** What `apply` did with an entry. A generated API key is in the result once. */
+type Result = {
+  /** Null in a dry run, if the entry would get a new id. */
+  readonly id: string | null;
+  readonly status: "created" | "changed" | "unchanged";
+  readonly changes?: Readonly<Record<string, { readonly from: unknown; readonly to: unknown }>>;
+  readonly key?: string;
 };
 
-type Stored = Item & Key;
+/** The results of a file's entries, by their names. */
+export type Applied = { readonly [S in SectionName]: Readonly<Record<string, Result>> };
 
-/** The items to write together for one entry. There are none if it exists already. */
+/** The writes for one entry, which stay together, and the order in `CART` that it adds a request to. */
 type Planned = {
-  readonly items: readonly Stored[];
-  readonly result: { readonly id: string; readonly key?: string };
+  readonly path: readonly [SectionName, string];
+  readonly result: Result;
+  readonly writes: readonly Write[];
+  readonly cart?: Key | undefined;
+};
+
+/** Some of a file's entries were written, then a transaction failed: `applied` has the entries that were written. */
+export class PartlyAppliedError extends Error {
+  readonly applied: Applied;
+  constructor(applied: Applied, cause: unknown) {
+    super(
+      "Only a part of the file is applied. Apply it again to complete it; give entries without an id the id shown here.",
+      {
+        cause,
+      },
+    );
+    this.applied = applied;
+  }
+}
+
+/**
+ * Makes accounts, users, API keys, orders and requests what a file says: creates entries that do not exist, and changes
+ * those whose `id` (a key: or `sha256`) exists. A dry run (an option here, or `dry_run` in the file) writes nothing. 422
+ * with all problems if the file is invalid; then nothing is written. More than 100 items take several transactions.
+ */
+export const apply = async (document: unknown, origin: Origin, { dryRun = false } = {}): Promise<Applied> => {
+  for (let attempt = 1; ; attempt += 1) {
+    const { planned, isDry } = await planFile(document, origin, dryRun);
+    if (isDry) return resultsOf(planned);
+    const failure = await writeAll(planned);
+    if (!failure) return resultsOf(planned);
+    if (failure.written.length > 0) throw new PartlyAppliedError(resultsOf(failure.written), failure.cause);
+    if (failure.cause) throw failure.cause;
+    // Something changed after it was read: plan again.
+    await backOff(attempt, new Error("Something of the file changed each time."));
+  }
+};
+
+const planFile = async (document: unknown, origin: Origin, dryRun: boolean) => {
+  const { file, dryRun: dryRunInFile, problems } = parseFile(document);
+  const isDry = dryRun || dryRunInFile;
+  const context = { ...(await resolve(file, problems)), origin, isDry };
+  const plan = <S extends SectionName>(
+    section: S,
+    planOne: (name: string, entry: Entry<S>, context: Context) => Planned,
+  ) => {
+    const entries: ReadonlyMap<string, { readonly entry: Entry<S> | undefined }> = file[section];
+    return [...entries].flatMap(([name, { entry }]) => (entry ? [planOne(name, entry, context)] : []));
+  };
+  const planned = [
+    ...plan("accounts", planAccount),
+    ...plan("users", planUser),
+    ...plan("orders", planOrder),
+    ...plan("requests", planRequest),
+    // API keys come last: until everything else is written, no caller has access to any of it.
+    ...plan("keys", planKey),
+  ];
+  if (problems.length > 0) throw invalid(problems);
+  return { planned, isDry };
+};
+
+type Context = Resolved & { readonly origin: Origin; readonly isDry: boolean };
+
+const resultsOf = (planned: readonly Planned[]): Applied => {
+  const of = (section: SectionName) =>
+    Object.fromEntries(planned.flatMap(({ path, result }) => (path[0] === section ? [[path[1], result]] : [])));
+  return {
+    accounts: of("accounts"),
+    users: of("users"),
+    keys: of("keys"),
+    orders: of("orders"),
+    requests: of("requests"),
+  };
+};
+
+type Properties = Readonly<Record<string, unknown>>;
+type Target = { readonly path: Planned["path"]; readonly type: "account" | "user" | "api_key" | "order" | "request" };
+/** What an event says of an entry's resource. */
+type Subject = { readonly id: string; readonly account: string; readonly order?: string };
+
+const recorded = (type: EventType, { id, account, order }: Subject, origin: Origin, changed?: readonly string[]) => {
+  const resource = { type: type.split(".")[0] ?? "", id, version: null };
+  return recordOf(
+    { type, account, resource, ...(order && { parent: { type: "order", id: order } }), ...(changed && { changed }) },
+    origin,
+  );
+};
+
+/** Plans an entry that does not exist. Reports what it lacks. */
+const planNew = (
+  { path, type }: Target,
+  entry: Properties,
+  subject: Subject,
+  items: readonly (Key & Item)[],
+  { report, origin, isDry }: Context,
+): Planned => {
+  for (const property of requiredProperties[path[0]])
+    if (entry[property] === undefined) report([...path, property], "can't be blank", "constraint.required");
+  const writes = items.map((put): Write => ({ put, when: { exists: false } }));
+  const id = isDry && entry.id === undefined ? null : subject.id;
+  return { path, result: { id, status: "created" }, writes: [...writes, recorded(`${type}.created`, subject, origin)] };
 };
 
 /**
- * Creates accounts, users, API keys, orders and requests, all or none. A reference is a name in the document, or the id of
- * something that exists. An entry is left as it is if its `id` exists with the same content. If the document has problems,
- * nothing is written, and one 422 reports them all.
+ * Plans an entry that exists: an update of the properties in `mutable` that differ. Reports properties in `immutable` that
+ * differ. A property that is undefined was left out of the file.
  */
-export const apply = async (document: unknown): Promise<Applied> => (await applyAndCount(document)).applied;
-
-/** Does the same. Also returns how many entries were created, and how many existed. */
-export const applyAndCount = async (document: unknown) => {
-  const { file, problems } = readTenantsFile(document);
-  const refs = await resolveReferences(file);
-  const planned = {
-    accounts: plan(file, "accounts", (name, entry) => planAccount(name, entry, refs)),
-    users: plan(file, "users", (name, entry) => planUser(name, entry, refs)),
-    orders: plan(file, "orders", (name, entry) => planOrder(name, entry, refs)),
-    requests: plan(file, "requests", (name, entry) => planRequest(name, entry, refs)),
-    // API keys come last: until everything else is written, no caller has access to any of it.
-    keys: plan(file, "keys", (name, entry) => planKey(name, entry, refs)),
-  };
-  const all = [...problems, ...refs.problems];
-  if (all.length > 0) throw invalid(all);
-  const groups = Object.values(planned).flatMap((section) => [...section.values()].map(({ items }) => items));
-  const carts = new Map(refs.carts.map((id) => [keys.order(id).pk, keys.order(id)]));
-  await writeAll(
-    groups.filter((items) => items.length > 0),
-    carts,
-  );
-  const applied = {
-    accounts: resultsOf(planned.accounts),
-    users: resultsOf(planned.users),
-    keys: resultsOf(planned.keys),
-    orders: resultsOf(planned.orders),
-    requests: resultsOf(planned.requests),
-  };
-  const created = groups.filter((items) => items.length > 0).length;
-  return { applied, created, existing: groups.length - created };
-};
-
-const plan = <S extends SectionName>(
-  file: TenantsFile,
-  section: S,
-  planOne: (name: string, entry: Entry<S>) => Planned,
-): ReadonlyMap<string, Planned> => {
-  const { entries }: { readonly entries: ReadonlyMap<string, Entry<S>> } = file[section];
-  return new Map([...entries].map(([name, entry]) => [name, planOne(name, entry)]));
-};
-
-const resultsOf = (section: ReadonlyMap<string, Planned>) =>
-  Object.fromEntries([...section].map(([name, { result }]) => [name, result]));
-
-/** Plans an entry that exists: there is nothing to write. Reports each property that differs. */
 const planExisting = (
-  path: readonly [SectionName, string],
-  requested: Readonly<Record<string, unknown>>,
-  stored: Readonly<Record<string, unknown>> & { readonly id: string },
-  { report }: References,
+  { path, type }: Target & { readonly type: "account" | "user" | "api_key" },
+  key: Key,
+  stored: Properties,
+  subject: Subject,
+  sent: { readonly immutable: Properties; readonly mutable: Properties },
+  context: Context,
 ): Planned => {
-  for (const [property, value] of Object.entries(requested))
-    if (!isDeepStrictEqual(value, stored[property]))
-      report(
-        [...path, property],
-        `differs from what exists: ${JSON.stringify(stored[property])}`,
-        "constraint.immutable",
-      );
-  return { items: [], result: { id: stored.id } };
-};
-
-const planAccount = (name: string, _entry: Entry<"accounts">, refs: References): Planned => {
-  const id = refs.idOf("accounts", name);
-  const account = refs.account(name);
-  const stored = refs.existing.accounts.get(id);
-  if (!account) return { items: [], result: { id } };
-  if (!stored) return { items: [{ ...keys.account(id), ...account }], result: { id } };
-  const comparable = ({ name: accountName, ancestors, features }: Account) => ({
-    parent: ancestors.at(-1) ?? null,
-    name: accountName,
-    features,
-  });
-  return planExisting(["accounts", name], comparable(account), { id, ...comparable(stored) }, refs);
-};
-
-const planUser = (name: string, { permissions, disabled, ...entry }: Entry<"users">, refs: References): Planned => {
-  const id = refs.idOf("users", name);
-  const user: User = { id, account: refs.account(entry.account)?.id ?? "", permissions, disabled };
-  const stored = refs.existing.users.get(id);
-  if (!stored) return { items: [{ ...keys.user(id), ...user }], result: { id } };
-  const comparable = (one: User) => ({ ...one, permissions: [...new Set(one.permissions)].sort() });
-  return planExisting(["users", name], comparable(user), comparable(stored), refs);
-};
-
-const planKey = (name: string, entry: Entry<"keys">, refs: References): Planned => {
-  const account = refs.account(entry.account);
-  const user = entry.user === null ? undefined : refs.userOrOrder("users", entry.user);
-  const generated = entry.sha256 === undefined ? `apik_${randomBytes(32).toString("base64url")}` : undefined;
-  const stored = refs.existing.keys.get(entry.sha256 ?? entry.id ?? "");
-  const content = {
-    account: account?.id ?? "",
-    user: user?.id ?? null,
-    expires_at: entry.expires_at === null ? null : new Date(entry.expires_at).toISOString(),
-    revoked: entry.revoked,
-  };
-  if (stored) return planExisting(["keys", name], { ...content, ...(entry.id && { id: entry.id }) }, stored, refs);
-  if (entry.id && refs.existing.keys.has(entry.id))
-    refs.report(["keys", name, "id"], "is the id of a key with another sha256", "constraint.immutable");
-  const key: ApiKey = { id: refs.idOf("keys", name), ...content };
-  const sha256 = entry.sha256 ?? hashApiKey(generated ?? "");
-  // Finds the API key by its id when the file is applied again.
-  const byId = entry.id === undefined ? [] : [{ ...keys.apiKeyId(key.id), sha256 }];
+  reportImmutable(path, stored, sent.immutable, context);
+  const changes = Object.entries(sent.mutable).flatMap(([name, to]) =>
+    to === undefined || isDeepStrictEqual(to, stored[name]) ? [] : [[name, { from: stored[name], to }] as const],
+  );
+  if (changes.length === 0) return unchanged(path, subject.id);
+  const of = (side: "from" | "to") => Object.fromEntries(changes.map(([name, change]) => [name, change[side]]));
+  const names = changes.map(([name]) => name);
   return {
-    items: [{ ...keys.apiKey(sha256), ...key }, ...byId],
-    result: { id: key.id, ...(generated !== undefined && { key: generated }) },
+    path,
+    result: { id: subject.id, status: "changed", changes: Object.fromEntries(changes) },
+    writes: [
+      { update: key, set: of("to"), when: { exists: true, equals: of("from") } },
+      recorded(`${type}.updated`, subject, context.origin, names),
+    ],
   };
+};
+
+const unchanged = (path: Planned["path"], id: string): Planned => ({
+  path,
+  result: { id, status: "unchanged" },
+  writes: [],
+});
+
+const reportImmutable = (path: Planned["path"], stored: Properties, sent: Properties, { report }: Context) => {
+  for (const [name, value] of Object.entries(sent))
+    if (value !== undefined && value !== stored[name])
+      report([...path, name], `can't be changed: it is ${JSON.stringify(stored[name])}`, "constraint.immutable");
+};
+
+const planAccount = (name: string, entry: Entry<"accounts">, context: Context): Planned => {
+  const target = { path: ["accounts", name], type: "account" } as const;
+  const id = context.idOf("accounts", name);
+  const stored = context.stored.accounts.get(id);
+  const subject = { id, account: id };
+  if (!stored) {
+    const account: Account = context.account(name) ?? unresolvedAccount(id);
+    const child = { ...keys.childAccount(account.ancestors.at(-1) ?? null, id), id };
+    return planNew(target, entry, subject, [{ ...keys.account(id), ...account }, child], context);
+  }
+  const parent = entry.parent ? (context.account(entry.parent)?.id ?? "") : entry.parent;
+  const features = entry.features && { ...stored.features, ...entry.features };
+  const sent = { immutable: { parent }, mutable: { name: entry.name, features } };
+  return planExisting(
+    target,
+    keys.account(id),
+    { ...stored, parent: stored.ancestors.at(-1) ?? null },
+    subject,
+    sent,
+    context,
+  );
+};
+
+/** Stands for an account that cannot be created. The problem is reported, so nothing is written. */
+const unresolvedAccount = (id: string): Account => ({
+  id,
+  name: "",
+  ancestors: [],
+  features: { ordering_attachment_access: false },
+  switch_count: 0,
+});
+
+const ownerId = (reference: string | undefined, { account }: Context) =>
+  reference === undefined ? undefined : (account(reference)?.id ?? "");
+
+/** Permissions are a set. */
+const sorted = (permissions: readonly string[]) => [...new Set(permissions)].sort();
+
+const planUser = (
+  name: string,
+  { account, permissions, disabled, ...entry }: Entry<"users">,
+  context: Context,
+): Planned => {
+  const target = { path: ["users", name], type: "user" } as const;
+  const id = context.idOf("users", name);
+  const owner = ownerId(account, context);
+  const stored = context.stored.users.get(id);
+  if (!stored) {
+    const user: User = { id, account: owner ?? "", permissions: permissions ?? [], disabled: disabled ?? false };
+    const listed = { ...keys.accountUser(user.account, id), id };
+    return planNew(target, { ...entry, account }, user, [{ ...keys.user(id), ...user }, listed], context);
+  }
+  const isSameSet = permissions && isDeepStrictEqual(sorted(permissions), sorted(stored.permissions));
+  const mutable = { permissions: isSameSet ? undefined : permissions, disabled };
+  return planExisting(target, keys.user(id), stored, stored, { immutable: { account: owner }, mutable }, context);
+};
+
+const planKey = (name: string, entry: Entry<"keys">, context: Context): Planned => {
+  const target = { path: ["keys", name], type: "api_key" } as const;
+  const stored = context.stored.keys.get(entry.id ?? entry.sha256 ?? "");
+  const account = ownerId(entry.account, context);
+  const user = entry.user ? context.idBehind("users", entry.user) : entry.user;
+  const expires_at = entry.expires_at ? new Date(entry.expires_at).toISOString() : entry.expires_at;
+  if (stored) {
+    const immutable = { id: entry.id, account, user, sha256: entry.sha256 };
+    const sent = { immutable, mutable: { expires_at, revoked: entry.revoked } };
+    return planExisting(target, keys.apiKey(stored.sha256), stored, stored, sent, context);
+  }
+  if (entry.sha256 && context.stored.keys.has(entry.sha256))
+    context.report([...target.path, "sha256"], "is the hash of a key with another id", "constraint.immutable");
+  const generated = entry.sha256 || context.isDry ? undefined : `apik_${randomBytes(32).toString("base64url")}`;
+  const sha256 = entry.sha256 ?? hashApiKey(generated ?? "");
+  const id = context.idOf("keys", name);
+  const key: ApiKey = {
+    id,
+    account: account ?? "",
+    user: user ?? null,
+    expires_at: expires_at ?? null,
+    revoked: entry.revoked ?? false,
+  };
+  const items = [
+    { ...keys.apiKey(sha256), ...key },
+    { ...keys.apiKeyId(id), sha256 },
+    { ...keys.accountKey(key.account, id), id, sha256 },
+  ];
+  const planned = planNew(target, entry, key, items, context);
+  return generated === undefined ? planned : { ...planned, result: { ...planned.result, key: generated } };
 };
 
 const noAttachments = { attachment_count: 0, attachments_version: 0 };
 
-const planOrder = (name: string, { state, ...entry }: Entry<"orders">, refs: References): Planned => {
-  const id = refs.idOf("orders", name);
-  const account = refs.account(entry.account)?.id ?? "";
-  const stored = refs.existing.orders.get(id);
-  const order: Order = { id, account, state, ...noAttachments };
-  if (!stored) return { items: [{ ...keys.order(id), ...order }], result: { id } };
+const planOrder = (name: string, entry: Entry<"orders">, context: Context): Planned => {
+  const target = { path: ["orders", name], type: "order" } as const;
+  const id = context.idOf("orders", name);
+  const account = ownerId(entry.account, context);
+  const stored = context.stored.orders.get(id);
+  if (!stored) {
+    const order: Order = { id, account: account ?? "", state: entry.state ?? "CART", ...noAttachments };
+    const listed = { ...keys.accountOrder(order.account, id), id };
+    return planNew(target, entry, order, [{ ...keys.order(id), ...order }, listed], context);
+  }
   // An order in the cart may have been checked out since the file was applied: that is not a difference.
-  const requested = state === "CART" ? { account } : { account, state };
-  return planExisting(["orders", name], requested, { ...stored }, refs);
+  const state = entry.state === "CART" ? undefined : entry.state;
+  reportImmutable(target.path, stored, { account, state }, context);
+  return unchanged(target.path, id);
 };
 
-const planRequest = (name: string, { type, ...entry }: Entry<"requests">, refs: References): Planned => {
-  const id = refs.idOf("requests", name);
-  const within = refs.userOrOrder("orders", entry.order);
-  const owner = entry.account === undefined ? within?.account : refs.account(entry.account);
-  if (owner && within?.account && !canAccess(within.account.id, owner))
-    refs.report(["requests", name, "account"], "must be the account of the order or one below it");
-  const [account, order] = [owner?.id ?? "", within?.id ?? ""];
-  const stored = refs.existing.requests.get(id);
-  if (stored) return planExisting(["requests", name], { account, order, type }, { ...stored }, refs);
-  const request: Request = { id, account, order, type, ...noAttachments };
-  const entryOfOrder = { ...keys.orderRequest(order, id), id, type, account };
-  return { items: [{ ...keys.request(id), ...request }, entryOfOrder], result: { id } };
+const planRequest = (name: string, entry: Entry<"requests">, context: Context): Planned => {
+  const target = { path: ["requests", name], type: "request" } as const;
+  const id = context.idOf("requests", name);
+  const stored = context.stored.requests.get(id);
+  const order = entry.order === undefined ? undefined : context.order(entry.order);
+  const sentOwner = ownerId(entry.account, context);
+  if (stored) {
+    reportImmutable(target.path, stored, { order: order?.id, account: sentOwner, type: entry.type }, context);
+    return unchanged(target.path, id);
+  }
+  const owner = entry.account === undefined ? order?.account : context.account(entry.account);
+  if (owner && order?.account && !canAccess(order.account.id, owner))
+    context.report([...target.path, "account"], "must be the account of the order or one below it");
+  const request: Request = {
+    id,
+    account: owner?.id ?? "",
+    order: order?.id ?? "",
+    type: entry.type ?? "",
+    ...noAttachments,
+  };
+  const { account, type } = request;
+  const items = [
+    { ...keys.request(id), ...request },
+    { ...keys.orderRequest(request.order, id), id, type, account },
+  ];
+  const cart = order?.state === "CART" ? keys.order(order.id) : undefined;
+  return { ...planNew(target, entry, request, items, context), cart };
 };
 
-/** DynamoDB's limit is 100 writes in one transaction. The other half is for updates of the items' orders. */
-const transactionSize = 50;
+/** DynamoDB's limit on the writes of one transaction. */
+const transactionSize = 100;
 
-/** Distributes items over as few transactions as possible. The items of one entry stay together. */
-const transactions = (groups: readonly (readonly Stored[])[]): Stored[][] => {
-  const all: Stored[][] = [];
-  for (const items of groups) {
-    const last = all.at(-1);
-    if (last && last.length + items.length <= transactionSize) last.push(...items);
-    else all.push([...items]);
+const keyOf = (write: Write): string => {
+  const { pk, sk } = "put" in write ? write.put : "update" in write ? write.update : write.delete;
+  return `${pk} ${sk}`;
+};
+
+type Transaction = { readonly planned: Planned[]; readonly writes: Map<string, Write> };
+
+/**
+ * Distributes entries over as few transactions as possible. Adding a request to an order in `CART` moves the order's version,
+ * so that a running checkout notices it.
+ */
+const transactionsOf = (planned: readonly Planned[]): Transaction[] => {
+  const all: Transaction[] = [];
+  for (const one of planned) {
+    let last = all.at(-1);
+    if (!last || last.writes.size + one.writes.length + 1 > transactionSize) {
+      last = { planned: [], writes: new Map() };
+      all.push(last);
+    }
+    last.planned.push(one);
+    for (const write of one.writes) last.writes.set(keyOf(write), write);
+    if (!one.cart) continue;
+    const moved: Write = { update: one.cart, add: { attachments_version: 1 }, when: { equals: { state: "CART" } } };
+    if (!last.writes.has(keyOf(moved))) last.writes.set(keyOf(moved), moved);
   }
   return all;
 };
 
-const inCart = { equals: { state: "CART" } } as const;
+type Failure = { readonly written: readonly Planned[]; readonly cause?: unknown };
 
-/**
- * Writes all items. If they need several transactions and one fails, the earlier ones are undone. Adding something to an
- * order in `CART` increments the order's version, so that a running checkout notices it.
- */
-const writeAll = async (groups: readonly (readonly Stored[])[], carts: ReadonlyMap<string, Key>) => {
-  const written: Stored[][] = [];
-  try {
-    for (const items of transactions(groups)) {
-      const puts = items.map((put, index) => [String(index), { put, when: { exists: false } }] as const);
-      const orders = [...new Set(items.map(({ pk }) => carts.get(pk)))].filter((order) => order !== undefined);
-      const versionUpdates = orders.map(
-        (update) => [update.pk, { update, add: { attachments_version: 1 }, when: inCart }] as const,
-      );
-      const failed = await transact(Object.fromEntries([...puts, ...versionUpdates]));
-      if (failed.size > 0)
-        throw new Error(
-          "Something of this file was created, or an order checked out, at the same time: apply it again.",
-        );
-      written.push(items);
+/** Writes all entries. Returns what was written before the first failure, if there is one; without a cause, a condition failed. */
+const writeAll = async (planned: readonly Planned[]): Promise<Failure | undefined> => {
+  const written: Planned[] = [];
+  for (const transaction of transactionsOf(planned)) {
+    try {
+      const failed = transaction.writes.size > 0 ? await transact(Object.fromEntries(transaction.writes)) : new Map();
+      if (failed.size > 0) return { written };
+    } catch (cause) {
+      return { written, cause };
     }
-  } catch (error) {
-    for (const items of written)
-      await transact(Object.fromEntries(items.map(({ pk, sk }, index) => [String(index), { delete: { pk, sk } }])));
-    throw error;
+    written.push(...transaction.planned);
   }
+  return undefined;
+};
+
+/** How many entries were created, changed, and left as they are. */
+export const countsOf = (applied: Applied) => {
+  const all = sectionNames.flatMap((section) => Object.values(applied[section]));
+  const of = (status: Result["status"]) => all.filter((one) => one.status === status).length;
+  return { created: of("created"), changed: of("changed"), unchanged: of("unchanged") };
 };

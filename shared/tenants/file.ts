@@ -5,9 +5,9 @@ import { nonBlankText } from "../schema/fields.ts";
 import { OrderState } from "./schema.ts";
 
 /** A name in the same file, or the id of something that exists. */
-const Reference = nonBlankText(255);
+const Reference = z.optional(nonBlankText(255));
 
-/** An entry's own id, for files that are applied repeatedly. */
+/** An entry's own id. If it exists, the entry changes it. */
 const OwnId = z.optional(
   z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$/, { error: "must be a ULID" }), z.toUpperCase()),
 );
@@ -16,117 +16,115 @@ const DateTime = z.iso.datetime({ offset: true, error: "must be an ISO 8601 date
 
 const Sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/, { error: "must be a SHA-256 in lower-case hex" }));
 
-const noFeatures = { ordering_attachment_access: false };
-
 /**
  * A file may come from a system with permissions that this version does not know yet, so any text without spaces is
  * accepted. The other commands of the CLI accept only known permissions.
  */
 const Permission = z.string().check(z.regex(/^[!-~]{1,255}$/, { error: "must be a text without spaces" }));
 
+/** Every property is optional: what an entry leaves out stays as it is. */
 const entrySchemas = {
   accounts: z.strictObject({
     id: OwnId,
-    name: nonBlankText(255),
-    parent: z.optional(z.nullable(Reference)),
-    features: z._default(z.strictObject({ ordering_attachment_access: z._default(z.boolean(), false) }), noFeatures),
+    name: z.optional(nonBlankText(255)),
+    parent: z.optional(z.nullable(nonBlankText(255))),
+    features: z.optional(z.strictObject({ ordering_attachment_access: z.optional(z.boolean()) })),
   }),
   users: z.strictObject({
     id: OwnId,
     account: Reference,
-    permissions: z._default(z.array(Permission).check(z.maxLength(1000)), []),
-    disabled: z._default(z.boolean(), false),
+    permissions: z.optional(z.array(Permission).check(z.maxLength(1000))),
+    disabled: z.optional(z.boolean()),
   }),
   keys: z.strictObject({
     id: OwnId,
     account: Reference,
-    user: z.nullable(Reference),
-    expires_at: z._default(z.nullable(DateTime), null),
-    revoked: z._default(z.boolean(), false),
+    user: z.optional(z.nullable(nonBlankText(255))),
+    expires_at: z.optional(z.nullable(DateTime)),
+    revoked: z.optional(z.boolean()),
     sha256: z.optional(Sha256),
   }),
-  orders: z.strictObject({ id: OwnId, account: Reference, state: z._default(OrderState, "CART") }),
-  requests: z.strictObject({
-    id: OwnId,
-    order: Reference,
-    account: z.optional(Reference),
-    type: nonBlankText(255),
-  }),
+  orders: z.strictObject({ id: OwnId, account: Reference, state: z.optional(OrderState) }),
+  requests: z.strictObject({ id: OwnId, order: Reference, account: Reference, type: z.optional(nonBlankText(255)) }),
 };
 
 export type SectionName = keyof typeof entrySchemas;
 export type Entry<S extends SectionName> = z.output<(typeof entrySchemas)[S]>;
 
-const section = <T extends z.core.$ZodType>(entry: T) => z._default(z.record(z.string(), entry), {});
+export const sectionNames = ["accounts", "users", "keys", "orders", "requests"] as const satisfies SectionName[];
 
-/** The file of `admin apply`: accounts, users, API keys, orders and requests, each under a name that the file chooses. */
-const TenantsDocument = z.strictObject({
-  $schema: z.optional(z.string()),
-  accounts: section(entrySchemas.accounts),
-  users: section(entrySchemas.users),
-  keys: section(entrySchemas.keys),
-  orders: section(entrySchemas.orders),
-  requests: section(entrySchemas.requests),
-});
+/** The properties that an entry must have if it creates something. */
+export const requiredProperties = {
+  accounts: ["name"],
+  users: ["account"],
+  keys: ["account", "user"],
+  orders: ["account"],
+  requests: ["order", "type"],
+} as const satisfies Record<SectionName, readonly string[]>;
 
-/** The JSON Schema of the file of `admin apply`. */
+/** The JSON Schema of the file of `admin apply`. Whether the entry of an id or a hash exists is only known when it is applied. */
 export const tenantsJsonSchema = () => ({
+  $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "The file of `admin apply`",
   description:
-    "Accounts, users, API keys, orders and requests, each under a name of the file's own. A reference (account, parent, user, order) is such a name, or the id of something that exists.",
-  ...z.toJSONSchema(TenantsDocument, { io: "input" }),
+    "Accounts, users, API keys, orders and requests, each under a name of the file's own. A reference (account, parent, user, order) is such a name, or the id of something that exists. An entry whose id exists changes it, and leaves what it does not name.",
+  type: "object",
+  properties: {
+    $schema: { type: "string" },
+    dry_run: { type: "boolean", description: "Write nothing, and return what would be written." },
+    ...Object.fromEntries(sectionNames.map((name) => [name, sectionSchema(name)])),
+  },
+  additionalProperties: false,
 });
 
-/** One section of a file: all entries by name, unparsed, and the well-formed ones, parsed. */
-export type Section<T> = {
-  readonly raw: ReadonlyMap<string, unknown>;
-  readonly entries: ReadonlyMap<string, T>;
+const sectionSchema = (name: SectionName) => {
+  const { $schema: _, ...entry } = z.toJSONSchema(entrySchemas[name], { io: "input" });
+  const changes = name === "keys" ? ["id", "sha256"] : ["id"];
+  const either = [requiredProperties[name], ...changes.map((by) => [by])];
+  return { type: "object", additionalProperties: { anyOf: either.map((required) => ({ ...entry, required })) } };
 };
-export type TenantsFile = { readonly [S in SectionName]: Section<Entry<S>> };
+
+/** An entry of a file: as it was sent and, if it is well-formed, parsed. */
+export type Sent<E> = { readonly raw: Properties; readonly entry: E | undefined };
+type Properties = Readonly<Record<string, unknown>>;
+
+/** The sections of a file. They are maps, so that an entry can have any name, even `__proto__`. */
+export type TenantsFile = { readonly [S in SectionName]: ReadonlyMap<string, Sent<Entry<S>>> };
 
 const Properties = z.record(z.string(), z.unknown());
 
-/**
- * Parses a file entry by entry, so that the problems of one entry do not hide those of others. The sections are maps, so
- * that any name works, even `__proto__`.
- */
-export const readTenantsFile = (document: unknown): { file: TenantsFile; problems: readonly Problem[] } => {
+/** Parses a file entry by entry, so that the problems of one entry do not hide those of others. */
+export const parseFile = (document: unknown): { file: TenantsFile; dryRun: boolean; problems: Problem[] } => {
   const problems: Problem[] = [];
-  const propertiesOf = (value: unknown, path: readonly string[]): [string, unknown][] => {
-    const { problems: wrong } = check(Properties, value, "body");
-    for (const { pointer: inner, ...problem } of wrong ?? [])
-      problems.push({ ...problem, pointer: pointer(path) + inner });
-    return wrong || typeof value !== "object" || value === null ? [] : Object.entries(value);
+  const parse = <S extends z.core.$ZodType>(schema: S, value: unknown, path: readonly string[]) => {
+    const checked = check(schema, value, "body");
+    for (const problem of checked.problems ?? [])
+      problems.push({ ...problem, pointer: pointer(path) + problem.pointer });
+    return checked.problems ? undefined : checked.value;
   };
-  const sections = new Map(propertiesOf(document, []));
-  const read = <S extends z.core.$ZodType>(name: SectionName, schema: S): Section<z.output<S>> => {
-    const raw = new Map(sections.has(name) ? propertiesOf(sections.get(name), [name]) : []);
-    const entries = new Map<string, z.output<S>>();
-    for (const [key, value] of raw) {
-      const checked = check(schema, value, "body");
-      if (checked.problems)
-        problems.push(
-          ...checked.problems.map((problem) => ({ ...problem, pointer: pointer([name, key]) + problem.pointer })),
-        );
-      else entries.set(key, checked.value);
-    }
-    return { raw, entries };
-  };
-  const { accounts, users, keys, orders, requests } = entrySchemas;
+  const properties = (value: unknown, path: readonly string[]) =>
+    parse(Properties, value, path) && typeof value === "object" ? Object.entries(value ?? {}) : [];
+  const sections = new Map<string, unknown>(properties(document, []));
+  const section = <S extends z.core.$ZodType>(name: SectionName, schema: S) =>
+    new Map(
+      properties(sections.get(name) ?? {}, [name]).map(([key, value]): [string, Sent<z.output<S>>] => [
+        key,
+        { raw: z.safeParse(Properties, value).data ?? {}, entry: parse(schema, value, [name, key]) },
+      ]),
+    );
   const file = {
-    accounts: read("accounts", accounts),
-    users: read("users", users),
-    keys: read("keys", keys),
-    orders: read("orders", orders),
-    requests: read("requests", requests),
+    accounts: section("accounts", entrySchemas.accounts),
+    users: section("users", entrySchemas.users),
+    keys: section("keys", entrySchemas.keys),
+    orders: section("orders", entrySchemas.orders),
+    requests: section("requests", entrySchemas.requests),
   };
-  const unknown = [...sections.keys()].filter((name) => name !== "$schema" && !Object.hasOwn(entrySchemas, name));
-  if (unknown.length > 0)
-    problems.push({
-      in: "body",
-      pointer: "",
-      sub_code: "constraint.enum",
-      detail: `has unknown properties: ${unknown.join(", ")}`,
-    });
-  return { file, problems };
+  const dryRun = parse(z.optional(z.boolean()), sections.get("dry_run"), ["dry_run"]) ?? false;
+  const known: readonly string[] = ["$schema", "dry_run", ...sectionNames];
+  const unknown = [...sections.keys()].filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    const detail = `has unknown properties: ${unknown.join(", ")}`;
+    problems.push({ in: "body", pointer: "", sub_code: "constraint.enum", detail });
+  }
+  return { file, dryRun, problems };
 };

@@ -1,6 +1,6 @@
 import { noId } from "../schema/fields.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
-import { get, getMany, parseItem, query, queryAll, readItem, scan } from "../table/read.ts";
+import { get, getMany, parseItem, query, queryAll, readItem } from "../table/read.ts";
 import { Account, forwardedType, Order, OrderRequest, type OrderState, Request } from "./schema.ts";
 
 /** An order or a request as the parent of attachments. */
@@ -48,11 +48,4 @@ export const forwardedRequestIds = async (order: string): Promise<string[]> => {
     const { id, type } = parseItem(OrderRequest, item);
     return type === forwardedType ? [id] : [];
   });
-};
-
-/** Returns all orders, by id. Reads the whole table. */
-export const listOrders = async (): Promise<Order[]> => {
-  const items = await Array.fromAsync(scan("own"));
-  const orders = items.flatMap((item) => (String(item.pk).startsWith("ORDER#") ? [parseItem(Order, item)] : []));
-  return orders.sort((a, b) => (a.id < b.id ? -1 : 1));
 };

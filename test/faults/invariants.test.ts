@@ -42,7 +42,7 @@ beforeEach(async () => {
 });
 
 const findKey = async (prefix: string): Promise<Key> => {
-  const items = await Array.fromAsync(scan("all"));
+  const items = await Array.fromAsync(scan());
   const item = items.find(({ sk }) => String(sk).startsWith(prefix));
   return { pk: String(item?.pk), sk: String(item?.sk) };
 };

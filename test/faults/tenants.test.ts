@@ -3,7 +3,7 @@ import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
-import { apply } from "../../shared/tenants/apply.ts";
+import { apply } from "../support/fixtures/apply.ts";
 import { allPermissions } from "../support/fixtures/tenants.ts";
 import { fetchFromService, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { createResource, requestTo } from "../support/requests/request-per-endpoint.ts";

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
-import { apply } from "../../shared/tenants/apply.ts";
+import { apply } from "../support/fixtures/apply.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { newSwitch } from "../support/fixtures/switches.ts";
 import { allPermissions, tenants } from "../support/fixtures/tenants.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { setPermissions } from "../../../shared/tenants/administration.ts";
-import { apply } from "../../../shared/tenants/apply.ts";
+import { apply } from "../../support/fixtures/apply.ts";
 import { attachmentOf, form, upload } from "../../support/fixtures/attachments.ts";
 import { allPermissions, sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, errorBody, notFoundBody } from "../../support/requests/client.ts";
@@ -134,9 +133,7 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
 
     const keyWith = async (permissions: readonly string[]) => {
       const account = t.account("acme");
-      const created = await apply({ users: { u: { account } }, keys: { k: { account, user: "u" } } });
-      // Not with `apply`, which accepts known permissions only.
-      await setPermissions({ id: created.users.u?.id ?? "", account, permissions: [], disabled: false }, permissions);
+      const created = await apply({ users: { u: { account, permissions } }, keys: { k: { account, user: "u" } } });
       return created.keys.k?.key ?? "";
     };
 

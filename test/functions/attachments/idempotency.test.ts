@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { apply } from "../../../shared/tenants/apply.ts";
+import { apply } from "../../support/fixtures/apply.ts";
 import { attachmentOf, form, pageOf, pdf, rawForm } from "../../support/fixtures/attachments.ts";
 import { allPermissions, sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, errorBody } from "../../support/requests/client.ts";

@@ -5,18 +5,20 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { ApiError } from "../../../shared/errors.ts";
+import { historyOf } from "../../../shared/history/read.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get, scan } from "../../../shared/table/read.ts";
-import { update } from "../../../shared/table/write.ts";
-import { listKeys } from "../../../shared/tenants/administration.ts";
-import { apply } from "../../../shared/tenants/apply.ts";
+import { transact, update } from "../../../shared/table/write.ts";
+import { apply as applyTenants, PartlyAppliedError } from "../../../shared/tenants/apply.ts";
+import { apply, operator } from "../../support/fixtures/apply.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
 const ulid = expect.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
-const created = { id: ulid };
+const created = { id: ulid, status: "created" };
+const unchanged = { id: ulid, status: "unchanged" };
 
 const document = {
   accounts: {
@@ -44,13 +46,15 @@ describe("admin apply", () => {
     expect(response).toEqual({
       accounts: { acme: created, east: created },
       users: { ops: created },
-      keys: { ops: { id: ulid, key: expect.stringMatching(/^apik_[A-Za-z0-9_-]{43}$/) } },
+      keys: { ops: { ...created, key: expect.stringMatching(/^apik_[A-Za-z0-9_-]{43}$/) } },
       orders: { o1: created },
       requests: { r1: created },
     });
     const path = `/api/v1/requests/${response.requests.r1.id}/attachments`;
     expect((await call("GET", path, { key: response.keys.ops.key })).body).toMatchObject({
-      errors: [{ code: "access_denied.ordering_attachment_access", params: { account: response.accounts.east } }],
+      errors: [
+        { code: "access_denied.ordering_attachment_access", params: { account: { id: response.accounts.east.id } } },
+      ],
     });
   });
 
@@ -94,9 +98,9 @@ describe("admin apply", () => {
       "/accounts/b: has unknown properties: parnt",
       "/users/u/account: must be a string",
       "/keys/k/expires_at: must be an ISO 8601 date and time, with Z or an offset",
-      "/keys/~0~1/user: can't be blank",
       "/orders/o/state: must be one of CART, CHECKED_OUT",
       ": has unknown properties: reqests",
+      "/keys/~0~1/user: can't be blank",
     ]);
     expect(await faultsOf([])).toEqual([": must be an object"]);
   });
@@ -189,7 +193,7 @@ const withIds = () => {
 
 describe("admin apply with ids in the file", () => {
   const allItems = async () => {
-    const items = await Array.fromAsync(scan("all"));
+    const items = await Array.fromAsync(scan());
     expect(items.length).toBeGreaterThan(6);
     return items;
   };
@@ -197,7 +201,7 @@ describe("admin apply with ids in the file", () => {
   it("changes nothing if the file is applied again", async () => {
     const { secret, ...file } = withIds();
     const first = await adminProcess(["apply", "-"], { input: JSON.stringify(file) });
-    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("Created 7, left 0 unchanged.")]);
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("7 created, 0 changed, 0 unchanged.")]);
     const applied = JSON.parse(first.stdout);
     expect(applied).toMatchObject({
       accounts: { acme: { id: file.accounts.acme.id } },
@@ -207,9 +211,14 @@ describe("admin apply with ids in the file", () => {
     expect(applied.keys.brought).not.toHaveProperty("key");
     const before = await allItems();
     const second = await admin(["apply", "-"], { input: JSON.stringify(file) });
-    expect([second.code, second.stderr]).toEqual([0, expect.stringContaining("Created 0, left 7 unchanged.")]);
-    const { key: _, ...generated } = applied.keys.generated;
-    expect(JSON.parse(second.stdout)).toEqual({ ...applied, keys: { ...applied.keys, generated } });
+    expect([second.code, second.stderr]).toEqual([0, expect.stringContaining("0 created, 0 changed, 7 unchanged.")]);
+    expect(JSON.parse(second.stdout)).toEqual({
+      accounts: { acme: unchanged, east: { id: applied.accounts.east.id, status: "unchanged" } },
+      users: { ops: unchanged },
+      keys: { generated: { id: applied.keys.generated.id, status: "unchanged" }, brought: unchanged },
+      orders: { o1: unchanged },
+      requests: { r1: unchanged },
+    });
     expect(await allItems()).toEqual(before);
     expect((await call("GET", "/api/v1/switches", { key: secret })).status).toBe(200);
     expect((await call("GET", "/api/v1/switches", { key: applied.keys.generated.key })).status).toBe(200);
@@ -226,32 +235,122 @@ describe("admin apply with ids in the file", () => {
     expect((await apply(again)).orders).toMatchObject({ more: { id }, another: created });
   });
 
-  it("refuses different content for an existing id, and writes nothing", async () => {
+  it("changes what an existing entry may change, leaves what the file does not name, and says what changed", async () => {
+    const { secret, ...file } = withIds();
+    await apply(file);
+    const [acme, ops] = [file.accounts.acme.id, file.users.ops.id];
+    const changes = {
+      accounts: { a: { id: acme, name: "Acme Ltd", features: { ordering_attachment_access: true } } },
+      users: { u: { id: ops, permissions: ["ordering_carts:show", "messaging_switches:*"], disabled: true } },
+      keys: { k: { sha256: file.keys.brought.sha256, expires_at: "2100-01-01T01:00:00+01:00", revoked: true } },
+    };
+    const dry = await adminJson(["apply", "--dry-run", "-"], JSON.stringify(changes));
+    expect(dry).toEqual({
+      accounts: {
+        a: {
+          id: acme,
+          status: "changed",
+          changes: {
+            name: { from: "Acme", to: "Acme Ltd" },
+            features: { from: { ordering_attachment_access: false }, to: { ordering_attachment_access: true } },
+          },
+        },
+      },
+      users: { u: { id: ops, status: "changed", changes: { disabled: { from: false, to: true } } } },
+      keys: {
+        k: {
+          id: ulid,
+          status: "changed",
+          changes: { expires_at: { from: null, to: "2100-01-01T00:00:00.000Z" }, revoked: { from: false, to: true } },
+        },
+      },
+      orders: {},
+      requests: {},
+    });
+    expect(await get(keys.account(acme ?? ""))).toMatchObject({ name: "Acme" });
+    expect(await adminJson(["apply", "-"], JSON.stringify(changes))).toEqual(dry);
+    expect(await get(keys.account(acme ?? ""))).toMatchObject({
+      name: "Acme Ltd",
+      features: { ordering_attachment_access: true },
+    });
+    expect((await call("GET", "/api/v1/switches", { key: secret })).status).toBe(401);
+  });
+
+  it("writes nothing in a dry run, and shows no key and no new id", async () => {
+    const before = await allItems();
+    expect(await applyTenants({ dry_run: true, ...document }, operator())).toMatchObject({
+      accounts: { acme: { id: null, status: "created" } },
+      keys: { ops: { id: null, status: "created" } },
+    });
+    expect(await allItems()).toEqual(before);
+  });
+
+  it("refuses to change what cannot change, and writes nothing", async () => {
     const { secret: _, ...file } = withIds();
     await apply(file);
     const before = await allItems();
+    const { accounts, keys: apiKeys, orders, requests } = file;
     expect(
       await faultsOf({
-        accounts: { acme: { ...file.accounts.acme, name: "Other" }, new: { name: "Never created" } },
-        users: { ops: { ...file.users.ops, permissions: [] } },
-        keys: { generated: { ...file.keys.generated, revoked: true } },
-        orders: { o1: { ...file.orders.o1, account: file.accounts.east.id } },
-        requests: { r1: { ...file.requests.r1, type: "OTHER" } },
+        accounts: { east: { id: accounts.east.id, parent: null }, new: { name: "Never created" } },
+        users: { ops: { id: file.users.ops.id, account: accounts.east.id } },
+        keys: { generated: { id: apiKeys.generated.id, user: null, sha256: "0".repeat(64) } },
+        orders: { o1: { id: orders.o1.id, account: accounts.east.id, state: "CHECKED_OUT" } },
+        requests: { r1: { id: requests.r1.id, type: "OTHER" } },
       }),
     ).toEqual([
-      '/accounts/acme/name: differs from what exists: "Acme"',
-      '/users/ops/permissions: differs from what exists: ["messaging_switches:*","ordering_carts:show"]',
-      `/orders/o1/account: differs from what exists: "${file.accounts.acme.id}"`,
-      `/requests/r1/account: differs from what exists: "${file.accounts.acme.id}"`,
-      '/requests/r1/type: differs from what exists: "PORT_IN"',
-      "/keys/generated/revoked: differs from what exists: false",
+      `/accounts/east/parent: can't be changed: it is "${accounts.acme.id}"`,
+      `/users/ops/account: can't be changed: it is "${accounts.acme.id}"`,
+      `/orders/o1/account: can't be changed: it is "${accounts.acme.id}"`,
+      '/orders/o1/state: can\'t be changed: it is "CART"',
+      '/requests/r1/type: can\'t be changed: it is "PORT_IN"',
+      `/keys/generated/user: can't be changed: it is "${file.users.ops.id}"`,
+      expect.stringMatching(/^\/keys\/generated\/sha256: can't be changed: it is "[0-9a-f]{64}"$/),
     ]);
-    const { acme } = file.accounts;
+    const { acme } = accounts;
     expect(await faultsOf({ accounts: { acme, twin: { ...acme } } })).toEqual([
-      "/accounts/twin/id: is the id of acme, too",
+      "/accounts/twin/id: duplicates the id of acme",
     ]);
     expect(await allItems()).toEqual(before);
-    expect((await allItems()).filter(({ name }) => name === "Never created")).toEqual([]);
+  });
+
+  it("says what was written if a later transaction fails; applying the file again completes it", async () => {
+    const accounts = { acme: { id: newId(), name: "Acme" } };
+    const orders = Object.fromEntries(
+      Array.from({ length: 60 }, (_, n) => [`o${n}`, { id: newId(), account: accounts.acme.id }]),
+    );
+    // The second transaction fails: the entry of its last order in the account's list exists.
+    const taken = keys.accountOrder(accounts.acme.id, orders.o59?.id ?? "");
+    await transact({ taken: { put: { ...taken, id: "x" } } });
+    const error = await applyTenants({ accounts, orders }, operator()).catch((caught: unknown) => caught);
+    if (!(error instanceof PartlyAppliedError)) throw error;
+    const written = Object.keys(error.applied.orders).length;
+    expect([error.applied.accounts.acme?.status, written > 0, written < 60]).toEqual(["created", true, true]);
+    await transact({ taken: { delete: taken } });
+    const again = await applyTenants({ accounts, orders }, operator());
+    const statuses = Object.values(again.orders).map(({ status }) => status);
+    expect(statuses.filter((status) => status === "unchanged")).toHaveLength(written);
+    expect(statuses.filter((status) => status === "created")).toHaveLength(60 - written);
+  });
+
+  it("records one event for each entry that was created or changed, and none for the others", async () => {
+    const { secret: _, ...file } = withIds();
+    await apply(file);
+    await apply({ ...file, accounts: { ...file.accounts, acme: { ...file.accounts.acme, name: "New" } } });
+    const id = file.accounts.acme.id ?? "";
+    const events = await Array.fromAsync(historyOf({ type: "account", id }));
+    const actor = { type: "operator", id: "local" };
+    const common = { id: ulid, at: expect.any(String), account: id, actor, parent: null, request_id: null };
+    const resource = { type: "account", id, version: null };
+    expect(events).toEqual([
+      { ...common, type: "account.created", resource, changed: null },
+      { ...common, type: "account.updated", resource, changed: ["name"] },
+    ]);
+    const request = { type: "request", id: file.requests.r1.id ?? "" };
+    expect(await Array.fromAsync(historyOf(request))).toMatchObject([
+      { type: "request.created", account: id, parent: { type: "order", id: file.requests.r1.order } },
+    ]);
+    expect(await Array.fromAsync(historyOf({ type: "api_key", id: file.keys.generated.id ?? "" }))).toHaveLength(1);
   });
 
   it("creates each entry once if the file is applied several times concurrently", async () => {
@@ -260,7 +359,8 @@ describe("admin apply with ids in the file", () => {
     expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBeGreaterThan(0);
     const { accounts, keys: applied } = await apply(file);
     expect([accounts.acme?.id, applied.generated?.id]).toEqual([file.accounts.acme.id, file.keys.generated.id]);
-    expect((await listKeys()).filter(({ id }) => id === file.keys.generated.id)).toHaveLength(1);
+    const listed: { id: string }[] = await adminJson(["key", "list", "--account", accounts.acme?.id ?? "", "--json"]);
+    expect(listed.filter(({ id }) => id === file.keys.generated.id)).toHaveLength(1);
   });
 });
 

@@ -7,8 +7,8 @@ import { afterEach, describe, expect, inject, it, vi } from "vitest";
 import { startFiles } from "../../../infra/local/files.ts";
 import { startTable } from "../../../infra/local/table.ts";
 import project from "../../../package.json" with { type: "json" };
-import { apply } from "../../../shared/tenants/apply.ts";
 import { startFaultProxy } from "../../support/fault-proxy/proxy.ts";
+import { apply } from "../../support/fixtures/apply.ts";
 import { newSwitch } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
@@ -69,7 +69,7 @@ describe("a table", () => {
     const { wide, order } = await names();
     for (const columns of [40, 80, 120]) {
       vi.stubEnv("COLUMNS", String(columns));
-      const { stdout } = await admin(["account", "list"]);
+      const { stdout } = await admin(["account", "list", "--account", wide]);
       expect(widest(stdout), `${columns} columns`).toBeLessThanOrEqual(columns);
       expect(stdout, `${columns} columns`).toContain(wide);
     }
@@ -83,7 +83,7 @@ describe("a table", () => {
 
   it("has a name beside each id", async () => {
     const { wide, long } = await names();
-    const { stdout } = await admin(["account", "list"]);
+    const { stdout } = await admin(["account", "list", "--account", wide]);
     expect(stdout).toMatch(new RegExp(`\n${long}  A name .*日本電信電話の番号移行.*${wide}\n`));
   });
 

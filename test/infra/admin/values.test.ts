@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { knownPermissions } from "../../../infra/admin/users.ts";
 import { routes } from "../../../shared/routes.ts";
-import { apply } from "../../../shared/tenants/apply.ts";
+import { apply } from "../../support/fixtures/apply.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 

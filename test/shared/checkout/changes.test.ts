@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { orderReport } from "../../../shared/checkout/report.ts";
-import { apply } from "../../../shared/tenants/apply.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
+import { apply } from "../../support/fixtures/apply.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";

@@ -3,8 +3,8 @@ import { createAttachment, deleteAttachment, updateAttachment } from "../../../s
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import type { Attachment } from "../../../shared/attachments/schema.ts";
 import { keys, type ParentRef } from "../../../shared/table/keys.ts";
-import { apply } from "../../../shared/tenants/apply.ts";
 import { type Parent, readParent } from "../../../shared/tenants/orders.ts";
+import { apply } from "../fixtures/apply.ts";
 import { addMessagingNumbers, customer } from "../fixtures/tenants.ts";
 
 /** The order of the interleaving test, with two requests and two attachments, and the actors that change it. */

@@ -44,6 +44,6 @@ const isUpload = (sk: unknown) => String(sk).startsWith("UPLOAD#");
 const isResource = (sk: unknown) => sk === "SWITCH" || String(sk).startsWith("ATTACHMENT#") || isUpload(sk);
 
 const countResources = async (matches: (item: Readonly<Record<string, unknown>>) => boolean): Promise<number> => {
-  const items = await Array.fromAsync(scan("all"));
+  const items = await Array.fromAsync(scan());
   return items.filter((item) => isResource(item.sk) && matches(item)).length;
 };

@@ -1,0 +1,50 @@
+import * as z from "zod/mini";
+
+/** What happened to a resource that its events record, besides its creation. */
+const actions = {
+  request_attachment: ["created", "updated", "deleted", "forwarded", "refused", "withdrawn"],
+  order_attachment: ["created", "updated", "deleted", "forwarded", "refused", "withdrawn"],
+  attachment: ["downloaded"],
+  switch: ["created", "updated", "deleted"],
+  order: ["created", "checked_out", "checkout_failed"],
+  request: ["created"],
+  account: ["created", "updated"],
+  user: ["created", "updated"],
+  api_key: ["created", "updated"],
+} as const;
+
+type TypeOf<R extends keyof typeof actions> = `${R}.${(typeof actions)[R][number]}`;
+export type EventType = { readonly [R in keyof typeof actions]: TypeOf<R> }[keyof typeof actions];
+
+export const eventTypes = Object.entries(actions).flatMap(([resource, names]) =>
+  names.map((name) => `${resource}.${name}`),
+);
+
+/** Who changed something: an API key and the user that it impersonates, an operator (a principal of IAM), or a checkout run. */
+export const Actor = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("api_key"), id: z.string(), user: z.string() }),
+  z.object({ type: z.literal("operator"), id: z.string() }),
+  z.object({ type: z.literal("checkout"), id: z.string() }),
+]);
+export type Actor = z.infer<typeof Actor>;
+
+const ref = { type: z.string(), id: z.string() };
+
+/** One confirmed change. It has ids and names of properties, and no values: nothing in it is confidential. */
+export const Event = z.object({
+  /** A ULID. The same event can be delivered twice; its id tells. */
+  id: z.string(),
+  type: z.string(),
+  at: z.string(),
+  /** The account that owns the resource. */
+  account: z.string(),
+  actor: Actor,
+  /** `version` is the one in the resource's ETag, or null where it has none. The greater one is newer. */
+  resource: z.object({ ...ref, version: z.nullable(z.number()) }),
+  parent: z.nullable(z.object(ref)),
+  /** The names of the properties that an update changed, or null for any other event. */
+  changed: z.nullable(z.array(z.string())),
+  /** The `X-Request-Id` of the response that confirmed the change, or null if there was none. */
+  request_id: z.nullable(z.string()),
+});
+export type Event = z.infer<typeof Event>;
