@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import http from "node:http";
+import https from "node:https";
 import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { HeadBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
@@ -57,10 +60,14 @@ const endpoints = () => {
   return [...new Set(names.flatMap((name) => process.env[name] || []))];
 };
 
+/** Without fetch, which refuses the port of the embedded DynamoDB, as browsers do. */
 const checkEndpoint = async (endpoint: string) => {
-  await fetch(endpoint, { signal: AbortSignal.timeout(5_000) }).catch((error: unknown) => {
+  const { get } = endpoint.startsWith("https:") ? https : http;
+  const request = get(endpoint, { signal: AbortSignal.timeout(5_000) });
+  await once(request, "response").catch((error: unknown) => {
     throw new Error(`nothing responds at ${endpoint}`, { cause: error });
   });
+  request.destroy();
   return `${endpoint} responds`;
 };
 
