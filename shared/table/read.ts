@@ -141,7 +141,16 @@ export async function* scan(which: "USER" | "KEY" | "own" | "accounts" | "all"):
   const filter = which === "USER" || which === "KEY" ? filters.sortKey(which) : filters[which];
   do {
     const response = await dynamodb()
-      .send(new ScanCommand({ TableName: env.tableName(), ...filter, ConsistentRead: true, ExclusiveStartKey: start }))
+      .send(
+        new ScanCommand({
+          TableName: env.tableName(),
+          ...filter,
+          // Without a limit, the embedded DynamoDB reads the rest of the table for each page.
+          Limit: 1_000,
+          ConsistentRead: true,
+          ExclusiveStartKey: start,
+        }),
+      )
       .catch(unavailableAs503);
     yield* response.Items ?? [];
     start = response.LastEvaluatedKey;
