@@ -137,7 +137,15 @@ export async function* scan(): AsyncGenerator<Item> {
   let start: Record<string, unknown> | undefined;
   do {
     const response = await dynamodb()
-      .send(new ScanCommand({ TableName: env.tableName(), ConsistentRead: true, ExclusiveStartKey: start }))
+      .send(
+        new ScanCommand({
+          TableName: env.tableName(),
+          // Without a limit, the embedded DynamoDB reads the rest of the table for each page.
+          Limit: 1_000,
+          ConsistentRead: true,
+          ExclusiveStartKey: start,
+        }),
+      )
       .catch(unavailableAs503);
     yield* response.Items ?? [];
     start = response.LastEvaluatedKey;
