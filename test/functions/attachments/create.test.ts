@@ -215,9 +215,9 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
           {
             code: "unsupported_media_type",
             title: "Unsupported Media Type",
-            detail: "The Content-Type must be multipart/form-data or application/json.",
+            detail: "The Content-Type must be multipart/form-data.",
             sub_code: "none",
-            params: { expected: "multipart/form-data, application/json" },
+            params: { expected: "multipart/form-data" },
           },
         ],
       });
