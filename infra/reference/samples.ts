@@ -17,23 +17,8 @@ export type SampleRequest = {
   readonly file?: string | undefined;
 };
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null;
-
-/** Clients set this header themselves. Browsers do not let scripts set it. */
-const isAutomatic = (header: string) => header.toLowerCase() === "content-length";
-
-/** The request that sends the file of a direct upload to storage. Undefined if `prepared` is not an upload document. */
-export const storageRequest = (prepared: unknown, file?: string): SampleRequest | undefined => {
-  const { method, url, headers, filename } = isRecord(prepared) && isRecord(prepared.data) ? prepared.data : {};
-  if (typeof method !== "string" || typeof url !== "string" || !isRecord(headers)) return undefined;
-  const sent = Object.entries(headers).flatMap(([name, value]) =>
-    isAutomatic(name) ? [] : [[name, String(value)] as const],
-  );
-  return { method, url, headers: sent, file: file ?? String(filename) };
-};
-
-const parsed = (text: string): { readonly value: unknown } | undefined => {
+/** What JSON says. Undefined for text that is not JSON. */
+export const parsed = (text: string): { readonly value: unknown } | undefined => {
   try {
     return { value: JSON.parse(text) };
   } catch {
@@ -41,13 +26,35 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
   }
 };
 
+/** The object in a document's `data`, or an empty one. */
+export const dataOf = (document: unknown): { readonly [name: string]: unknown } => {
+  const data = typeof document === "object" && document !== null && "data" in document ? document.data : undefined;
+  return typeof data === "object" ? { ...data } : {};
+};
+
+/** Clients set this header themselves. Browsers do not let scripts set it. */
+const isAutomatic = (header: string) => header.toLowerCase() === "content-length";
+
+/** The request that sends the file of a direct upload to storage. Undefined if `prepared` is not an upload document. */
+export const storageRequest = (prepared: unknown, file?: string): SampleRequest | undefined => {
+  const { method, url, headers, filename } = dataOf(prepared);
+  if (typeof method !== "string" || typeof url !== "string" || typeof headers !== "object") return undefined;
+  const sent = Object.entries({ ...headers }).flatMap(([name, value]) =>
+    isAutomatic(name) ? [] : [[name, String(value)] as const],
+  );
+  return { method, url, headers: sent, file: file ?? String(filename) };
+};
+
 const indent = (text: string, by: string) => text.replaceAll("\n", `\n${by}`);
 
 const inShell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** `-F` reads a file after `@` or `<`, and treats text after `;` as a media type. `--form-string` does neither. */
+/**
+ * `-F` reads a file after `@` or `<`, and treats text after `;` as a media type. `--form-string` does neither. Of a file's name in
+ * quotes, `-F` reads only backslashes: https://curl.se/docs/manpage.html#-F
+ */
 const curlPart = (part: FormPart) => {
-  if ("file" in part) return `-F ${inShell(`${part.name}=@${part.file}`)}`;
+  if ("file" in part) return `-F ${inShell(`${part.name}=@"${part.file.replaceAll(/["\\]/g, "\\$&")}"`)}`;
   const option = /^[@<"]|;/.test(part.value) ? "--form-string" : "-F";
   return `${option} ${inShell(`${part.name}=${part.value}`)}`;
 };
@@ -57,21 +64,23 @@ const isImpliedMethod = ({ method, json, form, file }: SampleRequest) =>
   (method === "POST" && (json !== undefined || form !== undefined)) ||
   (method === "PUT" && file !== undefined);
 
+/** Without `-g`, `-T` expands brackets and braces in the file's name. */
 const curlFileOrKey = ({ key, file }: SampleRequest) => {
-  if (file !== undefined) return [`-T ${inShell(file)}`];
-  return [key === undefined ? `-H "Authorization: Bearer $KEY"` : `-H ${inShell(`Authorization: Bearer ${key}`)}`];
+  if (file !== undefined) return `-w '%{http_code}\\n' -g -T ${inShell(file)}`;
+  return key === undefined ? `-H "Authorization: Bearer $KEY"` : `-H ${inShell(`Authorization: Bearer ${key}`)}`;
 };
 
 const curl = (request: SampleRequest) => {
-  const { method, url, headers, json, form } = request;
+  const { method, url, headers, json, form, file } = request;
   const lines = [
     `curl ${isImpliedMethod(request) ? "" : `-X ${method} `}${inShell(url)}`,
-    ...curlFileOrKey(request),
+    curlFileOrKey(request),
     ...headers.map(([name, value]) => `-H ${inShell(`${name}: ${value}`)}`),
     ...(json === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${inShell(json)}`]),
     ...(form ?? []).map(curlPart),
   ];
-  return lines.join(" \\\n  ");
+  const note = file === undefined ? "" : "\n# 200: the file is stored. 412: it is there already.";
+  return lines.join(" \\\n  ") + note;
 };
 
 const literal = (text: string) => JSON.stringify(text);
@@ -106,8 +115,17 @@ const typescriptKey = ({ key, file }: SampleRequest) => {
   return [`    Authorization: ${key === undefined ? `\`Bearer \${process.env.KEY}\`` : literal(`Bearer ${key}`)},`];
 };
 
+const typescriptOutcome = ({ file }: SampleRequest) => {
+  if (file === undefined) return ["console.log(response.status, await response.json());"];
+  return [
+    "// 412: the file is there already.",
+    "const isStored = response.ok || response.status === 412;",
+    "console.log(isStored, response.status, await response.text());",
+  ];
+};
+
 const typescript = (request: SampleRequest) => {
-  const { method, url, headers, json, file } = request;
+  const { method, url, headers, json } = request;
   const media = json === undefined ? [] : [["Content-Type", "application/json"] as const];
   const named = [...headers, ...media].map(([name, value]) => `    ${literal(name)}: ${literal(value)},`);
   return [
@@ -120,7 +138,7 @@ const typescript = (request: SampleRequest) => {
     "  },",
     ...typescriptBody(request),
     "});",
-    `console.log(response.status, await response.${file === undefined ? "json" : "text"}());`,
+    ...typescriptOutcome(request),
   ].join("\n");
 };
 
@@ -156,6 +174,15 @@ const pythonHeaders = ({ headers, key, file }: SampleRequest) => {
   return [...(file === undefined ? [`"Authorization": ${bearer}`] : []), ...named].join(", ");
 };
 
+const pythonOutcome = ({ file }: SampleRequest) => {
+  if (file === undefined) return ["print(response.status_code, response.json())"];
+  return [
+    "# 412: the file is there already.",
+    "is_stored = response.ok or response.status_code == 412",
+    "print(is_stored, response.status_code, response.text)",
+  ];
+};
+
 const python = (request: SampleRequest) => {
   const { method, url, key, file } = request;
   return [
@@ -167,7 +194,7 @@ const python = (request: SampleRequest) => {
     `    headers={${pythonHeaders(request)}},`,
     ...pythonBody(request),
     ")",
-    `print(response.status_code, response.${file === undefined ? "json()" : "text"})`,
+    ...pythonOutcome(request),
   ].join("\n");
 };
 
