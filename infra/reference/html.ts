@@ -1,19 +1,13 @@
 import { html, raw } from "hono/html";
 import { Marked } from "marked";
 import { highlight } from "./highlight.ts";
-import type { Body, Event, Example, Field, Group, Operation, Response } from "./operations.ts";
+import type { Body, Event, Example, Field, Operation, Page, Response } from "./operations.ts";
 import { languages, parsed, type SampleRequest, storageRequest } from "./samples.ts";
 import type { Property } from "./schema.ts";
 
 /** Renders the page as HTML. The template escapes everything except the output of Markdown and of the highlighter. */
 
-export type Site = {
-  readonly title: string;
-  readonly version: string;
-  /** Markdown. */
-  readonly description: string;
-  readonly groups: readonly Group[];
-  readonly events: readonly Event[];
+export type Site = Page & {
   /** The base address in the samples. Empty for the page's own origin. */
   readonly server: string;
   /** The origin of the bucket for direct uploads. Empty if the page may not send files there. */
@@ -51,7 +45,6 @@ const propertyRow = ({ path, type, required, description, rules }: Property) => 
 
 const propertyTable = (caption: string, rows: readonly Property[]) => html`<table class="properties">
   <caption>${caption}</caption>
-  <thead class="unseen"><tr><th scope="col">Name</th><th scope="col">Description</th></tr></thead>
   <tbody>${rows.map(propertyRow)}</tbody>
 </table>`;
 
@@ -71,7 +64,7 @@ const labelText = ({ name, required }: Field) =>
   html`<code>${name}</code>${required ? html` <span class="required">required</span>` : ""}`;
 
 const checkboxGroup = (field: Field) =>
-  html`<fieldset class="field"><legend>${labelText(field)}</legend>${field.choices.map(
+  html`<fieldset><legend>${labelText(field)}</legend>${field.choices.map(
     (choice) =>
       html`<label class="check"><input type="checkbox" name="${field.location}:${field.name}" value="${choice}"> <code>${choice}</code></label>`,
   )}</fieldset>`;
@@ -88,17 +81,17 @@ const fieldInput = (operation: Operation, field: Field) => {
     kind === "select"
       ? html`<select ${common}>${choices.map((each) => html`<option${each === value ? raw(" selected") : ""}>${each}</option>`)}</select>`
       : html`<input ${common} type="${kind}" value="${value}" data-example="${example}" data-id-of="${idOf}" placeholder="${hintOf(field)}" autocomplete="off" spellcheck="false">`;
-  return html`<div class="field"><label for="${id}">${labelText(field)}</label>${input}</div>`;
+  return html`<div><label for="${id}">${labelText(field)}</label>${input}</div>`;
 };
 
 /** Chooses the file that the body describes. The browser fills in its name, type, length and hash. */
-const describedFileInput = ({ id }: Operation, maxBytes: number) => html`<div class="field wide">
+const describedFileInput = ({ id }: Operation, maxBytes: number) => html`<div class="wide">
   <label for="${id}-file">File</label>
   <input id="${id}-file" type="file" class="described" data-max-bytes="${String(maxBytes)}" aria-describedby="${id}-file-note">
   <p class="note" id="${id}-file-note" role="status">Fills in its name, type, length and SHA-256 below. Does not send the file yet.</p>
 </div>`;
 
-const jsonInput = ({ id }: Operation, json: string) => html`<div class="field wide">
+const jsonInput = ({ id }: Operation, json: string) => html`<div class="wide">
   <label for="${id}-json">JSON body</label>
   <textarea id="${id}-json" name="json" rows="${Math.min(json.split("\n").length + 1, 16)}" spellcheck="false">${json}</textarea>
 </div>`;
@@ -128,17 +121,15 @@ const tryIt = (operation: Operation, server: string) => {
 
 const exampleParts = ({ parts }: Body) =>
   parts
-    .filter(({ kind, value }) => kind === "file" || value !== "")
-    .map(({ name, kind, value }) => (kind === "file" ? { name, file: "loa.pdf" } : { name, value }));
+    .map(({ name, kind, value }) => (kind === "file" ? { name, file: "loa.pdf" } : { name, value }))
+    .filter((part) => part.value !== "");
 
 /** The request in the samples before any field is filled in. */
 const exampleRequest = ({ method, path, fields, body }: Operation, server: string): SampleRequest => {
-  const values = new Map(
-    fields.filter(({ location }) => location === "path").map(({ name, example }) => [name, example]),
-  );
+  const idOf = (parameter: string) => fields.find(({ name }) => name === parameter)?.example || parameter;
   return {
     method,
-    url: server + path.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => encodeURIComponent(values.get(name) ?? name)),
+    url: server + path.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => encodeURIComponent(idOf(name))),
     headers: [],
     json: body?.json,
     form: body && body.json === undefined ? exampleParts(body) : undefined,
@@ -149,7 +140,7 @@ const samplesOf = (label: string, request: SampleRequest, className = "samples")
   <div class="bar"><div role="group" aria-label="Language of ${label}">${languages.map(
     ({ id, label }, index) =>
       html`<button type="button" data-language="${id}" aria-pressed="${String(index === 0)}">${label}</button>`,
-  )}</div><button type="button" class="copy">Copy</button></div>
+  )}</div><button type="button">Copy</button></div>
   ${languages.map(
     ({ id, render }, index) =>
       html`<pre tabindex="0" data-language="${id}"${index === 0 ? "" : raw(" hidden")}><code>${raw(
@@ -160,17 +151,15 @@ const samplesOf = (label: string, request: SampleRequest, className = "samples")
 
 /** Samples for sending the file of a direct upload, with the URL and headers from the response. */
 const storageSamples = ({ id, body, success }: Operation) => {
-  const request = storageRequest(parsed(success.examples[0]?.json ?? "")?.value);
+  const request = storageRequest(parsed(success.examples[0]?.json ?? ""));
   if (!request || body?.maxFileBytes === undefined) return "";
-  return html`<p class="then">Then send the file to storage. The URL works once: 412 means that the file is there already.</p>
+  return html`<p>Then send the file to storage. The URL works once: 412 means that the file is there already.</p>
     ${samplesOf(`sending the file of ${id}`, request, "samples sending")}`;
 };
 
-const exampleBlock = ({ title, json }: Example) => html`<p>${title}</p>${codeBlock(json)}`;
-
 const errorRow = ({ status, description, examples }: Response) => html`<details class="error">
   <summary><span class="status">${status}</span> ${inline(description)}</summary>
-  ${examples.map(exampleBlock)}
+  ${examples.map(({ title, json }) => html`<p>${title}</p>${codeBlock(json)}`)}
 </details>`;
 
 /** Only the first one is open. The others are variants. */
@@ -188,13 +177,13 @@ const operationSection = (operation: Operation, server: string) => {
   return html`<section class="entry operation" id="${id}" aria-labelledby="${id}-title">
   <div class="text">
     <h3 id="${id}-title"><a href="#${id}">${summary}</a></h3>
-    <p class="endpoint">${methodBadge(method)} <code>${breakable(path)}</code></p>
+    <p>${methodBadge(method)} <code>${breakable(path)}</code></p>
     ${markdown(description)}
     ${tableOf("Parameters", `Parameters of ${id}`, parameters)}
     ${bodyTable(body?.json === undefined ? "Form parts" : "Body", id, body)}
-    <details class="returns"><summary><span class="status">${success.status}</span> ${inline(success.description)}</summary>
+    <details><summary><span class="status">${success.status}</span> ${inline(success.description)}</summary>
       ${propertyTable("Response", success.properties)}</details>
-    <details class="errors"><summary>Other responses ${errors.map(({ status }) => html`<span class="status">${status}</span> `)}</summary>
+    <details><summary>Other responses ${errors.map(({ status }) => html`<span class="status">${status}</span> `)}</summary>
       ${errors.map(errorRow)}</details>
   </div>
   <div class="code">
@@ -212,22 +201,15 @@ const eventSection = (event: Event) => {
   const { name, summary, description, body } = event;
   const id = eventId(event);
   return html`<section class="entry" id="${id}" aria-labelledby="${id}-title">
-  <div class="text">
+  <div>
     <h3 id="${id}-title"><a href="#${id}">${summary}</a></h3>
-    <p class="endpoint"><code>${name}</code></p>
+    <p><code>${name}</code></p>
     ${markdown(description)}
     ${bodyTable("Payload", name, body)}
   </div>
   <div class="code">${exampleDetails("Example", body?.examples ?? [])}</div>
 </section>`;
 };
-
-const group = (name: string, description: string, sections: readonly Html[]) =>
-  html`<section class="group" aria-labelledby="${slug(name)}">
-    <h2 id="${slug(name)}">${name}</h2>
-    <p>${description}</p>
-    ${sections}
-  </section>`;
 
 /** A link in the sidebar, and the words by which the search finds it. */
 const sidebarEntry = (id: string, label: string, words: readonly (string | undefined)[], badge: Html | "" = "") =>
@@ -244,25 +226,46 @@ const operationEntry = ({ summary, path, method, id, parameters, body, errors }:
 const eventEntry = (event: Event) =>
   sidebarEntry(eventId(event), event.summary, [event.name, ...namesIn(event.body?.properties)]);
 
-const sidebarGroup = (name: string, id: string, links: readonly Html[]) =>
-  html`<li><a class="group" href="#${id}">${name}</a><ul>${links}</ul></li>`;
+const chaptersOf = ({ groups, events, server }: Site) => [
+  ...groups.map(({ name, description, operations }) => ({
+    name,
+    description,
+    links: operations.map(operationEntry),
+    sections: operations.map((operation) => operationSection(operation, server)),
+  })),
+  {
+    name: "Events",
+    description: "What the service sends when something has changed.",
+    links: events.map(eventEntry),
+    sections: events.map(eventSection),
+  },
+];
 
-const headings = (text: string) => [...text.matchAll(/^## (.+)$/gm)].map(([, heading = ""]) => heading);
+type Chapter = ReturnType<typeof chaptersOf>[number];
 
-const sidebar = ({ title, description, groups, events, assets }: Site) => html`<header class="side">
+const sidebarChapter = ({ name, links }: Pick<Chapter, "name" | "links">) =>
+  html`<li><a class="group" href="#${slug(name)}">${name}</a><ul>${links}</ul></li>`;
+
+const chapter = ({ name, description, sections }: Chapter) =>
+  html`<section aria-labelledby="${slug(name)}">
+    <h2 id="${slug(name)}">${name}</h2>
+    <p>${description}</p>
+    ${sections}
+  </section>`;
+
+const introduction = (description: string) => ({
+  name: "Introduction",
+  links: [...description.matchAll(/^## (.+)$/gm)].map(([, heading = ""]) => sidebarEntry(slug(heading), heading, [])),
+});
+
+const sidebar = ({ title, description, assets }: Site, chapters: readonly Chapter[]) => html`<header>
   <div class="brand"><img src="${assets.icon}" alt="" width="28" height="28"><strong>${title}</strong><span>API reference</span>
     <button type="button" id="menu" popovertarget="side">Menu</button></div>
   <div id="side" popover>
-    <div class="search"><label class="unseen" for="search">Search</label><input id="search" type="search" placeholder="Search ( / )" autocomplete="off"></div>
-    <p id="found" class="unseen" role="status"></p>
+    <input id="search" type="search" aria-label="Search" placeholder="Search ( / )" autocomplete="off">
+    <p id="found" role="status"></p>
     <nav aria-label="Contents"><ul>
-      ${sidebarGroup(
-        "Introduction",
-        "introduction",
-        headings(description).map((heading) => sidebarEntry(slug(heading), heading, [])),
-      )}
-      ${groups.map(({ name, operations }) => sidebarGroup(name, slug(name), operations.map(operationEntry)))}
-      ${events.length === 0 ? "" : sidebarGroup("Events", "events", events.map(eventEntry))}
+      ${[introduction(description), ...chapters].map(sidebarChapter)}
     </ul></nav>
     <p class="foot"><a href="openapi.json">openapi.json</a> <button type="button" id="theme">Theme: system</button></p>
   </div>
@@ -283,7 +286,8 @@ export const contentSecurityPolicy = (storage: string) =>
   `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'${storage && ` ${storage}`}; base-uri 'none'; form-action 'none'`;
 
 export const pageHtml = async (site: Site): Promise<string> => {
-  const { title, version, description, groups, events, server, storage, assets } = site;
+  const { title, version, description, server, storage, assets } = site;
+  const chapters = chaptersOf(site).filter(({ sections }) => sections.length > 0);
   const page = await html`<!doctype html>
 <html lang="en" data-server="${server}" data-storage="${storage}">
 <head>
@@ -298,21 +302,14 @@ export const pageHtml = async (site: Site): Promise<string> => {
 </head>
 <body>
 <a class="skip" href="#introduction">Skip to the content</a>
-${sidebar(site)}
+${sidebar(site, chapters)}
 <main>
   <section class="intro" id="introduction">
     <h1>${title} API <small>version ${version}</small></h1>
     ${keyCard(server)}
     ${markdown(description)}
   </section>
-  ${groups.map(({ name, description, operations }) =>
-    group(
-      name,
-      description,
-      operations.map((operation) => operationSection(operation, server)),
-    ),
-  )}
-  ${events.length === 0 ? "" : group("Events", "What the service sends when something has changed.", events.map(eventSection))}
+  ${chapters.map(chapter)}
 </main>
 </body>
 </html>

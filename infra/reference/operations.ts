@@ -4,7 +4,6 @@ import {
   isFile,
   type Json,
   listOf,
-  type Property,
   parameterRow,
   propertiesOf,
   textOf,
@@ -29,43 +28,6 @@ export type Field = {
 
 export type Example = { readonly title: string; readonly json: string };
 
-export type Response = {
-  readonly status: string;
-  readonly description: string;
-  readonly properties: readonly Property[];
-  readonly examples: readonly Example[];
-};
-
-export type Body = {
-  readonly mediaType: string;
-  readonly properties: readonly Property[];
-  readonly examples: readonly Example[];
-  /** The parts of a form. */
-  readonly parts: readonly Field[];
-  /** The initial JSON body. Undefined for a form. */
-  readonly json: string | undefined;
-  /** The largest file that the JSON can describe, in bytes. Undefined if it does not describe a file. */
-  readonly maxFileBytes: number | undefined;
-};
-
-export type Operation = {
-  readonly id: string;
-  readonly method: string;
-  readonly path: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly parameters: readonly Property[];
-  readonly fields: readonly Field[];
-  readonly body: Body | undefined;
-  readonly success: Response;
-  readonly errors: readonly Response[];
-};
-
-export type Group = { readonly name: string; readonly description: string; readonly operations: readonly Operation[] };
-
-/** A webhook of the document: an event that the service sends. */
-export type Event = Pick<Operation, "summary" | "description" | "body"> & { readonly name: string };
-
 const pretty = (value: unknown) => JSON.stringify(value, null, 2);
 
 const examplesOf = ({ examples, example }: Json): readonly Example[] => {
@@ -76,21 +38,20 @@ const examplesOf = ({ examples, example }: Json): readonly Example[] => {
   });
 };
 
-/** The media type of a request or response and its content. There is one at most. */
-const contentOf = (holder: unknown): readonly [mediaType: string, content: Json] => {
+/** The content of a request or response, which has one media type at most. */
+const contentOf = (holder: unknown) => {
   const [[mediaType, content] = ["", {}]] = Object.entries(at(holder, "content"));
-  return [mediaType, at(content)];
+  const schema = at(content, "schema");
+  return { mediaType, schema, properties: propertiesOf(schema), examples: examplesOf(at(content)) };
 };
 
-const responseOf = (status: string, response: unknown): Response => {
-  const [, content] = contentOf(response);
-  return {
-    status,
-    description: textOf(at(response).description),
-    properties: propertiesOf(content.schema),
-    examples: examplesOf(content),
-  };
-};
+const responseOf = ([status, response]: readonly [string, unknown]) => ({
+  status,
+  description: textOf(at(response).description),
+  ...contentOf(response),
+});
+
+export type Response = ReturnType<typeof responseOf>;
 
 const choicesOf = ({ enum: choices, const: only }: Json): readonly string[] =>
   (only === undefined ? listOf(choices) : [only]).map(String);
@@ -125,26 +86,26 @@ const partFields = ({ required, properties }: Json) =>
   Object.entries(at(properties)).map(([name, part]) => partField(name, part, listOf(required).includes(name)));
 
 /** The largest file that `data` can describe, if it describes a file by its length and hash. */
-const maxFileBytesOf = (schema: unknown) => {
+const maxFileBytesOf = (schema: Json) => {
   const { bytes, sha256 } = at(schema, "properties", "data", "properties");
   const { maximum } = at(bytes);
   return sha256 !== undefined && typeof maximum === "number" ? maximum : undefined;
 };
 
-const bodyOf = ({ requestBody }: Json): Body | undefined => {
-  const [mediaType, content] = contentOf(requestBody);
-  if (!mediaType) return undefined;
-  const isForm = mediaType === "multipart/form-data";
-  const examples = examplesOf(content);
+const bodyOf = ({ requestBody }: Json) => {
+  const content = contentOf(requestBody);
+  const isForm = content.mediaType === "multipart/form-data";
+  if (!content.mediaType) return undefined;
   return {
-    mediaType,
-    properties: propertiesOf(content.schema),
-    examples,
-    parts: isForm ? partFields(at(content.schema)) : [],
-    json: isForm ? undefined : (examples[0]?.json ?? "{}"),
+    ...content,
+    parts: isForm ? partFields(content.schema) : [],
+    /** The initial JSON body. Undefined for a form. */
+    json: isForm ? undefined : (content.examples[0]?.json ?? "{}"),
     maxFileBytes: maxFileBytesOf(content.schema),
   };
 };
+
+export type Body = NonNullable<ReturnType<typeof bodyOf>>;
 
 const isSuccess = ([status]: readonly [string, unknown]) => status.startsWith("2");
 
@@ -152,13 +113,12 @@ const isSuccess = ([status]: readonly [string, unknown]) => status.startsWith("2
 const idTypeOf = (paths: Json, path: string, parameter: Json): string => {
   const [collection = ""] = parameter.in === "path" ? path.split(`/{${parameter.name}}`) : [];
   const [, created] = Object.entries(at(paths, collection, "post", "responses")).find(isSuccess) ?? [];
-  const [, content] = contentOf(created);
-  return textOf(at(content, "schema", "properties", "type").const);
+  return textOf(at(contentOf(created).schema, "properties", "type").const);
 };
 
 type Call = { readonly path: string; readonly method: string; readonly operation: Json };
 
-const operationOf = (paths: Json, { path, method, operation }: Call): Operation => {
+const operationOf = (paths: Json, { path, method, operation }: Call) => {
   const parameters = listOf(operation.parameters).map((each) => at(each));
   const responses = Object.entries(at(operation.responses));
   const success = responses.find(isSuccess);
@@ -172,10 +132,22 @@ const operationOf = (paths: Json, { path, method, operation }: Call): Operation 
     parameters: parameters.map(parameterRow),
     fields: parameters.map((each) => parameterField(each, idTypeOf(paths, path, each))),
     body: bodyOf(operation),
-    success: responseOf(...success),
-    errors: responses.filter((each) => each !== success).map((each) => responseOf(...each)),
+    success: responseOf(success),
+    errors: responses.filter((each) => each !== success).map(responseOf),
   };
 };
+
+export type Operation = ReturnType<typeof operationOf>;
+
+/** A webhook of the document: an event that the service sends. */
+const eventOf = ({ path, operation }: Call) => ({
+  name: path,
+  summary: textOf(operation.summary) || path,
+  description: textOf(operation.description),
+  body: bodyOf(operation),
+});
+
+export type Event = ReturnType<typeof eventOf>;
 
 /** The operations of paths or of webhooks. */
 const callsIn = (paths: Json): readonly Call[] =>
@@ -187,7 +159,7 @@ const callsIn = (paths: Json): readonly Call[] =>
 export const readPage = (document: Json) => {
   const { info, tags, paths, webhooks } = dereferenced(document);
   const calls = callsIn(at(paths));
-  const groups = listOf(tags).map((tag): Group => {
+  const groups = listOf(tags).map((tag) => {
     const { name, description } = at(tag);
     const own = calls.filter(({ operation }) => listOf(operation.tags).includes(name));
     return {
@@ -196,14 +168,9 @@ export const readPage = (document: Json) => {
       operations: own.map((call) => operationOf(at(paths), call)),
     };
   });
-  const events = callsIn(at(webhooks)).map(
-    ({ path, operation }): Event => ({
-      name: path,
-      summary: textOf(operation.summary) || path,
-      description: textOf(operation.description),
-      body: bodyOf(operation),
-    }),
-  );
+  const events = callsIn(at(webhooks)).map(eventOf);
   const { title, version, description } = at(info);
   return { title: textOf(title), version: textOf(version), description: textOf(description), groups, events };
 };
+
+export type Page = ReturnType<typeof readPage>;

@@ -1,3 +1,5 @@
+import { at, textOf } from "./schema.ts";
+
 /** Renders a request as code to paste. The server renders all samples once; the page updates them while fields are filled in. */
 
 export type FormPart =
@@ -17,35 +19,25 @@ export type SampleRequest = {
   readonly file?: string | undefined;
 };
 
-/** What JSON says. Undefined for text that is not JSON. */
-export const parsed = (text: string): { readonly value: unknown } | undefined => {
+/** Undefined for text that is not JSON. */
+export const parsed = (text: string): unknown => {
   try {
-    return { value: JSON.parse(text) };
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
 };
 
-/** The object in a document's `data`, or an empty one. */
-export const dataOf = (document: unknown): { readonly [name: string]: unknown } => {
-  const data = typeof document === "object" && document !== null && "data" in document ? document.data : undefined;
-  return typeof data === "object" ? { ...data } : {};
-};
-
-/** Clients set this header themselves. Browsers do not let scripts set it. */
-const isAutomatic = (header: string) => header.toLowerCase() === "content-length";
-
-/** The request that sends the file of a direct upload to storage. Undefined if `prepared` is not an upload document. */
+/**
+ * The request that sends the file of a direct upload to storage. Undefined if `prepared` is not an upload document. Clients set
+ * Content-Length themselves; browsers do not let scripts set it.
+ */
 export const storageRequest = (prepared: unknown, file?: string): SampleRequest | undefined => {
-  const { method, url, headers, filename } = dataOf(prepared);
-  if (typeof method !== "string" || typeof url !== "string" || typeof headers !== "object") return undefined;
-  const sent = Object.entries({ ...headers }).flatMap(([name, value]) =>
-    isAutomatic(name) ? [] : [[name, String(value)] as const],
-  );
-  return { method, url, headers: sent, file: file ?? String(filename) };
+  const { method, url, headers, filename } = at(prepared, "data");
+  if (typeof method !== "string" || typeof url !== "string") return undefined;
+  const sent = Object.entries(at(headers)).filter(([name]) => name.toLowerCase() !== "content-length");
+  return { method, url, headers: sent.map(([name, value]) => [name, String(value)]), file: file ?? textOf(filename) };
 };
-
-const indent = (text: string, by: string) => text.replaceAll("\n", `\n${by}`);
 
 const inShell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -70,75 +62,62 @@ const curlFileOrKey = ({ key, file }: SampleRequest) => {
   return key === undefined ? `-H "Authorization: Bearer $KEY"` : `-H ${inShell(`Authorization: Bearer ${key}`)}`;
 };
 
+/** The lines of a part of a sample that the request may not have. */
+const when = (condition: boolean, ...lines: readonly string[]) => (condition ? lines : []);
+
 const curl = (request: SampleRequest) => {
-  const { method, url, headers, json, form, file } = request;
+  const { method, url, headers, json, form = [], file } = request;
   const lines = [
     `curl ${isImpliedMethod(request) ? "" : `-X ${method} `}${inShell(url)}`,
     curlFileOrKey(request),
     ...headers.map(([name, value]) => `-H ${inShell(`${name}: ${value}`)}`),
-    ...(json === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${inShell(json)}`]),
-    ...(form ?? []).map(curlPart),
+    ...when(json !== undefined, `-H 'Content-Type: application/json'`, `-d ${inShell(json ?? "")}`),
+    ...form.map(curlPart),
   ];
-  const note = file === undefined ? "" : "\n# 200: the file is stored. 412: it is there already.";
-  return lines.join(" \\\n  ") + note;
+  const outcome = file === undefined ? "" : "\n# 200: the file is stored. 412: it is there already.";
+  return lines.join(" \\\n  ") + outcome;
 };
 
 const literal = (text: string) => JSON.stringify(text);
 
-const typescriptForm = (form: readonly FormPart[]) =>
-  form.map((part) =>
-    "file" in part
-      ? `form.append(${literal(part.name)}, await openAsBlob(${literal(part.file)}), ${literal(part.file)});`
-      : `form.append(${literal(part.name)}, ${literal(part.value)});`,
-  );
+const typescriptPart = (part: FormPart) => {
+  if ("value" in part) return `form.append(${literal(part.name)}, ${literal(part.value)});`;
+  return `form.append(${literal(part.name)}, await openAsBlob(${literal(part.file)}), ${literal(part.file)});`;
+};
 
-const typescriptBody = ({ json, form, file }: SampleRequest) => {
-  if (file !== undefined) return [`  body: await openAsBlob(${literal(file)}),`];
-  if (form) return ["  body: form,"];
-  if (json === undefined) return [];
+const typescriptBody = ({ json, form, file }: SampleRequest): string | undefined => {
+  if (file !== undefined) return `await openAsBlob(${literal(file)})`;
+  if (form || json === undefined) return form && "form";
   const body = parsed(json);
-  const value = body ? `JSON.stringify(${indent(JSON.stringify(body.value, null, 2), "  ")})` : literal(json);
-  return [`  body: ${value},`];
-};
-
-const openAsBlob = ['import { openAsBlob } from "node:fs";', ""];
-
-const typescriptSetup = ({ form, file }: SampleRequest) => {
-  if (file !== undefined) return openAsBlob;
-  if (!form) return [];
-  const hasFile = form.some((part) => "file" in part);
-  return [...(hasFile ? openAsBlob : []), "const form = new FormData();", ...typescriptForm(form), ""];
-};
-
-const typescriptKey = ({ key, file }: SampleRequest) => {
-  if (file !== undefined) return [];
-  return [`    Authorization: ${key === undefined ? `\`Bearer \${process.env.KEY}\`` : literal(`Bearer ${key}`)},`];
-};
-
-const typescriptOutcome = ({ file }: SampleRequest) => {
-  if (file === undefined) return ["console.log(response.status, await response.json());"];
-  return [
-    "// 412: the file is there already.",
-    "const isStored = response.ok || response.status === 412;",
-    "console.log(isStored, response.status, await response.text());",
-  ];
+  return body === undefined
+    ? literal(json)
+    : `JSON.stringify(${JSON.stringify(body, null, 2).replaceAll("\n", "\n  ")})`;
 };
 
 const typescript = (request: SampleRequest) => {
-  const { method, url, headers, json } = request;
-  const media = json === undefined ? [] : [["Content-Type", "application/json"] as const];
-  const named = [...headers, ...media].map(([name, value]) => `    ${literal(name)}: ${literal(value)},`);
+  const { method, url, headers, key, json, form, file } = request;
+  const bearer = key ? literal(`Bearer ${key}`) : `\`Bearer \${process.env.KEY}\``;
+  const usesFile = file !== undefined || form?.some((part) => "file" in part) === true;
+  const body = typescriptBody(request);
   return [
-    ...typescriptSetup(request),
+    ...when(usesFile, 'import { openAsBlob } from "node:fs";', ""),
+    ...(form ? ["const form = new FormData();", ...form.map(typescriptPart), ""] : []),
     `const response = await fetch(${literal(url)}, {`,
-    ...(method === "GET" ? [] : [`  method: ${literal(method)},`]),
+    ...when(method !== "GET", `  method: ${literal(method)},`),
     "  headers: {",
-    ...typescriptKey(request),
-    ...named,
+    ...when(file === undefined, `    Authorization: ${bearer},`),
+    ...headers.map(([name, value]) => `    ${literal(name)}: ${literal(value)},`),
+    ...when(json !== undefined, '    "Content-Type": "application/json",'),
     "  },",
-    ...typescriptBody(request),
+    ...when(body !== undefined, `  body: ${body},`),
     "});",
-    ...typescriptOutcome(request),
+    ...when(file === undefined, "console.log(response.status, await response.json());"),
+    ...when(
+      file !== undefined,
+      "// 412: the file is there already.",
+      "const isStored = response.ok || response.status === 412;",
+      "console.log(isStored, response.status, await response.text());",
+    ),
   ].join("\n");
 };
 
@@ -154,47 +133,44 @@ const pythonLiteral = (value: unknown, by = ""): string => {
   return lines.length === 0 ? open + close : `${open}\n${inner}${lines.join(`,\n${inner}`)},\n${by}${close}`;
 };
 
+const opened = (file: string) => `open(${literal(file)}, "rb")`;
+
 const pythonBody = ({ json, form, file }: SampleRequest) => {
-  if (file !== undefined) return [`    data=open(${literal(file)}, "rb"),`];
-  const body = json === undefined ? undefined : parsed(json);
-  if (body) return [`    json=${pythonLiteral(body.value, "    ")},`];
+  if (file !== undefined) return [`    data=${opened(file)},`];
+  const body = parsed(json ?? "");
+  if (body !== undefined) return [`    json=${pythonLiteral(body, "    ")},`];
   if (json !== undefined) return [`    data=${literal(json)},`];
   if (!form) return [];
-  const pairs = (parts: readonly string[]) => `{\n${parts.map((each) => `        ${each},\n`).join("")}    }`;
-  const fields = form.flatMap((part) => ("file" in part ? [] : [`${literal(part.name)}: ${literal(part.value)}`]));
-  const files = form.flatMap((part) =>
-    "file" in part ? [`${literal(part.name)}: open(${literal(part.file)}, "rb")`] : [],
+  const values = form.map((part) =>
+    "value" in part ? `        ${literal(part.name)}: ${literal(part.value)},\n` : "",
   );
-  return [`    data=${pairs(fields)},`, `    files=${pairs(files)},`];
-};
-
-const pythonHeaders = ({ headers, key, file }: SampleRequest) => {
-  const named = headers.map(([name, value]) => `${literal(name)}: ${literal(value)}`);
-  const bearer = key === undefined ? `f"Bearer {os.environ['KEY']}"` : literal(`Bearer ${key}`);
-  return [...(file === undefined ? [`"Authorization": ${bearer}`] : []), ...named].join(", ");
-};
-
-const pythonOutcome = ({ file }: SampleRequest) => {
-  if (file === undefined) return ["print(response.status_code, response.json())"];
-  return [
-    "# 412: the file is there already.",
-    "is_stored = response.ok or response.status_code == 412",
-    "print(is_stored, response.status_code, response.text)",
-  ];
+  const files = form.map((part) => ("file" in part ? `        ${literal(part.name)}: ${opened(part.file)},\n` : ""));
+  return [`    data={\n${values.join("")}    },`, `    files={\n${files.join("")}    },`];
 };
 
 const python = (request: SampleRequest) => {
-  const { method, url, key, file } = request;
+  const { method, url, headers, key, file } = request;
+  const bearer = key ? literal(`Bearer ${key}`) : `f"Bearer {os.environ['KEY']}"`;
+  const named = [
+    ...when(file === undefined, `"Authorization": ${bearer}`),
+    ...headers.map(([name, value]) => `${literal(name)}: ${literal(value)}`),
+  ];
   return [
-    ...(key === undefined && file === undefined ? ["import os", ""] : []),
+    ...when(!key && file === undefined, "import os", ""),
     "import requests",
     "",
     `response = requests.${method.toLowerCase()}(`,
     `    ${literal(url)},`,
-    `    headers={${pythonHeaders(request)}},`,
+    `    headers={${named.join(", ")}},`,
     ...pythonBody(request),
     ")",
-    ...pythonOutcome(request),
+    ...when(file === undefined, "print(response.status_code, response.json())"),
+    ...when(
+      file !== undefined,
+      "# 412: the file is there already.",
+      "is_stored = response.ok or response.status_code == 412",
+      "print(is_stored, response.status_code, response.text)",
+    ),
   ].join("\n");
 };
 

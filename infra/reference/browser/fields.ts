@@ -1,4 +1,5 @@
-import { dataOf, type FormPart, parsed, type SampleRequest } from "../samples.ts";
+import { type FormPart, parsed, type SampleRequest } from "../samples.ts";
+import { at } from "../schema.ts";
 
 /** Reads an operation's form as a request, for the samples and for sending. A field's name begins with its location. */
 
@@ -14,7 +15,7 @@ const valuesOf = (form: HTMLFormElement, location: string): readonly (readonly [
   return [...byName].map(([name, all]) => [name, all.map(({ value }) => value).join(",")] as const);
 };
 
-export const pathField = (form: HTMLFormElement, name: string) =>
+const pathField = (form: HTMLFormElement, name: string) =>
   form.querySelector<HTMLInputElement>(`[name="path:${CSS.escape(name)}"]`);
 
 const jsonField = (form: HTMLFormElement) => form.querySelector<HTMLTextAreaElement>("textarea[name=json]");
@@ -75,7 +76,7 @@ export const checkJson = (form: HTMLFormElement) => {
 /** Changes properties in the `data` of the JSON body. If the body is not valid JSON, starts again from the initial one. */
 export const changeData = (form: HTMLFormElement, changes: Readonly<Record<string, unknown>>) => {
   const field = jsonField(form);
-  const body = field && (parsed(field.value) ?? parsed(field.defaultValue))?.value;
-  if (field && typeof body === "object")
-    field.value = JSON.stringify({ ...body, data: { ...dataOf(body), ...changes } }, null, 2);
+  if (!field) return;
+  const body = at(parsed(field.value) ?? parsed(field.defaultValue));
+  field.value = JSON.stringify({ ...body, data: { ...at(body.data), ...changes } }, null, 2);
 };

@@ -5,14 +5,13 @@ const side = document.querySelector<HTMLElement>("#side");
 const entries = () => [...document.querySelectorAll<HTMLElement>("#side li[data-search]")];
 
 /** The style sheet hides groups without a visible entry. */
-const filterEntries = (text: string) => {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+const filterEntries = (search: string) => {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   for (const entry of entries()) entry.hidden = !words.every((word) => entry.dataset.search?.includes(word));
   const found = entries().filter(({ hidden }) => !hidden).length;
   const status = document.querySelector("#found");
-  if (!status) return;
-  status.textContent = words.length === 0 ? "" : found === 1 ? "1 result" : `${found || "No"} results`;
-  status.classList.toggle("unseen", words.length === 0 || found > 0);
+  const text = found === 1 ? "1 result" : `${found || "No"} results`;
+  if (status) status.textContent = words.length === 0 ? "" : text;
 };
 
 export const startSearch = () => {

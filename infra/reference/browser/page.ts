@@ -1,5 +1,5 @@
 import { startFiles } from "./direct-upload.ts";
-import { checkJson, pathField, sampleRequestOf } from "./fields.ts";
+import { checkJson, sampleRequestOf } from "./fields.ts";
 import { startMenu, startSearch, startTheme, trackCurrentSection } from "./navigation.ts";
 import { renderSamples, startSamples } from "./samples.ts";
 import { send } from "./send.ts";
@@ -22,11 +22,9 @@ const readDemo = async (): Promise<Demo> => {
 };
 
 const fillInIds = (ids: Readonly<Record<string, string>>) => {
-  for (const form of forms)
-    for (const [name, id] of Object.entries(ids)) {
-      const field = pathField(form, name);
-      if (field) field.value = id;
-    }
+  for (const [name, id] of Object.entries(ids))
+    for (const input of document.querySelectorAll<HTMLInputElement>(`input[name="path:${CSS.escape(name)}"]`))
+      input.value = id;
 };
 
 /** Samples may contain the demo's key, but never a visitor's own key. */

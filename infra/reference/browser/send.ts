@@ -23,7 +23,7 @@ const headerList = (headers: Headers) => {
 
 const showResponse = async (into: Element, form: HTMLFormElement, response: Response, ms: number) => {
   const text = await response.text();
-  const body = parsed(text)?.value;
+  const body = parsed(text);
   const status = element("p", "", `outcome ${response.ok ? "ok" : "failed"}`);
   status.append(element("strong", `${response.status} ${response.statusText}`), ` in ${ms.toFixed(0)} ms`);
   const note = response.ok ? fillInResponseId(form, body) : "";

@@ -4,8 +4,8 @@ import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import * as z from "zod/mini";
-import { openapi } from "../../../../infra/openapi/document.ts";
-import { startDemo } from "../../../support/processes/npm-start.ts";
+import { openapi } from "../../../infra/openapi/document.ts";
+import { startDemo } from "../../support/processes/npm-start.ts";
 
 type Headers = Readonly<Record<string, string>>;
 

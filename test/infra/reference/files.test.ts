@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 
-const root = join(import.meta.dirname, "../../../..");
+const root = join(import.meta.dirname, "../../..");
 const folder = mkdtempSync(join(tmpdir(), "patchbay-docs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const docs = (...args: readonly string[]) =>
-  promisify(execFile)(process.execPath, ["infra/local/docs/write.ts", ...args], { cwd: root });
+  promisify(execFile)(process.execPath, ["infra/reference/write.ts", ...args], { cwd: root });
 
 describe("npm run docs", { timeout: 60_000 }, () => {
   it("prints its usage", async () => {

@@ -6,13 +6,13 @@ import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { operationId } from "../../../../infra/openapi/names.ts";
-import { routes } from "../../../../shared/routes.ts";
-import { chromiumPath, launchChromium } from "../../../support/processes/chromium.ts";
-import { startDemo } from "../../../support/processes/npm-start.ts";
-import { byExtent, extent } from "../../../support/setup/extent.ts";
+import { operationId } from "../../../infra/openapi/names.ts";
+import { routes } from "../../../shared/routes.ts";
+import { chromiumPath, launchChromium } from "../../support/processes/chromium.ts";
+import { startDemo } from "../../support/processes/npm-start.ts";
+import { byExtent, extent } from "../../support/setup/extent.ts";
 
-const artefacts = join(import.meta.dirname, "../../../../test-artifacts");
+const artefacts = join(import.meta.dirname, "../../../test-artifacts");
 const Violations = z.array(z.looseObject({ id: z.string(), impact: z.nullish(z.string()) }));
 
 if (!chromiumPath)

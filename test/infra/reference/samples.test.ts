@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { stripTypeScriptTypes } from "node:module";
 import { describe, expect, it } from "vitest";
-import { highlight } from "../../../../infra/local/docs/highlight.ts";
-import { languages, type SampleRequest } from "../../../../infra/local/docs/samples.ts";
+import { highlight } from "../../../infra/reference/highlight.ts";
+import { languages, type SampleRequest } from "../../../infra/reference/samples.ts";
 
 const url = "https://api.example.com/api/v1/switches";
 const calls: Readonly<Record<string, SampleRequest>> = {
