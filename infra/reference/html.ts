@@ -80,7 +80,7 @@ const fieldInput = (operation: Operation, field: Field) => {
   const input =
     kind === "select"
       ? html`<select ${common}>${choices.map((each) => html`<option${each === value ? raw(" selected") : ""}>${each}</option>`)}</select>`
-      : html`<input ${common} type="${kind}" value="${value}" data-example="${example}" data-id-of="${idOf}" placeholder="${hintOf(field)}" autocomplete="off" spellcheck="false">`;
+      : html`<input ${common}${required ? raw(' pattern=".*\\S.*"') : ""} type="${kind}" value="${value}" data-example="${example}" data-id-of="${idOf}" placeholder="${hintOf(field)}" autocomplete="off" spellcheck="false">`;
   return html`<div><label for="${id}">${labelText(field)}</label>${input}</div>`;
 };
 
@@ -153,7 +153,7 @@ const samplesOf = (label: string, request: SampleRequest, className = "samples")
 const storageSamples = ({ id, body, success }: Operation) => {
   const request = storageRequest(parsed(success.examples[0]?.json ?? ""));
   if (!request || body?.maxFileBytes === undefined) return "";
-  return html`<p>Then send the file to storage. The URL works once: 412 means that the file is there already.</p>
+  return html`<p>Then send the file to storage:</p>
     ${samplesOf(`sending the file of ${id}`, request, "samples sending")}`;
 };
 
