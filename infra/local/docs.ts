@@ -1,75 +1,13 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
-import { type ApiError, internalError, notFound } from "../../shared/errors.ts";
-import { contentSecurityPolicy } from "./docs/html.ts";
-import { documentFor, type SiteFile, siteFiles } from "./docs/site.ts";
+import { internalError } from "../../shared/errors.ts";
+import { contentSecurityPolicy } from "../reference/html.ts";
+import { documentFile, jsonFile, readDocument, type SiteFile, siteFiles } from "../reference/site.ts";
+import { isLocalRequest } from "./local-request.ts";
 
 /** The values that the page fills in: an API key, and ids by the names of path parameters. */
 export type Prefill = { readonly key: string; readonly ids: Readonly<Record<string, string>> };
-
-type Reply = {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
-};
-
-const security = {
-  "X-Content-Type-Options": "nosniff",
-  "Referrer-Policy": "no-referrer",
-  "Cross-Origin-Resource-Policy": "same-origin",
-  "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-};
-
-const reply = (incoming: IncomingMessage, file: SiteFile, storage: string): Reply => {
-  const etag = `"${createHash("sha256").update(file.body).digest("base64url").slice(0, 22)}"`;
-  const headers = {
-    ...security,
-    "Content-Security-Policy": `${contentSecurityPolicy(storage)}; frame-ancestors 'none'`,
-    "Content-Type": file.contentType,
-    "Cache-Control": file.immutable ? "public, max-age=31536000, immutable" : "no-cache",
-    Vary: "Accept-Encoding",
-    ETag: etag,
-  };
-  if (incoming.headers["if-none-match"] === etag) return { status: 304, headers, body: Buffer.of() };
-  if (!/\bgzip\b/.test(String(incoming.headers["accept-encoding"]))) return { status: 200, headers, body: file.body };
-  return { status: 200, headers: { ...headers, "Content-Encoding": "gzip" }, body: gzipSync(file.body) };
-};
-
-const json = (value: unknown): SiteFile => ({
-  contentType: "application/json",
-  body: Buffer.from(JSON.stringify(value, null, 2)),
-  immutable: false,
-});
-
-/** Contains an API key: stack.ts lets only requests from this machine through. */
-const demo = (prefill: Prefill | undefined): Reply => ({
-  status: 200,
-  headers: { ...security, "Content-Type": "application/json", "Cache-Control": "no-store" },
-  body: json({ ...prefill }).body,
-});
-
-const failed = (error: unknown): Reply => {
-  console.error(`The API reference could not be built: ${error instanceof Error ? error.message : error}`);
-  return errorReply(internalError());
-};
-
-const errorReply = ({ status, body }: ApiError): Reply => ({
-  status,
-  headers: { ...security, "Content-Type": "application/json", "Cache-Control": "no-store" },
-  body: Buffer.from(JSON.stringify(body)),
-});
-
-const write = (outgoing: ServerResponse, { status, headers, body }: Reply) => {
-  const length = status === 304 ? {} : { "Content-Length": body.byteLength };
-  outgoing.writeHead(status, { ...headers, ...length }).end(body);
-};
-
-const redirect = (outgoing: ServerResponse) => outgoing.writeHead(302, { ...security, Location: "/docs/" }).end();
-
-type Site = ReturnType<typeof siteFiles>;
-
-const isDocument = (pathname: string) => pathname === "/openapi.json" || pathname === "/docs/openapi.json";
 
 type Options = {
   readonly prefill: () => Prefill | undefined;
@@ -77,28 +15,54 @@ type Options = {
   readonly storage: string;
 };
 
-/** The reply to a path under /docs/. */
-const replyTo = async (site: Site, storage: string, incoming: IncomingMessage, pathname: string): Promise<Reply> => {
-  const document = () => json(documentFor(`http://${incoming.headers.host ?? "127.0.0.1"}`));
-  if (isDocument(pathname)) return reply(incoming, document(), storage);
-  const file = (await site).get(pathname === "/docs/" ? "index.html" : pathname.slice("/docs/".length));
-  return file ? reply(incoming, file, storage) : errorReply(notFound());
+/** Sends a file, compressed if the client accepts that. An API key is not stored in any cache. */
+const write = (incoming: IncomingMessage, outgoing: ServerResponse, file: SiteFile, storage: string) => {
+  const etag = `"${createHash("sha256").update(file.body).digest("base64url").slice(0, 22)}"`;
+  const isPrivate = incoming.url?.startsWith("/docs/demo.json");
+  outgoing.setHeaders(
+    new Map([
+      ["X-Content-Type-Options", "nosniff"],
+      ["Referrer-Policy", "no-referrer"],
+      ["Cross-Origin-Resource-Policy", "same-origin"],
+      ["Content-Security-Policy", `${contentSecurityPolicy(storage)}; frame-ancestors 'none'`],
+      ["Content-Type", file.contentType],
+      ["Cache-Control", isPrivate ? "no-store" : file.immutable ? "public, max-age=31536000, immutable" : "no-cache"],
+      ["Vary", "Accept-Encoding"],
+      ["ETag", etag],
+    ]),
+  );
+  if (incoming.headers["if-none-match"] === etag) return outgoing.writeHead(304).end();
+  const zips = /\bgzip\b/.test(String(incoming.headers["accept-encoding"]));
+  if (zips) outgoing.setHeader("Content-Encoding", "gzip");
+  const body = zips ? gzipSync(file.body) : file.body;
+  return outgoing.writeHead(200, { "Content-Length": body.byteLength }).end(body);
 };
 
-/** Serves GET and HEAD requests for `/docs/` and `/openapi.json` in the local gateway. Returns false for any other request. */
+/** Serves GET and HEAD requests for `/docs/` and `/openapi.json`. Resolves with false for any other request. */
 export const docs = ({ prefill, storage }: Options) => {
+  const document = readDocument();
   // Built before the gateway listens. Later, the process may have run out of file descriptors.
-  const built = siteFiles({ storage });
-  built.catch(() => {});
-  return (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): boolean => {
-    if (incoming.method !== "GET" && incoming.method !== "HEAD") return false;
-    if (pathname === "/docs") redirect(outgoing);
-    else if (pathname === "/docs/demo.json") write(outgoing, demo(prefill()));
-    else if (pathname.startsWith("/docs/") || isDocument(pathname))
-      replyTo(built, storage, incoming, pathname)
-        .catch(failed)
-        .then((found) => write(outgoing, found));
-    else return false;
-    return true;
+  const site = siteFiles({ document, storage });
+  site.catch(() => {});
+  const find = async (incoming: IncomingMessage, pathname: string): Promise<SiteFile | undefined> => {
+    if (pathname === "/openapi.json" || pathname === "/docs/openapi.json")
+      return documentFile(document, `http://${incoming.headers.host ?? "127.0.0.1"}`);
+    if (pathname === "/docs/demo.json") return isLocalRequest(incoming) ? jsonFile({ ...prefill() }) : undefined;
+    return (await site).get(pathname === "/docs/" ? "index.html" : pathname.slice("/docs/".length));
+  };
+  return async (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): Promise<boolean> => {
+    const reads = incoming.method === "GET" || incoming.method === "HEAD";
+    if (!reads || !/^\/(docs$|docs\/|openapi\.json$)/.test(pathname)) return false;
+    try {
+      if (pathname === "/docs") outgoing.writeHead(302, { Location: "/docs/" }).end();
+      const file = pathname === "/docs" ? undefined : await find(incoming, pathname);
+      if (file) write(incoming, outgoing, file, storage);
+      return outgoing.writableEnded;
+    } catch (error) {
+      console.error(`The API reference could not be built: ${error instanceof Error ? error.message : error}`);
+      const { status, body } = internalError();
+      outgoing.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(body));
+      return true;
+    }
   };
 };

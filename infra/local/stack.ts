@@ -6,7 +6,6 @@ import { docs, type Prefill } from "./docs.ts";
 import { startFiles } from "./files.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
-import { isLocalRequest } from "./local-request.ts";
 import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
 
@@ -23,13 +22,6 @@ type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
 
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
-
-/** Serves the API reference. Only requests from this machine get the demo's key. */
-const serveDocs = (prefill: () => Prefill | undefined, storage: string): GatewayOptions["extra"] => {
-  const page = docs({ prefill, storage });
-  return (incoming, outgoing, url) =>
-    (url.pathname !== "/docs/demo.json" || isLocalRequest(incoming)) && page(incoming, outgoing, url);
-};
 
 /** Starts the services that the functions use, on free ports, and returns the environment with their endpoints. */
 const startServices = async ({ data, onEnd, onCarrierCall }: StackOptions, uploadOrigins: () => readonly string[]) => {
@@ -64,7 +56,7 @@ export const startStack = async (options: StackOptions) => {
     const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
     const stepFunctions = await startStepFunctions({ load: (name: Step["name"]) => stepHandlers.get(name) });
     const load = ({ name }: { readonly name: string }) => endpoints.get(name);
-    const extra = serveDocs(prefill, new URL(services.environment.AWS_ENDPOINT_URL_S3).origin);
+    const extra = docs({ prefill, storage: new URL(services.environment.AWS_ENDPOINT_URL_S3).origin });
     const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra }).catch(
       async (error: unknown) => {
         await stepFunctions.stop();

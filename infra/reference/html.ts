@@ -1,18 +1,13 @@
 import { html, raw } from "hono/html";
 import { Marked } from "marked";
 import { highlight } from "./highlight.ts";
-import type { Body, Example, Field, Group, Operation, Response } from "./operations.ts";
-import { languages, type SampleRequest, storageRequest } from "./samples.ts";
+import type { Body, Event, Example, Field, Operation, Page, Response } from "./operations.ts";
+import { languages, parsed, type SampleRequest, storageRequest } from "./samples.ts";
 import type { Property } from "./schema.ts";
 
 /** Renders the page as HTML. The template escapes everything except the output of Markdown and of the highlighter. */
 
-export type Site = {
-  readonly title: string;
-  readonly version: string;
-  /** Markdown. */
-  readonly description: string;
-  readonly groups: readonly Group[];
+export type Site = Page & {
   /** The base address in the samples. Empty for the page's own origin. */
   readonly server: string;
   /** The origin of the bucket for direct uploads. Empty if the page may not send files there. */
@@ -50,7 +45,6 @@ const propertyRow = ({ path, type, required, description, rules }: Property) => 
 
 const propertyTable = (caption: string, rows: readonly Property[]) => html`<table class="properties">
   <caption>${caption}</caption>
-  <thead class="unseen"><tr><th scope="col">Name</th><th scope="col">Description</th></tr></thead>
   <tbody>${rows.map(propertyRow)}</tbody>
 </table>`;
 
@@ -70,82 +64,72 @@ const labelText = ({ name, required }: Field) =>
   html`<code>${name}</code>${required ? html` <span class="required">required</span>` : ""}`;
 
 const checkboxGroup = (field: Field) =>
-  html`<fieldset class="field"><legend>${labelText(field)}</legend>${field.choices.map(
+  html`<fieldset><legend>${labelText(field)}</legend>${field.choices.map(
     (choice) =>
       html`<label class="check"><input type="checkbox" name="${field.location}:${field.name}" value="${choice}"> <code>${choice}</code></label>`,
   )}</fieldset>`;
+
+const hintOf = ({ kind, required, example, idOf }: Field) =>
+  idOf ? "create one, or paste its id" : kind === "text" && !required ? example : "";
 
 const fieldInput = (operation: Operation, field: Field) => {
   const { location, name, required, kind, choices, value, example, idOf } = field;
   if (kind === "checkboxes") return checkboxGroup(field);
   const id = `${operation.id}-${location}-${name}`;
-  const common = html`id="${id}" name="${location}:${name}" data-example="${example}"${idOf && html` data-id-of="${idOf}"`}${required ? raw(" required") : ""}`;
+  const common = html`id="${id}" name="${location}:${name}"${required ? raw(" required") : ""}`;
   const input =
     kind === "select"
       ? html`<select ${common}>${choices.map((each) => html`<option${each === value ? raw(" selected") : ""}>${each}</option>`)}</select>`
-      : html`<input ${common} type="${kind}" value="${value}" placeholder="${kind === "text" && !required ? example : ""}" autocomplete="off" spellcheck="false">`;
-  return html`<div class="field"><label for="${id}">${labelText(field)}</label>${input}</div>`;
+      : html`<input ${common}${required ? raw(' pattern=".*\\S.*"') : ""} type="${kind}" value="${value}" data-example="${example}" data-id-of="${idOf}" placeholder="${hintOf(field)}" autocomplete="off" spellcheck="false">`;
+  return html`<div><label for="${id}">${labelText(field)}</label>${input}</div>`;
 };
 
 /** Chooses the file that the body describes. The browser fills in its name, type, length and hash. */
-const describedFileInput = ({ id }: Operation, maxBytes: number) => html`<div class="field wide">
+const describedFileInput = ({ id }: Operation, maxBytes: number) => html`<div class="wide">
   <label for="${id}-file">File</label>
   <input id="${id}-file" type="file" class="described" data-max-bytes="${String(maxBytes)}" aria-describedby="${id}-file-note">
   <p class="note" id="${id}-file-note" role="status">Fills in its name, type, length and SHA-256 below. Does not send the file yet.</p>
 </div>`;
 
-const jsonInput = (operation: Operation, { json = "", idOf, maxFileBytes }: Body) => html`${
-  maxFileBytes === undefined ? "" : describedFileInput(operation, maxFileBytes)
-}<div class="field wide">
-  <label for="${operation.id}-json">JSON body</label>
-  <textarea id="${operation.id}-json" name="json" rows="${Math.min(json.split("\n").length + 1, 16)}"${idOf && html` data-id-of="${idOf}"`} spellcheck="false">${json}</textarea>
+const jsonInput = ({ id }: Operation, json: string) => html`<div class="wide">
+  <label for="${id}-json">JSON body</label>
+  <textarea id="${id}-json" name="json" rows="${Math.min(json.split("\n").length + 1, 16)}" spellcheck="false">${json}</textarea>
 </div>`;
 
-/** Marks content that belongs to one media type of the body. Initially, only that of the first media type is visible. */
-const forMediaType = ({ bodies }: Operation, { mediaType }: Body) =>
-  html`data-media="${mediaType}"${mediaType === bodies[0]?.mediaType ? "" : raw(" hidden")}`;
+const bodyInput = (operation: Operation, { parts, json, maxFileBytes }: Body) => html`
+  ${parts.map((field) => fieldInput(operation, field))}
+  ${maxFileBytes === undefined ? "" : describedFileInput(operation, maxFileBytes)}
+  ${json === undefined ? "" : jsonInput(operation, json)}`;
 
-/** Buttons for choosing the media type of the body, if there are several. */
-const mediaTypeButtons = ({ bodies }: Operation) =>
-  bodies.length < 2
-    ? ""
-    : html`<div class="media" role="group" aria-label="Media type of the body">${bodies.map(
-        ({ mediaType }, index) =>
-          html`<button type="button" data-choose="${mediaType}" aria-pressed="${String(index === 0)}">${mediaType}</button>`,
-      )}</div>`;
+/** Hidden if the page may be served from another origin than the service, until the script has compared the two. */
+const hiddenFor = (server: string) => (server ? raw(" hidden") : "");
 
-const bodyInput = (operation: Operation, body: Body) => html`<div class="fields" ${forMediaType(operation, body)}>
-  ${body.parts.map((field) => fieldInput(operation, field))}
-  ${body.json === undefined ? "" : jsonInput(operation, body)}
-</div>`;
-
-/** Hidden until the script has checked that the page can call the service. */
-const tryIt = (operation: Operation) => html`<details class="try" hidden>
+const tryIt = (operation: Operation, server: string) => {
+  const { id, method, path, fields, body } = operation;
+  return html`<details class="try"${hiddenFor(server)}>
   <summary>Try it</summary>
-  <form novalidate data-method="${operation.method}" data-path="${operation.path}">
-    <div class="fields">${operation.fields.map((field) => fieldInput(operation, field))}</div>
-    ${operation.bodies.map((body) => bodyInput(operation, body))}
-    <div class="mistakes" role="alert"></div>
-    <button type="submit" class="send">Send ${operation.method} request</button>
+  <form id="${id}-form" data-method="${method}" data-path="${path}" data-media="${body?.mediaType ?? ""}">
+    <div class="fields">
+      ${fields.map((field) => fieldInput(operation, field))}
+      ${body ? bodyInput(operation, body) : ""}
+    </div>
+    <button type="submit" class="send">Send ${method} request</button>
   </form>
   <div class="answer" aria-live="polite"></div>
 </details>`;
+};
 
 const exampleParts = ({ parts }: Body) =>
   parts
-    .filter(({ kind, value }) => kind === "file" || value !== "")
-    .map(({ name, kind, value, example }) =>
-      kind === "file" ? { name, file: "loa.pdf" } : { name, value: value || example },
-    );
+    .map(({ name, kind, value }) => (kind === "file" ? { name, file: "loa.pdf" } : { name, value }))
+    .filter((part) => part.value !== "");
 
 /** The request in the samples before any field is filled in. */
-const exampleRequest = ({ method, path, fields }: Operation, server: string, body?: Body): SampleRequest => {
-  const values = new Map(
-    fields.filter(({ location }) => location === "path").map(({ name, example }) => [name, example]),
-  );
+const exampleRequest = ({ method, path, fields, body }: Operation, server: string): SampleRequest => {
+  const idOf = (parameter: string) => fields.find(({ name }) => name === parameter)?.example || parameter;
   return {
     method,
-    url: server + path.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => encodeURIComponent(values.get(name) ?? name)),
+    url: server + path.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => encodeURIComponent(idOf(name))),
     headers: [],
     json: body?.json,
     form: body && body.json === undefined ? exampleParts(body) : undefined,
@@ -156,7 +140,7 @@ const samplesOf = (label: string, request: SampleRequest, className = "samples")
   <div class="bar"><div role="group" aria-label="Language of ${label}">${languages.map(
     ({ id, label }, index) =>
       html`<button type="button" data-language="${id}" aria-pressed="${String(index === 0)}">${label}</button>`,
-  )}</div><button type="button" class="copy">Copy</button></div>
+  )}</div><button type="button">Copy</button></div>
   ${languages.map(
     ({ id, render }, index) =>
       html`<pre tabindex="0" data-language="${id}"${index === 0 ? "" : raw(" hidden")}><code>${raw(
@@ -165,103 +149,134 @@ const samplesOf = (label: string, request: SampleRequest, className = "samples")
   )}
 </div>`;
 
-const samples = (operation: Operation, server: string) =>
-  samplesOf(operation.id, exampleRequest(operation, server, operation.bodies[0]));
-
 /** Samples for sending the file of a direct upload, with the URL and headers from the response. */
-const storageSamples = ({ id, bodies, success }: Operation) => {
-  const request = storageRequest(JSON.parse(success.examples[0]?.json ?? "null"));
-  if (!request || bodies.every(({ maxFileBytes }) => maxFileBytes === undefined)) return "";
-  return html`<p class="then" id="${id}-send">Then send the file to storage:</p>${samplesOf(`sending the file of ${id}`, request, "samples sending")}`;
+const storageSamples = ({ id, body, success }: Operation) => {
+  const request = storageRequest(parsed(success.examples[0]?.json ?? ""));
+  if (!request || body?.maxFileBytes === undefined) return "";
+  return html`<p>Then send the file to storage:</p>
+    ${samplesOf(`sending the file of ${id}`, request, "samples sending")}`;
 };
-
-const exampleBlock = ({ title, json }: Example) => html`<p>${title}</p>${codeBlock(json)}`;
 
 const errorRow = ({ status, description, examples }: Response) => html`<details class="error">
   <summary><span class="status">${status}</span> ${inline(description)}</summary>
-  ${examples.map(exampleBlock)}
+  ${examples.map(({ title, json }) => html`<p>${title}</p>${codeBlock(json)}`)}
 </details>`;
 
 /** Only the first one is open. The others are variants. */
-const exampleResponse = ({ title, json }: Example, index: number) =>
-  index === 0
-    ? html`<details class="example" open><summary>Example response</summary>${codeBlock(json)}</details>`
-    : html`<details class="example"><summary>${title}</summary>${codeBlock(json)}</details>`;
+const exampleDetails = (label: string, examples: readonly Example[]) =>
+  examples.map(
+    ({ title, json }, index) =>
+      html`<details class="example"${index === 0 ? raw(" open") : ""}><summary>${index === 0 ? label : title}</summary>${codeBlock(json)}</details>`,
+  );
+
+const bodyTable = (caption: string, id: string, body: Body | undefined) =>
+  body ? tableOf(caption, `${body.mediaType} of ${id}`, body.properties) : "";
 
 const operationSection = (operation: Operation, server: string) => {
-  const { id, method, path, summary, description, parameters, bodies, success, errors } = operation;
-  return html`<section class="operation" id="${id}" aria-labelledby="${id}-title">
+  const { id, method, path, summary, description, parameters, body, success, errors } = operation;
+  return html`<section class="entry operation" id="${id}" aria-labelledby="${id}-title">
   <div class="text">
     <h3 id="${id}-title"><a href="#${id}">${summary}</a></h3>
-    <p class="endpoint">${methodBadge(method)} <code>${breakable(path)}</code></p>
+    <p>${methodBadge(method)} <code>${breakable(path)}</code></p>
     ${markdown(description)}
     ${tableOf("Parameters", `Parameters of ${id}`, parameters)}
-    ${mediaTypeButtons(operation)}
-    ${bodies.map(
-      (body) =>
-        html`<div ${forMediaType(operation, body)}>${tableOf(
-          body.json === undefined ? "Form parts" : "Body",
-          `${body.mediaType} of ${id}`,
-          body.properties,
-        )}</div>`,
-    )}
-    <details class="returns"><summary><span class="status">${success.status}</span> ${inline(success.description)}</summary>
+    ${bodyTable(body?.json === undefined ? "Form parts" : "Body", id, body)}
+    <details><summary><span class="status">${success.status}</span> ${inline(success.description)}</summary>
       ${propertyTable("Response", success.properties)}</details>
-    <details class="errors"><summary>Other responses ${errors.map(({ status }) => html`<span class="status">${status}</span> `)}</summary>
+    <details><summary>Other responses ${errors.map(({ status }) => html`<span class="status">${status}</span> `)}</summary>
       ${errors.map(errorRow)}</details>
   </div>
   <div class="code">
-    ${mediaTypeButtons(operation)}
-    ${samples(operation, server)}
+    ${samplesOf(id, exampleRequest(operation, server || defaultServer))}
     ${storageSamples(operation)}
-    ${tryIt(operation)}
-    ${success.examples.map(exampleResponse)}
+    ${tryIt(operation, server)}
+    ${exampleDetails("Example response", success.examples)}
   </div>
 </section>`;
 };
 
-/** The text in which the search looks for an operation. */
-const searchText = ({ summary, path, method, id, parameters, bodies, errors }: Operation) =>
-  [
-    summary,
-    method,
-    path,
-    id,
-    ...new Set([...parameters, ...bodies.flatMap(({ properties }) => properties)].map((each) => each.path.at(-1))),
-    ...errors.map((e) => e.description),
-  ]
-    .join(" ")
-    .toLowerCase();
+const eventId = ({ name }: Event) => `event-${slug(name)}`;
 
-const sidebarGroup = ({ name, operations }: Group) => html`<li><a class="group" href="#${slug(name)}">${name}</a>
-  <ul>${operations.map(
-    (operation) =>
-      html`<li data-search="${searchText(operation)}"><a href="#${operation.id}"><span>${operation.summary}</span>${methodBadge(operation.method)}</a></li>`,
-  )}</ul></li>`;
+const eventSection = (event: Event) => {
+  const { name, summary, description, body } = event;
+  const id = eventId(event);
+  return html`<section class="entry" id="${id}" aria-labelledby="${id}-title">
+  <div>
+    <h3 id="${id}-title"><a href="#${id}">${summary}</a></h3>
+    <p><code>${name}</code></p>
+    ${markdown(description)}
+    ${bodyTable("Payload", name, body)}
+  </div>
+  <div class="code">${exampleDetails("Example", body?.examples ?? [])}</div>
+</section>`;
+};
 
-const headings = (text: string) => [...text.matchAll(/^## (.+)$/gm)].map(([, heading = ""]) => heading);
+/** A link in the sidebar, and the words by which the search finds it. */
+const sidebarEntry = (id: string, label: string, words: readonly (string | undefined)[], badge: Html | "" = "") =>
+  html`<li data-search="${[label, ...new Set(words)].join(" ").toLowerCase()}"><a href="#${id}"><span>${label}</span>${badge}</a></li>`;
 
-const sidebar = ({ title, description, groups, assets }: Site) => html`<header class="side">
+const namesIn = (properties: readonly Property[] = []) => properties.map(({ path }) => path.at(-1));
+
+const operationEntry = ({ summary, path, method, id, parameters, body, errors }: Operation) => {
+  const names = [...namesIn(parameters), ...namesIn(body?.properties)];
+  const words = [method, path, id, ...names, ...errors.map(({ description }) => description)];
+  return sidebarEntry(id, summary, words, methodBadge(method));
+};
+
+const eventEntry = (event: Event) =>
+  sidebarEntry(eventId(event), event.summary, [event.name, ...namesIn(event.body?.properties)]);
+
+const chaptersOf = ({ groups, events, server }: Site) => [
+  ...groups.map(({ name, description, operations }) => ({
+    name,
+    description,
+    links: operations.map(operationEntry),
+    sections: operations.map((operation) => operationSection(operation, server)),
+  })),
+  {
+    name: "Events",
+    description: "What the service sends when something has changed.",
+    links: events.map(eventEntry),
+    sections: events.map(eventSection),
+  },
+];
+
+type Chapter = ReturnType<typeof chaptersOf>[number];
+
+const sidebarChapter = ({ name, links }: Pick<Chapter, "name" | "links">) =>
+  html`<li><a class="group" href="#${slug(name)}">${name}</a><ul>${links}</ul></li>`;
+
+const chapter = ({ name, description, sections }: Chapter) =>
+  html`<section aria-labelledby="${slug(name)}">
+    <h2 id="${slug(name)}">${name}</h2>
+    <p>${description}</p>
+    ${sections}
+  </section>`;
+
+const introduction = (description: string) => ({
+  name: "Introduction",
+  links: [...description.matchAll(/^## (.+)$/gm)].map(([, heading = ""]) => sidebarEntry(slug(heading), heading, [])),
+});
+
+const sidebar = ({ title, description, assets }: Site, chapters: readonly Chapter[]) => html`<header>
   <div class="brand"><img src="${assets.icon}" alt="" width="28" height="28"><strong>${title}</strong><span>API reference</span>
-    <button type="button" id="menu" aria-expanded="false" aria-controls="side">Menu</button></div>
-  <div id="side">
-    <div class="search"><label class="unseen" for="search">Search</label><input id="search" type="search" placeholder="Search ( / )" autocomplete="off"></div>
-    <p id="found" class="unseen" role="status"></p>
+    <button type="button" id="menu" popovertarget="side">Menu</button></div>
+  <div id="side" popover>
+    <input id="search" type="search" aria-label="Search" placeholder="Search ( / )" autocomplete="off">
+    <p id="found" role="status"></p>
     <nav aria-label="Contents"><ul>
-      <li><a class="group" href="#introduction">Introduction</a>
-        <ul>${headings(description).map((heading) => html`<li data-search="${heading.toLowerCase()}"><a href="#${slug(heading)}"><span>${heading}</span></a></li>`)}</ul></li>
-      ${groups.map(sidebarGroup)}
+      ${[introduction(description), ...chapters].map(sidebarChapter)}
     </ul></nav>
     <p class="foot"><a href="openapi.json">openapi.json</a> <button type="button" id="theme">Theme: system</button></p>
   </div>
 </header>`;
 
-const keyCard = html`<form class="key" id="key-form" hidden>
+const keyCard = (server: string) => html`<div class="key"${hiddenFor(server)}>
   <label for="key">API key</label>
   <input id="key" type="password" placeholder="apik_…" autocomplete="off" spellcheck="false">
   <button type="button" id="show-key" aria-pressed="false">Show</button>
-  <p id="key-note">Used for the requests that you send from this page. It is stored in this tab only.</p>
-</form>`;
+  <p>${server ? "" : "npm start provides the demo's key. "}Your own is sent from this page only, and stored in this tab only.</p>
+</div>`;
 
 /**
  * The page may load from its own origin only. Direct uploads may also go to the origin of the bucket, if it is given. The
@@ -271,7 +286,8 @@ export const contentSecurityPolicy = (storage: string) =>
   `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'${storage && ` ${storage}`}; base-uri 'none'; form-action 'none'`;
 
 export const pageHtml = async (site: Site): Promise<string> => {
-  const { title, version, description, groups, server, storage, assets } = site;
+  const { title, version, description, server, storage, assets } = site;
+  const chapters = chaptersOf(site).filter(({ sections }) => sections.length > 0);
   const page = await html`<!doctype html>
 <html lang="en" data-server="${server}" data-storage="${storage}">
 <head>
@@ -286,20 +302,14 @@ export const pageHtml = async (site: Site): Promise<string> => {
 </head>
 <body>
 <a class="skip" href="#introduction">Skip to the content</a>
-${sidebar(site)}
+${sidebar(site, chapters)}
 <main>
   <section class="intro" id="introduction">
     <h1>${title} API <small>version ${version}</small></h1>
-    ${keyCard}
+    ${keyCard(server)}
     ${markdown(description)}
   </section>
-  ${groups.map(
-    (group) => html`<section class="group" aria-labelledby="${slug(group.name)}">
-    <h2 id="${slug(group.name)}">${group.name}</h2>
-    <p>${group.description}</p>
-    ${group.operations.map((operation) => operationSection(operation, server || defaultServer))}
-  </section>`,
-  )}
+  ${chapters.map(chapter)}
 </main>
 </body>
 </html>

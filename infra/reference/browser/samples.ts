@@ -1,8 +1,6 @@
 import { highlight } from "../highlight.ts";
 import { languages, type SampleRequest } from "../samples.ts";
 
-const chosenLanguage = () => localStorage.getItem("language") ?? "curl";
-
 const showLanguage = (language: string) => {
   for (const button of document.querySelectorAll<HTMLElement>(".samples button[data-language]"))
     button.setAttribute("aria-pressed", String(button.dataset.language === language));
@@ -11,7 +9,7 @@ const showLanguage = (language: string) => {
 };
 
 /** `into` is an element with the class `samples`. */
-export const renderSamples = (into: Element | null, request: SampleRequest) => {
+export const renderSamples = (into: Element | null | undefined, request: SampleRequest) => {
   for (const { id, render } of languages) {
     const code = into?.querySelector(`pre[data-language=${id}] code`);
     if (code) code.innerHTML = highlight(render(request));
@@ -28,13 +26,13 @@ const copy = async (button: HTMLElement) => {
 };
 
 export const startSamples = () => {
-  showLanguage(chosenLanguage());
-  for (const button of document.querySelectorAll<HTMLElement>(".samples button[data-language]"))
+  showLanguage(localStorage.getItem("language") ?? "curl");
+  for (const button of document.querySelectorAll<HTMLElement>(".samples .bar button"))
     button.addEventListener("click", () => {
-      localStorage.setItem("language", button.dataset.language ?? "curl");
-      showLanguage(chosenLanguage());
+      const { language } = button.dataset;
+      if (!language) return copy(button);
+      localStorage.setItem("language", language);
+      showLanguage(language);
       button.scrollIntoView({ block: "nearest" });
     });
-  for (const button of document.querySelectorAll<HTMLElement>(".samples .copy"))
-    button.addEventListener("click", () => copy(button));
 };

@@ -19,12 +19,11 @@ const describe = async (file: File) => ({
 
 const size = (bytes: number) => `${bytes.toLocaleString("en")} bytes`;
 
-const fillIn = async (input: HTMLInputElement, file: File): Promise<string> => {
-  const maxBytes = Number(input.dataset.maxBytes);
+const fillIn = async ({ form, dataset }: HTMLInputElement, file: File): Promise<string> => {
+  const maxBytes = Number(dataset.maxBytes);
   if (file.size > maxBytes) return `${file.name} has ${size(file.size)}. The limit is ${size(maxBytes)}.`;
   const described = await describe(file);
-  const textarea = input.form?.querySelector<HTMLTextAreaElement>("textarea[name=json]");
-  if (textarea) changeData(textarea, described);
+  if (form) changeData(form, described);
   return `The body describes ${file.name}: ${size(file.size)}. The file has not been sent yet.`;
 };
 
@@ -55,23 +54,18 @@ const put = ({ method, url, headers }: StorageRequest, file: File, onProgress: (
     request.send(file);
   });
 
-/** A link to the operation that uses the id. It opens that operation's form. */
-const linkToNext = (form: HTMLFormElement) => {
-  const path = /^.*\//s.exec(form.dataset.path ?? "")?.[0] ?? "";
-  const next = [...document.querySelectorAll<HTMLTextAreaElement>("textarea[data-id-of]")]
-    .map((textarea) => textarea.closest(".operation"))
-    .find((operation) => operation?.querySelector("form")?.dataset.path?.startsWith(path));
+/** A link to the form that completes the upload. Browsers open the `details` around a link's target. */
+const linkToNext = ({ dataset: { path } }: HTMLFormElement) => {
+  const next = document.querySelector<HTMLFormElement>(`form[data-path^="${path}/{"][data-path$="/complete"]`);
   const link = document.createElement("a");
   link.href = `#${next?.id}`;
   link.textContent = "Create the attachment with this id";
-  link.addEventListener("click", (event) => {
-    event.preventDefault();
-    const form = next?.querySelector(".try");
-    form?.setAttribute("open", "");
-    form?.scrollIntoView();
-    form?.querySelector<HTMLElement>("summary")?.focus({ preventScroll: true });
-  });
-  return link;
+  return next ? [link, "."] : [];
+};
+
+const outcomeOf = (status: number, ms: number) => {
+  if (status === 412) return { isStored: true, text: " from storage: the file is there already. " };
+  return { isStored: status >= 200 && status < 300, text: ` from storage in ${ms.toFixed(0)} ms. ` };
 };
 
 const send = async (form: HTMLFormElement, request: StorageRequest, file: File, into: HTMLElement) => {
@@ -83,11 +77,9 @@ const send = async (form: HTMLFormElement, request: StorageRequest, file: File, 
     const status = await put(request, file, (fraction) => {
       progress.value = fraction;
     });
-    const isStored = status >= 200 && status < 300;
+    const { isStored, text } = outcomeOf(status, performance.now() - startedAt);
     const outcome = element("p", "", `outcome ${isStored ? "ok" : "failed"}`);
-    const ms = (performance.now() - startedAt).toFixed(0);
-    outcome.append(element("strong", String(status)), ` from storage in ${ms} ms. `);
-    if (isStored) outcome.append(linkToNext(form), ".");
+    outcome.append(element("strong", String(status)), text, ...(isStored ? linkToNext(form) : []));
     into.replaceChildren(outcome);
   } catch (error) {
     into.replaceChildren(element("p", error instanceof Error ? error.message : String(error), "outcome failed"));
@@ -106,7 +98,7 @@ export const storageControls = (form: HTMLFormElement, prepared: unknown): reado
   const file = input?.files?.[0];
   const request = input && storageRequest(prepared, file?.name);
   if (!request) return [];
-  renderSamples(form.closest(".operation")?.querySelector(".sending") ?? null, request);
+  renderSamples(form.closest(".operation")?.querySelector(".sending"), request);
   const into = element("div", "", "sent");
   const reason = whyNot(request, file);
   if (!file || reason) return [element("p", reason, "note")];

@@ -1,20 +1,17 @@
 /** The sidebar: search, the current section, the menu on narrow screens, and the theme. */
 
-const sidebarLinks = () => [...document.querySelectorAll<HTMLAnchorElement>("#side nav a")];
+const side = document.querySelector<HTMLElement>("#side");
 
 const entries = () => [...document.querySelectorAll<HTMLElement>("#side li[data-search]")];
 
-const filterEntries = (text: string) => {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  for (const entry of entries()) entry.hidden = !words.every((word) => (entry.dataset.search ?? "").includes(word));
-  for (const group of document.querySelectorAll<HTMLElement>("#side nav > ul > li"))
-    group.hidden = group.querySelector("li[data-search]:not([hidden])") === null;
+/** The style sheet hides groups without a visible entry. */
+const filterEntries = (search: string) => {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const entry of entries()) entry.hidden = !words.every((word) => entry.dataset.search?.includes(word));
   const found = entries().filter(({ hidden }) => !hidden).length;
   const status = document.querySelector("#found");
-  if (!status) return;
-  status.textContent =
-    words.length === 0 ? "" : found === 1 ? "1 result" : found === 0 ? "No results" : `${found} results`;
-  status.classList.toggle("unseen", words.length === 0 || found > 0);
+  const text = found === 1 ? "1 result" : `${found || "No"} results`;
+  if (status) status.textContent = words.length === 0 ? "" : text;
 };
 
 export const startSearch = () => {
@@ -36,31 +33,26 @@ export const startSearch = () => {
   });
 };
 
-export const startMenu = () => {
-  const menu = document.querySelector<HTMLButtonElement>("#menu");
-  const side = document.querySelector("#side");
-  const open = (value: boolean) => {
-    menu?.setAttribute("aria-expanded", String(value));
-    side?.classList.toggle("open", value);
-  };
-  menu?.addEventListener("click", () => open(menu.getAttribute("aria-expanded") !== "true"));
-  for (const link of sidebarLinks()) link.addEventListener("click", () => open(false));
-};
+/** The browser opens the menu and closes it on Escape or a click elsewhere. A link's target may be on the same page. */
+export const startMenu = () =>
+  side?.addEventListener("click", ({ target }) => {
+    if (target instanceof Element && target.closest("a")) side.hidePopover();
+  });
 
 /** Highlights the section that is on screen in the sidebar. */
 export const trackCurrentSection = () => {
-  const links = new Map(sidebarLinks().map((link) => [link.hash.slice(1), link]));
+  const links = [...document.querySelectorAll<HTMLAnchorElement>("#side nav a")];
   const observer = new IntersectionObserver(
     (changes) => {
       const current = changes.filter(({ isIntersecting }) => isIntersecting).at(-1);
       if (!current) return;
-      for (const [id, link] of links)
-        if (id === current.target.id) link.setAttribute("aria-current", "true");
+      for (const link of links)
+        if (link.hash === `#${current.target.id}`) link.setAttribute("aria-current", "true");
         else link.removeAttribute("aria-current");
     },
     { rootMargin: "-10% 0px -80% 0px" },
   );
-  for (const section of document.querySelectorAll(".operation, .intro, .intro h2, main h2")) observer.observe(section);
+  for (const section of document.querySelectorAll(".entry, .intro, main h2")) observer.observe(section);
 };
 
 const themes = ["system", "light", "dark"];

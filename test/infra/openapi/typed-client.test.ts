@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, inject, it } from "vitest";
 import * as z from "zod/mini";
-import { upload } from "../../../support/fixtures/attachments.ts";
-import { tenants } from "../../../support/fixtures/tenants.ts";
-import { byExtent } from "../../../support/setup/extent.ts";
+import { upload } from "../../support/fixtures/attachments.ts";
+import { tenants } from "../../support/fixtures/tenants.ts";
+import { byExtent } from "../../support/setup/extent.ts";
 
 /** Generates the types of the README's typed client, compiles it strictly and runs it. */
-const root = join(import.meta.dirname, "../../../..");
+const root = join(import.meta.dirname, "../../..");
 const folder = join(root, "test-artifacts/typed-client");
 
 const Package = z.object({ scripts: z.object({ "openapi:types": z.string() }) });

@@ -1,23 +1,15 @@
 import { highlight } from "../highlight.ts";
+import { parsed } from "../samples.ts";
 import { storageControls } from "./direct-upload.ts";
 import { element } from "./element.ts";
-import { clearMistakes, type Mistake, mistakesOf, requestOf } from "./fields.ts";
+import { requestOf } from "./fields.ts";
 import { fillInResponseId } from "./response-ids.ts";
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
-const codeBlock = (text: string, body: unknown) => {
+const codeBlock = (text: string, body?: unknown) => {
   const block = document.createElement("pre");
   block.tabIndex = 0;
-  const code = document.createElement("code");
-  if (body === undefined) code.textContent = text;
-  else code.innerHTML = highlight(JSON.stringify(body, null, 2));
+  const code = element("code", text);
+  if (body !== undefined) code.innerHTML = highlight(JSON.stringify(body, null, 2));
   block.append(code);
   return block;
 };
@@ -25,7 +17,7 @@ const codeBlock = (text: string, body: unknown) => {
 const headerList = (headers: Headers) => {
   const details = document.createElement("details");
   const lines = [...headers].map(([name, value]) => `${name}: ${value}`).join("\n");
-  details.append(element("summary", "Headers"), codeBlock(lines, undefined));
+  details.append(element("summary", "Headers"), codeBlock(lines));
   return details;
 };
 
@@ -44,20 +36,11 @@ const showResponse = async (into: Element, form: HTMLFormElement, response: Resp
   );
 };
 
-const showMistakes = (form: HTMLFormElement, mistakes: readonly Mistake[]) => {
-  clearMistakes(form);
-  form.querySelector(".mistakes")?.replaceChildren(...mistakes.map(({ message }) => element("p", message)));
-  for (const { control } of mistakes) control.setAttribute("aria-invalid", "true");
-  mistakes[0]?.control.focus();
-};
-
-/** Sends the form's request and shows the response. If the form has mistakes, shows them instead. */
+/** Sends the form's request and shows the response. */
 export const send = async (form: HTMLFormElement, server: string, key: string) => {
   const into = form.parentElement?.querySelector(".answer");
   const button = form.querySelector<HTMLButtonElement>(".send");
-  const mistakes = mistakesOf(form);
-  showMistakes(form, mistakes);
-  if (mistakes.length > 0 || !into || !button) return;
+  if (!into || !button) return;
   button.disabled = true;
   const startedAt = performance.now();
   try {

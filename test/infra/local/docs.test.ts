@@ -1,11 +1,10 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, inject, it } from "vitest";
-import * as z from "zod/mini";
-import { openapi } from "../../../../infra/openapi/document.ts";
-import { startDemo } from "../../../support/processes/npm-start.ts";
+import { startDemo } from "../../support/processes/npm-start.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -24,9 +23,8 @@ describe("the local gateway", () => {
   it("serves the OpenAPI document with its own address as the only server", async () => {
     const { status, headers, body } = await ask("/openapi.json");
     expect([status, headers["content-type"]]).toEqual([200, "application/json"]);
-    const { servers, ...rest } = z.parse(z.looseObject({ servers: z.unknown() }), JSON.parse(body.toString()));
-    expect(servers).toEqual([{ url: inject("baseUrl") }]);
-    expect(rest.paths).toEqual(openapi().paths);
+    const document = JSON.parse(readFileSync("openapi.json", "utf8"));
+    expect(JSON.parse(body.toString())).toEqual({ ...document, servers: [{ url: inject("baseUrl") }] });
   });
 
   it("redirects /docs to /docs/, to which its links are relative", async () => {

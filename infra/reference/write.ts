@@ -1,8 +1,7 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { makeFolder } from "../make-folder.ts";
-import { documentFor, siteFiles } from "./site.ts";
+import { documentFile, readDocument, siteFiles } from "./site.ts";
 
 /** `npm run docs`: writes the API reference as static files. */
 
@@ -15,27 +14,24 @@ and below any path, and loads nothing from other hosts.
   --storage <url>  origin of the bucket, to which the page may send direct uploads
                    (https://<bucket>.s3.<region>.amazonaws.com)
   --out <dir>      folder to write to (default: reference)
+  --document <file>  the OpenAPI document (default: this project's openapi.json)
   --help           print this help
 
 The page can send requests only if it is served from the origin of --server; elsewhere it shows samples only. To send
 direct uploads too, pass --storage and add the page's origin to the deployment's uploadOrigins.`;
 
 const addressOf = (option: string, text: string): URL => {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = URL.parse(text);
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
     throw new Error(`--${option} must be an http or https URL, not ${text}.`);
   return url;
 };
 
-type Options = { readonly server: string; readonly storage: string | undefined; readonly out: string };
-
-const write = async ({ server: given, storage, out: folder }: Options) => {
-  const server = addressOf("server", given).href.replace(/\/$/, "");
-  const site = await siteFiles({ server, storage: storage && addressOf("storage", storage).origin });
-  makeFolder(folder);
-  for (const [name, { body }] of site) writeFileSync(join(folder, name), body);
-  writeFileSync(join(folder, "openapi.json"), `${JSON.stringify(documentFor(server), null, 2)}\n`);
-  console.log(`Wrote ${join(folder, "index.html")} and the files it loads. Its samples call ${server}.`);
+/** Node's own `recursive` never returns if the file system refuses a folder with ENOENT, as /proc does. */
+const makeFolder = (folder: string): void => {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  mkdirSync(folder);
 };
 
 const main = async () => {
@@ -44,11 +40,21 @@ const main = async () => {
       server: { type: "string", default: "http://127.0.0.1:3000" },
       storage: { type: "string" },
       out: { type: "string", default: "reference" },
+      document: { type: "string" },
       help: { type: "boolean", default: false },
     },
   });
   if (values.help) return console.log(help);
-  await write({ server: values.server, storage: values.storage, out: values.out });
+  const server = addressOf("server", values.server).href.replace(/\/$/, "");
+  const storage = values.storage && addressOf("storage", values.storage).origin;
+  const document = readDocument(values.document);
+  const site = new Map([
+    ...(await siteFiles({ document, server, storage })),
+    ["openapi.json", documentFile(document, server)] as const,
+  ]);
+  makeFolder(resolve(values.out));
+  for (const [name, { body }] of site) writeFileSync(join(values.out, name), body);
+  console.log(`Wrote ${join(values.out, "index.html")} and the files it loads. Its samples call ${server}.`);
 };
 
 main().catch((error: unknown) => {

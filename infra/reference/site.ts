@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildSync } from "esbuild";
-import { openapi } from "../../openapi/document.ts";
 import { pageHtml } from "./html.ts";
-import { groupsOf } from "./operations.ts";
+import { readPage } from "./operations.ts";
+import { isJson } from "./schema.ts";
 
-/** Builds the files of the API reference. `npm start` serves them under /docs/, and `npm run docs` writes them to a folder. */
+/** Builds the files of the API reference from `openapi.json`. */
 
 export type SiteFile = {
   readonly contentType: string;
@@ -43,33 +43,45 @@ const bundle = () => {
 
 const hashed = (name: string, contentType: string, body: Uint8Array) => {
   const hash = createHash("sha256").update(body).digest("hex").slice(0, 12);
-  return { name: name.replace(".", `.${hash}.`), file: { contentType, body, immutable: true } };
+  return [name.replace(".", `.${hash}.`), { contentType, body, immutable: true }] as const;
 };
 
+const fresh = (contentType: string, text: string): SiteFile => ({
+  contentType,
+  body: Buffer.from(text),
+  immutable: false,
+});
+
+export const readDocument = (file = join(folder, "../../openapi.json")) => {
+  const document: unknown = JSON.parse(readFileSync(file, "utf8"));
+  if (!isJson(document) || !isJson(document.paths)) throw new Error(`${file} is not an OpenAPI document.`);
+  return document;
+};
+
+type Document = ReturnType<typeof readDocument>;
+
+export const jsonFile = (value: unknown) => fresh("application/json", `${JSON.stringify(value, null, 2)}\n`);
+
+/** The document with this server only. */
+export const documentFile = (document: Document, server: string) =>
+  jsonFile({ ...document, servers: [{ url: server }] });
+
 type SiteOptions = {
+  readonly document: Document;
   /** The base address in the samples, if it is not the page's own origin. */
   readonly server?: string | undefined;
   /** The origin of the bucket, if the page may send direct uploads there. */
   readonly storage?: string | undefined;
 };
 
-/** The files of the page by name. */
-export const siteFiles = async ({ server = "", storage = "" }: SiteOptions): Promise<ReadonlyMap<string, SiteFile>> => {
+/** The files of the page by name, without the document. */
+export const siteFiles = async (options: SiteOptions): Promise<ReadonlyMap<string, SiteFile>> => {
+  const { document, server = "", storage = "" } = options;
   const bundled = bundle();
   const script = hashed("page.js", "text/javascript; charset=utf-8", bundled.script);
   const style = hashed("page.css", "text/css; charset=utf-8", bundled.style);
   const icon = hashed("icon.svg", "image/svg+xml", readFileSync(join(folder, "icon.svg")));
-  const document = openapi();
-  const { title, version, description } = document.info;
-  const assets = { script: script.name, style: style.name, icon: icon.name };
-  const groups = groupsOf(document);
-  const page = await pageHtml({ title, version, description, groups, server, storage, assets });
-  const html = { contentType: "text/html; charset=utf-8", body: Buffer.from(page), immutable: false };
-  return new Map<string, SiteFile>([
-    ["index.html", html],
-    ...[script, style, icon].map(({ name, file }) => [name, file] as const),
-  ]);
+  const assets = { script: script[0], style: style[0], icon: icon[0] };
+  const html = await pageHtml({ ...readPage(document), server, storage, assets });
+  return new Map([["index.html", fresh("text/html; charset=utf-8", html)], script, style, icon]);
 };
-
-/** The OpenAPI document with this server only. */
-export const documentFor = (server: string) => ({ ...openapi(), servers: [{ url: server }] });

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { extent } from "../../../support/setup/extent.ts";
+import { extent } from "../../support/setup/extent.ts";
 
-const root = join(import.meta.dirname, "../../../..");
+const root = join(import.meta.dirname, "../../..");
 const limit = 100;
 
 /** Starts npm start with few file descriptors. */

@@ -1,11 +1,10 @@
 import { startFiles } from "./direct-upload.ts";
-import { sampleRequestOf } from "./fields.ts";
-import { startMediaTypes } from "./media.ts";
+import { checkJson, sampleRequestOf } from "./fields.ts";
 import { startMenu, startSearch, startTheme, trackCurrentSection } from "./navigation.ts";
 import { renderSamples, startSamples } from "./samples.ts";
 import { send } from "./send.ts";
 
-/** The values that `npm start` provides. */
+/** The values that the server of the page provides, if it does. */
 type Demo = { readonly key?: string; readonly ids?: Readonly<Record<string, string>> };
 
 const server = document.documentElement.dataset.server || location.origin;
@@ -32,24 +31,17 @@ const fillInIds = (ids: Readonly<Record<string, string>>) => {
 const renderAll = (demoKey: string | undefined) => {
   const key = keyInput?.value === demoKey ? demoKey : undefined;
   for (const form of forms) {
-    const operation = form.closest(".operation");
-    renderSamples(operation?.querySelector(".samples") ?? null, sampleRequestOf(form, server, key));
+    checkJson(form);
+    renderSamples(form.closest(".operation")?.querySelector(".samples"), sampleRequestOf(form, server, key));
   }
 };
 
-const startKey = (demo: Demo, changed: () => void) => {
-  const note = document.querySelector("#key-note");
+const startKey = (demoKey: string | undefined, changed: () => void) => {
   const show = document.querySelector<HTMLButtonElement>("#show-key");
   if (!keyInput || !show) return;
-  keyInput.value = sessionStorage.getItem("key") ?? demo.key ?? "";
-  const describe = () => {
-    if (note && demo.key && keyInput.value === demo.key) note.textContent = "The demo's key, provided by npm start.";
-    else if (note)
-      note.textContent = "Used for the requests that you send from this page. It is stored in this tab only.";
-  };
+  keyInput.value = sessionStorage.getItem("key") ?? demoKey ?? "";
   keyInput.addEventListener("input", () => {
     sessionStorage.setItem("key", keyInput.value);
-    describe();
     changed();
   });
   show.addEventListener("click", () => {
@@ -57,7 +49,6 @@ const startKey = (demo: Demo, changed: () => void) => {
     keyInput.type = isVisible ? "text" : "password";
     show.setAttribute("aria-pressed", String(isVisible));
   });
-  describe();
 };
 
 const startForms = (changed: () => void) => {
@@ -72,21 +63,21 @@ const startForms = (changed: () => void) => {
 };
 
 const start = async () => {
+  // Before the first await, because the browser renders the page for the first time after it.
+  if (canSend) for (const hidden of document.querySelectorAll<HTMLElement>(".try, .key")) hidden.hidden = false;
+  if (matchMedia("(max-width: 48rem)").matches)
+    for (const details of document.querySelectorAll<HTMLDetailsElement>("details.many, details.example"))
+      details.open = false;
   startTheme();
   startMenu();
   startSearch();
   startSamples();
   trackCurrentSection();
-  if (matchMedia("(max-width: 48rem)").matches)
-    for (const details of document.querySelectorAll<HTMLDetailsElement>("details.many, details.example"))
-      details.open = false;
   const demo = canSend ? await readDemo() : {};
   fillInIds(demo.ids ?? {});
   const changed = () => renderAll(demo.key);
-  startMediaTypes(changed);
   if (canSend) {
-    for (const hidden of document.querySelectorAll<HTMLElement>(".try, #key-form")) hidden.hidden = false;
-    startKey(demo, changed);
+    startKey(demo.key, changed);
     startForms(changed);
     startFiles(changed);
   }
