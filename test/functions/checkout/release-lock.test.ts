@@ -41,6 +41,16 @@ it("a checkout whose failure path also fails locks its order until the end of it
   expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
 });
 
+it("the seals of a crashed run are lifted by the next that fails", async () => {
+  const order = await orderWithOneAttachment();
+  const before = { "checkout/seal-order": failing(4), "checkout/fail": failing(4) };
+  await checkOut(order.id, { before }, "sealing-1");
+  await reportEnd("sealing-1", order.id);
+  expect(await stateOf(order.id)).toMatchObject({ run: "CRASHED", seals: 1 });
+  await checkOut(order.id, { before: { "checkout/paginate": failing(4) } });
+  expect(await stateOf(order.id)).toMatchObject({ run: "FAILED", seals: 0 });
+});
+
 it("a late report of an earlier execution does not unlock the order of the current one", async () => {
   const order = await orderWithOneAttachment();
   await failWithFailurePath(order.id, "late-1");

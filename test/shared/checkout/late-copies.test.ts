@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { failRun } from "../../../shared/checkout/end.ts";
+import { forwardPage } from "../../../shared/checkout/forward.ts";
 import { orderReport } from "../../../shared/checkout/report.ts";
 import { startRun } from "../../../shared/checkout/run.ts";
 import { beginRound, liftSeal, sealPage } from "../../../shared/checkout/seal.ts";
@@ -62,9 +63,10 @@ describe("a late copy of a step changes nothing", () => {
   });
 });
 
-/** Starts a run of an order without attachments, and returns its only page. */
-const startedPage = async () => {
+/** Starts a run of an order with this number of attachments, and returns its only page. */
+const startedPage = async (attachments = 0) => {
   const order = await newOrder(addMessagingNumbers);
+  for (let each = 0; each < attachments; each += 1) await order.attach(0);
   const ref = { order_id: order.id, run: `run-of-${order.id}` };
   await startRun(ref, new Date());
   const [page] = (await beginRound(ref, 24)).pages;
@@ -103,6 +105,20 @@ describe("a copy of the sealing step", () => {
     await failRun(page, "injected failure", new Date());
     stopIntercepting();
     expect(await stateOf(page.order_id)).toMatchObject({ run: "FAILED", seals: 0 });
+  });
+});
+
+describe("a copy of the forwarding step", () => {
+  it("plans no next attempt once its run has failed", async () => {
+    const page = await startedPage(1);
+    await upstream.misbehave({ method: "PUT", times: 4, action: "status", status: 503 });
+    const recordsTheWait = ({ input }: TableCall) => input.UpdateExpression?.includes("#consecutive_waits") === true;
+    const stopIntercepting = beforeCall(recordsTheWait, () => failRun(page, "injected failure", new Date()));
+    expect((await forwardPage(page)).outcome).toBe("FAILED");
+    stopIntercepting();
+    expect((await orderReport(page.order_id))?.requests[0]?.attachments).toMatchObject([
+      { receipt: { next_try_at: null } },
+    ]);
   });
 });
 
