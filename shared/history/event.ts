@@ -16,10 +16,6 @@ const actions = {
 type TypeOf<R extends keyof typeof actions> = `${R}.${(typeof actions)[R][number]}`;
 export type EventType = { readonly [R in keyof typeof actions]: TypeOf<R> }[keyof typeof actions];
 
-export const eventTypes = Object.entries(actions).flatMap(([resource, names]) =>
-  names.map((name) => `${resource}.${name}`),
-);
-
 /** Who changed something: an API key and the user that it impersonates, an operator (a principal of IAM), or a checkout run. */
 export const Actor = z.discriminatedUnion("type", [
   z.object({ type: z.literal("api_key"), id: z.string(), user: z.string() }),
