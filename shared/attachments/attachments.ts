@@ -17,7 +17,7 @@ import {
   Attachment,
   type AttachmentChanges,
   attachmentData,
-  FileKind,
+  type FileKind,
   type NewMetadata,
   type Upload,
   type UploadedFile,
@@ -96,6 +96,9 @@ export const createAttachment = async (
   return winnerOrThrow(parent, failed, idempotency, attachmentOf);
 };
 
+/** Of a repeated request, which returns the first one's document and does not read the file. */
+const unknownKind: FileKind = { detected_type: null, encrypted: null };
+
 /**
  * Creates an attachment from a direct upload, like `createAttachment`. 422 also if the upload is used or its file is not the
  * declared one. The upload's id becomes the attachment's, so the file already has the right object key.
@@ -109,7 +112,7 @@ export const completeUpload = async (
 ): Promise<CreatedAttachment> => {
   const first = idempotency?.created;
   const file = first ? undefined : await readUploadedFile(parent, upload, idempotency !== undefined);
-  const kind = z.parse(FileKind, file ? fileKindOf(file) : {});
+  const kind = file ? fileKindOf(file) : unknownKind;
   const attachmentOf = (created: Created) => newAttachment(upload, metadata, created, kind);
   if (first) return { attachment: attachmentOf(first), replayed: true };
   const created = { id: upload.id, at: now.toISOString() };

@@ -70,8 +70,8 @@ export const fileKindOf = (file: FileEnds): FileKind => {
   const known = signatures.find(([signature]) => beginsWith(start, signature))?.[1];
   // PDF readers accept the header anywhere in the first 1,024 bytes, because some programs write other bytes before it.
   const detected_type = known ?? (start.includes("%PDF-") ? "application/pdf" : null);
-  if (detected_type !== "application/pdf") return { inspected: true, detected_type, encrypted: null };
-  return { inspected: true, detected_type, encrypted: isEncrypted(file, Math.max(0, start.indexOf("%PDF-"))) };
+  if (detected_type !== "application/pdf") return { detected_type, encrypted: null };
+  return { detected_type, encrypted: isEncrypted(file, Math.max(0, start.indexOf("%PDF-"))) };
 };
 
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);

@@ -83,13 +83,12 @@ export type AttachmentData = z.infer<typeof AttachmentData>;
 const Changes = z.partial(z.pick(AttachmentData, changeable));
 export type AttachmentChanges = z.infer<typeof Changes>;
 
-/** What the bytes of a file reveal. Attachments that are older than these properties were not inspected. */
+/** What the bytes of a file reveal. */
 export const FileKind = z.object({
-  inspected: z._default(z.boolean(), false),
   /** The media type that the first bytes indicate; null if they indicate none. */
-  detected_type: z._default(z.nullable(z.string()), null),
+  detected_type: z.nullable(z.string()),
   /** Whether a PDF has an `/Encrypt` entry; null for other files. */
-  encrypted: z._default(z.nullable(z.boolean()), null),
+  encrypted: z.nullable(z.boolean()),
 });
 export type FileKind = z.infer<typeof FileKind>;
 
@@ -126,10 +125,12 @@ export type SentMetadata = z.infer<typeof SentMetadata>;
 const letterTypes = ["application/pdf", "image/tiff", "image/png", "image/jpeg"];
 
 /** For operators: why a carrier may refuse a letter of authorization days later, or null if no reason is known. */
-export const warningOf = ({ file_hint, inspected, detected_type, encrypted }: Attachment): string | null => {
-  if (file_hint !== "LOA" || !inspected) return null;
-  if (encrypted === true) return "The LOA is encrypted.";
-  return letterTypes.includes(detected_type ?? "") ? null : "The LOA is no PDF, TIFF, PNG or JPEG.";
+export const warningOf = ({ file_hint, detected_type, encrypted }: Attachment): string | null => {
+  if (file_hint !== "LOA") return null;
+  if (encrypted === true) return "The letter of authorization is encrypted.";
+  return letterTypes.includes(detected_type ?? "")
+    ? null
+    : "The letter of authorization is not a PDF, TIFF, PNG or JPEG.";
 };
 
 /** The association `file` of an attachment. */

@@ -1,22 +1,20 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { childAccounts, keysOf, ordersOf, usersOf } from "../../infra/admin/lists.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import { orderReport } from "../../shared/checkout/report.ts";
+import { historyOf } from "../../shared/history/read.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { transact } from "../../shared/table/write.ts";
 import { call, invalidParametersOf } from "../support/requests/client.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 import { startOnNewTable } from "../support/servers/own-table.ts";
 
-/**
- * Items as earlier versions stored them: stored-items/version-1.json has those of the first version, later.json those of
- * each later shape. Never change them: a new shape adds items.
- */
-const Stored = z.array(z.looseObject({ pk: z.string(), sk: z.string() }));
-const readItems = (name: string) =>
-  z.parse(Stored, JSON.parse(readFileSync(new URL(`stored-items/${name}.json`, import.meta.url), "utf8")));
-const items = [...readItems("version-1"), ...readItems("later")];
+/** Items as each released version stores them. Never change them: a new shape adds items. */
+const items = z
+  .array(z.looseObject({ pk: z.string(), sk: z.string() }))
+  .parse(JSON.parse(readFileSync(new URL("stored-items/1.0.json", import.meta.url), "utf8")));
 
 const put = (...all: typeof items) =>
   transact(Object.fromEntries(all.map((item, index) => [String(index), { put: item }])));
@@ -36,6 +34,8 @@ const internalProperties = [
   "bytes",
   "sha256",
   "content_type",
+  "detected_type",
+  "encrypted",
   "account",
   "ancestors",
 ];
@@ -51,7 +51,7 @@ beforeAll(async () => {
   await put(...items);
 });
 
-describe("an item of an earlier version", () => {
+describe("an item of a released version", () => {
   it.each([
     ["the attachments of a request", request, /^REQUEST#\w+ ATTACHMENT#/],
     ["the attachments of an order", order, /^ORDER#\w+ ATTACHMENT#/],
@@ -91,6 +91,22 @@ describe("an item of an earlier version", () => {
     });
     for (const name of ["R2", "R3"])
       expect(await orderReport(id(name))).toMatchObject({ checkout: { status: "SUCCEEDED" } });
+  });
+
+  it("is listed by its account, and has its history", async () => {
+    const account = id("A2");
+    const listed = await Promise.all([usersOf(account), keysOf(account), ordersOf(account), childAccounts(id("A1"))]);
+    expect(listed.map((list) => list.map((one) => one.id))).toEqual([
+      [id("V1")],
+      [id("K1")],
+      [id("R1"), id("R2"), id("R3")],
+      [account],
+    ]);
+    const events = await Array.fromAsync(historyOf({ type: "request", id: id("Q1") }));
+    expect(events.map(({ type, actor }) => `${type} ${actor.type}`)).toEqual([
+      "request_attachment.updated api_key",
+      "request_attachment.forwarded checkout",
+    ]);
   });
 
   it("still reserves its Idempotency-Key and its reference_id", async () => {

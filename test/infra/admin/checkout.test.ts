@@ -189,14 +189,14 @@ describe("a letter of authorization that a carrier may refuse", () => {
     const general = await send(order.paths.request(0), "DEFAULT", "Dear carrier");
     const { stdout } = await admin(["order", "show", order.id]);
     const warnings = stdout.split("\n").filter((line) => line.startsWith("Warning:"));
-    const ofLocked = `Warning: attachment ${locked}: The LOA is encrypted.`;
-    const ofText = `Warning: attachment ${text}: The LOA is no PDF, TIFF, PNG or JPEG.`;
+    const ofLocked = `Warning: attachment ${locked}: The letter of authorization is encrypted.`;
+    const ofText = `Warning: attachment ${text}: The letter of authorization is not a PDF, TIFF, PNG or JPEG.`;
     expect(warnings.toSorted()).toEqual([ofLocked, ofLocked, ofText].toSorted());
     const { attachments } = Object(await adminJson(["request", "show", request, "--json"]));
     const found = attachments.map(({ id, warning }: { id: string; warning: string | null }) => [id, warning]);
     expect(Object.fromEntries(found)).toEqual({
-      [locked]: "The LOA is encrypted.",
-      [text]: "The LOA is no PDF, TIFF, PNG or JPEG.",
+      [locked]: "The letter of authorization is encrypted.",
+      [text]: "The letter of authorization is not a PDF, TIFF, PNG or JPEG.",
       [fine]: null,
       [general]: null,
     });
