@@ -9,7 +9,6 @@ import type { Problem } from "./errors.ts";
 export type Route = {
   /** Its file below `functions/`, and the function's name. */
   readonly name: string;
-  readonly summary: string;
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   /** The resource in the path that the API key must have access to. */
@@ -60,7 +59,7 @@ export type Reads<S extends Schema = Schema> =
   | BodyReads<S>;
 
 /** What a row must state. Everything else follows from its operation and its parent. */
-export type Row<O extends Operation, R extends Reads> = Pick<Route, "summary" | "access"> & {
+export type Row<O extends Operation, R extends Reads> = Pick<Route, "access"> & {
   readonly operation: O;
   readonly reads: R;
 };
@@ -76,6 +75,7 @@ export const byOperation = {
 
 /** The texts and the examples of a route in the OpenAPI document. No function loads them. */
 export type Docs = {
+  readonly summary: string;
   /** In Markdown. */
   readonly description: string;
   /** An example of the request: a JSON body, or the parts of a form by name but its file. */

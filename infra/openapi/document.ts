@@ -90,7 +90,7 @@ export const openapi = () => {
     return {
       operationId: operationId(route),
       tags: [contract.tags[route.resource]?.name],
-      summary: route.summary,
+      summary: route.docs.summary,
       description: `${route.docs.description}\n\n${access(route)}`,
       parameters: parametersOf(route, contract, parameters.add),
       ...(requestBody && { requestBody }),

@@ -37,12 +37,12 @@ const formSchema = (outer: Json, data: Json, example: Readonly<Record<string, un
 
 /** Undefined for an operation without a body. */
 export const requestBodyOf = (route: DocumentedRoute, contract: Contract, schemas: Schemas): Json | undefined => {
-  const { reads, summary, docs } = route;
+  const { reads, docs } = route;
   if (reads.from !== "form" && reads.from !== "json") return undefined;
   const name = bodyName(route);
   if (reads.from === "json") {
     const schema = schemas.add(name, schemas.request(reads.schema, name, contract));
-    const examples = { example: { value: docs.body, summary } };
+    const examples = { example: { value: docs.body, summary: docs.summary } };
     return { required: true, content: { "application/json": { schema, examples } } };
   }
   const { outer, data } = schemas.form(reads.schema, name, contract);

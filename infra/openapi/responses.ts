@@ -54,7 +54,7 @@ const linksOf = ({ operation, resource, document, path }: Route): Json => {
         ownParameters.has(name) ? `$request.path.${name}` : "$response.body#/data/id",
       ]);
       const link = { operationId: operationId(target), parameters: Object.fromEntries(parameters) };
-      return [target.operation, { ...link, description: `${target.summary}.` }];
+      return [target.operation, { ...link, description: `${target.docs.summary}.` }];
     });
   return { links: Object.fromEntries(links) };
 };
@@ -67,7 +67,7 @@ export const responseSchema = ({ document: type, operation }: Route): z.core.$Zo
 };
 
 const successOf = (route: DocumentedRoute, contract: Contract, schemas: Schemas): Json => {
-  const { resource, document: type, operation, method, summary, docs } = route;
+  const { resource, document: type, operation, method, docs } = route;
   const isList = operation === "index";
   const body = responseSchema(route);
   const listName = `${pascal(resource)}List`;
@@ -75,7 +75,7 @@ const successOf = (route: DocumentedRoute, contract: Contract, schemas: Schemas)
     ? schemas.add(listName, schemas.response(body, listName, contract))
     : schemas.response(body, `${pascal(type)}Document`, contract);
   const names = ["X-Request-Id", ...(isList ? [] : ["ETag"]), ...(method === "POST" ? ["Idempotency-Replayed"] : [])];
-  const { response, others = {} } = docs;
+  const { summary, response, others = {} } = docs;
   const more = Object.entries(others).map(([title, value]) => [title, { summary: title, value }]);
   const examples = { example: { summary, value: response }, ...Object.fromEntries(more) };
   return {

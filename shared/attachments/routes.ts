@@ -63,10 +63,9 @@ const formParts = ({ shape }: ReturnType<typeof createAttachmentBody>): string[]
 ];
 
 // @__NO_SIDE_EFFECTS__
-const create = <P extends ParentType>(parent: P, summary: string) => {
+const create = <P extends ParentType>(parent: P) => {
   const schema = createAttachmentBody(`${parent}_attachment` as const);
   return attachmentRoute(parent, {
-    summary,
     operation: "create",
     reads: { from: "form", schema, parts: formParts(schema) },
     access: {
@@ -77,10 +76,9 @@ const create = <P extends ParentType>(parent: P, summary: string) => {
 };
 
 // @__NO_SIDE_EFFECTS__
-const list = <P extends ParentType, const I extends Names>(parent: P, summary: string, included: I) => {
+const list = <P extends ParentType, const I extends Names>(parent: P, included: I) => {
   const schema = z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include: includeOf(...included) });
   return attachmentRoute(parent, {
-    summary,
     operation: "index",
     reads: { from: "query", schema },
     access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
@@ -88,18 +86,16 @@ const list = <P extends ParentType, const I extends Names>(parent: P, summary: s
 };
 
 // @__NO_SIDE_EFFECTS__
-const show = <P extends ParentType>(parent: P, summary: string, table: Route["access"]["table"]) =>
+const show = <P extends ParentType>(parent: P, table: Route["access"]["table"]) =>
   attachmentRoute(parent, {
-    summary,
     operation: "show",
     reads: { from: "query", schema: z.object({ include: includeOf("file", "forwarding") }) },
     access: { table, files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
-const update = <P extends ParentType>(parent: P, summary: string) =>
+const update = <P extends ParentType>(parent: P) =>
   attachmentRoute(parent, {
-    summary,
     operation: "update",
     reads: {
       from: "json",
@@ -113,9 +109,8 @@ const update = <P extends ParentType>(parent: P, summary: string) =>
   });
 
 // @__NO_SIDE_EFFECTS__
-const remove = <P extends ParentType>(parent: P, summary: string) =>
+const remove = <P extends ParentType>(parent: P) =>
   attachmentRoute(parent, {
-    summary,
     operation: "delete",
     reads: { from: "nothing", schema: z.undefined() },
     access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
@@ -123,10 +118,9 @@ const remove = <P extends ParentType>(parent: P, summary: string) =>
 
 /** The first call of a direct upload. The signed URL grants what the function may do, so it needs PutObject. */
 // @__NO_SIDE_EFFECTS__
-const createUpload = <P extends ParentType>(parent: P, summary: string) =>
+const createUpload = <P extends ParentType>(parent: P) =>
   ({
     ...attachmentRoute(parent, {
-      summary,
       operation: "create",
       reads: { from: "json", schema: z.object({ type: z.literal("upload"), data: UploadFile }) },
       access: { table: ["GetItem", "BatchGetItem", "PutItem"], files: ["PutObject"] },
@@ -138,10 +132,9 @@ const createUpload = <P extends ParentType>(parent: P, summary: string) =>
 
 /** The third call of a direct upload: creates the attachment. Reads both ends of the file. */
 // @__NO_SIDE_EFFECTS__
-const completeUpload = <P extends ParentType>(parent: P, summary: string) =>
+const completeUpload = <P extends ParentType>(parent: P) =>
   ({
     ...attachmentRoute(parent, {
-      summary,
       operation: "create",
       reads: {
         from: "json",
@@ -157,22 +150,22 @@ const completeUpload = <P extends ParentType>(parent: P, summary: string) =>
     on: "upload",
   }) as const;
 
-export const createRequestAttachment = create("request", "Upload a document to a request");
-export const listRequestAttachments = list("request", "List a request's attachments", ["file", "forwarding"]);
-export const showRequestAttachment = show("request", "Show a request's attachment", ["GetItem", "BatchGetItem"]);
-export const updateRequestAttachment = update("request", "Update a request's attachment");
-export const deleteRequestAttachment = remove("request", "Delete a request's attachment");
-export const createRequestUpload = createUpload("request", "Prepare a direct upload to a request");
-export const completeRequestUpload = completeUpload("request", "Complete a direct upload to a request");
+export const createRequestAttachment = create("request");
+export const listRequestAttachments = list("request", ["file", "forwarding"]);
+export const showRequestAttachment = show("request", ["GetItem", "BatchGetItem"]);
+export const updateRequestAttachment = update("request");
+export const deleteRequestAttachment = remove("request");
+export const createRequestUpload = createUpload("request");
+export const completeRequestUpload = completeUpload("request");
 
-export const createOrderAttachment = create("order", "Upload a document to an order");
-export const listOrderAttachments = list("order", "List an order's attachments", ["file"]);
+export const createOrderAttachment = create("order");
+export const listOrderAttachments = list("order", ["file"]);
 // `forwarding` is stored by request, so the function queries the order's requests.
-export const showOrderAttachment = show("order", "Show an order's attachment", ["GetItem", "BatchGetItem", "Query"]);
-export const updateOrderAttachment = update("order", "Update an order's attachment");
-export const deleteOrderAttachment = remove("order", "Delete an order's attachment");
-export const createOrderUpload = createUpload("order", "Prepare a direct upload to an order");
-export const completeOrderUpload = completeUpload("order", "Complete a direct upload to an order");
+export const showOrderAttachment = show("order", ["GetItem", "BatchGetItem", "Query"]);
+export const updateOrderAttachment = update("order");
+export const deleteOrderAttachment = remove("order");
+export const createOrderUpload = createUpload("order");
+export const completeOrderUpload = completeUpload("order");
 
 /** The associations that `include` adds. */
 const included = () => ({
@@ -295,6 +288,7 @@ const notYetSent = {
 
 /** The texts and the examples of the operations on the attachments of requests or of orders. */
 const docsOf = (parent: ParentType) => {
+  const one = { request: "a request", order: "an order" }[parent];
   const type = `${parent}_attachment`;
   const own = parent === "request" ? { request: { type: "request", data: { id: ids.request } } } : {};
   const document = (data: unknown, more: object = {}) => {
@@ -306,6 +300,7 @@ const docsOf = (parent: ParentType) => {
   const referenceInUse = alreadyTaken("/data/reference_id", { id: ids.otherAttachment, type });
   return {
     create: {
+      summary: `Upload a document to ${one}`,
       description: `Stores a file and its metadata. ${scope[parent]}\n\nA file that is too large for a form needs a direct upload.\n\n${forwarded}`,
       body: { type, ...Object.fromEntries(parts.map(([name, value]) => [`data[${name}]`, value])) },
       response: document(letter()),
@@ -319,6 +314,7 @@ const docsOf = (parent: ParentType) => {
       },
     },
     createUpload: {
+      summary: `Prepare a direct upload to ${one}`,
       description: `Prepares a direct upload of a file of up to 104,857,600 bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then complete the upload. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256, and accepts it once: if a PUT whose response was lost is repeated, storage returns 412, which means that the file is there. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed.`,
       body: { type: "upload", data: scan },
       response: { type: "upload", data: prepared() },
@@ -328,6 +324,7 @@ const docsOf = (parent: ParentType) => {
       },
     },
     completeUpload: {
+      summary: `Complete a direct upload to ${one}`,
       description: `Creates an attachment of a file that a direct upload has sent to storage. The attachment has the id of the upload. ${scope[parent]}\n\nA request that fails does not use the upload up.\n\n${forwarded}`,
       body: { type, data: { name: "Bills of 2026", file_hint: "DEFAULT" } },
       response: document(bills()),
@@ -338,16 +335,19 @@ const docsOf = (parent: ParentType) => {
       },
     },
     list: {
+      summary: `List ${one}'s attachments`,
       description: `Lists the ${parent}'s own attachments. Reads are strongly consistent: the list includes every attachment whose creation has been confirmed.`,
       response: page(document(letter()), document(bill())),
       others: { "With include=file": page(document(letter(), { file })) },
     },
     show: {
+      summary: `Show ${one}'s attachment`,
       description: "Returns the metadata of the attachment. The file cannot be downloaded.",
       response: document(letter()),
       others: { "With include=file,forwarding": document(letter(), { file, forwarding: forwarding() }) },
     },
     update: {
+      summary: `Update ${one}'s attachment`,
       description:
         "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced.",
       body: { type, data: changes },
@@ -358,6 +358,7 @@ const docsOf = (parent: ParentType) => {
       },
     },
     delete: {
+      summary: `Delete ${one}'s attachment`,
       description: "Permanently deletes the file and its metadata, and returns the deleted document.",
       response: document(letter()),
     },

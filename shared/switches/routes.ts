@@ -39,9 +39,8 @@ const switchRoute = <P extends "account" | null, O extends Operation, R extends 
 };
 
 // @__NO_SIDE_EFFECTS__
-const create = <P extends "account" | null>(parent: P, summary: string) =>
+const create = <P extends "account" | null>(parent: P) =>
   switchRoute(parent, {
-    summary,
     operation: "create",
     reads: {
       from: "json",
@@ -52,9 +51,8 @@ const create = <P extends "account" | null>(parent: P, summary: string) =>
   });
 
 // @__NO_SIDE_EFFECTS__
-const list = <P extends "account" | null>(parent: P, summary: string) =>
+const list = <P extends "account" | null>(parent: P) =>
   switchRoute(parent, {
-    summary,
     operation: "index",
     reads: { from: "query", schema: z.object({ ...PageQuery.shape, include: includeOf("account") }) },
     access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
@@ -63,7 +61,6 @@ const list = <P extends "account" | null>(parent: P, summary: string) =>
 // @__NO_SIDE_EFFECTS__
 const show = () =>
   switchRoute(null, {
-    summary: "Show a switch",
     operation: "show",
     reads: { from: "query", schema: z.object({ include: includeOf("account") }) },
     access: { table: ["GetItem"], files: [] },
@@ -72,7 +69,6 @@ const show = () =>
 // @__NO_SIDE_EFFECTS__
 const update = () =>
   switchRoute(null, {
-    summary: "Update a switch",
     operation: "update",
     reads: {
       from: "json",
@@ -86,16 +82,15 @@ const update = () =>
 // @__NO_SIDE_EFFECTS__
 const remove = () =>
   switchRoute(null, {
-    summary: "Delete a switch",
     operation: "delete",
     reads: { from: "nothing", schema: z.undefined() },
     access: { table: ["GetItem", "UpdateItem", "DeleteItem"], files: [] },
   });
 
-export const createSwitch = create(null, "Create a switch");
-export const createSwitchUnderAccount = create("account", "Create a switch under an account");
-export const listSwitches = list(null, "List the switches of the account and its sub-accounts");
-export const listSwitchesUnderAccount = list("account", "List the switches of an account and its sub-accounts");
+export const createSwitch = create(null);
+export const createSwitchUnderAccount = create("account");
+export const listSwitches = list(null);
+export const listSwitchesUnderAccount = list("account");
 export const showSwitch = show();
 export const updateSwitch = update();
 export const deleteSwitch = remove();
@@ -127,30 +122,36 @@ export const switchContract = (): Contract => {
   const changed = { ...harborline, ...changes, updated_at: "2026-11-21T11:47:20.930Z" };
   const docs = {
     create: {
+      summary: "Create a switch",
       description:
         "Creates a switch in the API key's account. Only the name is required; it must be unique within the account. Both channels are disabled by default.",
       ...creating,
     },
     createUnderAccount: {
+      summary: "Create a switch under an account",
       description:
         "Creates a switch in the given account, which is the API key's account or one below it. Only the name is required; it must be unique within that account. Both channels are disabled by default.",
       ...creating,
     },
     list: {
+      summary: "List the switches of the account and its sub-accounts",
       description: "Lists the switches of the API key's account and of all accounts below it.",
       ...listing,
     },
     listUnderAccount: {
+      summary: "List the switches of an account and its sub-accounts",
       description:
         "Lists the switches of the given account, which is the API key's account or one below it, and of all accounts below the given one.",
       ...listing,
     },
     show: {
+      summary: "Show a switch",
       description: "Returns the switch, including its secrets.",
       response,
       others: { "With include=account": withAccount },
     },
     update: {
+      summary: "Update a switch",
       description:
         "Updates the switch. Omitted properties keep their values. The updated switch must be valid as a whole.",
       body: document(changes),
@@ -158,6 +159,7 @@ export const switchContract = (): Contract => {
       invalid,
     },
     delete: {
+      summary: "Delete a switch",
       description:
         "Permanently deletes the switch, and returns the deleted document. The name can be used again immediately.",
       response,

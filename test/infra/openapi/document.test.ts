@@ -170,6 +170,14 @@ describe("openapi.json, as generators read it", () => {
       });
   });
 
+  it("describes a time by its format alone, which clients turn into dates of their own", () => {
+    expect(schemas.Timestamp).toEqual({
+      type: "string",
+      format: "date-time",
+      description: "UTC, ISO 8601, with milliseconds.",
+    });
+  });
+
   it("does not allow blank names and empty cursors", () => {
     for (const [schema, name] of [
       ["SwitchCreateData", "name"],

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { attachmentParent, deletableAttachment, oneAttachment } from "../../../shared/attachments/access.ts";
+import {
+  attachmentParent,
+  deletableAttachment,
+  oneAttachment,
+  uploadOfParent,
+} from "../../../shared/attachments/access.ts";
 import { attachmentPage } from "../../../shared/attachments/list.ts";
 import {
+  completeRequestUpload,
   createOrderAttachment,
   createRequestAttachment,
   deleteOrderAttachment,
@@ -31,6 +37,10 @@ describe("an endpoint", () => {
 
   it("does not compile with the access check of another operation, parent or resource", () => {
     const handlers = [
+      // @ts-expect-error a form has no upload in its path
+      uploadEndpoint(createRequestAttachment, uploadOfParent, reply),
+      // @ts-expect-error an upload in the path is looked up
+      endpoint(completeRequestUpload, attachmentParent, reply),
       // @ts-expect-error a create has no attachment in its path
       uploadEndpoint(createRequestAttachment, oneAttachment, reply),
       // @ts-expect-error a deletable attachment is loaded for deletes only
@@ -44,7 +54,7 @@ describe("an endpoint", () => {
       // @ts-expect-error the key's own account is not the one in the path
       endpoint(createSwitchUnderAccount, ownAccount, reply),
     ];
-    expect(handlers).toHaveLength(6);
+    expect(handlers).toHaveLength(8);
   });
 
   it("does not compile with a reader that its route does not have", () => {
