@@ -136,6 +136,7 @@ const exampleRequest = ({ method, path, fields, body }: Operation, server: strin
   };
 };
 
+/** The script renders the other languages of `samples`, but knows the request to storage only later. */
 const samplesOf = (label: string, request: SampleRequest, className = "samples") => html`<div class="${className}">
   <div class="bar"><div role="group" aria-label="Language of ${label}">${languages.map(
     ({ id, label }, index) =>
@@ -144,7 +145,7 @@ const samplesOf = (label: string, request: SampleRequest, className = "samples")
   ${languages.map(
     ({ id, render }, index) =>
       html`<pre tabindex="0" data-language="${id}"${index === 0 ? "" : raw(" hidden")}><code>${raw(
-        highlight(render(request)),
+        index === 0 || className !== "samples" ? highlight(render(request)) : "",
       )}</code></pre>`,
   )}
 </div>`;

@@ -63,7 +63,7 @@ const startForms = (changed: () => void) => {
 };
 
 const start = async () => {
-  // Before the first await, because the browser renders the page for the first time after it.
+  // All before the first await, because the browser renders the page for the first time after it.
   if (canSend) for (const hidden of document.querySelectorAll<HTMLElement>(".try, .key")) hidden.hidden = false;
   if (matchMedia("(max-width: 48rem)").matches)
     for (const details of document.querySelectorAll<HTMLDetailsElement>("details.many, details.example"))
@@ -73,6 +73,7 @@ const start = async () => {
   startSearch();
   startSamples();
   trackCurrentSection();
+  renderAll(undefined);
   const demo = canSend ? await readDemo() : {};
   fillInIds(demo.ids ?? {});
   const changed = () => renderAll(demo.key);

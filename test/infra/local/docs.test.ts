@@ -57,12 +57,6 @@ describe("the local gateway", () => {
     expect([page, ...loaded].reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(1_500_000);
   });
 
-  it("has no style, script or URL of another host in the page", async () => {
-    const html = (await ask("/docs/")).body.toString();
-    expect(assetsOf(html).filter((name) => /^(https?:)?\/\//.test(name))).toEqual([]);
-    expect(html).not.toMatch(/<script>|<style|\sstyle=|\son\w+=/);
-  });
-
   it("returns 304 for a cached page", async () => {
     const { headers } = await ask("/docs/");
     const again = await ask("/docs/", { "If-None-Match": headers.etag ?? "none" });

@@ -264,8 +264,10 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     expect(found).toEqual([
       "#createRequestAttachment",
       "#listRequestAttachments",
+      "#completeRequestAttachmentUpload",
       "#createOrderAttachment",
       "#listOrderAttachments",
+      "#completeOrderAttachmentUpload",
     ]);
     await page.getByRole("button", { name: "Theme: system" }).click();
     await page.getByRole("button", { name: "Theme: light" }).click();
