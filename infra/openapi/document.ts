@@ -4,12 +4,11 @@ import { limits } from "../../shared/limits.ts";
 import type { Contract, DocumentedRoute, Route } from "../../shared/route.ts";
 import { contracts } from "../../shared/routes.ts";
 import { reasons } from "./errors.ts";
-import type { Json } from "./json.ts";
 import { operationId } from "./names.ts";
 import { parametersOf } from "./parameters.ts";
 import { requestBodyOf } from "./requests.ts";
 import { headers, responsesOf } from "./responses.ts";
-import { collectSchemas, componentsOf } from "./schemas.ts";
+import { collectSchemas, componentsOf, type Json } from "./schemas.ts";
 
 const statusOf = new Map(errorCodes.map(({ code, status }) => [code, status]));
 const rows = Object.entries(reasons)

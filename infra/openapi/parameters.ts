@@ -1,9 +1,8 @@
 import { limits } from "../../shared/limits.ts";
 import type { Contract, Route } from "../../shared/route.ts";
 import { ids, pageParameters } from "../../shared/schema/documents.ts";
-import { isJson, type Json } from "./json.ts";
 import { pascal, pathParameters } from "./names.ts";
-import { type Share, toJson } from "./schemas.ts";
+import { isJson, type Json, type Share, toJson } from "./schemas.ts";
 
 /** The examples of path parameters, by name. `id` is a switch's. */
 const pathIds: Readonly<Record<string, string>> = {

@@ -1,7 +1,6 @@
 import type { Contract, DocumentedRoute } from "../../shared/route.ts";
-import { isJson, type Json } from "./json.ts";
 import { bodyName } from "./names.ts";
-import type { Schemas } from "./schemas.ts";
+import { isJson, type Json, type Schemas } from "./schemas.ts";
 
 /** A part cannot be null; it is omitted instead. */
 const partOf = (schema: unknown, example: unknown): Json => {

@@ -4,9 +4,8 @@ import type { Contract, DocumentedRoute, Route } from "../../shared/route.ts";
 import { contracts, routes } from "../../shared/routes.ts";
 import { listOf } from "../../shared/schema/documents.ts";
 import { type ErrorExample, errorsOf, reasons } from "./errors.ts";
-import type { Json } from "./json.ts";
 import { operationId, pascal, pathParameters } from "./names.ts";
-import type { Schemas, Share } from "./schemas.ts";
+import type { Json, Schemas, Share } from "./schemas.ts";
 
 const text = { type: "string" };
 

@@ -6,8 +6,12 @@ import { PageInfo, sharedProperties } from "../../shared/schema/documents.ts";
 import { Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
 import { credential, Identity, Secret } from "../../shared/switches/schema.ts";
 import { ErrorDocument, errorProperties, errorSchemas } from "./errors.ts";
-import { isJson, type Json } from "./json.ts";
 import { pascal } from "./names.ts";
+
+export type Json = { [name: string]: unknown };
+
+export const isJson = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Collects one section of the document's components, by name. */
 export const componentsOf = (section: string) => {

@@ -1,4 +1,0 @@
-export type Json = { [name: string]: unknown };
-
-export const isJson = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
