@@ -4,7 +4,7 @@ import { createUpload } from "../../shared/attachments/uploads.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 
-export const handler = endpoint(route, attachmentParent, async ({ parent, input, now, idempotency }) => {
-  const { document, replayed } = await createUpload(parent, input.data, now, idempotency);
+export const handler = endpoint(route, attachmentParent, async ({ parent, input, origin, idempotency }) => {
+  const { document, replayed } = await createUpload(parent, input.data, origin.now, idempotency);
   return documentReply(document, 1, replayed);
 });

@@ -4,7 +4,7 @@ import { createOrderAttachment as route } from "../../shared/attachments/routes.
 import { uploadEndpoint } from "../../shared/http/form.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 
-export const handler = uploadEndpoint(route, attachmentParent, async ({ parent, input, now, idempotency }) => {
-  const { attachment, replayed } = await createAttachment(parent, input.data, now, idempotency);
+export const handler = uploadEndpoint(route, attachmentParent, async ({ parent, input, origin, idempotency }) => {
+  const { attachment, replayed } = await createAttachment(parent, input.data, origin, idempotency);
   return documentReply(attachmentDocument(parent, attachment), attachment.version, replayed);
 });

@@ -4,7 +4,7 @@ import { updateOrderAttachment as route } from "../../shared/attachments/routes.
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 
-export const handler = endpoint(route, oneAttachment, async ({ parent, current, input, now, precondition }) => {
-  const attachment = await updateAttachment(parent, current, input.data, now, precondition);
+export const handler = endpoint(route, oneAttachment, async ({ parent, current, input, origin, precondition }) => {
+  const attachment = await updateAttachment(parent, current, input.data, origin, precondition);
   return documentReply(attachmentDocument(parent, attachment), attachment.version);
 });

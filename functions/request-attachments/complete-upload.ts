@@ -4,7 +4,7 @@ import { completeRequestUpload as route } from "../../shared/attachments/routes.
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 
-export const handler = endpoint(route, uploadOfParent, async ({ parent, upload, input, now, idempotency }) => {
-  const { attachment, replayed } = await completeUpload(parent, upload, input.data, now, idempotency);
+export const handler = endpoint(route, uploadOfParent, async ({ parent, upload, input, origin, idempotency }) => {
+  const { attachment, replayed } = await completeUpload(parent, upload, input.data, origin, idempotency);
   return documentReply(attachmentDocument(parent, attachment), attachment.version, replayed);
 });

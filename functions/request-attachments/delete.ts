@@ -4,7 +4,7 @@ import { deleteRequestAttachment as route } from "../../shared/attachments/route
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 
-export const handler = endpoint(route, deletableAttachment, async ({ parent, current, precondition }) => {
-  const attachment = await deleteAttachment(parent, current, precondition);
+export const handler = endpoint(route, deletableAttachment, async ({ parent, current, origin, precondition }) => {
+  const attachment = await deleteAttachment(parent, current, origin, precondition);
   return documentReply(attachmentDocument(parent, attachment), attachment.version);
 });

@@ -5,7 +5,7 @@ import { createSwitchUnderAccount as route } from "../../shared/switches/routes.
 import { switchDocument } from "../../shared/switches/schema.ts";
 import { createSwitch } from "../../shared/switches/switches.ts";
 
-export const handler = endpoint(route, accountInPath, async ({ account, input, now, idempotency }) => {
-  const { created, replayed } = await createSwitch(account, input.data, now, idempotency);
+export const handler = endpoint(route, accountInPath, async ({ account, input, origin, idempotency }) => {
+  const { created, replayed } = await createSwitch(account, input.data, origin, idempotency);
   return documentReply(switchDocument(created), created.version, replayed);
 });

@@ -5,7 +5,7 @@ import { deleteSwitch as route } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/schema.ts";
 import { deleteSwitch } from "../../shared/switches/switches.ts";
 
-export const handler = endpoint(route, oneSwitch, async ({ current, precondition }) => {
-  const deleted = await deleteSwitch(current, precondition);
+export const handler = endpoint(route, oneSwitch, async ({ current, origin, precondition }) => {
+  const deleted = await deleteSwitch(current, origin, precondition);
   return documentReply(switchDocument(deleted), deleted.version);
 });

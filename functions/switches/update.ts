@@ -5,7 +5,7 @@ import { updateSwitch as route } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/schema.ts";
 import { updateSwitch } from "../../shared/switches/switches.ts";
 
-export const handler = endpoint(route, oneSwitch, async ({ current, input, now, precondition }) => {
-  const updated = await updateSwitch(current, input.data, now, precondition);
+export const handler = endpoint(route, oneSwitch, async ({ current, input, origin, precondition }) => {
+  const updated = await updateSwitch(current, input.data, origin, precondition);
   return documentReply(switchDocument(updated), updated.version);
 });

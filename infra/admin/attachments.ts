@@ -50,7 +50,6 @@ export const addAttachmentCommands = (attachment: Command): void => {
         throw new CommandError(
           `There is no attachment ${id} in this ${parent.type}: \`attachment list\` lists the existing ones.`,
         );
-      const { writers: _, ...attachment } = found;
-      printRecord(attachment, { json });
+      printRecord(found, { json });
     });
 };

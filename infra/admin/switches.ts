@@ -52,8 +52,7 @@ export const addSwitchCommands = (group: Command): void => {
     .action(async (id: string, { json }: Output) => {
       const found = await readSwitch(id);
       if (!found) throw new CommandError(`There is no switch ${id}: \`switch list\` lists the switches of an account.`);
-      const { writers: _, ...data } = found;
-      const owner = json ? undefined : await readAccount(data.account);
-      printRecord({ ...withoutSecrets(data), ...(owner && { "account's name": owner.name }) }, { json });
+      const owner = json ? undefined : await readAccount(found.account);
+      printRecord({ ...withoutSecrets(found), ...(owner && { "account's name": owner.name }) }, { json });
     });
 };

@@ -116,7 +116,7 @@ const logGroupName = ({ stackName, stackId }: Stack) =>
 const addReleaseRule = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
   const handler = createFunction(scope, deployment, {
     name: releaseLockName,
-    access: { table: ["GetItem", "UpdateItem"], files: [] },
+    access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
     timeout: Duration.seconds(30),
   });
   new Rule(scope, "FailedCheckout", {

@@ -1,14 +1,14 @@
-import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { cleanUp } from "../deadline.ts";
 import { alreadyTaken, invalid, notFound } from "../errors.ts";
+import { changedProperties, type Origin, recordOf } from "../history/record.ts";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { nextVersion, optimisticWrite, type Precondition } from "../table/optimistic-update.ts";
 import { parseItem, queryAll, readItem } from "../table/read.ts";
-import { failedOnOwnWrite, transact } from "../table/write.ts";
+import { transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
 import { fileKey } from "./file-keys.ts";
 import { fileKindOf } from "./file-kind.ts";
@@ -77,7 +77,7 @@ type CreatedAttachment = { readonly attachment: Attachment; readonly replayed: b
 export const createAttachment = async (
   parent: Parent,
   { file, ...metadata }: NewMetadata & { readonly file: UploadedFile },
-  now: Date,
+  origin: Origin,
   idempotency: Idempotency | undefined,
 ): Promise<CreatedAttachment> => {
   const { filename, sha256, content, contentType } = file;
@@ -85,12 +85,12 @@ export const createAttachment = async (
   const kind = fileKindOf({ first: content, last: content, bytes: content.length });
   const attachmentOf = (created: Created) => newAttachment(properties, metadata, created, kind);
   if (idempotency?.created) return { attachment: attachmentOf(idempotency.created), replayed: true };
-  const created = { id: newId(now.getTime()), at: now.toISOString() };
+  const created = { id: newId(origin.now.getTime()), at: origin.now.toISOString() };
   const storedAs = fileKey(parent, created.id);
   await putFile(storedAs, file);
-  const failed = await putMetadata(parent, attachmentOf(created), idempotency?.write(created));
-  if (failed.size === 0 || failedOnOwnWrite(failed, created.id))
-    return { attachment: attachmentOf(created), replayed: false };
+  const attachment = attachmentOf(created);
+  const failed = await putMetadata(parent, attachment, origin, idempotency?.write(created));
+  if (failed.size === 0) return { attachment, replayed: false };
   // An attempt without a response may still commit, and then needs the file. Otherwise, the sweep removes the file.
   if (failed.final) await removeFile(storedAs);
   return winnerOrThrow(parent, failed, idempotency, attachmentOf);
@@ -107,7 +107,7 @@ export const completeUpload = async (
   parent: Parent,
   upload: Upload,
   metadata: NewMetadata,
-  now: Date,
+  origin: Origin,
   idempotency: Idempotency | undefined,
 ): Promise<CreatedAttachment> => {
   const first = idempotency?.created;
@@ -115,18 +115,29 @@ export const completeUpload = async (
   const kind = file ? fileKindOf(file) : unknownKind;
   const attachmentOf = (created: Created) => newAttachment(upload, metadata, created, kind);
   if (first) return { attachment: attachmentOf(first), replayed: true };
-  const created = { id: upload.id, at: now.toISOString() };
-  // Every request that claims this upload creates the same id, so each identifies its own writes by a claim.
-  const claim = newId(now.getTime());
-  const write = idempotency?.write(created);
-  const failed = await putMetadata(parent, attachmentOf(created), write, claimUpload(parent, upload, claim));
-  if (failed.size === 0 || failedOnOwnWrite(failed, claim))
-    return { attachment: attachmentOf(created), replayed: false };
+  const created = { id: upload.id, at: origin.now.toISOString() };
+  const attachment = attachmentOf(created);
+  const claim = claimUpload(parent, upload);
+  const failed = await putMetadata(parent, attachment, origin, idempotency?.write(created), claim);
+  if (failed.size === 0) return { attachment, replayed: false };
   return winnerOrThrow(parent, failed, idempotency, attachmentOf);
 };
 
+/** Returns the write that records a change of an attachment. */
+const recordChange = (
+  action: "created" | "updated" | "deleted",
+  { type, id, account }: Parent,
+  attachment: Attachment,
+  origin: Origin,
+  changed?: readonly string[],
+): Write => {
+  const resource = { type: `${type}_attachment`, id: attachment.id, version: attachment.version };
+  const change = { account: account.id, resource, parent: { type, id }, changed };
+  return recordOf({ type: `${type}_attachment.${action}`, ...change }, origin);
+};
+
 /** Writes the metadata, the reference_id, the parent's count and the claim of an upload in one transaction. */
-const putMetadata = (parent: Parent, attachment: Attachment, idempotency?: Write, upload?: Write) =>
+const putMetadata = (parent: Parent, attachment: Attachment, origin: Origin, idempotency?: Write, upload?: Write) =>
   transact({
     idempotency,
     upload,
@@ -134,6 +145,7 @@ const putMetadata = (parent: Parent, attachment: Attachment, idempotency?: Write
     reference:
       attachment.reference_id === null ? undefined : referenceTo(parent, attachment.id, attachment.reference_id),
     parent: changeParent(parent, 1),
+    event: recordChange("created", parent, attachment, origin),
   });
 
 /** Returns what another request with the same Idempotency-Key created. Throws if the transaction failed for another reason. */
@@ -173,19 +185,22 @@ export const updateAttachment = (
   parent: Parent,
   current: Attachment,
   changes: AttachmentChanges,
-  now: Date,
+  origin: Origin,
   precondition: Precondition,
 ): Promise<Attachment> =>
   optimisticWrite(current, precondition, reread(parent, current.id), async (latest) => {
     const changed = z.parse(Attachment, { ...latest, ...changes });
-    if (isDeepStrictEqual(changed, latest)) return latest;
-    const next = nextVersion(latest, now);
+    const properties = changedProperties(latest, changed);
+    if (properties.length === 0) return latest;
+    const next = nextVersion(latest, origin.now);
     const set = { ...changes, ...next };
+    const written = { ...changed, ...next };
     const failed = await transact({
       attachment: { update: keys.attachment(parent, latest.id), set, when: { equals: { version: latest.version } } },
       parent: changeParent(parent),
+      event: recordChange("updated", parent, written, origin, properties),
     });
-    return failed.size === 0 ? { ...changed, ...next } : undefined;
+    return failed.size === 0 ? written : undefined;
   });
 
 /**
@@ -196,6 +211,7 @@ export const updateAttachment = (
 export const deleteAttachment = async (
   parent: Parent,
   current: Attachment & { readonly unfinished: boolean },
+  origin: Origin,
   precondition: Precondition,
 ): Promise<Attachment> => {
   const unfinishedKey = keys.unfinishedDelete(parent, current.id);
@@ -203,7 +219,7 @@ export const deleteAttachment = async (
   const deleted = unfinished
     ? attachment
     : await optimisticWrite(attachment, precondition, reread(parent, current.id), (latest) =>
-        deleteMetadata(parent, latest),
+        deleteMetadata(parent, latest, origin),
       );
   try {
     await removeFile(fileKey(parent, deleted.id));
@@ -218,11 +234,12 @@ export const deleteAttachment = async (
   return deleted;
 };
 
-const deleteMetadata = async (parent: Parent, latest: Attachment): Promise<Attachment | undefined> => {
+const deleteMetadata = async (parent: Parent, latest: Attachment, origin: Origin): Promise<Attachment | undefined> => {
   const failed = await transact({
     attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },
     reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
     parent: changeParent(parent, -1),
+    event: recordChange("deleted", parent, latest, origin),
   });
   return failed.size === 0 ? latest : undefined;
 };

@@ -105,7 +105,7 @@ const update = <P extends ParentType>(parent: P) =>
       }),
       immutable: immutableAttachmentProperties,
     },
-    access: { table: ["GetItem", "BatchGetItem", "UpdateItem"], files: [] },
+    access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__

@@ -102,13 +102,11 @@ export const immutableAttachmentProperties = {
 } satisfies Record<Exclude<keyof AttachmentData, keyof typeof changeable>, typeof isSame>;
 
 /**
- * An attachment as it is stored. `version` counts its writes and is its ETag, `writers` has the names of the last writes.
- * The properties after them describe the file. A property that is added here needs a default, because older items lack it.
+ * An attachment as it is stored. `version` counts its writes and is its ETag. The properties after them describe the file. A property that is added here needs a default, because older items lack it.
  */
 export const Attachment = z.object({
   ...withoutRules({ ...AttachmentData.shape, ...metadata }),
   version: z.number(),
-  writers: z.optional(z.array(z.string())),
   bytes: z.number(),
   sha256: z.string(),
   content_type: z.string(),

@@ -49,7 +49,6 @@ export const createUpload = async (
   ]);
   if (!idempotency || !failed.has("idempotency")) return { document, replayed: false };
   const winner = idempotency.winner(failed.get("idempotency"));
-  if (winner.id === created.id) return { document, replayed: false };
   return { document: await uploadDocument(parent, file, winner), replayed: true };
 };
 
@@ -79,9 +78,9 @@ export const readUploadedFile = async (parent: ParentRef, upload: Upload, repeat
   return file;
 };
 
-/** Returns the write that claims an upload, for the transaction that creates the attachment. `claim` identifies the request. */
-export const claimUpload = (parent: ParentRef, { id }: Upload, claim: string): Write => ({
+/** Returns the write that claims an upload, for the transaction that creates the attachment. */
+export const claimUpload = (parent: ParentRef, { id }: Upload): Write => ({
   update: keys.upload(parent, id),
-  set: { state: "claimed", claim },
+  set: { state: "claimed" },
   when: { equals: { state: "open" } },
 });

@@ -5,7 +5,7 @@ import { describeRefusal, type Outcome } from "./carrier-client.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits, pauseSeconds } from "./limits.ts";
 import { forwardedRequests } from "./plan.ts";
-import { readRun, stopRun, updateRun } from "./run.ts";
+import { readRun, recordEnd, stopRun, updateRun } from "./run.ts";
 import type { RunRef } from "./schema.ts";
 import { liftSeal } from "./seal.ts";
 
@@ -63,11 +63,13 @@ const isStillUnknown = (response: Exclude<Outcome, { kind: "done" }>, unknownBef
 const nothingToRetry = { last_answer: null, next_try_at: null };
 
 /** Sets the state of the order, and thereby of its requests, to CHECKED_OUT. Safe to repeat. */
-export const finishRun = async ({ order_id, run }: RunRef, now: Date): Promise<void> => {
+export const finishRun = async (ref: RunRef, now: Date): Promise<void> => {
+  const { order_id, run } = ref;
   const succeeded = { status: "SUCCEEDED", outcome_unknown: false, ended_at: now.toISOString(), ...nothingToRetry };
   const failed = await transact({
     order: { update: keys.order(order_id), set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
     run: { update: keys.checkout(order_id), set: succeeded, when: { equals: { run, status: "RUNNING" } } },
+    event: await recordEnd("order.checked_out", ref, now),
   });
   if (failed.size === 0) return;
   const last = await readRun(order_id);
@@ -90,7 +92,7 @@ export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Pr
     ? " Whether the cart is checked out is not known: the next run asks that first."
     : "";
   const failed = { status: "FAILED", reason: reason + doubt, ended_at: now.toISOString(), ...nothingToRetry } as const;
-  await updateRun(ref, failed, "STOPPING");
+  await updateRun(ref, failed, "STOPPING", await recordEnd("order.checkout_failed", ref, now));
   return { reason: failed.reason };
 };
 

@@ -14,6 +14,7 @@ import {
   isInFlight,
   replaceReceipt,
   secondsInFlight,
+  type Target,
   withdrawAnnouncement,
 } from "./receipts.ts";
 import { stopRun } from "./run.ts";
@@ -24,8 +25,6 @@ export type CallResult =
   | { readonly kind: "done" }
   | { readonly kind: "wait"; readonly wait_seconds: number; readonly reason: string; readonly receipt: Receipt }
   | { readonly kind: "stop" };
-
-export type Target = { readonly ref: RunRef; readonly request: string };
 
 /**
  * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and
@@ -83,7 +82,7 @@ const sendFile = async (
     // The refusal of a repeated call says nothing about the current metadata.
     if (outcome.kind === "refused" && !isUpToDate(announced, attachment)) {
       const { status, answer } = outcome;
-      await completeReceipt(request, receipt, { ...announced, status, answer, state: "refused" });
+      await completeReceipt(target, receipt, announced, { status, answer, state: "refused" });
       return { kind: "done" };
     }
     return await recordOutcome(target, receipt, announced, outcome, "forwarded");
@@ -94,22 +93,22 @@ const sendFile = async (
 
 /** Records that a file could not be read. Throws any other error. */
 const recordFileError = async (
-  { ref, request }: Target,
+  target: Target,
   parent: ParentRef,
   before: Receipt | undefined,
   announced: Receipt,
   error: unknown,
 ): Promise<CallResult> => {
-  const cannot = `The attachment ${announced.attachment} cannot be forwarded under the request ${request}`;
+  const cannot = `The attachment ${announced.attachment} cannot be forwarded under the request ${target.request}`;
   if (isTemporary(error)) {
-    const ended = await completeReceipt(request, before, { ...announced, last_answer: "S3 is unavailable" });
+    const ended = await completeReceipt(target, before, announced, { last_answer: "S3 is unavailable" });
     return { kind: "wait", wait_seconds: 0, reason: `${cannot}: S3 is unavailable.`, receipt: ended };
   }
   if (!(error instanceof FileError)) throw error;
-  await completeReceipt(request, before, { ...announced, answer: error.message });
+  await completeReceipt(target, before, announced, { answer: error.message });
   // A delete removes the metadata before the file. If the metadata still exist, the file is lost.
   if (error.gone && !(await get(keys.attachment(parent, announced.attachment)))) return { kind: "done" };
-  await stopRun(ref, `${cannot}: ${error.message}.`);
+  await stopRun(target.ref, `${cannot}: ${error.message}.`);
   return { kind: "stop" };
 };
 
@@ -126,25 +125,22 @@ export const withdrawOne = async (target: Target, receipt: Receipt): Promise<Cal
 };
 
 const recordOutcome = async (
-  { ref, request }: Target,
+  target: Target,
   before: Receipt | undefined,
   receipt: Receipt,
   outcome: Outcome,
   state: "forwarded" | "withdrawn",
 ): Promise<CallResult> => {
+  const { ref, request } = target;
   if (outcome.kind === "unavailable") {
     const { reason: last_answer, wait_seconds } = outcome;
-    const ended = await completeReceipt(request, before, { ...receipt, last_answer });
+    const ended = await completeReceipt(target, before, receipt, { last_answer });
     const reason = `${subject(request, receipt)} could not be ${state}: the carrier was unavailable for too long (${last_answer}).`;
     return { kind: "wait", wait_seconds, reason, receipt: ended };
   }
   const { status, answer } = outcome;
   const decided = { status, answer, last_answer: null, next_try_at: null };
-  await completeReceipt(request, before, {
-    ...receipt,
-    ...decided,
-    state: outcome.kind === "done" ? state : "refused",
-  });
+  await completeReceipt(target, before, receipt, { ...decided, state: outcome.kind === "done" ? state : "refused" });
   if (outcome.kind === "done") return { kind: "done" };
   await stopRun(
     ref,

@@ -1,8 +1,11 @@
+import { keys } from "../table/keys.ts";
+import { get, parseItem } from "../table/read.ts";
+import { Order } from "../tenants/schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
-import { type CallResult, forwardOne, type Target, withdrawOne } from "./forward-attachment.ts";
+import { type CallResult, forwardOne, withdrawOne } from "./forward-attachment.ts";
 import { checkoutLimits, pauseSeconds } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, type Plan, planOf } from "./plan.ts";
-import { replaceReceipt } from "./receipts.ts";
+import { replaceReceipt, type Target } from "./receipts.ts";
 import { stopRun, updateRun } from "./run.ts";
 import type { Receipt, RequestPage } from "./schema.ts";
 
@@ -18,9 +21,14 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
   const postponed: Postponed[] = [];
   let progress = false;
   let ending: Ending | undefined;
-  const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
+  const [order, ofOrder] = await Promise.all([
+    get(keys.order(page.order_id)),
+    attachmentsOf({ type: "order", id: page.order_id }),
+  ]);
+  const { account } = parseItem(Order, order);
   for (const request of await forwardedRequests(page.order_id, page)) {
-    const calls = callsOf({ ref: page, request }, await planOf(request, ofOrder));
+    const plan = await planOf(request, ofOrder);
+    const calls = callsOf({ ref: page, request, accounts: { order: account, request: plan.account } }, plan);
     await forEachConcurrently(checkoutLimits.concurrency, calls, async (call) => {
       if (!ending && Date.now() > until) ending = { kind: "time" };
       if (ending) return;

@@ -39,6 +39,8 @@ export const isUpToDate = ({ sent }: Receipt, attachment: Attachment): boolean =
 
 /** What must be forwarded and withdrawn for a request. */
 export type Plan = {
+  /** The account of the request. */
+  readonly account: string;
   /** The version of the request's attachments, read before them. While it is current, the attachments are unchanged. */
   readonly version: number;
   /** Attachments that have not been forwarded with their current metadata. */
@@ -52,11 +54,12 @@ export type Plan = {
  */
 export const planOf = async (requestId: string, ofOrder: readonly OwnedAttachment[]): Promise<Plan> => {
   const item = await get(keys.request(requestId));
-  const { attachments_version: version } = parseItem(Request, item);
+  const { account, attachments_version: version } = parseItem(Request, item);
   const owned = [...ofOrder, ...(await attachmentsOf({ type: "request", id: requestId }))];
   const receipts = new Map((await receiptsOf(requestId)).map((receipt) => [receipt.attachment, receipt]));
   const ids = new Set(owned.map(({ attachment }) => attachment.id));
   return {
+    account,
     version,
     forward: owned
       .map((each) => ({ ...each, receipt: receipts.get(each.attachment.id) }))

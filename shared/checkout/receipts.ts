@@ -1,16 +1,28 @@
 import type { Attachment } from "../attachments/schema.ts";
+import { recordOf } from "../history/record.ts";
 import { keys } from "../table/keys.ts";
-import { transact, update } from "../table/write.ts";
+import { transact } from "../table/write.ts";
 import { checkoutLimits, longestCallMs } from "./limits.ts";
 import { type Plan, sentMetadataOf } from "./plan.ts";
-import type { Receipt } from "./schema.ts";
+import { originOf } from "./run.ts";
+import type { Receipt, RunRef } from "./schema.ts";
 
 /** The receipts of the calls to the carrier: each is announced before its call, and completed after it. */
 
+/** A request that a run forwards, and the accounts that own the attachments. */
+export type Target = {
+  readonly ref: RunRef;
+  readonly request: string;
+  readonly accounts: { readonly order: string; readonly request: string };
+};
+
 /** Writes a receipt, unless it has changed since it was read: a step may run twice at the same time. */
-export const replaceReceipt = (request: string, before: Receipt | undefined, { attachment, ...rest }: Receipt) => {
+export const replaceReceipt = async (request: string, before: Receipt | undefined, receipt: Receipt) => {
   const when = before ? unchanged(before) : { exists: false };
-  return update({ update: keys.receipt(request, attachment), set: { attachment, ...rest }, when });
+  const failed = await transact({
+    receipt: { update: keys.receipt(request, receipt.attachment), set: receipt, when },
+  });
+  return failed.size === 0;
 };
 
 const unchanged = ({ at, state, attempts }: Receipt) => ({ equals: { at, state, attempts } });
@@ -21,21 +33,40 @@ export const withdrawAnnouncement = async (request: string, before: Receipt | un
   else await transact({ receipt: { delete: keys.receipt(request, announced.attachment), when: unchanged(announced) } });
 };
 
-/** Records the outcome of a call, unless another step has announced a call since. */
+/**
+ * Records the outcome of a call, and what the carrier has decided as an event, unless another step has changed the receipt
+ * since it was `announced`.
+ */
 export const completeReceipt = async (
-  request: string,
+  target: Target,
   before: Receipt | undefined,
-  { attachment, ...rest }: Receipt,
+  announced: Receipt,
+  outcome: Partial<Receipt>,
 ): Promise<Receipt> => {
-  const set = {
-    ...rest,
-    at: new Date().toISOString(),
-    // A call of another step, or of one that was killed, may still be in flight.
-    in_flight_until: before?.in_flight_until ?? null,
-  };
-  const when = { equals: { attempts: rest.attempts } };
-  await update({ update: keys.receipt(request, attachment), set, when });
-  return { ...set, attachment };
+  const now = new Date();
+  // A call of another step, or of one that was killed, may still be in flight.
+  const in_flight_until = before?.in_flight_until ?? null;
+  const completed = { ...announced, ...outcome, at: now.toISOString(), in_flight_until };
+  const key = keys.receipt(target.request, announced.attachment);
+  await transact({
+    receipt: { update: key, set: completed, when: unchanged(announced) },
+    event: outcome.state && recordDecision(target, announced, outcome.state, now),
+  });
+  return completed;
+};
+
+/** The version is the one that was sent. */
+const recordDecision = (
+  { ref, request, accounts }: Target,
+  { of, attachment, version }: Receipt,
+  state: Receipt["state"],
+  now: Date,
+) => {
+  if (state === "pending") return undefined;
+  const type = `${of}_attachment` as const;
+  const parent = { type: "request", id: request } as const;
+  const change = { account: accounts[of], resource: { type, id: attachment, version }, parent };
+  return recordOf({ type: `${type}.${state}`, ...change }, originOf(ref, now));
 };
 
 /**

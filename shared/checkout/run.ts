@@ -1,7 +1,10 @@
+import type { EventType } from "../history/event.ts";
+import { type Origin, recordOf } from "../history/record.ts";
 import { backOff } from "../table/client.ts";
+import type { Write } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
-import { getMany, parseItem, readItem } from "../table/read.ts";
-import { update } from "../table/write.ts";
+import { get, getMany, parseItem, readItem } from "../table/read.ts";
+import { transact } from "../table/write.ts";
 import { Order } from "../tenants/schema.ts";
 import { checkoutLimits } from "./limits.ts";
 import { CheckoutRun, type RunRef } from "./schema.ts";
@@ -74,16 +77,34 @@ const lock = async (
     next_try_at: null,
   };
   const when = last ? { equals: { run: last.run, status: last.status } } : { exists: false };
-  return (await update({ update: keys.checkout(order_id), set: locked, when })) ? locked : undefined;
+  const failed = await transact({ run: { update: keys.checkout(order_id), set: locked, when } });
+  return failed.size === 0 ? locked : undefined;
 };
 
-/** Updates a run. Returns false if it no longer has its order's lock. */
-export const updateRun = (
+/** Updates a run, and records an event if there is one. Returns false if the run no longer has its order's lock. */
+export const updateRun = async (
   { order_id, run }: RunRef,
   set: Partial<CheckoutRun>,
   expectedStatus: CheckoutRun["status"] = "RUNNING",
-): Promise<boolean> =>
-  update({ update: keys.checkout(order_id), set, when: { equals: { run, status: expectedStatus } } });
+  event?: Write,
+): Promise<boolean> => {
+  const when = { equals: { run, status: expectedStatus } };
+  const failed = await transact({ run: { update: keys.checkout(order_id), set, when }, event });
+  return failed.size === 0;
+};
+
+/** Where the changes of a run come from, for their events. */
+export const originOf = ({ run }: RunRef, now: Date): Origin => ({
+  now,
+  actor: { type: "checkout", id: run },
+  request_id: null,
+});
+
+/** Returns the write that records how a run has ended. */
+export const recordEnd = async (type: EventType & `order.${string}`, ref: RunRef, now: Date): Promise<Write> => {
+  const { id, account } = parseItem(Order, await get(keys.order(ref.order_id)));
+  return recordOf({ type, account, resource: { type: "order", id, version: null } }, originOf(ref, now));
+};
 
 /** Makes a run fail. Its other steps then stop. Only the first reason is stored. */
 export const stopRun = async (ref: RunRef, reason: string, set: Partial<CheckoutRun> = {}): Promise<void> => {
@@ -91,9 +112,9 @@ export const stopRun = async (ref: RunRef, reason: string, set: Partial<Checkout
 };
 
 /** Releases the lock of a run whose execution has ended without a result. Call it only if that is certain. */
-export const markCrashed = (orderId: string, { run, status }: CheckoutRun, now: Date): Promise<boolean> =>
-  updateRun(
-    { order_id: orderId, run },
-    { status: "CRASHED", ended_at: now.toISOString(), reason: "The run stopped without reporting a result." },
-    status,
-  );
+export const markCrashed = async (order_id: string, { run, status }: CheckoutRun, now: Date): Promise<boolean> => {
+  const ref = { order_id, run };
+  const reason = "The run stopped without reporting a result.";
+  const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason } as const;
+  return updateRun(ref, crashed, status, await recordEnd("order.checkout_failed", ref, now));
+};

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
-import { transact, update } from "../table/write.ts";
+import { transact } from "../table/write.ts";
 import { forwardedType, Order } from "../tenants/schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits } from "./limits.ts";
@@ -43,7 +43,8 @@ export const Sealed = z.object({ seal: z.optional(Seal) });
 export const liftSeal = async (parent: ParentRef, runs: readonly string[]): Promise<void> => {
   const key = keys.parent(parent);
   const { seal } = parseItem(Sealed, await get(key));
-  if (seal && runs.includes(seal.run)) await update({ update: key, remove: ["seal"], when: { equals: { seal } } });
+  if (seal && runs.includes(seal.run))
+    await transact({ seal: { update: key, remove: ["seal"], when: { equals: { seal } } } });
 };
 
 export const Round = z.object({

@@ -35,7 +35,7 @@ export const paginate = {
 /** Forwards and withdraws until the carrier has the attachments of a page's requests as the table has them. */
 export const forward = {
   name: "checkout/forward",
-  access: { table: ["GetItem", "BatchGetItem", "Query", "UpdateItem", "DeleteItem"], files: ["GetObject"] },
+  access: { table: ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: ["GetObject"] },
   carrier: true,
   timeoutSeconds: 900,
   memoryMb: 512,
@@ -68,7 +68,7 @@ export const submit = {
 /** Sets the state of the order and all its requests to CHECKED_OUT. */
 export const finish = {
   name: "checkout/finish",
-  access: { table: ["GetItem", "UpdateItem"], files: [] },
+  access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
   carrier: false,
   timeoutSeconds: 30,
 } as const satisfies Step;
@@ -76,7 +76,7 @@ export const finish = {
 /** The failure path: lifts the seals, records the reason, releases the lock. */
 export const fail = {
   name: "checkout/fail",
-  access: { table: ["GetItem", "Query", "UpdateItem"], files: [] },
+  access: { table: ["GetItem", "Query", "PutItem", "UpdateItem"], files: [] },
   carrier: false,
   timeoutSeconds: 300,
 } as const satisfies Step;

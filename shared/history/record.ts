@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import { type EventSubject, keys } from "../table/keys.ts";
@@ -16,7 +17,7 @@ type Change = {
   readonly account: string;
   readonly resource: Event["resource"];
   readonly parent?: { readonly type: "order" | "request"; readonly id: string };
-  readonly changed?: readonly string[];
+  readonly changed?: readonly string[] | undefined;
 };
 
 /** How long events are kept. */
@@ -42,4 +43,10 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
   };
   const expires_at = Math.floor(now.getTime() / 1000) + retentionDays * 24 * 60 * 60;
   return { put: { ...keys.event(subjectOf(change), event.id), ...event, expires_at } };
+};
+
+/** Returns the names of the properties that differ: what an update changed. */
+export const changedProperties = (before: object, after: object): string[] => {
+  const former = new Map<string, unknown>(Object.entries(before));
+  return Object.entries(after).flatMap(([name, value]) => (isDeepStrictEqual(value, former.get(name)) ? [] : [name]));
 };

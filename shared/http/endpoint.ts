@@ -3,6 +3,7 @@ import type { APIGatewayProxyResult, Context as LambdaContext } from "aws-lambda
 import type * as z from "zod/mini";
 import { withDeadline } from "../deadline.ts";
 import { unauthorized } from "../errors.ts";
+import type { Origin } from "../history/record.ts";
 import type { QueryReads, Reads, Route } from "../route.ts";
 import type { Idempotency } from "../table/idempotency.ts";
 import { hashApiKey, keys } from "../table/keys.ts";
@@ -18,10 +19,10 @@ import { precondition, type Reply, respond, response, responseOrNotModified } fr
 /** What an access check returns for its endpoint. `current` is the document that the request shows or changes. */
 type Scope = { readonly current?: Current; readonly [name: string]: unknown };
 
-/** What an endpoint's handler gets: the result of the access check, the input, and the time of the request. */
+/** What an endpoint's handler gets: the result of the access check, the input, and where its changes come from. */
 type Context<S, I> = S & {
   readonly input: I;
-  readonly now: Date;
+  readonly origin: Origin;
   readonly idempotency: Idempotency | undefined;
   readonly precondition: Precondition;
 };
@@ -81,6 +82,13 @@ const withinDeadline =
   (handle: (event: RequestEvent) => Promise<APIGatewayProxyResult>) => (event: RequestEvent, context: LambdaContext) =>
     withDeadline(context.getRemainingTimeInMillis(), () => handle(event));
 
+/** Where a request's changes come from, for their events. */
+const originOf = (event: RequestEvent, { apiKey, user }: Principal, now: Date): Origin => ({
+  now,
+  actor: { type: "api_key", id: apiKey.id, user: user.id },
+  request_id: event.requestContext.requestId,
+});
+
 const readNothing = async () => undefined;
 
 /**
@@ -108,7 +116,8 @@ export const endpointWith =
           const problems = idempotencyKey?.problems ?? [];
           const { input, compared } = await readInput(event, route.reads, readBody, scope.current, problems);
           const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
-          const context = { ...scope, input, now, idempotency, precondition: precondition(event) };
+          const origin = originOf(event, principal, now);
+          const context = { ...scope, input, origin, idempotency, precondition: precondition(event) };
           const reply = await handle(context);
           if (route.method === "GET") return responseOrNotModified(event, route.status, reply);
           return response(event.requestContext.requestId, route.status, reply);

@@ -84,7 +84,7 @@ const remove = () =>
   switchRoute(null, {
     operation: "delete",
     reads: { from: "nothing", schema: z.undefined() },
-    access: { table: ["GetItem", "UpdateItem", "DeleteItem"], files: [] },
+    access: { table: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
   });
 
 export const createSwitch = create(null);

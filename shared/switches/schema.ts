@@ -120,7 +120,7 @@ export type SwitchData = z.infer<typeof SwitchData>;
 
 /**
  * A switch as it is stored. `account` is its account, `ancestors` are the accounts above, root first. `version` counts its
- * writes and is its ETag, `writers` has the names of the last writes. A property that is added here needs a default, because
+ * writes and is its ETag. A property that is added here needs a default, because
  * older items lack it.
  */
 export const Switch = z.object({
@@ -131,7 +131,6 @@ export const Switch = z.object({
   account: z.string(),
   ancestors: z.array(z.string()),
   version: z.number(),
-  writers: z.optional(z.array(z.string())),
 });
 export type Switch = z.infer<typeof Switch>;
 

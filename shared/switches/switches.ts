@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import { alreadyTaken, invalid, notFound } from "../errors.ts";
+import { changedProperties, type Origin, recordOf } from "../history/record.ts";
 import { newId } from "../schema/fields.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
 import { nextVersion, optimisticWrite, type Precondition } from "../table/optimistic-update.ts";
-import { failedOnOwnWrite, transact, update } from "../table/write.ts";
+import { transact } from "../table/write.ts";
 import type { Account } from "../tenants/schema.ts";
 import { readSwitch } from "./read.ts";
 import { Switch, type SwitchChanges, type SwitchSettings, switchProblems } from "./schema.ts";
@@ -36,6 +37,14 @@ const listWrites = (of: Switch, difference: 1 | -1): Record<string, Write> => {
 
 const nameTaken = (by: Item | undefined) => invalid([alreadyTaken("/data/name", { id: by?.switch, type: "switch" })]);
 
+/** Returns the write that records a change of a switch. */
+const recordChange = (
+  action: "created" | "updated" | "deleted",
+  { id, version, account }: Switch,
+  origin: Origin,
+  changed?: readonly string[],
+): Write => recordOf({ type: `switch.${action}`, account, resource: { type: "switch", id, version }, changed }, origin);
+
 const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings, { id, at }: Created): Switch => ({
   id,
   ...settings,
@@ -54,19 +63,20 @@ const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings
 export const createSwitch = async (
   account: Account,
   settings: SwitchSettings,
-  now: Date,
+  origin: Origin,
   idempotency: Idempotency | undefined,
 ): Promise<{ readonly created: Switch; readonly replayed: boolean }> => {
   if (idempotency?.created) return { created: newSwitch(account, settings, idempotency.created), replayed: true };
-  const creation = { id: newId(now.getTime()), at: now.toISOString() };
+  const creation = { id: newId(origin.now.getTime()), at: origin.now.toISOString() };
   const created = newSwitch(account, settings, creation);
   const failed = await transact<string>({
     idempotency: idempotency?.write(creation),
     name: putName(created),
     switch: { put: { ...keys.switch(created.id), ...created }, when: { exists: false } },
     ...listWrites(created, 1),
+    event: recordChange("created", created, origin),
   });
-  if (failed.size === 0 || failedOnOwnWrite(failed, created.id)) return { created, replayed: false };
+  if (failed.size === 0) return { created, replayed: false };
   if (idempotency && failed.has("idempotency"))
     return { created: newSwitch(account, settings, idempotency.winner(failed.get("idempotency"))), replayed: true };
   throw nameTaken(failed.get("name"));
@@ -85,32 +95,38 @@ const reread = (id: string) => async (): Promise<Switch> => {
 export const updateSwitch = (
   current: Switch,
   changes: SwitchChanges,
-  now: Date,
+  origin: Origin,
   precondition: Precondition,
 ): Promise<Switch> =>
   optimisticWrite(current, precondition, reread(current.id), async (latest) => {
     const problems = switchProblems({ data: changes }, latest);
     if (problems.length > 0) throw invalid(problems);
     const changed = z.parse(Switch, { ...latest, ...changes });
-    if (JSON.stringify(changed) === JSON.stringify(z.parse(Switch, latest))) return latest;
-    const next = nextVersion(latest, now);
+    const properties = changedProperties(latest, changed);
+    if (properties.length === 0) return latest;
+    const next = nextVersion(latest, origin.now);
     const set = { ...changes, ...next };
     const written = { ...changed, ...next };
-    const write = { update: keys.switch(latest.id), set, when: { equals: { version: latest.version } } };
-    if (written.name === latest.name) return (await update(write)) ? written : undefined;
-    const failed = await transact({ switch: write, name: putName(written), formerName: { delete: nameKey(latest) } });
+    const isRenamed = properties.includes("name");
+    const failed = await transact({
+      switch: { update: keys.switch(latest.id), set, when: { equals: { version: latest.version } } },
+      name: isRenamed ? putName(written) : undefined,
+      formerName: isRenamed ? { delete: nameKey(latest) } : undefined,
+      event: recordChange("updated", written, origin, properties),
+    });
     if (failed.has("switch")) return undefined;
     if (failed.has("name")) throw nameTaken(failed.get("name"));
     return written;
   });
 
 /** Deletes a switch, its name and its entries in all lists in one transaction. Returns the switch as it was. */
-export const deleteSwitch = (current: Switch, precondition: Precondition): Promise<Switch> =>
+export const deleteSwitch = (current: Switch, origin: Origin, precondition: Precondition): Promise<Switch> =>
   optimisticWrite(current, precondition, reread(current.id), async (latest) => {
     const failed = await transact<string>({
       switch: { delete: keys.switch(latest.id), when: { equals: { version: latest.version } } },
       name: { delete: nameKey(latest) },
       ...listWrites(latest, -1),
+      event: recordChange("deleted", latest, origin),
     });
     return failed.size === 0 ? latest : undefined;
   });

@@ -1,23 +1,15 @@
-import { randomBytes } from "node:crypto";
 import { backOff } from "./client.ts";
 
 /** Throws 412 if the caller's If-Match does not match this version of the document. */
 export type Precondition = (version: number) => void;
 
-/** `version` counts an item's writes. `writers` has the names of the last writes, newest first. */
-type Versioned = { readonly version: number; readonly writers?: readonly string[] | undefined };
+/** `version` counts an item's writes. It is the document's ETag. */
+type Versioned = { readonly version: number };
 
-/** How many later writes may happen before the retry of a write no longer recognizes it. */
-const rememberedWriters = 8;
-
-/**
- * The properties that every update sets in addition. The first writer's name is unique to this write: a retry recognizes a
- * write whose response was lost by it, even if other writes have followed. No document contains `writers`.
- */
-export const nextVersion = ({ version, writers = [] }: Versioned, now: Date) => ({
+/** The properties that every update sets in addition. */
+export const nextVersion = ({ version }: Versioned, now: Date) => ({
   updated_at: now.toISOString(),
   version: version + 1,
-  writers: [randomBytes(9).toString("base64url"), ...writers].slice(0, rememberedWriters),
 });
 
 /**

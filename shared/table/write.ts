@@ -1,19 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { isDeepStrictEqual } from "node:util";
 import {
-  ConditionalCheckFailedException,
   DynamoDBServiceException,
   TransactionCanceledException,
   TransactionInProgressException,
 } from "@aws-sdk/client-dynamodb";
-import { TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { env } from "../env.ts";
 import { unavailableAs503 } from "../errors.ts";
 import { backOff, dynamodb } from "./client.ts";
 import { expressions, type Item, type Write } from "./expressions.ts";
-
-type Update = Extract<Write, { readonly update: unknown }>;
 
 const transactItem = (write: Write) => {
   const { update, ...rest } = expressions(write);
@@ -62,13 +58,6 @@ export const transact = async <Name extends string>(
 const attemptsOf = (error: unknown): number =>
   error instanceof DynamoDBServiceException ? (error.$metadata.attempts ?? 1) : 1;
 
-/**
- * Whether a condition failed because an earlier attempt of this transaction wrote the item: it contains the
- * transaction's own id.
- */
-export const failedOnOwnWrite = (failed: ReadonlyMap<string, Item | undefined>, id: string): boolean =>
-  [...failed.values()].some((item) => item !== undefined && Object.values(item).includes(id));
-
 const namedWrites = <Name extends string>(writes: Readonly<Record<Name, Write | undefined>>) => {
   const named: [Name, Write][] = [];
   for (const name in writes) {
@@ -96,40 +85,3 @@ const failedConditions = <Name extends string>(
 
 // The document client does not unmarshall the items in errors.
 const stored = (item: Parameters<typeof unmarshall>[0] | undefined) => (item ? unmarshall(item) : undefined);
-
-/** Whether an update is one of the last writes of an item: see `nextVersion`. */
-const wasWrittenBy = (item: Item, { writers }: Item): boolean =>
-  Array.isArray(writers) && Array.isArray(item.writers) && item.writers.includes(writers[0]);
-
-/**
- * Whether an update whose condition failed has been applied already: the SDK retries a call whose response was lost.
- * Without a writer's name, only an update that sets every attribute of its condition can make its own condition fail.
- */
-const alreadyApplied = ({ set = {}, add, remove, when }: Update, item: Item | undefined): boolean => {
-  if (!item) return false;
-  if (set.writers) return wasWrittenBy(item, set);
-  if (add || remove) return false;
-  const setsItsCondition = Object.keys(when.equals ?? {}).every((name) => name in set);
-  return setsItsCondition && Object.entries(set).every(([name, value]) => isDeepStrictEqual(item[name], value));
-};
-
-/** Runs one conditional update. Returns whether it was applied. Costs half as much as a transaction with one write. */
-export const update = async (write: Update): Promise<boolean> => {
-  const { update: UpdateExpression, ...parameters } = expressions(write);
-  let conflict: unknown;
-  for (let attempt = 1; ; attempt += 1) {
-    const outcome = await dynamodb()
-      .send(new UpdateCommand({ TableName: env.tableName(), Key: write.update, UpdateExpression, ...parameters }))
-      .then(() => true)
-      .catch((error: unknown) => {
-        if (error instanceof ConditionalCheckFailedException) return alreadyApplied(write, stored(error.Item));
-        if (error instanceof Error && error.name === "TransactionConflictException") {
-          conflict = error;
-          return "retry";
-        }
-        return unavailableAs503(error);
-      });
-    if (outcome !== "retry") return outcome;
-    await backOff(attempt, conflict);
-  }
-};

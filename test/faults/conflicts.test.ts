@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { keys } from "../../shared/table/keys.ts";
-import { update } from "../../shared/table/write.ts";
+import { transact } from "../../shared/table/write.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { newSwitch, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
@@ -105,9 +105,9 @@ describe("a switch that an earlier version counted in the account's own item", (
   it("stays in the total until it is deleted", async () => {
     const { id } = await newSwitch(key, { name: "Counted there" });
     const account = t.account("acme");
-    await update({ update: keys.switchCount(account, id), add: { switch_count: -1 }, when: {} });
+    await transact({ item: { update: keys.switchCount(account, id), add: { switch_count: -1 }, when: {} } });
     await expectTotal(switchesPath, 0);
-    await update({ update: keys.account(account), add: { switch_count: 1 }, when: { exists: true } });
+    await transact({ item: { update: keys.account(account), add: { switch_count: 1 }, when: { exists: true } } });
     await newSwitch(key, { name: "Counted beside" }, eastSwitchesPath());
     await expectTotal(switchesPath, 2);
     await expectInvariants();

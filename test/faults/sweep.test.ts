@@ -10,6 +10,7 @@ import { keys } from "../../shared/table/keys.ts";
 import { get } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
+import { operator } from "../support/fixtures/apply.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { completePath, sentUpload } from "../support/fixtures/uploads.ts";
@@ -159,9 +160,9 @@ describe("the sweep", () => {
       for (; !done; sweeps += 1) await sweepOrphanFiles({ now: new Date(), all: true });
     })();
     for (let n = 0; n < uploads; n += 1) {
-      const { attachment } = await createAttachment(parentWithAccount, data, later(-3), undefined);
+      const { attachment } = await createAttachment(parentWithAccount, data, operator(later(-3)), undefined);
       if (n % 2 === 0) uploaded.push(attachment.id);
-      else await deleteAttachment(parentWithAccount, { ...attachment, unfinished: false }, () => {});
+      else await deleteAttachment(parentWithAccount, { ...attachment, unfinished: false }, operator(), () => {});
     }
     done = true;
     await sweeping;

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { keys } from "../../shared/table/keys.ts";
-import { update } from "../../shared/table/write.ts";
+import { transact } from "../../shared/table/write.ts";
 import { attachmentOf, form, pdf, upload } from "../support/fixtures/attachments.ts";
 import { newSwitch, post, switchesPath } from "../support/fixtures/switches.ts";
 import { parentTypes, type Tenants, tenants } from "../support/fixtures/tenants.ts";
@@ -55,7 +55,7 @@ describe.each(parentTypes)("include=file on attachments of a %s", (kind) => {
     const path = t.attachments(kind, "sibling");
     const { id } = await upload(path, t.key("acme"));
     const key = keys.attachment({ type: kind, id: kind === "request" ? t.request("sibling") : t.order("sibling") }, id);
-    await update({ update: key, remove: ["detected_type", "encrypted"], when: { exists: true } });
+    await transact({ item: { update: key, remove: ["detected_type", "encrypted"], when: { exists: true } } });
     const { body } = await get(`${path}/${id}?include=file`);
     const data = { bytes: 15, detected_type: null, encrypted: null };
     expect(body).toMatchObject({ associations: { file: { type: "file", data } } });

@@ -14,6 +14,7 @@ import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { readParent } from "../../../shared/tenants/orders.ts";
+import { operator } from "../../support/fixtures/apply.ts";
 import { attachmentOf, form, pageOf, upload as uploadForm } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { declaredFile, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
@@ -348,8 +349,8 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
       if (!found) throw new Error("The parent is gone.");
       const metadata = { name: "Scan", notes: null, file_hint: "LOA", reference_id: null } as const;
       const stored = z.parse(Upload, await get(keys.upload(parent(), id)));
-      const first = await completeUpload(found, stored, metadata, new Date(), idempotency);
-      const second = await completeUpload(found, stored, metadata, new Date(), idempotency);
+      const first = await completeUpload(found, stored, metadata, operator(), idempotency);
+      const second = await completeUpload(found, stored, metadata, operator(), idempotency);
       expect([first.replayed, second.replayed]).toEqual([false, true]);
       expect(second.attachment).toEqual(first.attachment);
     });

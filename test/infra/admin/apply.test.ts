@@ -9,7 +9,7 @@ import { historyOf } from "../../../shared/history/read.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get, scan } from "../../../shared/table/read.ts";
-import { transact, update } from "../../../shared/table/write.ts";
+import { transact } from "../../../shared/table/write.ts";
 import { apply as applyTenants, PartlyAppliedError } from "../../../shared/tenants/apply.ts";
 import { apply, operator } from "../../support/fixtures/apply.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
@@ -230,7 +230,7 @@ describe("admin apply with ids in the file", () => {
     const { id } = await apply({ orders: { more: { account: file.accounts.acme.id } } }).then((one) => ({
       id: one.orders.more?.id ?? "",
     }));
-    await update({ update: keys.order(id), set: { state: "CHECKED_OUT" }, when: { exists: true } });
+    await transact({ item: { update: keys.order(id), set: { state: "CHECKED_OUT" }, when: { exists: true } } });
     const again = { ...file, orders: { ...file.orders, more: { id, account: "acme" }, another: { account: "acme" } } };
     expect((await apply(again)).orders).toMatchObject({ more: { id }, another: created });
   });

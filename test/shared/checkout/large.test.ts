@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../infra/local/listen.ts";
 import { limits } from "../../../shared/limits.ts";
 import { keys } from "../../../shared/table/keys.ts";
-import { update } from "../../../shared/table/write.ts";
+import { transact } from "../../../shared/table/write.ts";
 import { largeOrder } from "../../support/fixtures/large-order.ts";
 import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
@@ -46,7 +46,7 @@ const checkOutGenerated = async (bytes: number) => {
   const [request = ""] = order.requests;
   const key = keys.attachment({ type: "request", id: request }, order.attachment);
   const { sha256 } = files;
-  await update({ update: key, set: { bytes, sha256 }, when: { exists: true } });
+  await transact({ item: { update: key, set: { bytes, sha256 }, when: { exists: true } } });
   vi.stubEnv("AWS_ENDPOINT_URL_S3", files.url);
   const run = await checkOutMeasured(order.id);
   vi.unstubAllEnvs();

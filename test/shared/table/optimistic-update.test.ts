@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { nextVersion, optimisticWrite } from "../../../shared/table/optimistic-update.ts";
+import { optimisticWrite } from "../../../shared/table/optimistic-update.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -31,17 +31,5 @@ describe("an optimistic update", () => {
       async (latest) => (latest.version === 2 ? { version: 3 } : undefined),
     );
     expect([versions, written]).toEqual([[1, 2], { version: 3 }]);
-  });
-
-  it("stores the last 8 writers, the newest first", () => {
-    const now = new Date("2026-01-01T00:00:00Z");
-    let item: { readonly version: number; readonly writers?: readonly string[] } = { version: 1 };
-    const names: string[] = [];
-    for (let n = 0; n < 10; n += 1) {
-      item = nextVersion(item, now);
-      names.unshift(item.writers?.[0] ?? "");
-    }
-    expect(item).toEqual({ version: 11, updated_at: "2026-01-01T00:00:00.000Z", writers: names.slice(0, 8) });
-    expect(new Set(names).size).toBe(10);
   });
 });

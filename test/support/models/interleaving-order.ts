@@ -4,7 +4,7 @@ import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import type { Attachment } from "../../../shared/attachments/schema.ts";
 import { keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { type Parent, readParent } from "../../../shared/tenants/orders.ts";
-import { apply } from "../fixtures/apply.ts";
+import { apply, operator } from "../fixtures/apply.ts";
 import { addMessagingNumbers, customer } from "../fixtures/tenants.ts";
 
 /** The order of the interleaving test, with two requests and two attachments, and the actors that change it. */
@@ -33,7 +33,7 @@ const parentOf = async (ref: ParentRef): Promise<Parent> => {
 let now = Date.now();
 const upload = async (parent: Parent) => {
   now += 1;
-  return (await createAttachment(parent, loa("LOA"), new Date(now), undefined)).attachment;
+  return (await createAttachment(parent, loa("LOA"), operator(new Date(now)), undefined)).attachment;
 };
 
 export const newModel = async () => {
@@ -73,7 +73,7 @@ export const deleting = ({ parents, attached }: Model, from: Place) => {
       [name(keys.parent(parent)), name(keys.attachment(parent, attachment.id))],
       [fileKey(parent, attachment.id)],
     ],
-    run: () => deleteAttachment(parent, { ...attachment, unfinished: false }, () => {}),
+    run: () => deleteAttachment(parent, { ...attachment, unfinished: false }, operator(), () => {}),
   };
 };
 
@@ -84,7 +84,7 @@ export const renaming = ({ parents, attached }: Model, of: Place) => {
   if (!attachment) throw new Error(`Nothing is attached to the ${of}.`);
   return {
     calls: [[name(keys.parent(parent)), name(keys.attachment(parent, attachment.id))]],
-    run: () => updateAttachment(parent, attachment, { name: "Renamed" }, new Date(), () => {}),
+    run: () => updateAttachment(parent, attachment, { name: "Renamed" }, operator(), () => {}),
   };
 };
 
