@@ -21,11 +21,8 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
   const postponed: Postponed[] = [];
   let progress = false;
   let ending: Ending | undefined;
-  const [order, ofOrder] = await Promise.all([
-    get(keys.order(page.order_id)),
-    attachmentsOf({ type: "order", id: page.order_id }),
-  ]);
-  const { account } = parseItem(Order, order);
+  const { account } = parseItem(Order, await get(keys.order(page.order_id)));
+  const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
   for (const request of await forwardedRequests(page.order_id, page)) {
     const plan = await planOf(request, ofOrder);
     const calls = callsOf({ ref: page, request, accounts: { order: account, request: plan.account } }, plan);

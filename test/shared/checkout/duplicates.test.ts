@@ -82,8 +82,9 @@ describe("two copies of the forwarding step at once", () => {
     const isSent = new Promise<void>((resolve) => {
       sent = resolve;
     });
-    const stopIntercepting = interceptTableCalls(({ input }, pass) => {
-      if (!Object.values(input.ExpressionAttributeValues ?? {}).includes("forwarded")) return pass();
+    const stopIntercepting = interceptTableCalls(({ updates }, pass) => {
+      const values = updates.flatMap((update) => Object.values(update.ExpressionAttributeValues ?? {}));
+      if (!values.includes("forwarded")) return pass();
       sent();
       return new Promise(() => {});
     });

@@ -99,8 +99,8 @@ describe("a copy of the sealing step", () => {
   it("seals none while the failure path is lifting the seals", async () => {
     const page = await startedPage();
     await sealPage(page);
-    const releasesTheLock = ({ input }: TableCall) =>
-      Object.values(input.ExpressionAttributeValues ?? {}).includes("FAILED");
+    const releasesTheLock = ({ updates }: TableCall) =>
+      updates.some(({ ExpressionAttributeValues: values = {} }) => Object.values(values).includes("FAILED"));
     const stopIntercepting = beforeCall(releasesTheLock, () => sealPage(page));
     await failRun(page, "injected failure", new Date());
     stopIntercepting();
@@ -112,7 +112,8 @@ describe("a copy of the forwarding step", () => {
   it("plans no next attempt once its run has failed", async () => {
     const page = await startedPage(1);
     await upstream.misbehave({ method: "PUT", times: 4, action: "status", status: 503 });
-    const recordsTheWait = ({ input }: TableCall) => input.UpdateExpression?.includes("#consecutive_waits") === true;
+    const recordsTheWait = ({ updates }: TableCall) =>
+      updates.some(({ UpdateExpression }) => UpdateExpression.includes("#consecutive_waits"));
     const stopIntercepting = beforeCall(recordsTheWait, () => failRun(page, "injected failure", new Date()));
     expect((await forwardPage(page)).outcome).toBe("FAILED");
     stopIntercepting();

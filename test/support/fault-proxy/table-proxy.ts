@@ -7,6 +7,13 @@ import type { Key } from "../../../shared/table/keys.ts";
 const ItemKey = z.object({ pk: z.string(), sk: z.string() });
 const Keyed = z.looseObject({ Key: ItemKey });
 const Values = z.record(z.string(), z.unknown());
+const Update = z.looseObject({
+  ...Keyed.shape,
+  UpdateExpression: z.string(),
+  ConditionExpression: z.optional(z.string()),
+  ExpressionAttributeValues: z.optional(Values),
+});
+export type Update = z.infer<typeof Update>;
 
 const Input = z.object({
   Key: z.optional(ItemKey),
@@ -15,16 +22,12 @@ const Input = z.object({
     z.array(
       z.object({
         Put: z.optional(z.looseObject({ Item: z.looseObject(ItemKey.shape) })),
-        Update: z.optional(z.looseObject({ ...Keyed.shape, UpdateExpression: z.string() })),
+        Update: z.optional(Update),
         Delete: z.optional(Keyed),
         ConditionCheck: z.optional(Keyed),
       }),
     ),
   ),
-  ClientRequestToken: z.optional(z.string()),
-  UpdateExpression: z.optional(z.string()),
-  ConditionExpression: z.optional(z.string()),
-  ExpressionAttributeNames: z.optional(z.record(z.string(), z.string())),
   ExpressionAttributeValues: z.optional(Values),
 });
 
@@ -34,6 +37,8 @@ export type TableCall = {
   readonly input: z.infer<typeof Input>;
   /** The items that it reads or writes. For a query, the prefix of their sort keys. */
   readonly items: readonly Key[];
+  /** The updates of a transaction. */
+  readonly updates: readonly Update[];
   /** Replaces these parameters of the call. */
   readonly rewrite: (parameters: Partial<z.infer<typeof Input>>) => void;
 };
@@ -58,7 +63,9 @@ export const interceptTableCalls = (visit: <T>(call: TableCall, pass: () => Prom
         const operation = commandName.replace(/Command$/, "");
         const input = z.parse(Input, args.input);
         const rewrite: TableCall["rewrite"] = (parameters) => Object.assign(args.input, parameters);
-        return visit({ operation, input, items: itemsOf(operation, input), rewrite }, () => next(args));
+        const items = itemsOf(operation, input);
+        const updates = (input.TransactItems ?? []).flatMap(({ Update }) => Update ?? []);
+        return visit({ operation, input, items, updates, rewrite }, () => next(args));
       },
     { step: "initialize", name: "intercept-table-calls", priority: "low" },
   );

@@ -1,5 +1,5 @@
 import { keys, type ParentRef } from "../../../shared/table/keys.ts";
-import { interceptTableCalls, type TableCall } from "../fault-proxy/table-proxy.ts";
+import { interceptTableCalls, type TableCall, type Update } from "../fault-proxy/table-proxy.ts";
 import type { carrier } from "../servers/carrier.ts";
 import { type Model, type Place, places } from "./interleaving-order.ts";
 import { currentActor, waitForTurn } from "./schedules.ts";
@@ -34,30 +34,32 @@ export const observe = () => {
   };
 };
 
-type Update = NonNullable<NonNullable<TableCall["input"]["TransactItems"]>[number]["Update"]>;
-const isSeal = (update: Update | undefined): update is Update =>
-  update?.UpdateExpression.startsWith("SET #seal") === true;
+const isSeal = ({ UpdateExpression }: Update) => UpdateExpression.startsWith("SET #seal");
 
 const isSealOf = (parent: ParentRef, { actor, call }: ObservedCall) =>
-  actor === "checkout" &&
-  (call.input.TransactItems ?? []).some(({ Update }) => isSeal(Update) && Update.Key.pk === keys.parent(parent).pk);
+  actor === "checkout" && call.updates.some((update) => isSeal(update) && update.Key.pk === keys.parent(parent).pk);
 
-/** Removes the condition of each seal, so that it succeeds after any change of the parent. */
-export const withoutSealCondition = ({ input, rewrite }: TableCall): void => {
-  const condition = (update: Update) => `${update.ConditionExpression} OR attribute_exists(pk)`;
-  const items = input.TransactItems?.map((item) =>
-    isSeal(item.Update) ? { Update: { ...item.Update, ConditionExpression: condition(item.Update) } } : item,
-  );
+const rewriteUpdates = ({ input, rewrite }: TableCall, how: (update: Update) => Update) => {
+  const items = input.TransactItems?.map((item) => (item.Update ? { Update: how(item.Update) } : item));
   if (items) rewrite({ TransactItems: items });
 };
 
+/** Removes the condition of each seal, so that it succeeds after any change of the parent. */
+export const withoutSealCondition = (call: TableCall): void =>
+  rewriteUpdates(call, (update) =>
+    isSeal(update)
+      ? { ...update, ConditionExpression: `${update.ConditionExpression} OR attribute_exists(pk)` }
+      : update,
+  );
+
 /** Stores each receipt as pending instead of forwarded. */
-export const withoutReceipts = ({ input, rewrite }: TableCall): void => {
-  const values = input.ExpressionAttributeValues;
-  if (!input.Key?.sk.startsWith("RECEIPT#") || !values) return;
-  const forgotten = Object.entries(values).map(([key, value]) => [key, value === "forwarded" ? "pending" : value]);
-  rewrite({ ExpressionAttributeValues: Object.fromEntries(forgotten) });
-};
+export const withoutReceipts = (call: TableCall): void =>
+  rewriteUpdates(call, (update) => {
+    if (!update.Key.sk.startsWith("RECEIPT#")) return update;
+    const values = Object.entries(update.ExpressionAttributeValues ?? {});
+    const forgotten = values.map(([key, value]) => [key, value === "forwarded" ? "pending" : value]);
+    return { ...update, ExpressionAttributeValues: Object.fromEntries(forgotten) };
+  });
 
 type Cart = Awaited<ReturnType<Awaited<ReturnType<typeof carrier>>["cart"]>>;
 export type Changes = { readonly upload: Place; readonly delete: Place };
