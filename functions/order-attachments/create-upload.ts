@@ -2,9 +2,9 @@ import { attachmentParent } from "../../shared/attachments/access.ts";
 import { createOrderUpload as route } from "../../shared/attachments/routes.ts";
 import { createUpload } from "../../shared/attachments/uploads.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
-import { documentReply } from "../../shared/http/responses.ts";
+import { createdReply } from "../../shared/http/responses.ts";
 
 export const handler = endpoint(route, attachmentParent, async ({ parent, input, origin, idempotency }) => {
   const { document, replayed } = await createUpload(parent, input.data, origin.now, idempotency);
-  return documentReply(document, 1, replayed);
+  return createdReply(document, 1, { replayed });
 });

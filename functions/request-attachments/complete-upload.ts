@@ -2,9 +2,12 @@ import { uploadOfParent } from "../../shared/attachments/access.ts";
 import { attachmentDocument, completeUpload } from "../../shared/attachments/attachments.ts";
 import { completeRequestUpload as route } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
-import { documentReply } from "../../shared/http/responses.ts";
+import { createdReply } from "../../shared/http/responses.ts";
 
 export const handler = endpoint(route, uploadOfParent, async ({ parent, upload, input, origin, idempotency }) => {
   const { attachment, replayed } = await completeUpload(parent, upload, input.data, origin, idempotency);
-  return documentReply(attachmentDocument(parent, attachment), attachment.version, replayed);
+  return createdReply(attachmentDocument(parent, attachment), attachment.version, {
+    replayed,
+    bytes: attachment.bytes,
+  });
 });

@@ -1,5 +1,5 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
-import { documentReply } from "../../shared/http/responses.ts";
+import { createdReply } from "../../shared/http/responses.ts";
 import { ownAccount } from "../../shared/switches/access.ts";
 import { createSwitch as route } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/schema.ts";
@@ -7,5 +7,5 @@ import { createSwitch } from "../../shared/switches/switches.ts";
 
 export const handler = endpoint(route, ownAccount, async ({ account, input, origin, idempotency }) => {
   const { created, replayed } = await createSwitch(account, input.data, origin, idempotency);
-  return documentReply(switchDocument(created), created.version, replayed);
+  return createdReply(switchDocument(created), created.version, { replayed });
 });

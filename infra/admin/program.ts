@@ -9,6 +9,7 @@ import { addCompletion } from "./completion.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addEnvCommand } from "./env.ts";
 import { explain } from "./explain.ts";
+import { addHistoryCommands } from "./history.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addOrderCommands } from "./orders.ts";
 import { safeLines } from "./output.ts";
@@ -54,6 +55,9 @@ const createProgram = (): Command => {
   addRequestCommands(group("request", "requests within orders"));
   addAttachmentCommands(group("attachment", "attachments of requests and orders, read-only"));
   addSwitchCommands(group("switch", "switches, read-only"));
+  addHistoryCommands(
+    group("history", "what happened to an order, a request, a switch, an account, a user or an API key"),
+  );
   addDoctorCommand(program);
   addEnvCommand(program);
   addCheckCommand(program);

@@ -2,6 +2,7 @@ import { type OrderReport, orderReport, type RequestReport, requestReportById } 
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { CommandError } from "./command-error.ts";
 import { findOrder } from "./find.ts";
+import { printLatest } from "./history.ts";
 import { printHeading, printJson, printRecord, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
@@ -39,6 +40,7 @@ export const showOrder = async (id: string, json?: boolean): Promise<void> => {
   console.log(table(attachments.map(summary)));
   printWarnings(attachments);
   requests.forEach(printRequest);
+  await printLatest({ type: "order", id: order.id });
 };
 
 /** `request show`. */
@@ -47,6 +49,7 @@ export const showRequest = async (id: string, json?: boolean): Promise<void> => 
   if (!report) throw new CommandError(`There is no request ${id}: \`request list\` lists the requests of an order.`);
   if (json) return printJson(report);
   printRequest(report);
+  await printLatest({ type: "request", id: report.id });
 };
 
 const printRequest = ({ id, type, seal, attachments }: RequestReport) => {

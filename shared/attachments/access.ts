@@ -29,33 +29,32 @@ export const parentRef = ({ pathId }: Lookup, type: ParentType) => {
   return { parentId, ref };
 };
 
-const admitParent = (
-  route: AttachmentRoute,
-  { parentId, parent }: FoundParent,
-  { apiKey, user }: Principal,
-): Parent => {
+/** What every endpoint of attachments gets: the parent, and the account that owns it. */
+type Scope = { readonly parent: Parent; readonly owner: string };
+
+const admitParent = (route: AttachmentRoute, { parentId, parent }: FoundParent, { apiKey, user }: Principal): Scope => {
   if (!parent || !canAccess(apiKey.account, parent.account)) throw notFound(route.parent, parentId.requestedId);
   if (!parent.account.features.ordering_attachment_access) throw attachmentsDisabled(parent.account.id);
   const needed = [parentPermissions[route.parent][parent.state], route.permission];
   const missing = needed.find((permission) => !hasPermission(user, permission));
   if (missing) throw permissionMissing(missing);
-  return parent;
+  return { parent, owner: parent.account.id };
 };
 
 /** For listing and creating under a parent. */
-export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, { readonly parent: Parent }> = {
+export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, Scope> = {
   load: async (lookup, { parent: type }) => {
     const { parentId, ref } = parentRef(lookup, type);
     return { parentId, parent: await readParent(ref) };
   },
-  admit: (found, principal, route) => ({ parent: admitParent(route, found, principal) }),
+  admit: (found, principal, route) => admitParent(route, found, principal),
 };
 
 /** For showing and updating one attachment. */
 export const oneAttachment: AccessCheck<
   ItemRoute,
   FoundParent & { readonly attachmentId: PathId; readonly item: Item | undefined },
-  { readonly parent: Parent; readonly current: Attachment }
+  Scope & { readonly current: Attachment }
 > = {
   load: async (lookup, { parent: type }) => {
     const { parentId, ref } = parentRef(lookup, type);
@@ -64,9 +63,9 @@ export const oneAttachment: AccessCheck<
     return { parentId, parent, attachmentId, item };
   },
   admit: ({ attachmentId, item, ...found }, principal, route) => {
-    const parent = admitParent(route, found, principal);
+    const scope = admitParent(route, found, principal);
     if (!item) throw notFound(route.resource, attachmentId.requestedId);
-    return { parent, current: parseItem(Attachment, item) };
+    return { ...scope, current: parseItem(Attachment, item) };
   },
 };
 
@@ -74,7 +73,7 @@ export const oneAttachment: AccessCheck<
 export const uploadOfParent: AccessCheck<
   UploadRoute,
   FoundParent & { readonly uploadId: PathId; readonly item: Item | undefined },
-  { readonly parent: Parent; readonly upload: Upload }
+  Scope & { readonly upload: Upload }
 > = {
   load: async (lookup, { parent: type }) => {
     const { parentId, ref } = parentRef(lookup, type);
@@ -83,11 +82,11 @@ export const uploadOfParent: AccessCheck<
     return { parentId, parent, uploadId, item };
   },
   admit: ({ uploadId, item, ...found }, principal, route, now) => {
-    const parent = admitParent(route, found, principal);
+    const scope = admitParent(route, found, principal);
     const upload = item && parseItem(Upload, item);
     if (!upload || (upload.state === "open" && uploadExpiry(upload) <= now))
       throw notFound("upload", uploadId.requestedId);
-    return { parent, upload };
+    return { ...scope, upload };
   },
 };
 
@@ -98,7 +97,7 @@ type Deletable = Attachment & { readonly unfinished: boolean };
 export const deletableAttachment: AccessCheck<
   DeleteRoute,
   FoundParent & { readonly attachmentId: PathId; readonly items: readonly (Item | undefined)[] },
-  { readonly parent: Parent; readonly current: Deletable }
+  Scope & { readonly current: Deletable }
 > = {
   load: async (lookup, { parent: type }) => {
     const { parentId, ref } = parentRef(lookup, type);
@@ -111,9 +110,9 @@ export const deletableAttachment: AccessCheck<
     return { parentId, parent, attachmentId, items };
   },
   admit: ({ attachmentId, items: [stored, unfinished], ...found }, principal, route) => {
-    const parent = admitParent(route, found, principal);
+    const scope = admitParent(route, found, principal);
     const item = stored ?? unfinished;
     if (!item) throw notFound(route.resource, attachmentId.requestedId);
-    return { parent, current: { ...parseItem(Attachment, item), unfinished: !stored } };
+    return { ...scope, current: { ...parseItem(Attachment, item), unfinished: !stored } };
   },
 };

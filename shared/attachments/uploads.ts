@@ -34,7 +34,7 @@ export const createUpload = async (
   file: UploadFile,
   now: Date,
   idempotency: Idempotency | undefined,
-): Promise<{ readonly document: unknown; readonly replayed: boolean }> => {
+): Promise<{ readonly document: Awaited<ReturnType<typeof uploadDocument>>; readonly replayed: boolean }> => {
   if (idempotency?.created)
     return { document: await uploadDocument(parent, file, idempotency.created), replayed: true };
   const created = { id: newId(now.getTime()), at: now.toISOString() };

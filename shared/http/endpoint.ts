@@ -16,8 +16,11 @@ import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./
 import { header, pathId, type RequestEvent } from "./request.ts";
 import { precondition, type Reply, respond, response, responseOrNotModified } from "./responses.ts";
 
-/** What an access check returns for its endpoint. `current` is the document that the request shows or changes. */
-type Scope = { readonly current?: Current; readonly [name: string]: unknown };
+/**
+ * What an access check returns for its endpoint. `owner` is the account that owns what the request is about, `current` the
+ * document that it shows or changes.
+ */
+type Scope = { readonly owner: string; readonly current?: Current; readonly [name: string]: unknown };
 
 /** What an endpoint's handler gets: the result of the access check, the input, and where its changes come from. */
 type Context<S, I> = S & {
@@ -54,7 +57,7 @@ const authenticate = (apiKey: ApiKey | undefined, user: User | undefined, now: D
  * Identifies the caller and runs the access check. Reads the API key, the resources in the path and `read` at the same
  * time. An error of `read` is thrown only after the caller is admitted.
  */
-const authorize = async <R extends Route, L, S, P>(
+const authorize = async <R extends Route, L, S extends Scope, P>(
   event: RequestEvent,
   route: R,
   access: AccessCheck<R, L, S>,
@@ -71,8 +74,10 @@ const authorize = async <R extends Route, L, S, P>(
     Promise.allSettled([read(lookup, loading)]),
   ]);
   const principal = authenticate(await apiKey, user, now);
-  event.principal = principal;
+  const { apiKey: caller, user: impersonated } = principal;
+  event.logged = { key_id: caller.id, account_id: caller.account, user_id: impersonated.id };
   const scope = access.admit(loaded, principal, route, now);
+  event.logged = { ...event.logged, owner_account_id: scope.owner };
   if (found.status === "rejected") throw found.reason;
   return { principal, idempotencyKey, scope, read: found.value };
 };
@@ -119,6 +124,7 @@ export const endpointWith =
           const origin = originOf(event, principal, now);
           const context = { ...scope, input, origin, idempotency, precondition: precondition(event) };
           const reply = await handle(context);
+          event.logged = { ...event.logged, ...reply.logged };
           if (route.method === "GET") return responseOrNotModified(event, route.status, reply);
           return response(event.requestContext.requestId, route.status, reply);
         }),
@@ -130,7 +136,13 @@ export const endpoint = endpointWith(readJson, ["json", "query", "nothing"]);
 /**
  * An endpoint that returns a list. `readPage` runs at the same time as the access check, so that it adds no round trip.
  */
-export const listEndpoint = <S extends z.core.$ZodType, R extends Route & { readonly reads: QueryReads<S> }, L, C, P>(
+export const listEndpoint = <
+  S extends z.core.$ZodType,
+  R extends Route & { readonly reads: QueryReads<S> },
+  L,
+  C extends Scope,
+  P,
+>(
   route: R & { readonly reads: QueryReads<S> },
   access: AccessCheck<NoInfer<R>, L, C>,
   readPage: PageReader<NoInfer<R>, P, z.output<S>, NoInfer<L>>,

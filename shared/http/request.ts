@@ -1,9 +1,9 @@
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import { noId, parseUlid } from "../schema/fields.ts";
-import type { PathId, Principal } from "../tenants/access.ts";
+import type { PathId } from "../tenants/access.ts";
 
-/** A request as the middleware passes it on. `principal` is set once the caller is known, for the log. */
-export type RequestEvent = APIGatewayProxyEvent & { principal?: Principal };
+/** A request as the middleware passes it on. `logged` is for its log line: who called, and what was changed. */
+export type RequestEvent = APIGatewayProxyEvent & { logged?: Readonly<Record<string, unknown>> };
 
 /** Returns a header's value, or the last of several. The name is not case-sensitive. */
 export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name: string): string | undefined => {
@@ -37,3 +37,12 @@ export const pathId = (event: Pick<APIGatewayProxyEvent, "pathParameters">, name
   const id = parseUlid(requested);
   return { requestedId: id ?? requested, id: id ?? noId };
 };
+
+/** The valid ids in the path, by the names of their parameters. */
+export const pathIds = (event: Pick<APIGatewayProxyEvent, "pathParameters">): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.keys(event.pathParameters ?? {}).flatMap((name) => {
+      const { id } = pathId(event, name);
+      return id === noId ? [] : [[name, id]];
+    }),
+  );

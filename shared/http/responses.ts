@@ -6,7 +6,7 @@ import { embeddedMetrics, log } from "../log.ts";
 import type { Route } from "../route.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
 import type { Page } from "../table/pages.ts";
-import { listHeader, type RequestEvent } from "./request.ts";
+import { listHeader, pathIds, type RequestEvent } from "./request.ts";
 
 /**
  * The strong ETag of a document: its version, which counts its writes. Included documents change independently, so their
@@ -40,13 +40,36 @@ const isNotModified = (event: RequestEvent, tag: string): boolean => {
   return tags.some((one) => one === "*" || one.replace(/^W\//, "") === tag);
 };
 
-/** What an endpoint's handler returns: a body and additional headers. */
-export type Reply = { readonly body: unknown; readonly headers?: Readonly<Record<string, string>> };
+/** What an endpoint's handler returns: a body, additional headers, and what the request's log line says of it. */
+export type Reply = {
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly logged?: Readonly<Record<string, unknown>>;
+};
 
-/** Returns a document with its ETag. `replayed` marks the response as a repetition of the first one to an Idempotency-Key. */
-export const documentReply = (body: unknown, version: number, replayed = false): Reply => ({
+/** Returns a document with its ETag. `bytes` is the size of the file that was deleted with it. */
+export const documentReply = (body: unknown, version: number, bytes?: number): Reply => ({
+  body,
+  headers: { ETag: etag(version) },
+  logged: { bytes },
+});
+
+type Creation = {
+  /** The response repeats the first one to an Idempotency-Key: nothing was created. */
+  readonly replayed: boolean;
+  /** The size of the file that was stored. */
+  readonly bytes?: number;
+};
+
+/** Returns the document of a new resource with its ETag. */
+export const createdReply = (
+  body: { readonly data: { readonly id: string } },
+  version: number,
+  { replayed, bytes }: Creation,
+): Reply => ({
   body,
   headers: { ETag: etag(version), ...(replayed && { "Idempotency-Replayed": "true" }) },
+  ...(!replayed && { logged: { created_id: body.data.id, bytes } }),
 });
 
 /** Returns a document with the associations that `include` asked for. */
@@ -103,8 +126,8 @@ const logRequest = (route: string, event: RequestEvent, status: number, cause?: 
     // Callers can set API Gateway's request id, but not its extended one.
     extended_request_id: event.requestContext.extendedRequestId,
     ms: Date.now() - event.requestContext.requestTimeEpoch,
-    key_id: event.principal?.apiKey.id,
-    account_id: event.principal?.apiKey.account,
+    path: pathIds(event),
+    ...event.logged,
     ...embeddedMetrics({ ms: "Milliseconds" }, new Date(), "route"),
   };
   if (status >= 500) log.error("request", { ...line, ...(cause instanceof Error && { error: cause }) });

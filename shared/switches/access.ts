@@ -16,6 +16,9 @@ const requirePermission = (route: SwitchRoute, { user }: Principal): void => {
   if (!hasPermission(user, route.permission)) throw permissionMissing(route.permission);
 };
 
+/** `owner` is the account that owns the switches. */
+type Scope = { readonly owner: string };
+
 type FoundAccount = { readonly account: Account | undefined };
 
 /** A list needs the exact number of its switches. */
@@ -25,7 +28,7 @@ const readAccountFor = ({ operation }: CollectionRoute) => (operation === "index
 export const ownAccount: AccessCheck<
   CollectionRoute & { readonly parent: null },
   FoundAccount,
-  { readonly account: Account }
+  Scope & { readonly account: Account }
 > = {
   load: async ({ apiKey }, route) => {
     const own = (await apiKey)?.account;
@@ -34,7 +37,7 @@ export const ownAccount: AccessCheck<
   admit: ({ account }, principal, route) => {
     if (!account) throw unauthorized();
     requirePermission(route, principal);
-    return { account };
+    return { account, owner: account.id };
   },
 };
 
@@ -45,7 +48,7 @@ export const ownAccount: AccessCheck<
 export const accountInPath: AccessCheck<
   CollectionRoute & { readonly parent: "account" },
   FoundAccount & { readonly accountId: PathId },
-  { readonly account: Account }
+  Scope & { readonly account: Account }
 > = {
   load: async ({ pathId, apiKey }, route) => {
     const accountId = pathId("account_id");
@@ -55,7 +58,7 @@ export const accountInPath: AccessCheck<
   admit: ({ accountId, account }, principal, route) => {
     if (!account) throw notFound("account", accountId.requestedId);
     requirePermission(route, principal);
-    return { account };
+    return { account, owner: account.id };
   },
 };
 
@@ -63,7 +66,7 @@ export const accountInPath: AccessCheck<
 export const oneSwitch: AccessCheck<
   ItemRoute,
   { readonly switchId: PathId; readonly found: Switch | undefined },
-  { readonly current: Switch }
+  Scope & { readonly current: Switch }
 > = {
   load: async ({ pathId }) => {
     const switchId = pathId("id");
@@ -73,6 +76,6 @@ export const oneSwitch: AccessCheck<
     requirePermission(route, principal);
     if (!found || !canAccess(principal.apiKey.account, { id: found.account, ancestors: found.ancestors }))
       throw notFound("switch", switchId.requestedId);
-    return { current: found };
+    return { current: found, owner: found.account };
   },
 };

@@ -30,7 +30,6 @@ const internalProperties = [
   "pk",
   "sk",
   "version",
-  "writers",
   "bytes",
   "sha256",
   "content_type",

@@ -1,0 +1,102 @@
+import type { Command } from "commander";
+import * as z from "zod/mini";
+import type { Event } from "../../shared/history/event.ts";
+import { historyOf, latestEvents } from "../../shared/history/read.ts";
+import { type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
+import { getMany } from "../../shared/table/read.ts";
+import { readRequest } from "../../shared/tenants/orders.ts";
+import { CommandError } from "./command-error.ts";
+import { accountNames, findKey } from "./lists.ts";
+import { type Output, parseId } from "./options.ts";
+import { printHeading, printJson, type Row, table } from "./output.ts";
+import { withTableProgress } from "./progress.ts";
+
+/** The key of what an event is about, if that has a name. */
+const namedKey = ({ resource: { type, id }, parent }: Event, order: string | undefined): Key | undefined => {
+  if (type === "switch") return keys.switch(id);
+  if (type === "account") return keys.account(id);
+  const ofOrder = type === "order_attachment" && parent?.type === "request" ? order : undefined;
+  if (ofOrder !== undefined) return keys.attachment({ type: "order", id: ofOrder }, id);
+  if (parent?.type !== "order" && parent?.type !== "request") return undefined;
+  return keys.attachment({ type: parent.type, id: parent.id }, id);
+};
+
+const Named = z.object({ id: z.string(), name: z.string() });
+
+/** The names of what the events are about, by id, as far as it exists today. An order's attachment is also forwarded under its requests. */
+const namesOf = async (events: readonly Event[], subject: EventSubject): Promise<ReadonlyMap<string, string>> => {
+  const order = subject.type === "request" ? (await readRequest(subject.id))?.order : undefined;
+  const found = await getMany(events.flatMap((event) => namedKey(event, order) ?? []));
+  return new Map(
+    found.flatMap((item) => {
+      const { data } = z.safeParse(Named, item);
+      return data ? [[data.id, data.name]] : [];
+    }),
+  );
+};
+
+/** The names of the accounts of the API keys that made changes, by the keys' ids. */
+const callersOf = async (events: readonly Event[]): Promise<ReadonlyMap<string, string | undefined>> => {
+  const ids = new Set(events.flatMap(({ actor }) => (actor.type === "api_key" ? [actor.id] : [])));
+  const found = (await Promise.all([...ids].map(findKey))).filter((key) => key !== undefined);
+  const names = await accountNames(found);
+  return new Map(found.map(({ id, account }) => [id, names.get(account)]));
+};
+
+const rowsOf = async (events: readonly Event[], subject: EventSubject): Promise<Row[]> => {
+  const [names, callers] = await Promise.all([namesOf(events, subject), callersOf(events)]);
+  return events.map(({ at, type, resource, actor, changed }) => ({
+    time: at,
+    what: type,
+    id: resource.id,
+    name: names.get(resource.id),
+    who:
+      actor.type === "api_key"
+        ? `${callers.get(actor.id) ?? "-"}: key ${actor.id}, user ${actor.user}`
+        : `${actor.type} ${actor.id}`,
+    changed,
+  }));
+};
+
+/** Prints what happened last to an order or a request. */
+export const printLatest = async (subject: EventSubject): Promise<void> => {
+  printHeading("Last events");
+  console.log(table(await rowsOf(await latestEvents(subject, 5), subject), { whole: true }));
+};
+
+const printHistory = async (subject: EventSubject, json?: boolean): Promise<void> => {
+  const events = await withTableProgress(() => Array.fromAsync(historyOf(subject)));
+  if (json) return printJson({ events });
+  console.log(table(await rowsOf(events, subject), { whole: true }));
+};
+
+const keyId = async (reference: string): Promise<string> => {
+  const key = await findKey(reference);
+  if (!key) throw new CommandError("There is no such API key: `key list` lists the existing ones.");
+  return key.id;
+};
+
+const described = {
+  order: "an order, its attachments and its checkouts",
+  request: "a request and its attachments",
+  switch: "a switch, also if it is deleted",
+  account: "an account",
+  user: "a user",
+} as const;
+
+/** `history order | request | switch | account | user | key`. */
+export const addHistoryCommands = (history: Command): void => {
+  for (const type of ["order", "request", "switch", "account", "user"] as const)
+    history
+      .command(type)
+      .description(`print what happened to ${described[type]}, oldest first`)
+      .argument("<id>", `the ${type}`, parseId)
+      .action((id: string, { json }: Output) => printHistory({ type, id }, json));
+  history
+    .command("key")
+    .description("print what happened to an API key, oldest first")
+    .argument("<id>", "the API key, or its id")
+    .action(async (reference: string, { json }: Output) =>
+      printHistory({ type: "api_key", id: await keyId(reference) }, json),
+    );
+};
