@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { transact } from "../../shared/table/write.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { newSwitch, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { checkInvariants } from "../support/models/invariants.ts";
 import { call } from "../support/requests/client.ts";
-
 import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent, extent } from "../support/setup/extent.ts";
 

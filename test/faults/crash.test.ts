@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { checkInvariants } from "../support/models/invariants.ts";
 import { crashChildren } from "../support/processes/crash-child.ts";
 import { repeatableRequest } from "../support/requests/repeatable-request.ts";
 import { proxies } from "../support/servers/own-table.ts";

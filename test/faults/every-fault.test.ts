@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
 import { type FaultKind, faultKinds } from "../support/fault-proxy/proxy.ts";
 import { configuredTimeouts, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { checkInvariants } from "../support/models/invariants.ts";
 import type { ReceivedResponse } from "../support/requests/client.ts";
 import { repeatableRequest } from "../support/requests/repeatable-request.ts";
 import { proxies, shortTimeoutMs, startOnNewTable } from "../support/servers/own-table.ts";

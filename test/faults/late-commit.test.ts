@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { checkInvariants } from "../../infra/admin/invariants.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
 import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { form, upload } from "../support/fixtures/attachments.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { checkInvariants } from "../support/models/invariants.ts";
 import { call, send } from "../support/requests/client.ts";
 import { dataOf, parentId, repeatableRequest, resourceFor } from "../support/requests/repeatable-request.ts";
 import { requestTo } from "../support/requests/request-per-endpoint.ts";

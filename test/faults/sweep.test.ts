@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { handler } from "../../functions/sweep-orphan-files.ts";
-import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { startTable } from "../../infra/local/table.ts";
 import { createAttachment, deleteAttachment } from "../../shared/attachments/attachments.ts";
 import { fileKey } from "../../shared/attachments/file-keys.ts";
@@ -14,6 +13,7 @@ import { operator } from "../support/fixtures/apply.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { completePath, sentUpload } from "../support/fixtures/uploads.ts";
+import { checkInvariants } from "../support/models/invariants.ts";
 import { admin, adminJson } from "../support/requests/admin.ts";
 import { call } from "../support/requests/client.ts";
 import { proxies, startOnNewTable } from "../support/servers/own-table.ts";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
 import { apply } from "../support/fixtures/apply.ts";
 import { allPermissions } from "../support/fixtures/tenants.ts";
+import { checkInvariants } from "../support/models/invariants.ts";
 import { fetchFromService, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { createResource, requestTo } from "../support/requests/request-per-endpoint.ts";
 import { byExtent } from "../support/setup/extent.ts";

@@ -7,6 +7,7 @@ import { beginRound } from "../../../shared/checkout/seal.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { checkHistory } from "../../support/models/invariants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts } from "../../support/servers/workflow.ts";
@@ -20,12 +21,16 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   vi.useRealTimers();
+  for (const id of started.splice(0)) expect(await checkHistory(id)).toEqual([]);
   await upstream.behave();
 });
 afterAll(() => upstream.close());
 
+const started: string[] = [];
+
 /** Starts a run and returns the page that it forwards next. */
 const startRunOf = async (order: TestOrder) => {
+  started.push(order.id);
   const ref = { order_id: order.id, run: `run-of-${order.id}` };
   await startRun(ref, new Date());
   const { pages } = await beginRound(ref, 24);

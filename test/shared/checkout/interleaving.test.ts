@@ -9,6 +9,7 @@ import {
   renaming,
   uploading,
 } from "../../support/models/interleaving-order.ts";
+import { checkHistory } from "../../support/models/invariants.ts";
 import {
   afterRenameAndRequest,
   brokenPromises,
@@ -63,7 +64,10 @@ const prepare = async (changes: Changes, note: (promises: readonly Broken[]) => 
     upload: uploading(model, changes.upload),
     delete: deleting(model, changes.delete),
   };
-  const check = async () => note(brokenPromises(model, changes, observer.observed, await upstream.cart(model.id)));
+  const check = async () => {
+    expect(await checkHistory(model.id), `SEED=${seed}`).toEqual([]);
+    return note(brokenPromises(model, changes, observer.observed, await upstream.cart(model.id)));
+  };
   return { actors, check };
 };
 
@@ -147,8 +151,10 @@ describe("a checkout during a PATCH and the creation of a request", { timeout: 9
       rename: renaming(model, place),
       request: addingRequest(model),
     };
-    const check = async () =>
-      note(afterRenameAndRequest(model, place, observer.observed, await upstream.cart(model.id)));
+    const check = async () => {
+      expect(await checkHistory(model.id), `SEED=${seed}`).toEqual([]);
+      return note(afterRenameAndRequest(model, place, observer.observed, await upstream.cart(model.id)));
+    };
     return { actors, check };
   };
 

@@ -9,6 +9,7 @@ import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { checkHistory } from "../../support/models/invariants.ts";
 import { admin } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
@@ -102,6 +103,7 @@ describe("a checkout whose process was killed", () => {
     const others = calls.filter(({ path }) => !deleted.some((id) => path.endsWith(id)));
     const keys = new Set(others.map(({ idempotency_key }) => idempotency_key));
     expect(keys.size).toBe(expected.length + 1);
+    expect(await checkHistory(order.id)).toEqual([]);
   });
 
   it("leaves no violation that `admin check` finds", async () => {

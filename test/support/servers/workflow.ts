@@ -1,8 +1,11 @@
+import { expect } from "vitest";
 import { loadSteps } from "../../../infra/local/handlers.ts";
 import { type StepHandler, startWorkflow } from "../../../infra/local/workflow.ts";
 import { orderReport } from "../../../shared/checkout/report.ts";
 import { readRun } from "../../../shared/checkout/run.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
+import { checkHistory } from "../models/invariants.ts";
+import { currentActor } from "../models/schedules.ts";
 import { historyEvents } from "./history.ts";
 
 const handlers = await loadSteps(steps);
@@ -60,6 +63,8 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
   const execution = await workflow.start(name, JSON.stringify({ order_id: orderId }));
   if (!execution) throw new Error(`the name ${name} is already used`);
   const { error = null, cause = null } = await execution.ended;
+  // In a schedule, other actors may be writing.
+  if (currentActor() === undefined) expect(await checkHistory(orderId), "the order's history").toEqual([]);
   return {
     status: execution.status(),
     error,
