@@ -2,6 +2,7 @@ import { afterEach, beforeAll, expect, it } from "vitest";
 import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
+import { scan } from "../../shared/table/read.ts";
 import type { FaultKind } from "../support/fault-proxy/proxy.ts";
 import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, pdf } from "../support/fixtures/attachments.ts";
@@ -144,6 +145,13 @@ it("the sweep's metrics and the operators' commands leak no secret", async () =>
     [["check"], ["sweep"], ["account", "list"], ["key", "list"]].map((args) => admin(args)),
   );
   expect(foundMarkers([...logs.written, ...outputs.flatMap(({ stdout, stderr }) => [stdout, stderr])])).toEqual([]);
+});
+
+it("events have no secret and no other text of a caller", async () => {
+  const events: string[] = [];
+  for await (const item of scan()) if (String(item.sk).startsWith("EVENT#")) events.push(JSON.stringify(item));
+  expect(events.length).toBeGreaterThan(10);
+  expect(events.filter((event) => /planted|loa\.pdf|apik_/.test(event))).toEqual([]);
 });
 
 it("the search finds a planted marker", () => {

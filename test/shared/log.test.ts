@@ -38,6 +38,7 @@ describe("the log", () => {
       request_id: expect.any(String),
       extended_request_id: expect.any(String),
       ms: expect.any(Number),
+      path: {},
       _aws: metrics("route"),
     });
   });

@@ -1,0 +1,169 @@
+import { describe, expect, it } from "vitest";
+import { form, upload } from "../../support/fixtures/attachments.ts";
+import { newSwitch, patch } from "../../support/fixtures/switches.ts";
+import { customer } from "../../support/fixtures/tenants.ts";
+import { newContent } from "../../support/fixtures/upload-content.ts";
+import { completePath, sentUpload } from "../../support/fixtures/uploads.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
+import { call, type ReceivedResponse } from "../../support/requests/client.ts";
+import { captureLogs } from "../../support/servers/captured-logs.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { checkOut } from "../../support/servers/workflow.ts";
+
+const historyOf = async (type: string, id: string) => (await adminJson(["history", type, id, "--json"])).events;
+
+const requestId = ({ headers }: ReceivedResponse) => headers.get("x-request-id");
+
+/** An account with an order and a request in its sub-account, and a key of the account. */
+const newCustomer = async () => {
+  const made = await customer({ levels: 2 });
+  const [request = ""] = made.requests;
+  const [user] = await adminJson(["user", "list", "--account", made.accounts[0] ?? "", "--json"]);
+  const [key] = await adminJson(["key", "list", "--account", made.accounts[1] ?? "", "--json"]);
+  const path = `/api/v1/requests/${request}/attachments`;
+  return { ...made, request, path, owner: made.accounts[1], actor: { type: "api_key", id: key.id, user: user.id } };
+};
+
+describe("the history of a request", () => {
+  it("has each change of its attachments once, and none for what changed nothing", async () => {
+    const { key, request, path, owner: account, actor } = await newCustomer();
+    const type = "request_attachment";
+    const headers = { "idempotency-key": "same" };
+    const upload = await sentUpload(path, key, newContent());
+    const json = { type, data: { name: "Scan" } };
+    const created = await call("POST", completePath(path, upload.id), { key, headers, json });
+    expect((await call("POST", completePath(path, upload.id), { key, headers, json })).status).toBe(201);
+    const change = (data: object, more = {}) =>
+      call("PATCH", `${path}/${upload.id}`, { key, json: { type, data }, headers: more });
+    const updated = await change({ name: "Bills", notes: "May", file_hint: "DEFAULT" });
+    expect((await change({ name: "Bills" })).status).toBe(200);
+    expect((await change({ name: "Lost" }, { "if-match": '"1"' })).status).toBe(412);
+    const deleted = await call("DELETE", `${path}/${upload.id}`, { key });
+    expect((await call("DELETE", `${path}/${upload.id}`, { key })).status).toBe(404);
+
+    const event = (action: string, version: number, response: ReceivedResponse, changed: string[] | null = null) => ({
+      id: expect.stringMatching(/^[0-9A-Z]{26}$/),
+      type: `${type}.${action}`,
+      at: expect.any(String),
+      account,
+      actor,
+      resource: { type, id: upload.id, version },
+      parent: { type: "request", id: request },
+      changed,
+      request_id: requestId(response),
+    });
+    expect((await historyOf("request", request)).slice(1)).toEqual([
+      event("created", 1, created),
+      event("updated", 2, updated, ["name", "notes"]),
+      event("deleted", 2, deleted),
+    ]);
+  });
+
+  it("has what the carrier decided, under the run that asked it, and its order's has the end of each run", async () => {
+    const upstream = await carrier();
+    const { key, order, request, path, owner: account } = await newCustomer();
+    const { id: own } = await upload(path, key);
+    const { id: shared } = await upload(`/api/v1/orders/${order}/attachments`, key);
+    const { id: removed } = await upload(path, key);
+    await upstream.misbehave({ method: "POST", action: "status", status: 400, times: 1 });
+    await checkOut(order, {}, `refused-${order}`);
+    await call("DELETE", `${path}/${removed}`, { key });
+    await upstream.misbehave({ method: "DELETE", action: "status", status: 400, times: 1 });
+    await checkOut(order, {}, `stopped-${order}`);
+    await checkOut(order, {}, `done-${order}`);
+    await upstream.close();
+
+    const decided = (await historyOf("request", request)).filter(
+      ({ actor }: { actor: { type: string } }) => actor.type === "checkout",
+    );
+    const decision = (name: string, id: string, run: string) => ({
+      id: expect.any(String),
+      at: expect.any(String),
+      type: name,
+      account,
+      actor: { type: "checkout", id: `${run}-${order}` },
+      resource: { type: name.split(".")[0], id, version: 1 },
+      parent: { type: "request", id: request },
+      changed: null,
+      request_id: null,
+    });
+    expect(decided).toHaveLength(5);
+    expect(decided).toEqual(
+      expect.arrayContaining([
+        decision("request_attachment.forwarded", own, "refused"),
+        decision("order_attachment.forwarded", shared, "refused"),
+        decision("request_attachment.forwarded", removed, "refused"),
+        decision("request_attachment.refused", removed, "stopped"),
+        decision("request_attachment.withdrawn", removed, "done"),
+      ]),
+    );
+    const ends = (await historyOf("order", order)).filter(({ type }: { type: string }) => /^order\.check/.test(type));
+    const end = (name: string, run: string) => ({
+      ...decision(name, order, run),
+      resource: { type: "order", id: order, version: null },
+      parent: null,
+    });
+    expect(ends).toEqual([
+      end("order.checkout_failed", "refused"),
+      end("order.checkout_failed", "stopped"),
+      end("order.checked_out", "done"),
+    ]);
+    const shown = await admin(["request", "show", request]);
+    expect((await admin(["history", "request", request])).stdout).toContain(`${shared}  LOA`);
+    expect(shown.stdout.split("Last events")[1]?.match(/checkout \w+-/g)).toHaveLength(4);
+    expect((await admin(["order", "show", order])).stdout).toMatch(/Last events\n.*\n(.*\n)*.*order\.checked_out/);
+  });
+});
+
+describe("the history of a switch", () => {
+  it("remains after it is deleted, and names who changed what", async () => {
+    const { key, owner, actor } = await newCustomer();
+    const { id } = await newSwitch(key, { name: "Harborline", sms_secret: "planted" });
+    await patch(key, id, { name: "Harborline 2", sms_secret: "other" });
+    await patch(key, id, { mms_identity: "ops" });
+    const { stdout: before } = await admin(["history", "switch", id]);
+    expect(before).toMatch(/switch\.updated +\w+ +Harborline 2 +level1: key \w+, user \w+ +name, sms_secret\n/);
+    await call("DELETE", `/api/v1/switches/${id}`, { key });
+    const events = await historyOf("switch", id);
+    expect(events.map(({ type, resource, changed }: Record<string, unknown>) => ({ type, resource, changed }))).toEqual(
+      [
+        ["created", 1, null],
+        ["updated", 2, ["name", "sms_secret"]],
+        ["updated", 3, ["mms_identity"]],
+        ["deleted", 3, null],
+      ].map(([action, version, changed]) => ({
+        type: `switch.${action}`,
+        resource: { type: "switch", id, version },
+        changed,
+      })),
+    );
+    for (const event of events) expect(event).toMatchObject({ account: owner, actor, parent: null });
+    expect(JSON.stringify(events)).not.toMatch(/planted|Harborline/);
+    expect((await admin(["history", "switch", id])).stdout).toMatch(/switch\.deleted/);
+  });
+});
+
+describe("the log line of a request", () => {
+  it("names the caller, the owner, the ids and the bytes", async () => {
+    const { key, request, path, owner, actor } = await newCustomer();
+    const logs = captureLogs();
+    const headers = { "idempotency-key": "logged" };
+    const { id } = await upload(path, key);
+    await call("POST", path, { key, headers, body: form() });
+    await call("POST", path, { key, headers, body: form() });
+    await call("DELETE", `${path}/${id}`, { key });
+    await call("GET", `/api/v1/accounts/${owner}/switches`, { key });
+    logs.stop();
+    const lines = logs.written.flatMap((line) => (line.includes('"request"') ? [JSON.parse(line)] : []));
+    const own = lines.filter(({ key_id }) => key_id === actor.id);
+    const caller = { account_id: owner, user_id: actor.user, owner_account_id: owner };
+    expect(own).toMatchObject([
+      { ...caller, path: { request_id: request }, created_id: id, bytes: 15 },
+      { ...caller, path: { request_id: request }, created_id: expect.any(String), bytes: 15 },
+      caller,
+      { ...caller, path: { request_id: request, attachment_id: id }, bytes: 15 },
+      { ...caller, path: { account_id: owner } },
+    ]);
+    expect([own[2].created_id, own[2].bytes]).toEqual([undefined, undefined]);
+  });
+});
