@@ -1,4 +1,4 @@
-import { ArnFormat, Duration, type Stack } from "aws-cdk-lib";
+import { ArnFormat, Duration, Fn, type Stack } from "aws-cdk-lib";
 import { BackupPlan, BackupPlanRule, BackupResource, BackupVault } from "aws-cdk-lib/aws-backup";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { SnsTopic } from "aws-cdk-lib/aws-events-targets";
@@ -17,7 +17,8 @@ export const createBackups = (
   region: string,
 ) => {
   const vault = new BackupVault(stack, "Backups", {
-    backupVaultName: settings.stackName,
+    // Retained if the stack is deleted, so a new stack needs another name.
+    backupVaultName: `${settings.stackName}-${Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", stack.stackId))))}`,
     encryptionKey: storage.key,
     removalPolicy: settings.removalPolicy,
   });

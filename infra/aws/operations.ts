@@ -19,19 +19,18 @@ import type { Key } from "aws-cdk-lib/aws-kms";
 import { type IFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
-import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import type { Deployment } from "./function.ts";
-import type { StoredTable } from "./storage.ts";
 
 /** Creates the alarms, their topic and the dashboard. The runbook in infra/README.md says what to do about each alarm. */
-export const createOperations = (scope: Construct, { settings, storage }: Deployment, monitored: Monitored) => {
+export const createOperations = (scope: Construct, deployment: Deployment, monitored: Monitored) => {
+  const { settings, storage } = deployment;
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
   letAlarmsPublish(topic, storage.key);
   if (settings.alarmEmail) topic.addSubscription(new EmailSubscription(settings.alarmEmail));
 
-  const metrics = metricsOf(monitored);
+  const metrics = metricsOf(deployment, monitored);
   const action = new SnsAction(topic);
   const alarms = alarmsOf(metrics).map(([name, props]) => {
     const alarm = new Alarm(scope, `${name}Alarm`, { alarmName: `${settings.stackName}-${name}`, ...props });
@@ -141,14 +140,12 @@ const sweepAlarms = ({ started, failed, unfinished, stopped }: Metrics["sweeps"]
 /** The resources that alarms and the dashboard monitor. */
 type Monitored = {
   readonly rest: RestApi;
-  readonly table: StoredTable;
   readonly machine: StateMachine;
   /** The step that ends a failed checkout. */
   readonly failure: IFunction;
   /** Releases the lock of a checkout that ended without releasing it. */
   readonly release: IFunction;
   readonly sweep: IFunction;
-  readonly deadLetters: IQueue;
 };
 
 type Metrics = ReturnType<typeof metricsOf>;
@@ -157,7 +154,10 @@ const inFiveMinutes = { period: Duration.minutes(5), statistic: Stats.SUM };
 const inADay = { period: Duration.days(1), statistic: Stats.SUM };
 
 /** Contains no metric math, which not every emulator supports in an alarm. */
-const metricsOf = ({ rest, table, machine, failure, release, sweep, deadLetters }: Monitored) => ({
+const metricsOf = (
+  { storage: { table }, deadLetters }: Deployment,
+  { rest, machine, failure, release, sweep }: Monitored,
+) => ({
   requests: rest.metricCount(inFiveMinutes),
   callerErrors: rest.metricClientError(inFiveMinutes),
   serverErrors: rest.metricServerError(inFiveMinutes),

@@ -29,15 +29,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const rest = createApi(stack, deployment);
   const { machine, secret, failure, release } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
-  const { topic, rollback } = createOperations(stack, deployment, {
-    rest,
-    table: storage.table,
-    machine,
-    failure,
-    release,
-    sweep,
-    deadLetters,
-  });
+  const { topic, rollback } = createOperations(stack, deployment, { rest, machine, failure, release, sweep });
   const { ordering, operator } = createPolicies(stack, deployment, machine);
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
   if (settings.rollout === "canary") createRollout(stack, rollback);
