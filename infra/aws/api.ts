@@ -3,6 +3,7 @@ import {
   AccessLogField,
   AccessLogFormat,
   CfnRestApi,
+  EndpointAccessMode,
   EndpointType,
   LambdaIntegration,
   LogGroupLogDestination,
@@ -10,6 +11,7 @@ import {
   RestApi,
   SecurityPolicy,
 } from "aws-cdk-lib/aws-apigateway";
+import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
 import type { Construct } from "constructs";
@@ -44,10 +46,6 @@ export const createApi = (scope: Construct, deployment: Deployment): RestApi => 
 };
 
 const restApi = (scope: Construct, settings: Settings) => {
-  const accessLogs = new LogGroup(scope, "ApiAccessLogs", {
-    retention: settings.logRetentionDays,
-    removalPolicy: settings.removalPolicy,
-  });
   const rest = new RestApi(scope, "Api", {
     restApiName: settings.stackName,
     description: "Patchbay: attachments of number orders, and messaging switches",
@@ -57,16 +55,16 @@ const restApi = (scope: Construct, settings: Settings) => {
     // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings.html
     binaryMediaTypes: ["*/*"],
     ...logsRole(settings),
+    ...domain(scope, settings),
     deployOptions: {
       stageName: "live",
-      tracingEnabled: true,
+      tracingEnabled: settings.tracing,
       throttlingRateLimit: settings.throttleRate,
       throttlingBurstLimit: settings.throttleBurst,
       loggingLevel: MethodLoggingLevel.ERROR,
       // Bodies and headers contain secrets, so they are not logged.
       dataTraceEnabled: false,
-      accessLogDestination: new LogGroupLogDestination(accessLogs),
-      accessLogFormat: accessLogFormat(),
+      ...(settings.accessLogs && accessLogs(scope, settings)),
     },
   });
   // The stack has an output of its own, without the trailing slash.
@@ -82,6 +80,23 @@ const restApi = (scope: Construct, settings: Settings) => {
   return rest;
 };
 
+const accessLogs = (scope: Construct, { logRetentionDays: retention, removalPolicy }: Settings) => ({
+  accessLogDestination: new LogGroupLogDestination(new LogGroup(scope, "ApiAccessLogs", { retention, removalPolicy })),
+  accessLogFormat: accessLogFormat(),
+});
+
+/** The API's own name, which stays if the stack is created again. */
+const domain = (scope: Construct, { domainName, certificateArn }: Settings) =>
+  domainName && certificateArn
+    ? {
+        domainName: {
+          domainName,
+          certificate: Certificate.fromCertificateArn(scope, "Certificate", certificateArn),
+          ...tls,
+        },
+      }
+    : {};
+
 /** The role is retained when its stack is deleted, because the logs of the region's other APIs depend on it. */
 const logsRole = ({ apiLogsRole }: Settings) =>
   apiLogsRole === "own"
@@ -92,15 +107,19 @@ const logsRole = ({ apiLogsRole }: Settings) =>
  * A Regional API accepts TLS 1.0 unless its policy says otherwise. This one accepts TLS 1.2 and 1.3, with forward secrecy.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-security-policies-list.html
  */
+const tls = {
+  securityPolicy: SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09,
+  // Required with these policies. STRICT: the TLS server name must match the request's host.
+  endpointAccessMode: EndpointAccessMode.STRICT,
+};
+
 const requireTls12 = (rest: RestApi) => {
   const resource = rest.node.defaultChild;
   if (!(resource instanceof CfnRestApi)) throw new Error("CDK no longer creates a CfnRestApi for a RestApi.");
-  resource.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
-  // Required with these policies. STRICT: the TLS server name must match the request's host.
-  resource.endpointAccessMode = "STRICT";
+  Object.assign(resource, tls);
 };
 
-const acknowledgeFindings = (rest: RestApi, { webAclArn }: Settings) =>
+const acknowledgeFindings = (rest: RestApi, { webAclArn, accessLogs }: Settings) =>
   acknowledge(rest, {
     "AwsSolutions-APIG2":
       "Every function validates its input against the schema of its route and returns all errors. The gateway's validator returns only the first one, in another format.",
@@ -109,6 +128,10 @@ const acknowledgeFindings = (rest: RestApi, { webAclArn }: Settings) =>
     "AwsSolutions-COG4": "Callers are programs with API keys, not people in a user pool.",
     "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
       "API Gateway writes its logs with this role, one for the region. Its documentation requires this managed policy.",
+    ...(!accessLogs && {
+      "AwsSolutions-APIG1":
+        "The stage turns access logs off to save their cost. Each function logs a line for each request, and the gateway logs its own errors.",
+    }),
     ...(!webAclArn && {
       "AwsSolutions-APIG3":
         "The organization manages one web ACL for all its APIs: set webAclArn in the stage's file. The API is throttled in either case.",

@@ -2,7 +2,7 @@ import { Duration, Fn, Stack } from "aws-cdk-lib";
 import { Rule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Secret } from "aws-cdk-lib/aws-secretsmanager";
 import { DefinitionBody, LogLevel, StateMachine, StateMachineType } from "aws-cdk-lib/aws-stepfunctions";
@@ -22,8 +22,8 @@ export const createCheckout = (scope: Construct, deployment: Deployment) => {
     steps.map((step) => [placeholderOf(step), step === fail ? failure : stepFunction(scope, deployment, step, secret)]),
   );
   const machine = stateMachine(scope, deployment, functions);
-  addReleaseRule(scope, deployment, machine);
-  return { machine, secret, failure };
+  const release = releaseFunction(scope, deployment, machine);
+  return { machine, secret, failure, release };
 };
 
 /** Created with a random value. An operator replaces it with the carrier's token: see infra/README.md. */
@@ -64,7 +64,11 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
   });
 };
 
-type Functions = Readonly<Record<string, LambdaFunction>>;
+/**
+ * The workflow calls aliases, so an execution that is running when a version is deployed continues with that version's steps.
+ * test/shared/checkout/states-of-1.0.json is the promise that any version reads what any other wrote.
+ */
+type Functions = Readonly<Record<string, IFunction>>;
 
 const stateMachine = (scope: Construct, { settings }: Deployment, functions: Functions) => {
   const arns = Object.entries(functions).map(([name, { functionArn }]) => [name, functionArn] as const);
@@ -81,13 +85,13 @@ const stateMachine = (scope: Construct, { settings }: Deployment, functions: Fun
     "AwsSolutions-IAM5[Resource::*]":
       "X-Ray's actions and the actions that configure log delivery do not support resource-level permissions.",
   });
-  return new StateMachine(scope, "Checkout", {
+  const machine = new StateMachine(scope, "Checkout", {
     comment: "Forwards an order's attachments to the carrier, then checks out the carrier's cart",
     stateMachineType: StateMachineType.STANDARD,
     definitionBody: DefinitionBody.fromString(JSON.stringify(workflow)),
     definitionSubstitutions: Object.fromEntries(arns),
     role,
-    tracingEnabled: true,
+    tracingEnabled: settings.tracing,
     logs: {
       destination: new LogGroup(scope, "CheckoutLogs", {
         logGroupName: logGroupName(Stack.of(scope)),
@@ -99,6 +103,9 @@ const stateMachine = (scope: Construct, { settings }: Deployment, functions: Fun
       includeExecutionData: false,
     },
   });
+  if (!settings.tracing)
+    acknowledge(machine, { "AwsSolutions-SF2": "The stage turns X-Ray off to save its cost. Every step logs a line." });
+  return machine;
 };
 
 /**
@@ -113,11 +120,13 @@ const logGroupName = ({ stackName, stackId }: Stack) =>
  * An execution leaves its order locked if it is stopped, times out, or its failure path fails. Step Functions sends an event
  * to EventBridge whenever an execution ends, and this function releases the lock.
  */
-const addReleaseRule = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
+const releaseFunction = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
+  const deadLetterQueue = deployment.deadLetters;
   const handler = createFunction(scope, deployment, {
     name: releaseLockName,
     access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
     timeout: Duration.seconds(30),
+    deadLetterQueue,
   });
   new Rule(scope, "FailedCheckout", {
     description: "Releases the lock of a checkout that ended without releasing it",
@@ -126,6 +135,7 @@ const addReleaseRule = (scope: Construct, deployment: Deployment, machine: State
       detailType: ["Step Functions Execution Status Change"],
       detail: { stateMachineArn: [machine.stateMachineArn], status: ["FAILED", "TIMED_OUT", "ABORTED"] },
     },
-    targets: [new LambdaTarget(handler)],
+    targets: [new LambdaTarget(handler, { deadLetterQueue })],
   });
+  return handler;
 };

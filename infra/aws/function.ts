@@ -4,6 +4,7 @@ import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aw
 import {
   ApplicationLogLevel,
   Code,
+  type IFunction,
   Function as LambdaFunction,
   LoggingFormat,
   Runtime,
@@ -11,6 +12,7 @@ import {
   Tracing,
 } from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
+import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
@@ -19,8 +21,15 @@ import { type Access, allow, grants } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
-/** What all functions of a deployment share. `bundles` is the directory that `bundle()` has written. */
-export type Deployment = { readonly settings: Settings; readonly storage: Storage; readonly bundles: string };
+/** What all functions of a deployment share. */
+export type Deployment = {
+  readonly settings: Settings;
+  readonly storage: Storage;
+  /** The directory that `bundle()` has written. */
+  readonly bundles: string;
+  /** Receives the events that could not be handled. */
+  readonly deadLetters: IQueue;
+};
 
 type FunctionOptions = {
   /** The path below `functions/`, without `.ts`. */
@@ -30,18 +39,24 @@ type FunctionOptions = {
   readonly memoryMb?: number | undefined;
   /** How many invocations may run at once. Lambda reserves as much of the account's concurrency. */
   readonly concurrency?: number | null;
+  /** Receives events that failed on every retry, for a function that events invoke. */
+  readonly deadLetterQueue?: IQueue;
   /** In addition to TABLE_NAME and, for a function with access to files, BUCKET_NAME. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly statements?: readonly PolicyStatement[];
 };
 
-/** Creates a function with its own log group and its own role, which allows only what `access` lists. */
+/**
+ * Creates a function with its own log group and its own role, which allows only what `access` lists. Returns its alias, which
+ * all callers invoke: it refers to the newest version once infra/aws/rollout.ts has shifted the traffic.
+ */
 export const createFunction = (
   scope: Construct,
   { settings, storage, bundles }: Deployment,
   options: FunctionOptions,
-) => {
+): IFunction => {
   const { name, access, timeout, memoryMb = 1024, concurrency, environment = {}, statements = [] } = options;
+  const { deadLetterQueue } = options;
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, {
     retention: settings.logRetentionDays,
@@ -64,7 +79,7 @@ export const createFunction = (
     [`AwsSolutions-IAM5[Resource::<${logicalId(storage.bucket)}.Arn>/${filePrefix}*]`]:
       "The name of a file contains the day and the ids of its upload. The prefix is the narrowest pattern that matches all files.",
   });
-  return new LambdaFunction(scope, id, {
+  const handler = new LambdaFunction(scope, id, {
     description: `functions/${name}.ts`,
     runtime: Runtime.NODEJS_24_X,
     architecture: settings.architecture,
@@ -74,16 +89,21 @@ export const createFunction = (
     timeout,
     memorySize: memoryMb,
     ...(concurrency && { reservedConcurrentExecutions: concurrency }),
-    tracing: Tracing.ACTIVE,
+    ...(deadLetterQueue && { deadLetterQueue }),
+    tracing: settings.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
     logGroup,
     loggingFormat: LoggingFormat.JSON,
+    // LOG_LEVEL filters instead: a higher level here would also drop the sweep's metrics.
     applicationLogLevelV2: ApplicationLogLevel.INFO,
-    // Includes Lambda's REPORT lines with memory, billed time and cold starts, which WARN hides.
-    systemLogLevelV2: SystemLogLevel.INFO,
+    // INFO includes Lambda's REPORT lines with memory, billed time and cold starts, which WARN hides.
+    systemLogLevelV2: settings.logLevel === "INFO" ? SystemLogLevel.INFO : SystemLogLevel.WARN,
     environment: {
       TABLE_NAME: storage.table.tableName,
+      LOG_LEVEL: settings.logLevel,
       ...(access.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
       ...environment,
     },
   });
+  // @ts-expect-error aws-cdk-lib's Alias is not its own IFunction under exactOptionalPropertyTypes (role)
+  return handler.addAlias("live");
 };

@@ -16,21 +16,21 @@ import {
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { Key } from "aws-cdk-lib/aws-kms";
-import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import { type IFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import type { Deployment } from "./function.ts";
-import type { StoredTable } from "./storage.ts";
 
 /** Creates the alarms, their topic and the dashboard. The runbook in infra/README.md says what to do about each alarm. */
-export const createOperations = (scope: Construct, { settings, storage }: Deployment, monitored: Monitored): Topic => {
+export const createOperations = (scope: Construct, deployment: Deployment, monitored: Monitored) => {
+  const { settings, storage } = deployment;
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
   letAlarmsPublish(topic, storage.key);
   if (settings.alarmEmail) topic.addSubscription(new EmailSubscription(settings.alarmEmail));
 
-  const metrics = metricsOf(monitored);
+  const metrics = metricsOf(deployment, monitored);
   const action = new SnsAction(topic);
   const alarms = alarmsOf(metrics).map(([name, props]) => {
     const alarm = new Alarm(scope, `${name}Alarm`, { alarmName: `${settings.stackName}-${name}`, ...props });
@@ -41,7 +41,8 @@ export const createOperations = (scope: Construct, { settings, storage }: Deploy
   });
   // Not every emulator supports dashboards.
   if (!settings.emulator) addDashboard(scope, settings.stackName, metrics, alarms);
-  return topic;
+  const rollback = alarms.filter((alarm) => ["ServerErrorsAlarm", "FailedCheckoutsAlarm"].includes(alarm.node.id));
+  return { topic, rollback };
 };
 
 /**
@@ -105,6 +106,11 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
   ],
   ["FailedCheckouts", atLeast(1, metrics.failedCheckouts, "A checkout failed. The order is still in CART.")],
   ["EndlessCheckouts", atLeast(1, metrics.timedOutCheckouts, "A checkout did not end within a week.")],
+  ["FailedReleases", atLeast(1, metrics.failedReleases, "The lock of a checkout that ended could not be released.")],
+  [
+    "DeadLetters",
+    atLeast(1, metrics.deadLetters, "An event failed on every retry, and is in the queue of dead letters."),
+  ],
   ...sweepAlarms(metrics.sweeps),
 ];
 
@@ -134,11 +140,12 @@ const sweepAlarms = ({ started, failed, unfinished, stopped }: Metrics["sweeps"]
 /** The resources that alarms and the dashboard monitor. */
 type Monitored = {
   readonly rest: RestApi;
-  readonly table: StoredTable;
   readonly machine: StateMachine;
   /** The step that ends a failed checkout. */
-  readonly failure: LambdaFunction;
-  readonly sweep: LambdaFunction;
+  readonly failure: IFunction;
+  /** Releases the lock of a checkout that ended without releasing it. */
+  readonly release: IFunction;
+  readonly sweep: IFunction;
 };
 
 type Metrics = ReturnType<typeof metricsOf>;
@@ -147,7 +154,10 @@ const inFiveMinutes = { period: Duration.minutes(5), statistic: Stats.SUM };
 const inADay = { period: Duration.days(1), statistic: Stats.SUM };
 
 /** Contains no metric math, which not every emulator supports in an alarm. */
-const metricsOf = ({ rest, table, machine, failure, sweep }: Monitored) => ({
+const metricsOf = (
+  { storage: { table }, deadLetters }: Deployment,
+  { rest, machine, failure, release, sweep }: Monitored,
+) => ({
   requests: rest.metricCount(inFiveMinutes),
   callerErrors: rest.metricClientError(inFiveMinutes),
   serverErrors: rest.metricServerError(inFiveMinutes),
@@ -164,6 +174,8 @@ const metricsOf = ({ rest, table, machine, failure, sweep }: Monitored) => ({
   // An execution fails, too, if another run is checking the order out. That is not the failure of a checkout.
   failedCheckouts: failure.metricInvocations(inFiveMinutes),
   timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
+  failedReleases: release.metricErrors(inFiveMinutes),
+  deadLetters: deadLetters.metricApproximateNumberOfMessagesVisible({ ...inFiveMinutes, statistic: Stats.MAXIMUM }),
   sweeps: {
     started: sweep.metricInvocations(inADay),
     failed: sweep.metricErrors(inADay),
@@ -173,8 +185,11 @@ const metricsOf = ({ rest, table, machine, failure, sweep }: Monitored) => ({
 });
 
 /** A metric that `functions/sweep-orphan-files.ts` logs. */
-const sweepCount = (metricName: string, { functionName }: LambdaFunction) =>
-  new Metric({ namespace: "Patchbay", metricName, dimensionsMap: { FunctionName: functionName }, ...inADay });
+const sweepCount = (metricName: string, sweep: IFunction) => {
+  // The function's name, without that of its alias.
+  const { FunctionName } = sweep.metricErrors().dimensions ?? {};
+  return new Metric({ namespace: "Patchbay", metricName, dimensionsMap: { FunctionName }, ...inADay });
+};
 
 /** Shows alarms, requests, latency, checkouts, throttling and sweeps on one page. */
 const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: Alarm[]) =>
@@ -202,12 +217,20 @@ const graphs = (metrics: Metrics) => [
       metrics.conflicts,
     ]),
   ],
-  [graph("Sweeps per day", Object.values(metrics.sweeps)), graph("Custom metrics per 5 minutes", [customMetrics()])],
+  [
+    graph("Mean ms by route", [search("{Patchbay,route} ms", "Average", 300)]),
+    graph("Mean ms by step", [search("{Patchbay,step} ms", "Average", 300)]),
+  ],
+  [
+    graph("Sweeps per day", Object.values(metrics.sweeps)),
+    graph("Events that failed per 5 minutes", [metrics.failedReleases, metrics.deadLetters]),
+  ],
+  [graph("Counts of the functions per day", [search("{Patchbay,FunctionName}", "Sum", 86_400)])],
 ];
 
 const graph = (title: string, left: IMetric[]) =>
   new GraphWidget({ title, left, width: 12, leftYAxis: { min: 0, showUnits: false } });
 
-/** The metrics that the functions log in CloudWatch's embedded metric format. */
-const customMetrics = () =>
-  new MathExpression({ expression: `SEARCH('Namespace="Patchbay"', 'Sum', 300)`, usingMetrics: {}, label: "" });
+/** Metrics that the functions log in CloudWatch's embedded metric format, each with its dimension. */
+const search = (metrics: string, statistic: "Average" | "Sum", seconds: number) =>
+  new MathExpression({ expression: `SEARCH('${metrics}', '${statistic}', ${seconds})`, usingMetrics: {}, label: "" });

@@ -21,6 +21,10 @@ const Stage = z
     carrierUrl: orNone(z.url({ protocol: /^https?$/, error: "must be an https: or http: URL" })),
     alarmEmail: orNone(z.email()),
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),
+    domainName: orNone(z.string().check(z.regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/))),
+    certificateArn: orNone(z.string().check(z.startsWith("arn:"))),
+    rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
+    backupRegion: orNone(z.string().check(z.regex(/^[a-z]{2}(-[a-z]+)+-\d$/))),
     restoredTable: orNone(z.string().check(z.regex(/^[\w.-]{3,255}$/))),
     uploadOrigins: orNone(z.array(Origin)),
     apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
@@ -29,6 +33,10 @@ const Stage = z
     throttleBurst: z._default(positive, 200),
     carrierConcurrency: orNone(z.int().check(z.positive())),
     logRetentionDays: z._default(z.enum(RetentionDays), RetentionDays.ONE_WEEK),
+    logLevel: z._default(z.enum(["INFO", "WARN", "ERROR"]), "INFO"),
+    accessLogs: z._default(z.boolean(), true),
+    tracing: z._default(z.boolean(), true),
+    tags: z._default(z.record(z.string(), z.string()), {}),
     maxFileBytes: z._default(positive.check(z.maximum(limits.fileBytes)), limits.fileBytes),
     maxUploadBytes: z._default(positive.check(z.maximum(limits.uploadBytes)), limits.uploadBytes),
   })
@@ -36,6 +44,14 @@ const Stage = z
     z.refine(({ retainData, carrierUrl }) => !retainData || carrierUrl?.startsWith("https:"), {
       path: ["carrierUrl"],
       error: "must be an https: URL, because this stage retains its data",
+    }),
+    z.refine(({ domainName, certificateArn }) => !domainName === !certificateArn, {
+      path: ["certificateArn"],
+      error: "must be set together with domainName",
+    }),
+    z.refine(({ retainData, backupRegion }) => retainData || !backupRegion, {
+      path: ["backupRegion"],
+      error: "needs retainData, because a vault that has backups cannot be deleted",
     }),
   );
 
@@ -71,11 +87,14 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
     );
   }
   const values = parse(Stage, readJson(file), file);
+  const stageName = basename(file, ".json");
   return {
     ...values,
+    stageName,
+    ...(emulator && ({ rollout: "all-at-once", domainName: null, certificateArn: null, backupRegion: null } as const)),
     /** A sandbox needs no carrier until it checks out an order. */
     carrierUrl: values.carrierUrl ?? "https://carrier.invalid",
-    stackName: ["Patchbay", basename(file, ".json").replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-"),
+    stackName: ["Patchbay", stageName.replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-"),
     emulator,
     /** Whether deleting the stack empties the bucket first. The function that does so hangs on emulators. */
     emptyBucket: !values.retainData && !emulator,

@@ -1,10 +1,13 @@
-import { CfnOutput, Stack } from "aws-cdk-lib";
+import { Annotations, CfnOutput, Stack, Tags } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import type { Construct } from "constructs";
 import { createApi } from "./api.ts";
+import { createBackups } from "./backups.ts";
 import { createCheckout } from "./checkout.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
+import { deadLetterQueue } from "./queue.ts";
+import { createRollout } from "./rollout.ts";
 import type { Settings } from "./settings.ts";
 import { createStorage } from "./storage.ts";
 import { createSweep } from "./sweep.ts";
@@ -21,12 +24,18 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
 
   stack.templateOptions.metadata = { "cfn-lint": lintConfig };
   const storage = createStorage(stack, settings);
-  const deployment = { settings, storage, bundles };
+  const deadLetters = deadLetterQueue(stack, "DeadLetters");
+  const deployment = { settings, storage, bundles, deadLetters };
   const rest = createApi(stack, deployment);
-  const { machine, secret, failure } = createCheckout(stack, deployment);
+  const { machine, secret, failure, release } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
-  const alarms = createOperations(stack, deployment, { rest, table: storage.table, machine, failure, sweep });
+  const { topic, rollback } = createOperations(stack, deployment, { rest, machine, failure, release, sweep });
   const { ordering, operator } = createPolicies(stack, deployment, machine);
+  if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
+  if (settings.rollout === "canary") createRollout(stack, rollback);
+  const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
+  for (const [name, value] of Object.entries(tags)) Tags.of(stack).add(name, value);
+  warn(stack, settings);
 
   const outputs = {
     BaseUrl: baseUrl(rest, settings),
@@ -34,16 +43,25 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     BucketName: storage.bucket.bucketName,
     StateMachineArn: machine.stateMachineArn,
     CarrierTokenArn: secret.secretArn,
-    AlarmTopicArn: alarms.topicArn,
+    AlarmTopicArn: topic.topicArn,
     OrderingPolicyArn: ordering.managedPolicyArn,
     OperatorPolicyArn: operator.managedPolicyArn,
+    ...(rest.domainName && { DomainTarget: rest.domainName.domainNameAliasDomainName }),
   };
   for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return stack;
 };
 
 /** The API's base address, without a trailing slash. On an emulator, an API has a path instead of a host name. */
-const baseUrl = (rest: RestApi, { emulator }: Settings) =>
+const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
   emulator
     ? `${emulator.replace(/\/$/, "")}/restapis/${rest.restApiId}/${rest.deploymentStage.stageName}/_user_request_`
-    : rest.url.replace(/\/$/, "");
+    : (domainName ? `https://${domainName}` : rest.url).replace(/\/$/, "");
+
+/** Says at synth what production should not be without. */
+const warn = (stack: Stack, { retainData, alarmEmail, webAclArn }: Settings) => {
+  const warnings = Annotations.of(stack);
+  if (!retainData) return;
+  if (!alarmEmail) warnings.addWarningV2("patchbay:alarmEmail", "alarmEmail is not set: nobody is told of alarms.");
+  if (!webAclArn) warnings.addWarningV2("patchbay:webAclArn", "webAclArn is not set: no web ACL protects the API.");
+};

@@ -1,7 +1,7 @@
 import { Duration } from "aws-cdk-lib";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
-import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { sweepName } from "./bundle.ts";
@@ -9,13 +9,15 @@ import { createFunction, type Deployment } from "./function.ts";
 import { allow } from "./grants.ts";
 
 /** Creates the daily sweep, which removes the files without metadata that a crash can leave behind. */
-export const createSweep = (scope: Construct, deployment: Deployment): LambdaFunction => {
+export const createSweep = (scope: Construct, deployment: Deployment): IFunction => {
+  const { storage, deadLetters: deadLetterQueue } = deployment;
   const handler = createFunction(scope, deployment, {
     name: sweepName,
     access: { table: ["GetItem", "BatchGetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
+    deadLetterQueue,
     statements: [
-      allow(["s3:ListBucket"], deployment.storage.bucket.bucketArn, {
+      allow(["s3:ListBucket"], storage.bucket.bucketArn, {
         StringLike: { "s3:prefix": `${filePrefix}*` },
       }),
     ],
@@ -23,7 +25,7 @@ export const createSweep = (scope: Construct, deployment: Deployment): LambdaFun
   new Rule(scope, "SweepDaily", {
     description: "Removes files without metadata",
     schedule: Schedule.cron({ hour: "3", minute: "17" }),
-    targets: [new LambdaTarget(handler)],
+    targets: [new LambdaTarget(handler, { deadLetterQueue })],
   });
   return handler;
 };

@@ -46,7 +46,30 @@ describe("an alarm", () => {
       {
         Namespace: "AWS/Lambda",
         MetricName: "Invocations",
-        Dimensions: [{ Name: "FunctionName", Value: { Ref: Match.stringLikeRegexp("^checkoutfail") } }],
+        Dimensions: Match.arrayWith([
+          { Name: "FunctionName", Value: { Ref: Match.stringLikeRegexp("^checkoutfail") } },
+        ]),
+        Threshold: 1,
+      },
+    ],
+    [
+      "FailedReleases",
+      {
+        Namespace: "AWS/Lambda",
+        MetricName: "Errors",
+        Dimensions: Match.arrayWith([
+          { Name: "FunctionName", Value: { Ref: Match.stringLikeRegexp("^checkoutreleaselock") } },
+        ]),
+        Threshold: 1,
+      },
+    ],
+    [
+      "DeadLetters",
+      {
+        MetricName: "ApproximateNumberOfMessagesVisible",
+        Dimensions: [
+          { Name: "QueueName", Value: { "Fn::GetAtt": [Match.stringLikeRegexp("^DeadLetters"), "QueueName"] } },
+        ],
         Threshold: 1,
       },
     ],
@@ -101,13 +124,49 @@ describe("an alarm", () => {
   });
 });
 
+describe("an event that cannot be handled", () => {
+  const queue = { "Fn::GetAtt": [Match.stringLikeRegexp("^DeadLetters"), "Arn"] };
+
+  it("is kept in an encrypted queue that requires TLS, whether the function cannot be invoked or fails", () => {
+    for (const rule of Object.values(template.findResources("AWS::Events::Rule")))
+      expect(rule.Properties.Targets, rule.Properties.Description).toMatchObject([
+        { DeadLetterConfig: { Arn: { "Fn::GetAtt": [expect.stringMatching(/^DeadLetters/), "Arn"] } } },
+      ]);
+    for (const name of ["checkout/release-lock", "sweep-orphan-files"])
+      template.hasResourceProperties("AWS::Lambda::Function", {
+        Description: `functions/${name}.ts`,
+        DeadLetterConfig: { TargetArn: queue },
+      });
+    template.hasResourceProperties("AWS::SQS::Queue", {
+      SqsManagedSseEnabled: true,
+      MessageRetentionPeriod: 1_209_600,
+    });
+    template.hasResourceProperties("AWS::SQS::QueuePolicy", {
+      PolicyDocument: {
+        Statement: Match.arrayWith([
+          Match.objectLike({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } }),
+        ]),
+      },
+    });
+  });
+});
+
 describe("the dashboard", () => {
   it("shows all alarms, requests, latency, checkouts and throttling", () => {
     template.resourceCountIs("AWS::CloudWatch::Dashboard", 1);
     const dashboards = JSON.stringify(template.findResources("AWS::CloudWatch::Dashboard"));
-    for (const title of ["Alarms", "Requests per 5", "Latency", "Checkouts", "Throttled", "Sweeps", "Custom metrics"])
+    for (const title of ["Alarms", "Requests per 5", "Latency", "Checkouts", "Throttled", "Sweeps", "Events"])
       expect(dashboards).toContain(title);
     for (const id of Object.keys(template.findResources("AWS::CloudWatch::Alarm"))) expect(dashboards).toContain(id);
+  });
+
+  it("shows means of milliseconds and daily sums in graphs of their own", () => {
+    const dashboards = JSON.stringify(template.findResources("AWS::CloudWatch::Dashboard"));
+    expect([...dashboards.matchAll(/SEARCH\(.*?\)/g)].map(([search]) => search)).toEqual([
+      "SEARCH('{Patchbay,route} ms', 'Average', 300)",
+      "SEARCH('{Patchbay,step} ms', 'Average', 300)",
+      "SEARCH('{Patchbay,FunctionName}', 'Sum', 86400)",
+    ]);
   });
 
   it("is left out for an emulator", () => {

@@ -80,12 +80,17 @@ const expected: Record<string, readonly string[]> = {
   "checkout/submit": [...table("GetItem", "UpdateItem"), ...writeKey, ...carrier],
   "checkout/finish": [...table("GetItem", "PutItem", "UpdateItem"), ...writeKey],
   "checkout/fail": [...table("GetItem", "PutItem", "Query", "UpdateItem"), ...writeKey],
-  "checkout/release-lock": [...table("GetItem", "PutItem", "UpdateItem"), ...writeKey],
+  "checkout/release-lock": [
+    ...table("GetItem", "PutItem", "UpdateItem"),
+    ...writeKey,
+    "sqs:SendMessage on DeadLetters",
+  ],
   "sweep-orphan-files": [
     ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
     ...writeKey,
     ...files("DeleteObject"),
     "s3:ListBucket on Files where {StringLike:{s3:prefix:attachments/*}}",
+    "sqs:SendMessage on DeadLetters",
   ],
 };
 
@@ -124,11 +129,11 @@ describe("a function's role", () => {
 });
 
 describe("the checkout's role", () => {
-  it("may call the eight steps, write logs and send traces, and nothing else", () => {
+  it("may call the eight steps by their aliases, write logs and send traces, and nothing else", () => {
     const steps = ["fail", "finish", "forward", "lock", "paginate", "seal", "sealorder", "submit"];
     const role = permissions["the checkout calls its steps"] ?? [];
     expect(role.filter((each) => each.startsWith("lambda:"))).toEqual(
-      steps.map((step) => `lambda:InvokeFunction on checkout${step}`),
+      steps.map((step) => `lambda:InvokeFunction on checkout${step}Aliaslive`),
     );
     const others = role.filter((each) => !each.startsWith("lambda:"));
     expect(others.filter((each) => !/^(logs|xray):\w+ on \*$/.test(each))).toEqual([]);

@@ -3,15 +3,35 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Match } from "aws-cdk-lib/assertions";
 import { afterAll, describe, expect, it } from "vitest";
+import { functionNames } from "../../../infra/aws/bundle.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { emulated, synthesize } from "../../support/models/template.ts";
 
 const carrierUrl = "https://carrier.example";
 const origins = ["https://app.example", "http://localhost:5173"];
 
+const certificateArn = "arn:aws:acm:us-east-1:111122223333:certificate/1";
+
 /** The stacks, synthesized when a test first needs them. */
 const production = () => synthesize(undefined, { nag: true });
 const sandbox = () => synthesize({ stage: "sandbox" }, { nag: true });
+/** Production with all that it may have. */
+const complete = () =>
+  synthesize(
+    {
+      stage: "production",
+      settings: {
+        carrierUrl,
+        alarmEmail: "operators@example.com",
+        webAclArn: "arn:aws:wafv2:us-east-1:111122223333:regional/webacl/1",
+        domainName: "api.example.com",
+        certificateArn,
+        backupRegion: "eu-west-1",
+        tags: { Team: "messaging" },
+      },
+    },
+    { nag: true },
+  );
 const onEmulator = () => synthesize(emulated);
 /** A sandbox with changed settings. */
 const anna = () =>
@@ -167,6 +187,111 @@ describe("production", () => {
     });
   });
 
+  it("shifts traffic to new versions step by step, and back if requests or checkouts fail", () => {
+    const { template } = production();
+    const aliases = Object.values(template.findResources("AWS::Lambda::Alias"));
+    expect(aliases).toHaveLength(functionNames.length);
+    const rollouts = aliases.map(
+      ({ UpdatePolicy }) => UpdatePolicy.CodeDeployLambdaAliasUpdate.DeploymentGroupName.Ref,
+    );
+    const groups = template.findResources("AWS::CodeDeploy::DeploymentGroup", {
+      Properties: {
+        DeploymentConfigName: "CodeDeployDefault.LambdaCanary10Percent10Minutes",
+        AutoRollbackConfiguration: { Enabled: true, Events: Match.arrayWith(["DEPLOYMENT_STOP_ON_ALARM"]) },
+      },
+    });
+    expect(Object.keys(groups).sort()).toEqual(rollouts.sort());
+    for (const { Properties } of Object.values(groups))
+      expect(Properties.AlarmConfiguration).toEqual({
+        Enabled: true,
+        Alarms: ["ServerErrors", "FailedCheckouts"].map((name) => ({
+          Name: { Ref: expect.stringMatching(`^${name}Alarm`) },
+        })),
+      });
+  });
+
+  it("stays far below the 500 resources that CloudFormation allows", () => {
+    expect(Object.keys(complete().template.toJSON().Resources).length).toBeLessThan(450);
+  });
+
+  it("says at synth that it has no alarm address and no web ACL, until it has", () => {
+    const bare = synthesize({ stage: "production", settings: { carrierUrl } }).warnings;
+    expect(bare.map((each) => each.split(":")[0])).toEqual(["alarmEmail is not set", "webAclArn is not set"]);
+    expect([complete().warnings, sandbox().warnings]).toEqual([[], []]);
+  });
+
+  it("copies daily backups of the table to another region, and reports those that fail", () => {
+    const { template, findings } = complete();
+    expect(findings).toEqual([]);
+    const rule = { DeleteAfterDays: 35 };
+    template.hasResourceProperties("AWS::Backup::BackupPlan", {
+      BackupPlan: {
+        BackupPlanRule: [
+          {
+            Lifecycle: rule,
+            ScheduleExpression: "cron(17 1 * * ? *)",
+            CopyActions: [
+              {
+                Lifecycle: rule,
+                DestinationBackupVaultArn: {
+                  "Fn::Join": ["", Match.arrayWith([Match.stringLikeRegexp(":backup:eu-west-1:")])],
+                },
+              },
+            ],
+          },
+        ],
+      },
+    });
+    template.hasResourceProperties("AWS::Backup::BackupSelection", {
+      BackupSelection: { Resources: [{ "Fn::GetAtt": [Match.stringLikeRegexp("^Table"), "Arn"] }] },
+    });
+    template.hasResource("AWS::Backup::BackupVault", { DeletionPolicy: "RetainExceptOnCreate" });
+    template.hasResourceProperties("AWS::Events::Rule", {
+      EventPattern: { source: ["aws.backup"], detail: { state: ["FAILED", "ABORTED", "EXPIRED"] } },
+      Targets: [Match.objectLike({ Arn: { Ref: Match.stringLikeRegexp("^Alarms") } })],
+    });
+    template.hasResourceProperties("AWS::KMS::Key", {
+      KeyPolicy: { Statement: Match.arrayWith([Match.objectLike({ Principal: { Service: "events.amazonaws.com" } })]) },
+    });
+  });
+
+  it("has a name of its own, as strict as the API's, which every client's URL and a DNS record need", () => {
+    const { template } = complete();
+    template.hasResourceProperties("AWS::ApiGateway::DomainName", {
+      DomainName: "api.example.com",
+      RegionalCertificateArn: certificateArn,
+      EndpointConfiguration: { Types: ["REGIONAL"] },
+      SecurityPolicy: "SecurityPolicy_TLS13_1_2_PFS_PQ_2025_09",
+      EndpointAccessMode: "STRICT",
+    });
+    template.hasResourceProperties("AWS::ApiGateway::BasePathMapping", {
+      BasePath: Match.absent(),
+      Stage: Match.anyValue(),
+    });
+    template.hasOutput("BaseUrl", { Value: "https://api.example.com" });
+    template.hasOutput("DomainTarget", { Value: { "Fn::GetAtt": [Match.anyValue(), "RegionalDomainName"] } });
+  });
+
+  it("can have fewer logs and no traces", () => {
+    const frugal = synthesize(
+      { stage: "production", settings: { carrierUrl, accessLogs: false, tracing: false, logLevel: "ERROR" } },
+      { nag: true },
+    );
+    expect(frugal.findings).toEqual([]);
+    frugal.template.allResourcesProperties("AWS::ApiGateway::Stage", {
+      AccessLogSetting: Match.absent(),
+      TracingEnabled: false,
+    });
+    frugal.template.allResourcesProperties("AWS::Lambda::Function", {
+      TracingConfig: Match.absent(),
+      LoggingConfig: Match.objectLike({ SystemLogLevel: "WARN", ApplicationLogLevel: "INFO" }),
+      Environment: { Variables: Match.objectLike({ LOG_LEVEL: "ERROR" }) },
+    });
+    frugal.template.hasResourceProperties("AWS::StepFunctions::StateMachine", {
+      TracingConfiguration: { Enabled: false },
+    });
+  });
+
   it("does not keep its state machine, which has no data", () => {
     production().template.hasResource("AWS::StepFunctions::StateMachine", { DeletionPolicy: "Delete" });
   });
@@ -179,6 +304,31 @@ describe("production", () => {
   });
 });
 
+describe("every resource that can have tags", () => {
+  it("has those of the application, the stage and the stage's file", () => {
+    const resources: Record<string, { Type: string; Properties?: { Tags?: unknown } }> =
+      complete().template.toJSON().Resources;
+    const tagged = Object.values(resources).filter(({ Properties }) => Array.isArray(Properties?.Tags));
+    const types = new Set(tagged.map(({ Type }) => Type.split("::")[1]));
+    expect([...types].sort()).toEqual(
+      ["ApiGateway", "CloudWatch", "CodeDeploy", "DynamoDB", "Events", "IAM", "KMS", "Lambda", "Logs", "S3"].concat([
+        "SNS",
+        "SQS",
+        "SecretsManager",
+        "StepFunctions",
+      ]),
+    );
+    for (const { Type, Properties } of tagged)
+      expect(Properties?.Tags, Type).toEqual(
+        expect.arrayContaining([
+          { Key: "Application", Value: "Patchbay" },
+          { Key: "Stage", Value: "production" },
+          { Key: "Team", Value: "messaging" },
+        ]),
+      );
+  });
+});
+
 describe("a sandbox", () => {
   it("leaves nothing behind, not even its files", () => {
     expect([sandbox().terminationProtection, kept(anna())]).toEqual([false, []]);
@@ -187,6 +337,11 @@ describe("a sandbox", () => {
     sandbox().template.hasResourceProperties("AWS::Lambda::Function", {
       LoggingConfig: { LogGroup: { Ref: Match.stringLikeRegexp("^CustomS3AutoDeleteObjects") } },
     });
+  });
+
+  it("moves all traffic to new versions at once", () => {
+    sandbox().template.resourceCountIs("AWS::CodeDeploy::DeploymentGroup", 0);
+    sandbox().template.resourceCountIs("AWS::Lambda::Alias", functionNames.length);
   });
 
   it("keeps logs for a week, and has a lower request limit", () => {
@@ -271,8 +426,8 @@ describe("a stage's file", () => {
   };
 
   it("may be anywhere, and leave out every setting: the defaults are a sandbox's", () => {
-    const { stackName, ...defaults } = readSettings({ stage: "sandbox" }, undefined);
-    expect(read("{}")).toEqual({ ...defaults, stackName: "Patchbay-my-stage-1" });
+    const defaults = readSettings({ stage: "sandbox" }, undefined);
+    expect(read("{}")).toEqual({ ...defaults, stageName: "my stage_1", stackName: "Patchbay-my-stage-1" });
   });
 
   it.each([
@@ -285,6 +440,13 @@ describe("a stage's file", () => {
     ['{"alarmEmail": "nobody"}', /alarmEmail/],
     ['{"architecture": "mips"}', /architecture/],
     ['{"webAclArn": "acl"}', /webAclArn/],
+    ['{"domainName": "api.example.com"}', /certificateArn: must be set together with domainName$/],
+    ['{"domainName": "https://api.example.com", "certificateArn": "arn:1"}', /domainName/],
+    ['{"rollout": "blue-green"}', /rollout/],
+    ['{"backupRegion": "eu-west-1"}', /backupRegion: needs retainData/],
+    ['{"backupRegion": "Ireland"}', /backupRegion/],
+    ['{"logLevel": "info"}', /logLevel/],
+    ['{"tags": {"Team": 1}}', /tags: Team/],
     ['{"logRetentionDays": 8}', /logRetentionDays/],
     ['{"maxFileBytes": 4600001}', /maxFileBytes/],
     ['{"uploadOrigins": ["*"]}', /uploadOrigins: 0: must be an origin/],

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App, Validations } from "aws-cdk-lib";
-import { Template } from "aws-cdk-lib/assertions";
+import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
 import { AwsSolutionsChecks } from "cdk-nag";
 import * as z from "zod/mini";
 import { functionNames } from "../../../infra/aws/bundle.ts";
@@ -85,6 +85,9 @@ const synthesizeIn = (folder: string, { stage, settings, name, emulator }: Choic
   return {
     template,
     stackName: stack.stackName,
+    warnings: Annotations.fromStack(stack)
+      .findWarning("*", Match.anyValue())
+      .map(({ entry }) => String(entry.data)),
     findings: nag ? findingsIn(join(folder, "out")) : undefined,
     terminationProtection: stack.terminationProtection,
   };

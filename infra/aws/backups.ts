@@ -1,0 +1,60 @@
+import { ArnFormat, Duration, Fn, type Stack } from "aws-cdk-lib";
+import { BackupPlan, BackupPlanRule, BackupResource, BackupVault } from "aws-cdk-lib/aws-backup";
+import { Rule, Schedule } from "aws-cdk-lib/aws-events";
+import { SnsTopic } from "aws-cdk-lib/aws-events-targets";
+import type { Topic } from "aws-cdk-lib/aws-sns";
+import { acknowledge } from "./acknowledge.ts";
+import type { Deployment } from "./function.ts";
+
+/** As long as point-in-time recovery retains what is deleted from the table. */
+const deleteAfter = Duration.days(35);
+
+/** Backs the table up every day, and copies each backup to the vault of the stack's name in another region. */
+export const createBackups = (
+  stack: Stack,
+  { settings, storage, deadLetters }: Deployment,
+  topic: Topic,
+  region: string,
+) => {
+  const vault = new BackupVault(stack, "Backups", {
+    // Retained if the stack is deleted, so a new stack needs another name.
+    backupVaultName: `${settings.stackName}-${Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", stack.stackId))))}`,
+    encryptionKey: storage.key,
+    removalPolicy: settings.removalPolicy,
+  });
+  const other = stack.formatArn({
+    service: "backup",
+    region,
+    resource: "backup-vault",
+    resourceName: settings.stackName,
+    arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+  });
+  const plan = new BackupPlan(stack, "BackupPlan", {
+    backupVault: vault,
+    backupPlanRules: [
+      new BackupPlanRule({
+        ruleName: "daily",
+        scheduleExpression: Schedule.cron({ hour: "1", minute: "17" }),
+        deleteAfter,
+        copyActions: [
+          { destinationBackupVault: BackupVault.fromBackupVaultArn(stack, "OtherBackups", other), deleteAfter },
+        ],
+      }),
+    ],
+  });
+  const selection = plan.addSelection("Table", { resources: [BackupResource.fromArn(storage.table.tableArn)] });
+  acknowledge(selection, {
+    "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSBackupServiceRolePolicyForBackup]":
+      "AWS Backup's documentation requires this managed policy.",
+  });
+  // A copy can fail while its backup succeeds, and neither has a metric for one table.
+  new Rule(stack, "FailedBackup", {
+    description: "Reports a backup of the table, or its copy to the other region, that failed",
+    eventPattern: {
+      source: ["aws.backup"],
+      detailType: ["Backup Job State Change", "Copy Job State Change"],
+      detail: { state: ["FAILED", "ABORTED", "EXPIRED"], resourceArn: [storage.table.tableArn] },
+    },
+    targets: [new SnsTopic(topic, { deadLetterQueue: deadLetters })],
+  });
+};
