@@ -19,6 +19,7 @@ import type { Key } from "aws-cdk-lib/aws-kms";
 import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import type { Deployment } from "./function.ts";
@@ -105,6 +106,11 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
   ],
   ["FailedCheckouts", atLeast(1, metrics.failedCheckouts, "A checkout failed. The order is still in CART.")],
   ["EndlessCheckouts", atLeast(1, metrics.timedOutCheckouts, "A checkout did not end within a week.")],
+  [
+    "LateEvents",
+    atLeast(600_000, metrics.eventAgeMs, "An event has waited for ten minutes or more: the bus does not accept it."),
+  ],
+  ["UnpublishedEvents", atLeast(1, metrics.unpublishedEvents, "Events were not published within 24 hours.")],
   ...sweepAlarms(metrics.sweeps),
 ];
 
@@ -139,6 +145,9 @@ type Monitored = {
   /** The step that ends a failed checkout. */
   readonly failure: LambdaFunction;
   readonly sweep: LambdaFunction;
+  readonly publisher: LambdaFunction;
+  /** The dead-letter queue of the table's stream. */
+  readonly unpublished: Queue;
 };
 
 type Metrics = ReturnType<typeof metricsOf>;
@@ -147,7 +156,7 @@ const inFiveMinutes = { period: Duration.minutes(5), statistic: Stats.SUM };
 const inADay = { period: Duration.days(1), statistic: Stats.SUM };
 
 /** Contains no metric math, which not every emulator supports in an alarm. */
-const metricsOf = ({ rest, table, machine, failure, sweep }: Monitored) => ({
+const metricsOf = ({ rest, table, machine, failure, sweep, publisher, unpublished }: Monitored) => ({
   requests: rest.metricCount(inFiveMinutes),
   callerErrors: rest.metricClientError(inFiveMinutes),
   serverErrors: rest.metricServerError(inFiveMinutes),
@@ -164,6 +173,11 @@ const metricsOf = ({ rest, table, machine, failure, sweep }: Monitored) => ({
   // An execution fails, too, if another run is checking the order out. That is not the failure of a checkout.
   failedCheckouts: failure.metricInvocations(inFiveMinutes),
   timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
+  eventAgeMs: publisher.metric("IteratorAge", { ...inFiveMinutes, statistic: Stats.MAXIMUM }),
+  unpublishedEvents: unpublished.metricApproximateNumberOfMessagesVisible({
+    ...inFiveMinutes,
+    statistic: Stats.MAXIMUM,
+  }),
   sweeps: {
     started: sweep.metricInvocations(inADay),
     failed: sweep.metricErrors(inADay),

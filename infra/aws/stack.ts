@@ -3,6 +3,7 @@ import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import type { Construct } from "constructs";
 import { createApi } from "./api.ts";
 import { createCheckout } from "./checkout.ts";
+import { createEvents } from "./events.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
 import type { Settings } from "./settings.ts";
@@ -25,7 +26,16 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const rest = createApi(stack, deployment);
   const { machine, secret, failure } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
-  const alarms = createOperations(stack, deployment, { rest, table: storage.table, machine, failure, sweep });
+  const { bus, publisher, unpublished, policy } = createEvents(stack, deployment);
+  const alarms = createOperations(stack, deployment, {
+    rest,
+    table: storage.table,
+    machine,
+    failure,
+    sweep,
+    publisher,
+    unpublished,
+  });
   const { ordering, operator } = createPolicies(stack, deployment, machine);
 
   const outputs = {
@@ -34,9 +44,12 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     BucketName: storage.bucket.bucketName,
     StateMachineArn: machine.stateMachineArn,
     CarrierTokenArn: secret.secretArn,
+    EventBusName: bus.eventBusName,
+    EventBusArn: bus.eventBusArn,
     AlarmTopicArn: alarms.topicArn,
     OrderingPolicyArn: ordering.managedPolicyArn,
     OperatorPolicyArn: operator.managedPolicyArn,
+    EventPolicyArn: policy.managedPolicyArn,
   };
   for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return stack;
