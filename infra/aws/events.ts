@@ -18,7 +18,8 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
     eventBusName: settings.stackName,
     description: "Patchbay: every confirmed change",
   });
-  const days = settings.eventArchiveDays;
+  // Not every emulator supports archives.
+  const days = settings.emulator ? null : settings.eventArchiveDays;
   const pattern = { eventPattern: { source: ["patchbay"] }, description: "Patchbay: events to send again" };
   const archive = days && bus.archive("Archive", { ...pattern, retention: Duration.days(days) });
   const stream = storage.table.tableStreamArn;

@@ -143,12 +143,11 @@ export const startEvents = async ({ file, postTo, onEvent, warn }: Options) => {
   if (postTo) void postAll(postTo);
   const stream = await tableStream();
   if (!stream) warn("The table has no stream, so no event is published.");
-  const reader =
-    stream &&
-    followStream(stream, checkpoint, (reached: Checkpoint) => {
-      checkpoint = reached;
-      save();
-    });
+  const onPublished = (reached: Checkpoint) => {
+    checkpoint = reached;
+    save();
+  };
+  const reader = stream ? followStream(stream, checkpoint, onPublished) : undefined;
   const stop = async () => {
     await reader?.stop();
     await close();
