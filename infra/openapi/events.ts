@@ -20,8 +20,7 @@ const properties = {
   "ChangeEvent.type": "The resource's type, and what happened to it.",
   at: "When it happened: UTC, ISO 8601, with milliseconds.",
   account: "The account that owns the resource.",
-  resource:
-    "What was changed. `version` is the one in its `ETag`, or null where it has none: the greater one is newer.",
+  resource: "What was changed.",
   parent: "The order or the request that an attachment, or a request, belongs to, or under which it was sent.",
   changed: "The names of the properties that an update has changed, or null.",
   request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
@@ -101,7 +100,7 @@ const envelopeOf = (event: Json): Json => ({
     ...Object.fromEntries(Object.entries(delivery).map(([name, description]) => [name, text(description)])),
     time: text(delivery.time, { format: "date-time" }),
     resources: { type: "array", items: { type: "string" }, description: delivery.resources },
-    detail: event,
+    detail: { ...event, description: "The event." },
   },
   required: [...Object.keys(delivery), "detail"],
 });
