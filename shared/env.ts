@@ -48,6 +48,8 @@ export const env = {
    * precedence.
    */
   carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
+  /** The EventBridge bus of the events. */
+  eventBusName: () => required("EVENT_BUS_NAME"),
   /** The state machine of the checkout. */
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
   /** The largest file in a form, in bytes. Base64-encoded, it must fit into a 6 MB event beside the other parts. */

@@ -29,9 +29,10 @@ const below = (...folders: readonly string[]) =>
 
 /** Modules that need no AWS, for the template and OpenAPI. */
 const pure =
-  /^shared\/((routes?|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(schema|routes|file-keys)\.ts|checkout\/steps\.ts|table\/(keys|expressions)\.ts)/;
+  /^shared\/((routes?|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(schema|routes|file-keys)\.ts|checkout\/steps\.ts|history\/event\.ts|table\/(keys|expressions)\.ts)/;
 
-const mayUseTheSdk = /^(shared\/(table\/(client|read|write)|attachments\/files|checkout\/carrier-token)\.ts|infra\/)/;
+const mayUseTheSdk =
+  /^(shared\/(table\/(client|read|write)|history\/publish|attachments\/files|checkout\/carrier-token)\.ts|infra\/)/;
 
 /** The floors of shared, from the top. A folder may import those below it. "" is the files at its root. */
 const floors = [

@@ -88,6 +88,14 @@ const checkTtl = async () => {
   return `on expires_at, ${ttl.TimeToLiveStatus?.toLowerCase()}`;
 };
 
+const checkStream = async () => {
+  const { Table } = await new DynamoDBClient(clientConfig).send(
+    new DescribeTableCommand({ TableName: env.tableName() }),
+  );
+  if (Table?.StreamSpecification?.StreamViewType !== "NEW_IMAGE") throw new Error("it has none with new images");
+  return `${Table.LatestStreamLabel ?? "enabled"}, new images`;
+};
+
 const checkBucket = async () => {
   const client = new S3Client({ ...clientConfig, forcePathStyle: env.hasS3Endpoint() });
   await client.send(new HeadBucketCommand({ Bucket: env.bucketName() }));
@@ -103,7 +111,7 @@ const checkWorkflow = async () => {
   return `${stateMachineArn.split(":").at(-1)}, ${last ? `last run ${last.name} ${last.status}` : "no runs yet"}`;
 };
 
-const targetChecks = ["table", "table's TTL", "bucket", "workflow"];
+const targetChecks = ["table", "table's TTL", "table's stream", "bucket", "workflow"];
 
 /** Checks everything that a deployment needs, in order. Read-only. */
 const runChecks = async (options: TargetOptions): Promise<Finding[]> => {
@@ -137,6 +145,11 @@ const runChecks = async (options: TargetOptions): Promise<Finding[]> => {
       "Deploy the stack again: without TTL, used Idempotency-Keys are kept forever.",
       checkTtl,
     ),
+    await runCheck(
+      "table's stream",
+      "No event is published. A restored table needs a stream and the setting restoredTableStream: see infra/README.md.",
+      checkStream,
+    ),
     await runCheck("bucket", remedyFor("BUCKET_NAME", "S3"), checkBucket),
     await runCheck("workflow", remedyFor("STATE_MACHINE_ARN", "SFN"), checkWorkflow),
   ];
@@ -158,7 +171,9 @@ const printFindings = (findings: readonly Finding[]) => {
 export const addDoctorCommand = (program: Command): void => {
   program
     .command("doctor")
-    .description("check the target, region, credentials, endpoints, table, bucket and workflow, and suggest remedies")
+    .description(
+      "check the target, region, credentials, endpoints, table, its stream, bucket and workflow, and suggest remedies",
+    )
     .action(async (_: Output, command: Command) => {
       const { json, ...options } = command.optsWithGlobals<TargetOptions & Output>();
       const findings = await runChecks(options);

@@ -15,7 +15,8 @@ export const addEnvCommand = (program: Command): void => {
       if (stack) throw new CommandError("`env` works on local stacks only: choose one with --port.");
       const running = chooseLocalStack(port);
       console.error(`Target: local stack at ${running.url}`);
-      const variables = { URL: running.url, CARRIER: running.environment.CARRIER_URL ?? "", ...running.demo };
+      const { CARRIER_URL: CARRIER = "", EVENTS = "" } = running.environment;
+      const variables = { URL: running.url, CARRIER, EVENTS, ...running.demo };
       if (json) return printRecord(variables, { json });
       for (const [name, value] of Object.entries(variables)) console.log(safe(`export ${name}=${value}`));
     });

@@ -13,11 +13,15 @@ export const sweepName = "sweep-orphan-files";
 /** Releases the lock of a checkout that ended without releasing it: its path below `functions/`. */
 export const releaseLockName = "checkout/release-lock";
 
+/** Puts new events on the bus: its path below `functions/`. */
+export const publishName = "events/publish";
+
 /** The paths of all functions below `functions/`: endpoints, steps of the checkout, and functions that events invoke. */
 export const functionNames: readonly string[] = [
   ...[...routes, ...steps].map(({ name }) => name),
   releaseLockName,
   sweepName,
+  publishName,
 ];
 
 /** The handler in every bundle, in Lambda's notation: file and export. */

@@ -19,6 +19,7 @@ import type { Key } from "aws-cdk-lib/aws-kms";
 import { type IFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import type { Deployment } from "./function.ts";
@@ -111,6 +112,11 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
     "DeadLetters",
     atLeast(1, metrics.deadLetters, "An event failed on every retry, and is in the queue of dead letters."),
   ],
+  [
+    "LateEvents",
+    atLeast(600_000, metrics.eventAgeMs, "An event has waited for ten minutes or more: the bus does not accept it."),
+  ],
+  ["UnpublishedEvents", atLeast(1, metrics.unpublishedEvents, "Events were not published within 24 hours.")],
   ...sweepAlarms(metrics.sweeps),
 ];
 
@@ -146,6 +152,9 @@ type Monitored = {
   /** Releases the lock of a checkout that ended without releasing it. */
   readonly release: IFunction;
   readonly sweep: IFunction;
+  readonly publisher: IFunction;
+  /** The dead-letter queue of the table's stream. */
+  readonly unpublished: Queue;
 };
 
 type Metrics = ReturnType<typeof metricsOf>;
@@ -156,7 +165,7 @@ const inADay = { period: Duration.days(1), statistic: Stats.SUM };
 /** Contains no metric math, which not every emulator supports in an alarm. */
 const metricsOf = (
   { storage: { table }, deadLetters }: Deployment,
-  { rest, machine, failure, release, sweep }: Monitored,
+  { rest, machine, failure, release, sweep, publisher, unpublished }: Monitored,
 ) => ({
   requests: rest.metricCount(inFiveMinutes),
   callerErrors: rest.metricClientError(inFiveMinutes),
@@ -176,6 +185,11 @@ const metricsOf = (
   timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
   failedReleases: release.metricErrors(inFiveMinutes),
   deadLetters: deadLetters.metricApproximateNumberOfMessagesVisible({ ...inFiveMinutes, statistic: Stats.MAXIMUM }),
+  eventAgeMs: publisher.metric("IteratorAge", { ...inFiveMinutes, statistic: Stats.MAXIMUM }),
+  unpublishedEvents: unpublished.metricApproximateNumberOfMessagesVisible({
+    ...inFiveMinutes,
+    statistic: Stats.MAXIMUM,
+  }),
   sweeps: {
     started: sweep.metricInvocations(inADay),
     failed: sweep.metricErrors(inADay),

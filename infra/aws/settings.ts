@@ -26,6 +26,8 @@ const Stage = z
     rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
     backupRegion: orNone(z.string().check(z.regex(/^[a-z]{2}(-[a-z]+)+-\d$/))),
     restoredTable: orNone(z.string().check(z.regex(/^[\w.-]{3,255}$/))),
+    restoredTableStream: orNone(z.string().check(z.regex(/^arn:[\w-]+:dynamodb:.+:table\/.+\/stream\/.+$/))),
+    eventArchiveDays: orNone(z.int().check(z.positive())),
     uploadOrigins: orNone(z.array(Origin)),
     apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
     architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),

@@ -4,6 +4,7 @@ import type { Construct } from "constructs";
 import { createApi } from "./api.ts";
 import { createBackups } from "./backups.ts";
 import { createCheckout } from "./checkout.ts";
+import { createEvents } from "./events.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
 import { deadLetterQueue } from "./queue.ts";
@@ -29,7 +30,16 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const rest = createApi(stack, deployment);
   const { machine, secret, failure, release } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
-  const { topic, rollback } = createOperations(stack, deployment, { rest, machine, failure, release, sweep });
+  const { bus, publisher, unpublished, policy } = createEvents(stack, deployment);
+  const { topic, rollback } = createOperations(stack, deployment, {
+    rest,
+    machine,
+    failure,
+    release,
+    sweep,
+    publisher,
+    unpublished,
+  });
   const { ordering, operator } = createPolicies(stack, deployment, machine);
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
   if (settings.rollout === "canary") createRollout(stack, rollback);
@@ -47,6 +57,9 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     OrderingPolicyArn: ordering.managedPolicyArn,
     OperatorPolicyArn: operator.managedPolicyArn,
     ...(rest.domainName && { DomainTarget: rest.domainName.domainNameAliasDomainName }),
+    EventBusName: bus.eventBusName,
+    EventBusArn: bus.eventBusArn,
+    EventPolicyArn: policy.managedPolicyArn,
   };
   for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return stack;

@@ -1,5 +1,12 @@
 import { CfnResource, Duration, RemovalPolicy, Stack } from "aws-cdk-lib";
-import { AttributeType, BillingMode, type ITable, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
+import {
+  AttributeType,
+  BillingMode,
+  type ITable,
+  StreamViewType,
+  Table,
+  TableEncryption,
+} from "aws-cdk-lib/aws-dynamodb";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import {
@@ -37,6 +44,7 @@ const ownTable = (scope: Construct, { retainData }: Settings, encryptionKey: Key
     billingMode: BillingMode.PAY_PER_REQUEST,
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
     timeToLiveAttribute: "expires_at",
+    stream: StreamViewType.NEW_IMAGE,
     encryption: TableEncryption.CUSTOMER_MANAGED,
     encryptionKey,
     deletionProtection: retainData,
@@ -44,10 +52,16 @@ const ownTable = (scope: Construct, { retainData }: Settings, encryptionKey: Key
   });
 
 /** The stack's own table or a restored one. */
-export type StoredTable = Pick<ITable, "tableArn" | "tableName" | "metric">;
+export type StoredTable = Pick<ITable, "tableArn" | "tableName" | "metric"> & {
+  /** A restored table has one only if the settings name it. */
+  readonly tableStreamArn?: string | undefined;
+};
 
-const restoredTable = (scope: Construct, { restoredTable: name }: Settings): StoredTable | undefined =>
-  name ? Table.fromTableName(scope, "RestoredTable", name) : undefined;
+const restoredTable = (scope: Construct, settings: Settings): StoredTable | undefined => {
+  const { restoredTable: tableName, restoredTableStream: tableStreamArn } = settings;
+  if (!tableName) return undefined;
+  return Table.fromTableAttributes(scope, "RestoredTable", { tableName, ...(tableStreamArn && { tableStreamArn }) });
+};
 
 const commonProps = (settings: Settings) => ({
   blockPublicAccess: BlockPublicAccess.BLOCK_ALL,

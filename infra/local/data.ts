@@ -10,6 +10,7 @@ export type Data = {
   readonly table: string;
   readonly files: string;
   readonly carts: string;
+  readonly events: string;
   /** The demo of an earlier run. Its key is stored nowhere else. */
   readonly readDemo: () => Demo | undefined;
   readonly saveDemo: (demo: Demo) => void;
@@ -70,14 +71,26 @@ const open = (folder: string): Data => {
   const openLock = lock(folder);
   const [pidFile, demoFile] = [join(folder, "pid"), join(folder, "demo.json")];
   const [table, files, carts] = [join(folder, "table.db"), join(folder, "files"), join(folder, "carts")];
+  const events = join(folder, "events.json");
   // Do not change the permissions of a folder that has other content.
-  const paths = [table, `${table}-wal`, `${table}-shm`, files, carts, demoFile, pidFile, join(folder, "lock.db")];
+  const paths = [
+    table,
+    `${table}-wal`,
+    `${table}-shm`,
+    files,
+    carts,
+    events,
+    demoFile,
+    pidFile,
+    join(folder, "lock.db"),
+  ];
   for (const path of existsSync(table) ? [folder, ...paths] : paths) makePrivate(path);
   writeFileSync(pidFile, String(process.pid), { mode: 0o600 });
   return {
     table,
     files,
     carts,
+    events,
     readDemo: () => {
       const stored = read(demoFile);
       return stored === undefined ? undefined : parseDemo(demoFile, stored);

@@ -10,6 +10,8 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
 
   --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port)
   --data <dir>   store the data in this folder (default: in memory, lost when the service stops)
+  --events-to <url>
+                 post each event to this URL, as an API destination of EventBridge does
   --throttle <n> respond with 429 to more than n requests per second, like a stage on AWS (default: no limit)
   --quiet        of the requests, print server errors (5xx) only
   --verbose      also print request ids, all errors of a request, and full stack traces
@@ -18,11 +20,12 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
 Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 replace the embedded DynamoDB and S3.`;
 
 const readOptions = () => {
-  requireSeparator("start", ["port", "data", "throttle"]);
+  requireSeparator("start", ["port", "data", "events-to", "throttle"]);
   const { values } = parseArgs({
     options: {
       port: { type: "string" },
       data: { type: "string" },
+      "events-to": { type: "string" },
       throttle: { type: "string" },
       quiet: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
@@ -34,6 +37,9 @@ const readOptions = () => {
     throw new Error(`The port must be a number from 0 to 65535, not ${port}.`);
   if (values.throttle !== undefined && !/^[1-9]\d{0,5}$/.test(values.throttle))
     throw new Error(`--throttle must be a whole number of requests per second, not ${values.throttle}.`);
+  const eventsTo = values["events-to"];
+  if ((eventsTo !== undefined && !/^https?:\/\//.test(eventsTo)) || !URL.canParse(eventsTo ?? "http://local"))
+    throw new Error(`--events-to must be an http: or https: URL, not ${eventsTo}.`);
   const rate = values.throttle === undefined ? undefined : Number(values.throttle);
   // As in the settings of the stages on AWS.
   return { ...values, port: Number(port), throttle: rate === undefined ? undefined : { rate, burst: 2 * rate } };

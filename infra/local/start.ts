@@ -2,6 +2,7 @@ import { setLogOutput } from "../../shared/log.ts";
 import { type Data, openData } from "./data.ts";
 import { createDemo, type Demo, prefillOf, variablesOf } from "./demo.ts";
 import type { Prefill } from "./docs.ts";
+import { startEvents } from "./events.ts";
 import { examples } from "./examples.ts";
 import { fail } from "./fail.ts";
 import type { GatewayOptions } from "./gateway.ts";
@@ -14,6 +15,7 @@ type Options = {
   readonly port: number;
   readonly throttle: GatewayOptions["throttle"];
   readonly data?: string | undefined;
+  readonly "events-to"?: string | undefined;
   readonly quiet: boolean;
   readonly verbose: boolean;
 };
@@ -38,7 +40,8 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 };
 
 /** Starts the stack, creates the demo customer, and prints examples. */
-export const start = async ({ port, throttle, quiet, verbose, data: folder }: Options): Promise<void> => {
+export const start = async (options: Options): Promise<void> => {
+  const { port, throttle, quiet, verbose, data: folder, "events-to": postTo } = options;
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);
@@ -66,14 +69,20 @@ export const start = async ({ port, throttle, quiet, verbose, data: folder }: Op
     onEnd: fail,
   });
   process.once("exit", () => removeState(stack.port));
-  stopOnSignal(stack.stop);
+  const events = await startEvents({ file: data?.events, postTo, onEvent: lines.event, warn: lines.warning });
+  stopOnSignal(async () => {
+    await events.stop();
+    await stack.stop();
+  });
   const demo = await demoOf(data);
   prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");
-  const { url, environment } = stack;
+  const { url } = stack;
+  const environment = { ...stack.environment, EVENTS: events.url };
   const startedAt = new Date().toISOString();
   writeState({ url, port: stack.port, environment, demo: variablesOf(demo), pid: process.pid, startedAt });
   console.log(`carrier ${environment.CARRIER_URL}`);
+  console.log(`events ${events.url}`);
   console.log(`ready ${stack.url}`);
   console.log(examples(stack.url, demo));
 };

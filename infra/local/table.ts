@@ -1,13 +1,18 @@
 import { Agent, request } from "node:http";
 import { pipeline } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
+import {
+  CreateTableCommand,
+  type CreateTableCommandInput,
+  DynamoDBClient,
+  UpdateTimeToLiveCommand,
+} from "@aws-sdk/client-dynamodb";
 import { type DynoxideOptions, type LocalService, startDynoxide } from "./dynoxide.ts";
 import { serveLocally } from "./listen.ts";
 
 const createTable = async (endpoint: string, name: string) => {
   const client = new DynamoDBClient({ endpoint, maxAttempts: 1 });
-  const command = new CreateTableCommand({
+  const table: CreateTableCommandInput = {
     TableName: name,
     BillingMode: "PAY_PER_REQUEST",
     AttributeDefinitions: [
@@ -18,14 +23,17 @@ const createTable = async (endpoint: string, name: string) => {
       { AttributeName: "pk", KeyType: "HASH" },
       { AttributeName: "sk", KeyType: "RANGE" },
     ],
-  });
+    StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_IMAGE" },
+  };
   const TimeToLiveSpecification = { AttributeName: "expires_at", Enabled: true };
   for (let attempt = 0; ; attempt += 1)
     try {
-      await client.send(command);
+      await client.send(new CreateTableCommand(table));
       return await client.send(new UpdateTimeToLiveCommand({ TableName: name, TimeToLiveSpecification }));
     } catch (error) {
       if (error instanceof Error && error.name === "ResourceInUseException") return;
+      // Not every database that speaks DynamoDB's protocol has streams.
+      if (error instanceof Error && error.name === "ValidationException") delete table.StreamSpecification;
       if (attempt >= 200) throw new Error(`DynamoDB does not respond at ${endpoint}.`, { cause: error });
       await sleep(10);
     }

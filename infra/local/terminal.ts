@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import * as z from "zod/mini";
+import type { Event } from "../../shared/history/event.ts";
 import type { ReceivedCall } from "./carrier-carts.ts";
 import type { Served } from "./gateway.ts";
 
@@ -106,6 +107,11 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
       if (!quiet)
         console.log(paint("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${idempotencyKey}`));
     },
+    event: ({ type, id, resource, actor }: Event): void => {
+      if (!quiet)
+        console.log(paint("blue", `event        ${type}  ${resource.id}  by ${actor.type} ${actor.id}  ${id}`));
+    },
+    warning: (text: string): void => console.error(paint("yellow", text, process.stderr)),
     /** Called with each line that the functions log. */
     log: (fields: unknown): void => {
       const { request_id: requestId, step, ms = 0, error, ...line } = z.safeParse(LogLine, fields).data ?? {};

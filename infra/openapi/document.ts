@@ -4,6 +4,7 @@ import { limits } from "../../shared/limits.ts";
 import type { Contract, DocumentedRoute, Route } from "../../shared/route.ts";
 import { contracts } from "../../shared/routes.ts";
 import { reasons } from "./errors.ts";
+import { webhooksOf } from "./events.ts";
 import { operationId } from "./names.ts";
 import { parametersOf } from "./parameters.ts";
 import { requestBodyOf } from "./requests.ts";
@@ -33,6 +34,10 @@ Lists use cursor pagination. \`first\` with \`after\` pages forward, \`last\` wi
 ## Large files
 
 A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, is sent directly to storage, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file, using the \`method\`, \`url\` and \`headers\` of the response (a repeated request returns 412, which means that the file is there); complete the upload with \`POST .../uploads/{upload_id}/complete\`, which creates the attachment.
+
+## Events
+
+Every confirmed change is an event on the EventBridge bus of the deployment. An API destination posts it to a URL, as the webhooks of this document describe. An event can arrive twice: \`detail.id\` tells a repetition. There is no order between events: \`detail.resource.version\` tells which is newer.
 
 ## Errors
 
@@ -107,6 +112,7 @@ export const openapi = () => {
     security: [{ apiKey: [] }],
     tags: contracts.flatMap(({ tags }) => Object.values(tags)),
     paths,
+    webhooks: webhooksOf(schemas),
     components: {
       schemas: schemas.sorted(),
       parameters: parameters.sorted(),

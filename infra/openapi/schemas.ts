@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { UploadedFile } from "../../shared/attachments/schema.ts";
+import { Actor } from "../../shared/history/event.ts";
 import type { Contract } from "../../shared/route.ts";
 import { contracts } from "../../shared/routes.ts";
 import { PageInfo, sharedProperties } from "../../shared/schema/documents.ts";
@@ -35,6 +36,15 @@ registry.add(Ulid, { id: "Ulid", description: "A ULID, in upper case.", examples
 registry.add(Uuid, { id: "Uuid", description: "A UUID of any version, returned in lower case.", format: "uuid" });
 registry.add(Timestamp, { id: "Timestamp", description: "UTC, ISO 8601, with milliseconds.", format: "date-time" });
 registry.add(PageInfo, { id: "PageInfo", description: "The position of a page in its list." });
+registry.add(Actor, {
+  id: "Actor",
+  description:
+    "Who made the change: an API key and the user that it impersonates, an operator (a principal of IAM), or a run of the checkout.",
+});
+for (const [index, id] of ["ApiKeyActor", "OperatorActor", "CheckoutActor"].entries()) {
+  const option = Actor.def.options[index];
+  if (option) registry.add(option, { id });
+}
 for (const { documents } of contracts)
   for (const [type, document] of Object.entries(documents)) registry.add(document, { id: `${pascal(type)}Document` });
 for (const [id, [schema, description]] of Object.entries(errorSchemas)) registry.add(schema, { id, description });
@@ -165,8 +175,8 @@ export const collectSchemas = () => {
       };
     },
     /** The schema of a response. */
-    response: (schema: z.core.$ZodType, name: string, contract: Contract) =>
-      translate(toJson(schema, "output"), name, contract),
+    response: (schema: z.core.$ZodType, name: string, naming: Naming) =>
+      translate(toJson(schema, "output"), name, naming),
     error: () =>
       translate(toJson(ErrorDocument, "output"), "ErrorDocument", { properties: errorProperties, schemaNames: {} }),
   };

@@ -45,6 +45,9 @@ const accountsBelow = (parent: string | null) => (parent === null ? "ROOT_ACCOUN
 /** What has events in its partition. Attachments have theirs in the partition of their order or request. */
 export type EventSubject = { readonly type: string; readonly id: string };
 
+/** The sort keys of events, and of nothing else, begin with this. */
+export const eventPrefix = "EVENT#";
+
 const partitionOf = ({ type, id }: EventSubject) => `${type === "api_key" ? "KEY_ID" : type.toUpperCase()}#${id}`;
 
 /** The hash that an API key is stored under. The key itself is not stored. */
@@ -94,7 +97,7 @@ export const keys = {
   /** Written only if a deleted attachment's file could not be removed, so that the delete can be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
   /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
-  event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `EVENT#${id}` }),
+  event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `${eventPrefix}${id}` }),
   /** The progress of the sweep. */
   sweep: (): Key => ownPartition("SWEEP"),
 };
@@ -105,7 +108,7 @@ export const collections = {
   accountUsers: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "USER#" }),
   accountKeys: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "KEY#" }),
   accountOrders: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "ORDER#" }),
-  events: (of: EventSubject): Collection => ({ pk: partitionOf(of), prefix: "EVENT#" }),
+  events: (of: EventSubject): Collection => ({ pk: partitionOf(of), prefix: eventPrefix }),
   /** An account's item and its counts of switches. */
   accountAndCounts: (id: string): Collection => ({ pk: `ACCOUNT#${id}`, prefix: "ACCOUNT" }),
   attachments: (of: ParentRef): Collection => ({ pk: parent(of).pk, prefix: "ATTACHMENT#" }),

@@ -7,6 +7,8 @@ import type {} from "../support/servers/stack.ts";
 declare module "vitest" {
   interface ProvidedContext {
     carrierUrl: string;
+    /** A deployment's bus has the name of its stack; the local stack serves its events at a URL. */
+    events: { eventBus: string; eventsUrl: string };
   }
 }
 
@@ -17,16 +19,18 @@ const carrierPort = Number(process.env.E2E_CARRIER_PORT ?? 4567);
 export default async (project: TestProject) => {
   const baseUrl = process.env.E2E_BASE_URL ?? "";
   process.env.LOG_LEVEL = "SILENT";
+  const stack = process.env.PATCHBAY_STACK || "Patchbay-local";
   const local = runningStacks().find(({ url }) => url === baseUrl);
   if (local) await useTarget({ port: String(local.port) });
   else {
     // MiniStack and LocalStack serve the APIs under the same address as all other services.
     if (baseUrl.includes("/_user_request_")) process.env.AWS_ENDPOINT_URL ??= new URL(baseUrl).origin;
-    await useTarget({ stack: process.env.PATCHBAY_STACK || "Patchbay-local" });
+    await useTarget({ stack });
   }
   const { url: carrierUrl, stop } = await carrier();
   project.provide("baseUrl", baseUrl);
   project.provide("carrierUrl", carrierUrl);
+  project.provide("events", { eventBus: stack, eventsUrl: local?.environment.EVENTS ?? "" });
   project.provide("environment", environment());
   return stop;
 };

@@ -73,6 +73,20 @@ describe("an alarm", () => {
         Threshold: 1,
       },
     ],
+    [
+      "LateEvents",
+      {
+        Namespace: "AWS/Lambda",
+        MetricName: "IteratorAge",
+        Dimensions: [{ Name: "FunctionName", Value: { Ref: Match.stringLikeRegexp("^eventspublish") } }],
+        Statistic: "Maximum",
+        Threshold: 600_000,
+      },
+    ],
+    [
+      "UnpublishedEvents",
+      { Namespace: "AWS/SQS", MetricName: "ApproximateNumberOfMessagesVisible", Statistic: "Maximum", Threshold: 1 },
+    ],
     ["EndlessCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsTimedOut", Threshold: 1 }],
   ])("watches its metric, and also notifies when it is over: %s", (name, properties) => {
     alarm(name, { ...properties, TreatMissingData: "notBreaching" });

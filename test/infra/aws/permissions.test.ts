@@ -85,6 +85,14 @@ const expected: Record<string, readonly string[]> = {
     ...writeKey,
     "sqs:SendMessage on DeadLetters",
   ],
+  "events/publish": [
+    ...["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"].map(
+      (action) => `dynamodb:${action} on {Fn::GetAtt:[TableCD117FA1,StreamArn]}`,
+    ),
+    "events:PutEvents on Events",
+    ...key("dynamodb", "Decrypt"),
+    "sqs:SendMessage on UnpublishedEvents",
+  ],
   "sweep-orphan-files": [
     ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
     ...writeKey,
@@ -150,9 +158,24 @@ describe("a managed policy", () => {
     ]);
   });
 
+  it("lets other systems put rules on the bus and send archived events again, and nothing else", () => {
+    const statements = statementsOf("other systems put rules on the bus");
+    const [rules, others] = [/Rule|Targets/, /Replay|Archive|EventBus/];
+    expect(statements.filter((each) => !rules.test(each) && !others.test(each))).toEqual([]);
+    expect(statements.filter((each) => !/:rule\/\S*Events\S*\/\*$/.test(each))).toEqual([
+      expect.stringMatching(/^events:CancelReplay on arn\S*:replay\/\*$/),
+      "events:DescribeArchive on EventsArchive",
+      "events:DescribeEventBus on Events",
+      expect.stringMatching(/^events:DescribeReplay on arn\S*:replay\/\*$/),
+      "events:StartReplay on EventsArchive",
+    ]);
+  });
+
   it("is an output of the stack, by its ARN", () => {
     const policies = Object.keys(template.findResources("AWS::IAM::ManagedPolicy"));
-    const arns = ["OrderingPolicyArn", "OperatorPolicyArn"].map((name) => template.findOutputs(name)[name]?.Value.Ref);
+    const arns = ["OrderingPolicyArn", "OperatorPolicyArn", "EventPolicyArn"].map(
+      (name) => template.findOutputs(name)[name]?.Value.Ref,
+    );
     expect(new Set(arns)).toEqual(new Set(policies));
     template.hasOutput("StateMachineArn", { Value: { Ref: Match.stringLikeRegexp("^Checkout") } });
   });

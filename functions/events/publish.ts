@@ -1,0 +1,4 @@
+import { publish } from "../../shared/history/publish.ts";
+
+/** Reads the table's stream, of which only new events pass the filter, and puts them on the bus. */
+export const handler = publish;

@@ -1,0 +1,107 @@
+import { Annotations, ArnFormat, Duration, Stack } from "aws-cdk-lib";
+import { EventBus } from "aws-cdk-lib/aws-events";
+import { ManagedPolicy } from "aws-cdk-lib/aws-iam";
+import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from "aws-cdk-lib/aws-lambda";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
+import type { Construct } from "constructs";
+import { eventPrefix } from "../../shared/table/keys.ts";
+import { acknowledge, logicalId } from "./acknowledge.ts";
+import { publishName } from "./bundle.ts";
+import { createFunction, type Deployment } from "./function.ts";
+import { allow } from "./grants.ts";
+import { deadLetterQueue } from "./queue.ts";
+import type { Storage } from "./storage.ts";
+
+/** Creates the bus, and the function that puts each new event of the table on it. */
+export const createEvents = (scope: Construct, deployment: Deployment) => {
+  const { settings, storage } = deployment;
+  const bus = new EventBus(scope, "Events", {
+    eventBusName: settings.stackName,
+    description: "Patchbay: every confirmed change",
+  });
+  // Not every emulator supports archives.
+  const days = settings.emulator ? null : settings.eventArchiveDays;
+  const pattern = { eventPattern: { source: ["patchbay"] }, description: "Patchbay: events to send again" };
+  const archive = days && bus.archive("Archive", { ...pattern, retention: Duration.days(days) });
+  const stream = storage.table.tableStreamArn;
+  const unpublished = deadLetterQueue(scope, "UnpublishedEvents");
+  const publisher = createFunction(scope, deployment, {
+    name: publishName,
+    access: { table: [], files: [] },
+    timeout: Duration.minutes(1),
+    environment: { EVENT_BUS_NAME: bus.eventBusName },
+    statements: [
+      allow(["events:PutEvents"], bus.eventBusArn),
+      ...(stream ? readStream(storage, stream, unpublished) : []),
+    ],
+  });
+  if (stream)
+    new EventSourceMapping(scope, "Stream", {
+      target: publisher,
+      eventSourceArn: stream,
+      startingPosition: StartingPosition.TRIM_HORIZON,
+      filters: [
+        FilterCriteria.filter({
+          eventName: FilterRule.isEqual("INSERT"),
+          dynamodb: { Keys: { sk: { S: FilterRule.beginsWith(eventPrefix) } } },
+        }),
+      ],
+      reportBatchItemFailures: true,
+      bisectBatchOnError: true,
+      maxRecordAge: Duration.hours(24),
+      onFailure: { bind: () => ({ destination: unpublished.queueArn }) },
+    });
+  else
+    Annotations.of(scope).addWarningV2(
+      "Patchbay:no-stream",
+      "restoredTableStream is not set: no event of the restored table is published. See infra/README.md, Restore drill.",
+    );
+  return { bus, publisher, unpublished, policy: eventPolicy(scope, bus, archive ? archive.archiveArn : undefined) };
+};
+
+const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
+
+/** What Lambda does in the name of the function. */
+const readStream = ({ key }: Storage, stream: string, unpublished: Queue) => [
+  allow(
+    streamActions.map((action) => `dynamodb:${action}`),
+    stream,
+  ),
+  allow(["kms:Decrypt"], key.keyArn, {
+    StringEquals: { "kms:ViaService": `dynamodb.${Stack.of(key).region}.amazonaws.com` },
+  }),
+  allow(["sqs:SendMessage"], unpublished.queueArn),
+];
+
+const ruleActions = ["DeleteRule", "DescribeRule", "DisableRule", "EnableRule", "ListTargetsByRule", "PutRule"];
+
+/** Permission to put rules on the bus, and to send archived events again. */
+const eventPolicy = (scope: Construct, bus: EventBus, archiveArn: string | undefined) => {
+  const arnOf = (resource: string, resourceName: string) =>
+    Stack.of(scope).formatArn({
+      service: "events",
+      resource,
+      resourceName,
+      arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
+    });
+  const rules = [...ruleActions, "PutTargets", "RemoveTargets"].map((action) => `events:${action}`);
+  const policy = new ManagedPolicy(scope, "EventPolicy", {
+    description: "Patchbay: other systems put rules on the bus",
+    statements: [
+      allow(["events:DescribeEventBus"], bus.eventBusArn),
+      allow(rules, arnOf("rule", `${bus.eventBusName}/*`)),
+      ...(archiveArn
+        ? [
+            allow(["events:DescribeArchive", "events:StartReplay"], archiveArn),
+            allow(["events:CancelReplay", "events:DescribeReplay"], arnOf("replay", "*")),
+          ]
+        : []),
+    ],
+  });
+  const reason = "Whoever puts rules on the bus and starts replays chooses their names.";
+  for (const name of [`rule/<${logicalId(bus)}>/*`, "replay/*"])
+    acknowledge(policy, {
+      [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:${name}]`]: reason,
+    });
+  return policy;
+};

@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { DescribeTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import {
+  DescribeStreamCommand,
+  DynamoDBStreamsClient,
+  GetRecordsCommand,
+  GetShardIteratorCommand,
+} from "@aws-sdk/client-dynamodb-streams";
+import { env } from "../../shared/env.ts";
+import { publish } from "../../shared/history/publish.ts";
+import { eventPrefix } from "../../shared/table/keys.ts";
+
+/** What Lambda does on AWS: reads the table's stream, and calls the function with batches of new events. */
+
+/** How far a stream has been read. */
+export type Checkpoint = { readonly stream: string; readonly shard: string; readonly sequence: string };
+
+/** In milliseconds: how often the end of a stream is read. */
+const pollMs = 100;
+
+const client = () => new DynamoDBStreamsClient({ endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "" });
+
+/** The ARN of the table's stream. Undefined if the table has none, or its endpoint has no streams. */
+export const tableStream = async (): Promise<string | undefined> => {
+  const describe = new DescribeTableCommand({ TableName: env.tableName() });
+  const { Table } = await new DynamoDBClient().send(describe);
+  const StreamArn = Table?.LatestStreamArn;
+  if (!StreamArn) return undefined;
+  const readable = client().send(new DescribeStreamCommand({ StreamArn }));
+  return readable.then(
+    () => StreamArn,
+    () => undefined,
+  );
+};
+
+/**
+ * Reads the stream from a checkpoint on, or from its beginning, until it is stopped. `onPublished` gets how far the events are
+ * published. After an error, it continues from there, so an event can be published twice, but none is lost.
+ */
+export const followStream = (
+  stream: string,
+  from: Checkpoint | undefined,
+  onPublished: (reached: Checkpoint) => void,
+) => {
+  const streams = client();
+  const stopping = new AbortController();
+  let reached = from?.stream === stream ? from : undefined;
+
+  const iteratorOf = async (shard: string) => {
+    const position = reached?.shard === shard ? reached.sequence : undefined;
+    const start = position
+      ? { ShardIteratorType: "AFTER_SEQUENCE_NUMBER" as const, SequenceNumber: position }
+      : { ShardIteratorType: "TRIM_HORIZON" as const };
+    const command = new GetShardIteratorCommand({ StreamArn: stream, ShardId: shard, ...start });
+    return (await streams.send(command)).ShardIterator;
+  };
+
+  /** Reads a shard until it is closed. The last one of a stream is open. */
+  const readShard = async (shard: string) => {
+    let iterator = await iteratorOf(shard);
+    while (iterator) {
+      const { Records = [], NextShardIterator } = await streams.send(
+        new GetRecordsCommand({ ShardIterator: iterator }),
+      );
+      const fresh = Records.filter(
+        ({ eventName, dynamodb }) => eventName === "INSERT" && dynamodb?.Keys?.sk?.S?.startsWith(eventPrefix),
+      );
+      const { batchItemFailures } = fresh.length > 0 ? await publish({ Records: fresh }) : { batchItemFailures: [] };
+      if (batchItemFailures.length > 0) throw new Error("The bus refused events.");
+      const sequence = Records.at(-1)?.dynamodb?.SequenceNumber;
+      if (sequence) reached = { stream, shard, sequence };
+      if (reached && fresh.length > 0) onPublished(reached);
+      iterator = NextShardIterator;
+      if (Records.length === 0) await sleep(pollMs, undefined, stopping);
+    }
+  };
+
+  const readAll = async () => {
+    const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn: stream }));
+    const shards = (StreamDescription?.Shards ?? []).flatMap(({ ShardId = [] }) => ShardId);
+    for (const shard of shards.slice(Math.max(0, shards.indexOf(reached?.shard ?? "")))) await readShard(shard);
+  };
+
+  const follow = async () => {
+    while (!stopping.signal.aborted) {
+      await readAll().catch(() => {});
+      await sleep(pollMs, undefined, stopping).catch(() => {});
+    }
+  };
+  const done = follow();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await done;
+    },
+  };
+};

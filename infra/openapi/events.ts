@@ -1,0 +1,139 @@
+import { Event, eventTypes } from "../../shared/history/event.ts";
+import { pascal } from "./names.ts";
+import type { Json, Schemas } from "./schemas.ts";
+
+/** The webhooks of the document: what an API destination of EventBridge posts for an event of each type. */
+
+const properties = {
+  actor: "Who made the change.",
+  user: "The user that the key impersonates.",
+  "ApiKeyActor.id": "The id of the API key.",
+  "OperatorActor.id": "The ARN of the principal of IAM, or `local` on one machine.",
+  "CheckoutActor.id": "The run of the checkout.",
+  "ChangeEventResource.version":
+    "The version in the resource's `ETag`, or null where it has none. The greater one is newer.",
+  "ChangeEventResource.id": "The id of the resource.",
+  "ChangeEventParent.id": "The id of the order or the request.",
+  id: "A ULID. The same event can be delivered twice; its id tells.",
+  type: "The type.",
+  "ChangeEvent.type": "The resource's type, and what happened to it.",
+  at: "When it happened: UTC, ISO 8601, with milliseconds.",
+  account: "The account that owns the resource.",
+  resource: "What was changed.",
+  parent: "The order or the request that an attachment, or a request, belongs to, or under which it was sent.",
+  changed: "The names of the properties that an update has changed, or null.",
+  request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
+};
+
+const delivery = {
+  version: "The version of EventBridge's envelope: 0.",
+  id: "The id of this delivery. `detail.id` identifies the event.",
+  "detail-type": "The event's type.",
+  source: "Always `patchbay`.",
+  account: "The AWS account of the deployment.",
+  time: "When it happened, to the second.",
+  region: "The AWS region of the deployment.",
+  resources: "Always empty.",
+};
+
+const summaries = {
+  created: "was created",
+  updated: "was changed",
+  deleted: "was deleted",
+  forwarded: "was sent to the carrier",
+  refused: "was rejected by the carrier",
+  withdrawn: "was removed from the carrier",
+  downloaded: "was downloaded",
+  checked_out: "was checked out",
+  checkout_failed: "could not be checked out",
+} as const;
+
+const [id, order, request] = ["01K9ZQ4T7M3C8XW5R2BN6HJDEF", "01K9ZQ4T7M3C8XW5R2BN6HJDEG", "01K9ZQ4T7M3C8XW5R2BN6HJDEH"];
+const [account, at] = ["01K9ZQ4T7M3C8XW5R2BN6HJDEA", "2026-11-22T09:30:00.000Z"];
+
+const parentOf = (resource: string, action: string) => {
+  if (resource === "order_attachment" && ["created", "updated", "deleted"].includes(action))
+    return { type: "order", id: order };
+  if (resource === "request") return { type: "order", id: order };
+  return resource.endsWith("attachment") ? { type: "request", id: request } : null;
+};
+
+const actorOf = (resource: string, action: string): Event["actor"] => {
+  if (!["created", "updated", "deleted", "downloaded"].includes(action))
+    return { type: "checkout", id: `checkout-${order}-1` };
+  return resource === "switch" || resource.endsWith("attachment")
+    ? { type: "api_key", id: "01K9ZQ4T7M3C8XW5R2BN6HJDEK", user: "01K9ZQ4T7M3C8XW5R2BN6HJDEN" }
+    : { type: "operator", id: "arn:aws:sts::123456789012:assumed-role/operator/anna" };
+};
+
+const exampleOf = (resource: string, action: string) => {
+  const type = `${resource}.${action}`;
+  const actor = actorOf(resource, action);
+  const hasVersion = resource === "switch" || resource.endsWith("_attachment");
+  const detail: Event = {
+    id: "01K9ZQ4T7M3C8XW5R2BN6HJDEE",
+    type,
+    at,
+    account,
+    actor,
+    resource: { type: resource, id, version: hasVersion ? (action === "created" ? 1 : 2) : null },
+    parent: parentOf(resource, action),
+    changed: action === "updated" ? ["name"] : null,
+    request_id: actor.type === "api_key" ? "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10" : null,
+  };
+  const envelope = {
+    version: "0",
+    id: "6a7e8feb-b491-4cf7-a9f1-bf3703467718",
+    "detail-type": type,
+    source: "patchbay",
+  };
+  const rest = { account: "123456789012", time: "2026-11-22T09:30:00Z", region: "eu-central-1", resources: [] };
+  return { ...envelope, ...rest, detail };
+};
+
+const text = (description: string, rest: Json = {}) => ({ type: "string", ...rest, description });
+
+const envelopeOf = (event: Json): Json => ({
+  type: "object",
+  properties: {
+    ...Object.fromEntries(Object.entries(delivery).map(([name, description]) => [name, text(description)])),
+    time: text(delivery.time, { format: "date-time" }),
+    resources: { type: "array", items: { type: "string" }, description: delivery.resources },
+    detail: { ...event, description: "The event." },
+  },
+  required: [...Object.keys(delivery), "detail"],
+});
+
+/** One webhook for each type of event. All have the same schema. */
+export const webhooksOf = (schemas: Schemas): Json => {
+  const event = schemas.response(Event, "ChangeEvent", { properties, schemaNames: {} });
+  const envelope = schemas.add("EventDelivery", envelopeOf(schemas.add("ChangeEvent", event)));
+  const webhooks = eventTypes.map(([resource, action]) => {
+    const type = `${resource}.${action}`;
+    const happened = Object.entries(summaries).find(([name]) => name === action)?.[1];
+    const noun = resource.replace("api_key", "API key").replaceAll("_", " ");
+    const article = /^[aoA]/.test(noun) ? "An" : "A";
+    const webhook = {
+      operationId: `on${pascal(resource)}${pascal(action)}`,
+      summary: `${article} ${noun} ${happened}`,
+      description: `The event \`${type}\`.`,
+      security: [],
+      requestBody: {
+        required: true,
+        content: {
+          "application/json": {
+            schema: envelope,
+            examples: { event: { value: exampleOf(resource, action) } },
+          },
+        },
+      },
+      responses: {
+        "2XX": {
+          description: "The event was received. Any other status makes EventBridge try again, for up to 24 hours.",
+        },
+      },
+    };
+    return [type, { post: webhook }] as const;
+  });
+  return Object.fromEntries(webhooks);
+};
