@@ -5,6 +5,7 @@ import type { Prefill } from "./docs.ts";
 import { examples } from "./examples.ts";
 import { fail } from "./fail.ts";
 import type { GatewayOptions } from "./gateway.ts";
+import type { LambdaHandler } from "./lambda.ts";
 import { onParentExit } from "./parent-process.ts";
 import { startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
@@ -14,6 +15,7 @@ type Options = {
   readonly port: number;
   readonly throttle: GatewayOptions["throttle"];
   readonly data?: string | undefined;
+  readonly carrierFunction?: LambdaHandler | undefined;
   readonly quiet: boolean;
   readonly verbose: boolean;
 };
@@ -38,7 +40,14 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 };
 
 /** Starts the stack, creates the demo customer, and prints examples. */
-export const start = async ({ port, throttle, quiet, verbose, data: folder }: Options): Promise<void> => {
+export const start = async ({
+  port,
+  throttle,
+  quiet,
+  verbose,
+  data: folder,
+  carrierFunction,
+}: Options): Promise<void> => {
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);
@@ -61,6 +70,7 @@ export const start = async ({ port, throttle, quiet, verbose, data: folder }: Op
     throttle,
     onRequest: lines.request,
     onCarrierCall: lines.carrierCall,
+    carrierFunction,
     prefill: () => prefill,
     data,
     onEnd: fail,
