@@ -31,7 +31,8 @@ const below = (...folders: readonly string[]) =>
 const pure =
   /^shared\/((routes?|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(schema|routes|file-keys)\.ts|checkout\/steps\.ts|table\/(keys|expressions)\.ts)/;
 
-const mayUseTheSdk = /^(shared\/(table\/(client|read|write)|attachments\/files|checkout\/carrier-token)\.ts|infra\/)/;
+const mayUseTheSdk =
+  /^(shared\/(table\/(client|read|write)|attachments\/files|checkout\/carrier-(token|function))\.ts|infra\/)/;
 
 /** The floors of shared, from the top. A folder may import those below it. "" is the files at its root. */
 const floors = [
