@@ -40,14 +40,7 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 };
 
 /** Starts the stack, creates the demo customer, and prints examples. */
-export const start = async ({
-  port,
-  throttle,
-  quiet,
-  verbose,
-  data: folder,
-  carrierFunction,
-}: Options): Promise<void> => {
+export const start = async ({ quiet, verbose, data: folder, ...options }: Options): Promise<void> => {
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);
@@ -66,11 +59,9 @@ export const start = async ({
   process.once("exit", () => data?.close());
   let prefill: Prefill | undefined;
   const stack = await startStack({
-    port,
-    throttle,
+    ...options,
     onRequest: lines.request,
     onCarrierCall: lines.carrierCall,
-    carrierFunction,
     prefill: () => prefill,
     data,
     onEnd: fail,
