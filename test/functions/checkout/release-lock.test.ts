@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { handler } from "../../../functions/checkout/release-lock.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
+import { checkHistory } from "../../support/models/invariants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, stateOf } from "../../support/servers/workflow.ts";
 
@@ -37,6 +38,7 @@ it("a checkout whose failure path also fails locks its order until the end of it
 
   await reportEnd("twice-1", order.id);
   expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "CRASHED" });
+  expect(await checkHistory(order.id)).toEqual([]);
   expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
   expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
 });

@@ -135,6 +135,17 @@ describe("two copies of the forwarding step at once", () => {
       expect(await receipts(order.id)).toEqual(places.map((place) => `${place} forwarded`).sort());
     }
   });
+
+  it("record a withdrawal once", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    const id = await order.attach(0);
+    const page = await startRunOf(order);
+    await forwardPage(page);
+    await change("DELETE", order, id);
+    await upstream.misbehave({ method: "DELETE", action: "delay", delay_ms });
+    await Promise.all([forwardPage(page), forwardPage(page)]);
+    expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${id} withdrawn`]);
+  });
 });
 
 describe("a late copy of the forwarding step", () => {
