@@ -91,7 +91,7 @@ const expected: Record<string, readonly string[]> = {
     ),
     "events:PutEvents on Events",
     ...key("dynamodb", "Decrypt"),
-    "sqs:SendMessage on UnpublishedEvents",
+    "sqs:SendMessage on DeadLetters",
   ],
   "sweep-orphan-files": [
     ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
