@@ -1,16 +1,13 @@
-import { Annotations, ArnFormat, Duration, Stack } from "aws-cdk-lib";
+import { ArnFormat, Duration, Stack } from "aws-cdk-lib";
 import { EventBus } from "aws-cdk-lib/aws-events";
 import { ManagedPolicy } from "aws-cdk-lib/aws-iam";
 import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from "aws-cdk-lib/aws-lambda";
-import type { Queue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { eventPrefix } from "../../shared/table/keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import { publishName } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { allow } from "./grants.ts";
-import { deadLetterQueue } from "./queue.ts";
-import type { Storage } from "./storage.ts";
 
 /** Creates the bus, and the function that puts each new event of the table on it. */
 export const createEvents = (scope: Construct, deployment: Deployment) => {
@@ -24,16 +21,12 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   const pattern = { eventPattern: { source: ["patchbay"] }, description: "Patchbay: events to send again" };
   const archive = days && bus.archive("Archive", { ...pattern, retention: Duration.days(days) });
   const stream = storage.table.tableStreamArn;
-  const unpublished = deadLetterQueue(scope, "UnpublishedEvents");
   const publisher = createFunction(scope, deployment, {
     name: publishName,
     access: { table: [], files: [] },
     timeout: Duration.minutes(1),
     environment: { EVENT_BUS_NAME: bus.eventBusName },
-    statements: [
-      allow(["events:PutEvents"], bus.eventBusArn),
-      ...(stream ? readStream(storage, stream, unpublished) : []),
-    ],
+    statements: [allow(["events:PutEvents"], bus.eventBusArn), ...(stream ? readStream(deployment, stream) : [])],
   });
   if (stream)
     new EventSourceMapping(scope, "Stream", {
@@ -49,20 +42,15 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
       reportBatchItemFailures: true,
       bisectBatchOnError: true,
       maxRecordAge: Duration.hours(24),
-      onFailure: { bind: () => ({ destination: unpublished.queueArn }) },
+      onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
     });
-  else
-    Annotations.of(scope).addWarningV2(
-      "Patchbay:no-stream",
-      "restoredTableStream is not set: no event of the restored table is published. See infra/README.md, Restore drill.",
-    );
-  return { bus, publisher, unpublished, policy: eventPolicy(scope, bus, archive ? archive.archiveArn : undefined) };
+  return { bus, publisher, policy: eventPolicy(scope, bus, archive ? archive.archiveArn : undefined) };
 };
 
 const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
 
 /** What Lambda does in the name of the function. */
-const readStream = ({ key }: Storage, stream: string, unpublished: Queue) => [
+const readStream = ({ storage: { key }, deadLetters }: Deployment, stream: string) => [
   allow(
     streamActions.map((action) => `dynamodb:${action}`),
     stream,
@@ -70,7 +58,7 @@ const readStream = ({ key }: Storage, stream: string, unpublished: Queue) => [
   allow(["kms:Decrypt"], key.keyArn, {
     StringEquals: { "kms:ViaService": `dynamodb.${Stack.of(key).region}.amazonaws.com` },
   }),
-  allow(["sqs:SendMessage"], unpublished.queueArn),
+  allow(["sqs:SendMessage"], deadLetters.queueArn),
 ];
 
 const ruleActions = ["DeleteRule", "DescribeRule", "DisableRule", "EnableRule", "ListTargetsByRule", "PutRule"];

@@ -19,7 +19,6 @@ import type { Key } from "aws-cdk-lib/aws-kms";
 import { type IFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
-import type { Queue } from "aws-cdk-lib/aws-sqs";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import type { Deployment } from "./function.ts";
@@ -116,7 +115,6 @@ const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
     "LateEvents",
     atLeast(600_000, metrics.eventAgeMs, "An event has waited for ten minutes or more: the bus does not accept it."),
   ],
-  ["UnpublishedEvents", atLeast(1, metrics.unpublishedEvents, "Events were not published within 24 hours.")],
   ...sweepAlarms(metrics.sweeps),
 ];
 
@@ -153,8 +151,6 @@ type Monitored = {
   readonly release: IFunction;
   readonly sweep: IFunction;
   readonly publisher: IFunction;
-  /** The dead-letter queue of the table's stream. */
-  readonly unpublished: Queue;
 };
 
 type Metrics = ReturnType<typeof metricsOf>;
@@ -165,7 +161,7 @@ const inADay = { period: Duration.days(1), statistic: Stats.SUM };
 /** Contains no metric math, which not every emulator supports in an alarm. */
 const metricsOf = (
   { storage: { table }, deadLetters }: Deployment,
-  { rest, machine, failure, release, sweep, publisher, unpublished }: Monitored,
+  { rest, machine, failure, release, sweep, publisher }: Monitored,
 ) => ({
   requests: rest.metricCount(inFiveMinutes),
   callerErrors: rest.metricClientError(inFiveMinutes),
@@ -186,10 +182,6 @@ const metricsOf = (
   failedReleases: release.metricErrors(inFiveMinutes),
   deadLetters: deadLetters.metricApproximateNumberOfMessagesVisible({ ...inFiveMinutes, statistic: Stats.MAXIMUM }),
   eventAgeMs: publisher.metric("IteratorAge", { ...inFiveMinutes, statistic: Stats.MAXIMUM }),
-  unpublishedEvents: unpublished.metricApproximateNumberOfMessagesVisible({
-    ...inFiveMinutes,
-    statistic: Stats.MAXIMUM,
-  }),
   sweeps: {
     started: sweep.metricInvocations(inADay),
     failed: sweep.metricErrors(inADay),

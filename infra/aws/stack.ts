@@ -31,7 +31,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const rest = createApi(stack, deployment);
   const { machine, secret, failure, release } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
-  const { bus, publisher, unpublished, policy } = createEvents(stack, deployment);
+  const { bus, publisher, policy } = createEvents(stack, deployment);
   const { topic, rollback } = createOperations(stack, deployment, {
     rest,
     machine,
@@ -39,7 +39,6 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     release,
     sweep,
     publisher,
-    unpublished,
   });
   const apply = createApply(stack, deployment);
   const { ordering, operator, evidence } = createPolicies(stack, deployment, { machine, apply });
@@ -56,14 +55,14 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     StateMachineArn: machine.stateMachineArn,
     ApplyFunctionName: apply.functionName,
     CarrierTokenArn: secret.secretArn,
+    EventBusName: bus.eventBusName,
+    EventBusArn: bus.eventBusArn,
     AlarmTopicArn: topic.topicArn,
     OrderingPolicyArn: ordering.managedPolicyArn,
     OperatorPolicyArn: operator.managedPolicyArn,
     EvidencePolicyArn: evidence.managedPolicyArn,
-    ...(rest.domainName && { DomainTarget: rest.domainName.domainNameAliasDomainName }),
-    EventBusName: bus.eventBusName,
-    EventBusArn: bus.eventBusArn,
     EventPolicyArn: policy.managedPolicyArn,
+    ...(rest.domainName && { DomainTarget: rest.domainName.domainNameAliasDomainName }),
   };
   for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return stack;
@@ -76,8 +75,11 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
     : (domainName ? `https://${domainName}` : rest.url).replace(/\/$/, "");
 
 /** Says at synth what production should not be without. */
-const warn = (stack: Stack, { retainData, alarmEmail, webAclArn }: Settings) => {
+const warn = (stack: Stack, settings: Settings) => {
+  const { retainData, alarmEmail, webAclArn, restoredTable, restoredTableStream } = settings;
   const warnings = Annotations.of(stack);
+  if (restoredTable && !restoredTableStream)
+    warnings.addWarningV2("patchbay:restoredTableStream", "restoredTableStream is not set: no event is published.");
   if (!retainData) return;
   if (!alarmEmail) warnings.addWarningV2("patchbay:alarmEmail", "alarmEmail is not set: nobody is told of alarms.");
   if (!webAclArn) warnings.addWarningV2("patchbay:webAclArn", "webAclArn is not set: no web ACL protects the API.");

@@ -1,4 +1,4 @@
-import { Event, eventTypes } from "../../shared/history/event.ts";
+import { actions, Event } from "../../shared/history/event.ts";
 import { pascal } from "./names.ts";
 import type { Json, Schemas } from "./schemas.ts";
 
@@ -108,7 +108,8 @@ const envelopeOf = (event: Json): Json => ({
 export const webhooksOf = (schemas: Schemas): Json => {
   const event = schemas.response(Event, "ChangeEvent", { properties, schemaNames: {} });
   const envelope = schemas.add("EventDelivery", envelopeOf(schemas.add("ChangeEvent", event)));
-  const webhooks = eventTypes.map(([resource, action]) => {
+  const types = Object.entries(actions).flatMap(([resource, all]) => all.map((action) => [resource, action] as const));
+  const webhooks = types.map(([resource, action]) => {
     const type = `${resource}.${action}`;
     const happened = Object.entries(summaries).find(([name]) => name === action)?.[1];
     const noun = resource.replace("api_key", "API key").replaceAll("_", " ");

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 
 /** What happened to a resource that its events record, besides its creation. */
-const actions = {
+export const actions = {
   request_attachment: ["created", "updated", "deleted", "forwarded", "refused", "withdrawn"],
   order_attachment: ["created", "updated", "deleted", "forwarded", "refused", "withdrawn"],
   attachment: ["downloaded"],
@@ -15,11 +15,6 @@ const actions = {
 
 type TypeOf<R extends keyof typeof actions> = `${R}.${(typeof actions)[R][number]}`;
 export type EventType = { readonly [R in keyof typeof actions]: TypeOf<R> }[keyof typeof actions];
-
-/** All types, as pairs of a resource's type and what happened to it. */
-export const eventTypes: readonly (readonly [resource: string, action: string])[] = Object.entries(actions).flatMap(
-  ([resource, all]) => all.map((action) => [resource, action] as const),
-);
 
 /** Who changed something: an API key and the user that it impersonates, an operator (a principal of IAM), or a checkout run. */
 export const Actor = z.discriminatedUnion("type", [

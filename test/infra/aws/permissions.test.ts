@@ -91,7 +91,7 @@ const expected: Record<string, readonly string[]> = {
     ),
     "events:PutEvents on Events",
     ...key("dynamodb", "Decrypt"),
-    "sqs:SendMessage on UnpublishedEvents",
+    "sqs:SendMessage on DeadLetters",
   ],
   "tenants/apply": [...table("BatchGetItem", "PutItem", "UpdateItem"), ...writeKey],
   "sweep-orphan-files": [
