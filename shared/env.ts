@@ -35,6 +35,13 @@ export const env = {
   hasS3Endpoint: () => Boolean(optional("AWS_ENDPOINT_URL_S3") ?? optional("AWS_ENDPOINT_URL")),
   /** The carrier's base address. */
   carrierUrl: () => required("CARRIER_URL"),
+  /** The name or the ARN of the adapter function that is invoked instead of CARRIER_URL. */
+  carrierFunction: () => optional("CARRIER_FUNCTION"),
+  /** Lambda's address. The SDK itself reads these two variables as well. */
+  lambdaEndpoint: (region: string) =>
+    optional("AWS_ENDPOINT_URL_LAMBDA") ?? optional("AWS_ENDPOINT_URL") ?? `https://lambda.${region}.amazonaws.com`,
+  /** Whom the events of functions/tenants/apply.ts name as the operator: the function's role. */
+  operator: () => optional("OPERATOR") ?? "local",
   /** The bearer token for the carrier, if it needs one. */
   carrierToken: () => optional("CARRIER_TOKEN"),
   /** The secret in Secrets Manager that contains the token, instead of CARRIER_TOKEN. */

@@ -158,11 +158,10 @@ export const rateLimited = () =>
 export const internalError = (cause?: unknown) =>
   apiError("internal_error", "Something went wrong on our side.", undefined, { cause });
 
-export const serviceUnavailable = (cause?: unknown) =>
-  apiError("service_unavailable", "The service is temporarily unavailable: try again later.", undefined, {
-    headers: { "Retry-After": "2" },
-    cause,
-  });
+export const serviceUnavailable = (
+  cause?: unknown,
+  detail = "The service is temporarily unavailable: try again later.",
+) => apiError("service_unavailable", detail, undefined, { headers: { "Retry-After": "2" }, cause });
 
 /** The names of transient errors of S3, DynamoDB and the network. */
 const transient = new Set([

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import type { Command } from "commander";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
-import { tenantsJsonSchema } from "../../shared/tenants/file.ts";
+import { isDryRun, tenantsJsonSchema } from "../../shared/tenants/file.ts";
 import { CommandError } from "./command-error.ts";
 import { messageOf } from "./explain.ts";
 import { operatorOrigin } from "./operator.ts";
@@ -35,7 +35,9 @@ export const addApplyCommand = (program: Command): void => {
         () => apply(document, origin, { dryRun }).catch(printPartly),
       );
       const { created, changed, unchanged } = countsOf(applied);
-      console.error(`${dryRun ? "Dry run: " : ""}${created} created, ${changed} changed, ${unchanged} unchanged.`);
+      console.error(
+        `${dryRun || isDryRun(document) ? "Dry run: " : ""}${created} created, ${changed} changed, ${unchanged} unchanged.`,
+      );
       printJson(applied);
     });
   program

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { allAttachments, readAttachment } from "../../shared/attachments/attachments.ts";
 import type { ParentRef } from "../../shared/table/keys.ts";
 import { CommandError } from "./command-error.ts";
+import { download } from "./download.ts";
 import { findOrder, findRequest } from "./find.ts";
 import { type Output, parseId } from "./options.ts";
 import { printRecord, printRows } from "./output.ts";
@@ -16,7 +17,7 @@ const findParent = async ({ request, order }: Parent): Promise<ParentRef> => {
   return { type: "order", id: (await findOrder(order ?? "")).id };
 };
 
-/** `attachment list | show`: metadata only, read-only. */
+/** `attachment list | show | download`. */
 export const addAttachmentCommands = (attachment: Command): void => {
   attachment
     .command("list")
@@ -52,4 +53,19 @@ export const addAttachmentCommands = (attachment: Command): void => {
         );
       printRecord(found, { json });
     });
+  attachment
+    .command("download")
+    .description("download the file of an attachment, for a dispute; an event records it")
+    .argument("<request|order>", "the id of its request or its order", parseId)
+    .argument("<id>", "the attachment", parseId)
+    .option("--to <path>", "the file to write, or the folder (default: the attachment's filename, in this folder)")
+    .option("--force", "replace an existing file", false)
+    .addHelpText(
+      "after",
+      `
+Example: npm run admin -- attachment download 01J… 01K… --to loa.pdf
+
+It needs the evidence policy (the stack's output EvidencePolicyArn): the operators' policy does not allow reading files.`,
+    )
+    .action(download);
 };

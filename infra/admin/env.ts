@@ -4,19 +4,34 @@ import type { Output } from "./options.ts";
 import { printRecord, safe } from "./output.ts";
 import { chooseLocalStack, type TargetOptions } from "./target.ts";
 
+/** What other systems need for the AWS SDK: see README.md. */
+const forSystems = [
+  "AWS_REGION",
+  "AWS_ACCESS_KEY_ID",
+  "AWS_SECRET_ACCESS_KEY",
+  "AWS_ENDPOINT_URL_LAMBDA",
+  "AWS_ENDPOINT_URL_SFN",
+  "APPLY_FUNCTION_NAME",
+  "STATE_MACHINE_ARN",
+];
+
 /** `env`: prints shell variables for trying the running local stack. */
 export const addEnvCommand = (program: Command): void => {
   program
     .command("env")
-    .description("print the local stack's addresses, and the demo's key and ids, as shell variables")
+    .description(
+      "print the local stack's addresses, the demo's key and ids, and what the AWS SDK needs, as shell variables",
+    )
     .addHelpText("after", '\nExample: eval "$(npm run -s admin -- env)" && curl -s $URL/openapi.json')
     .action((_: Output, command: Command) => {
       const { stack, port, json } = command.optsWithGlobals<TargetOptions & Output>();
       if (stack) throw new CommandError("`env` works on local stacks only: choose one with --port.");
       const running = chooseLocalStack(port);
       console.error(`Target: local stack at ${running.url}`);
-      const { CARRIER_URL: CARRIER = "", EVENTS = "" } = running.environment;
-      const variables = { URL: running.url, CARRIER, EVENTS, ...running.demo };
+      const { url, environment, demo } = running;
+      const { CARRIER_URL: CARRIER = "", EVENTS = "" } = environment;
+      const shared = Object.entries(environment).filter(([name]) => forSystems.includes(name));
+      const variables = { URL: url, CARRIER, EVENTS, ...demo, ...Object.fromEntries(shared) };
       if (json) return printRecord(variables, { json });
       for (const [name, value] of Object.entries(variables)) console.log(safe(`export ${name}=${value}`));
     });

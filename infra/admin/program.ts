@@ -53,7 +53,7 @@ const createProgram = (): Command => {
   addKeyCommands(group("key", "API keys"));
   addOrderCommands(group("order", "orders"));
   addRequestCommands(group("request", "requests within orders"));
-  addAttachmentCommands(group("attachment", "attachments of requests and orders, read-only"));
+  addAttachmentCommands(group("attachment", "attachments of requests and orders, and their files"));
   addSwitchCommands(group("switch", "switches, read-only"));
   addHistoryCommands(
     group("history", "what happened to an order, a request, a switch, an account, a user or an API key"),

@@ -53,12 +53,7 @@ export const chooseLocalStack = (port = process.env.PORT || undefined): State =>
 
 const localTarget = ({ url, environment }: State): Target => ({
   description: `local stack at ${url}`,
-  environment: {
-    ...environment,
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: "local",
-    AWS_SECRET_ACCESS_KEY: "local",
-  },
+  environment,
 });
 
 const tableTarget = (table: string): Target => {

@@ -10,6 +10,9 @@ const root = join(import.meta.dirname, "../..");
 /** The sweep: its path below `functions/`. */
 export const sweepName = "sweep-orphan-files";
 
+/** Applies the files of other systems: its path below `functions/`. */
+export const applyName = "tenants/apply";
+
 /** Releases the lock of a checkout that ended without releasing it: its path below `functions/`. */
 export const releaseLockName = "checkout/release-lock";
 
@@ -19,6 +22,7 @@ export const publishName = "events/publish";
 /** The paths of all functions below `functions/`: endpoints, steps of the checkout, and functions that events invoke. */
 export const functionNames: readonly string[] = [
   ...[...routes, ...steps].map(({ name }) => name),
+  applyName,
   releaseLockName,
   sweepName,
   publishName,

@@ -1,4 +1,4 @@
-import { Duration, Fn, Stack } from "aws-cdk-lib";
+import { ArnFormat, Duration, Fn, Stack } from "aws-cdk-lib";
 import { Rule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -53,8 +53,15 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
     timeout: Duration.seconds(timeoutSeconds),
     ...(carrier && {
       concurrency: settings.carrierConcurrency,
-      environment: { CARRIER_URL: settings.carrierUrl, CARRIER_SECRET_ARN: secret.secretArn },
+      environment: {
+        ...(settings.carrierUrl && { CARRIER_URL: settings.carrierUrl }),
+        ...(settings.carrierFunction && { CARRIER_FUNCTION: settings.carrierFunction }),
+        CARRIER_SECRET_ARN: secret.secretArn,
+      },
       statements: [
+        ...(settings.carrierFunction
+          ? [allow(["lambda:InvokeFunction"], functionArn(scope, settings.carrierFunction))]
+          : []),
         allow(["secretsmanager:GetSecretValue"], secret.secretArn),
         allow(["kms:Decrypt"], storage.key.keyArn, {
           StringEquals: { "kms:ViaService": `secretsmanager.${region}.amazonaws.com` },
@@ -63,6 +70,17 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
     }),
   });
 };
+
+/** Completes the name of a function of this account and region. */
+const functionArn = (scope: Construct, reference: string) =>
+  reference.startsWith("arn:")
+    ? reference
+    : Stack.of(scope).formatArn({
+        service: "lambda",
+        resource: "function",
+        resourceName: reference,
+        arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+      });
 
 /**
  * The workflow calls aliases, so an execution that is running when a version is deployed continues with that version's steps.

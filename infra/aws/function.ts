@@ -43,6 +43,8 @@ type FunctionOptions = {
   readonly deadLetterQueue?: IQueue;
   /** In addition to TABLE_NAME and, for a function with access to files, BUCKET_NAME. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** Whether events name its role as the operator: a function cannot know who invokes it. CloudTrail can. */
+  readonly isOperator?: boolean;
   readonly statements?: readonly PolicyStatement[];
 };
 
@@ -56,7 +58,7 @@ export const createFunction = (
   options: FunctionOptions,
 ): IFunction => {
   const { name, access, timeout, memoryMb = 1024, concurrency, environment = {}, statements = [] } = options;
-  const { deadLetterQueue } = options;
+  const { deadLetterQueue, isOperator } = options;
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, {
     retention: settings.logRetentionDays,
@@ -101,6 +103,7 @@ export const createFunction = (
       TABLE_NAME: storage.table.tableName,
       LOG_LEVEL: settings.logLevel,
       ...(access.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
+      ...(isOperator && { OPERATOR: role.roleArn }),
       ...environment,
     },
   });

@@ -1,5 +1,6 @@
 import { ArnFormat, Stack } from "aws-cdk-lib";
 import { ManagedPolicy } from "aws-cdk-lib/aws-iam";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
@@ -13,22 +14,38 @@ import type { Storage } from "./storage.ts";
  * descriptions: CloudFormation would replace the policies and their ARNs.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-managedpolicy.html
  */
-export const createPolicies = (scope: Construct, { storage }: Deployment, machine: StateMachine) => {
-  const ordering = orderingPolicy(scope, machine);
+export const createPolicies = (scope: Construct, { storage }: Deployment, { machine, apply }: Invoked) => {
+  const ordering = orderingPolicy(scope, { machine, apply });
   const operator = operatorPolicy(scope, storage, machine);
-  for (const policy of [ordering, operator]) acknowledgeFindings(policy, storage, machine);
-  return { ordering, operator };
+  const evidence = evidencePolicy(scope, storage);
+  for (const policy of [ordering, operator, evidence]) acknowledgeFindings(policy, storage, machine);
+  return { ordering, operator, evidence };
 };
 
+type Invoked = { readonly machine: StateMachine; readonly apply: IFunction };
+
 /** Permission to start an execution is permission to check out any order: the input is only the order's id. */
-const orderingPolicy = (scope: Construct, machine: StateMachine) =>
+const orderingPolicy = (scope: Construct, { machine, apply }: Invoked) =>
   new ManagedPolicy(scope, "OrderingPolicy", {
     description: "Patchbay: an ordering system starts checkouts and asks how they ended",
     statements: [
       allow(["states:StartExecution"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),
+      allow(["lambda:InvokeFunction"], apply.functionArn),
     ],
   });
+
+/** What `admin attachment download` needs: it reads a file, and writes the event. */
+const evidencePolicy = (scope: Construct, storage: Storage) => {
+  const stack = Stack.of(scope);
+  return new ManagedPolicy(scope, "EvidencePolicy", {
+    description: "Patchbay: operators download the files of attachments for disputes",
+    statements: [
+      allow(["cloudformation:DescribeStacks"], stack.stackId),
+      ...grants(stack, storage, { table: ["GetItem", "PutItem"], files: ["GetObject"] }),
+    ],
+  });
+};
 
 const itemActions = ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"] as const;
 

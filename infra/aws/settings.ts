@@ -19,6 +19,15 @@ const Stage = z
   .strictObject({
     retainData: z._default(z.boolean(), false),
     carrierUrl: orNone(z.url({ protocol: /^https?$/, error: "must be an https: or http: URL" })),
+    carrierFunction: orNone(
+      z
+        .string()
+        .check(
+          z.regex(/^(arn:[\w-]+:lambda:[\w-]+:\d{12}:function:)?[\w-]{1,64}(:[\w$-]+)?$/, {
+            error: "must be the name or the ARN of a function",
+          }),
+        ),
+    ),
     alarmEmail: orNone(z.email()),
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),
     domainName: orNone(z.string().check(z.regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/))),
@@ -43,9 +52,14 @@ const Stage = z
     maxUploadBytes: z._default(positive.check(z.maximum(limits.uploadBytes)), limits.uploadBytes),
   })
   .check(
-    z.refine(({ retainData, carrierUrl }) => !retainData || carrierUrl?.startsWith("https:"), {
-      path: ["carrierUrl"],
-      error: "must be an https: URL, because this stage retains its data",
+    z.refine(
+      ({ retainData, carrierUrl, carrierFunction }) =>
+        !retainData || carrierFunction || carrierUrl?.startsWith("https:"),
+      { path: ["carrierUrl"], error: "must be an https: URL, because this stage retains its data" },
+    ),
+    z.refine(({ carrierUrl, carrierFunction }) => !carrierUrl || !carrierFunction, {
+      path: ["carrierFunction"],
+      error: "must be null, because carrierUrl is set: a stage has one of them",
     }),
     z.refine(({ domainName, certificateArn }) => !domainName === !certificateArn, {
       path: ["certificateArn"],
@@ -95,7 +109,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
     stageName,
     ...(emulator && ({ rollout: "all-at-once", domainName: null, certificateArn: null, backupRegion: null } as const)),
     /** A sandbox needs no carrier until it checks out an order. */
-    carrierUrl: values.carrierUrl ?? "https://carrier.invalid",
+    carrierUrl: values.carrierUrl ?? (values.carrierFunction ? null : "https://carrier.invalid"),
     stackName: ["Patchbay", stageName.replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-"),
     emulator,
     /** Whether deleting the stack empties the bucket first. The function that does so hangs on emulators. */

@@ -2,6 +2,7 @@ import { Annotations, CfnOutput, Stack, Tags } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import type { Construct } from "constructs";
 import { createApi } from "./api.ts";
+import { createApply } from "./apply.ts";
 import { createBackups } from "./backups.ts";
 import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./events.ts";
@@ -40,7 +41,8 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     publisher,
     unpublished,
   });
-  const { ordering, operator } = createPolicies(stack, deployment, machine);
+  const apply = createApply(stack, deployment);
+  const { ordering, operator, evidence } = createPolicies(stack, deployment, { machine, apply });
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
   if (settings.rollout === "canary") createRollout(stack, rollback);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
@@ -52,10 +54,12 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     TableName: storage.table.tableName,
     BucketName: storage.bucket.bucketName,
     StateMachineArn: machine.stateMachineArn,
+    ApplyFunctionName: apply.functionName,
     CarrierTokenArn: secret.secretArn,
     AlarmTopicArn: topic.topicArn,
     OrderingPolicyArn: ordering.managedPolicyArn,
     OperatorPolicyArn: operator.managedPolicyArn,
+    EvidencePolicyArn: evidence.managedPolicyArn,
     ...(rest.domainName && { DomainTarget: rest.domainName.domainNameAliasDomainName }),
     EventBusName: bus.eventBusName,
     EventBusArn: bus.eventBusArn,

@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { fail } from "./fail.ts";
 import { requireSeparator } from "./npm-options.ts";
@@ -13,6 +15,7 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
   --events-to <url>
                  post each event to this URL, as an API destination of EventBridge does
   --throttle <n> respond with 429 to more than n requests per second, like a stage on AWS (default: no limit)
+  --carrier-function <file> checkouts call the handler that this module exports, instead of the stand-in carrier
   --quiet        of the requests, print server errors (5xx) only
   --verbose      also print request ids, all errors of a request, and full stack traces
   --help         print this help
@@ -20,13 +23,14 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
 Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 replace the embedded DynamoDB and S3.`;
 
 const readOptions = () => {
-  requireSeparator("start", ["port", "data", "events-to", "throttle"]);
+  requireSeparator("start", ["port", "data", "events-to", "throttle", "carrier-function"]);
   const { values } = parseArgs({
     options: {
       port: { type: "string" },
       data: { type: "string" },
       "events-to": { type: "string" },
       throttle: { type: "string" },
+      "carrier-function": { type: "string" },
       quiet: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
@@ -45,11 +49,21 @@ const readOptions = () => {
   return { ...values, port: Number(port), throttle: rate === undefined ? undefined : { rate, burst: 2 * rate } };
 };
 
+/** The handler of an adapter function: shared/checkout/README.md describes it. */
+const loadHandler = async (file: string) => {
+  const { handler } = await import(pathToFileURL(resolve(file)).href).catch((cause: unknown) => {
+    throw new Error(`--carrier-function: ${file} cannot be loaded: ${cause}`, { cause });
+  });
+  if (typeof handler !== "function") throw new Error(`--carrier-function: ${file} exports no function \`handler\`.`);
+  return handler;
+};
+
 const run = async () => {
-  const { help: asksForHelp, ...options } = readOptions();
+  const { help: asksForHelp, "carrier-function": file, ...options } = readOptions();
   if (asksForHelp) return console.log(help);
+  const carrierFunction = file === undefined ? undefined : await loadHandler(file);
   const { start } = await import("./start.ts");
-  await start(options);
+  await start({ ...options, carrierFunction });
 };
 
 const isParseError = (error: unknown): error is Error =>

@@ -6,6 +6,7 @@ import { docs, type Prefill } from "./docs.ts";
 import { startFiles } from "./files.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
+import { type LambdaHandler, startLambda } from "./lambda.ts";
 import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
 
@@ -14,6 +15,8 @@ type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
   readonly prefill?: () => Prefill | undefined;
   /** Where data are stored. Without it, they are in memory. */
   readonly data?: Pick<Data, "table" | "files" | "carts"> | undefined;
+  /** The adapter function that the checkout invokes instead of the stand-in carrier. */
+  readonly carrierFunction?: LambdaHandler | undefined;
   /** Called after each call to the stand-in carrier. */
   readonly onCarrierCall?: CarrierOptions["onCall"];
   /** Called when a service has exited that cannot be restarted. */
@@ -22,23 +25,39 @@ type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
 
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
+const applyFunction = "patchbay-apply";
+const adapterFunction = "carrier-function";
+/** The embedded services accept any credentials. */
+const credentials = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
+
+const apply: LambdaHandler = async (file, context) =>
+  (await import("../../functions/tenants/apply.ts")).handler(file, context);
 
 /** Starts the services that the functions use, on free ports, and returns the environment with their endpoints. */
-const startServices = async ({ data, onEnd, onCarrierCall }: StackOptions, uploadOrigins: () => readonly string[]) => {
-  const [table, files, carrier] = await Promise.all([
+const startServices = async (
+  { data, onEnd, carrierFunction, onCarrierCall }: StackOptions,
+  uploadOrigins: () => readonly string[],
+) => {
+  const functions = new Map([[applyFunction, apply]]);
+  if (carrierFunction) functions.set(adapterFunction, carrierFunction);
+  const [table, files, carrier, lambda] = await Promise.all([
     startTable(tableName, { dbPath: data?.table, onEnd }),
     startFiles(bucketName, { folder: data?.files, uploadOrigins }),
     startCarrier({ folder: data?.carts, onCall: onCarrierCall }),
+    startLambda(functions),
   ]);
   const environment = {
     TABLE_NAME: tableName,
     BUCKET_NAME: bucketName,
     AWS_ENDPOINT_URL_DYNAMODB: table.endpoint,
     AWS_ENDPOINT_URL_S3: files.endpoint,
+    AWS_ENDPOINT_URL_LAMBDA: lambda.url,
+    APPLY_FUNCTION_NAME: applyFunction,
     CARRIER_URL: carrier.url,
+    CARRIER_FUNCTION: carrierFunction ? adapterFunction : "",
   };
   const stop = async () => {
-    await Promise.all([table.stop(), files.stop(), carrier.close()]);
+    await Promise.all([table.stop(), files.stop(), carrier.close(), lambda.close()]);
   };
   return { environment, tableDoor: table.door, stop };
 };
@@ -46,8 +65,7 @@ const startServices = async ({ data, onEnd, onCarrierCall }: StackOptions, uploa
 /** Starts the whole stack on this machine. Only the gateway's port is given; the others are free ports. */
 export const startStack = async (options: StackOptions) => {
   const { port, throttle, onRequest, prefill = () => undefined } = options;
-  const defaults = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
-  for (const [name, value] of Object.entries(defaults)) process.env[name] ??= value;
+  for (const [name, value] of Object.entries(credentials)) process.env[name] ??= value;
   // The origin of the page is not known before the gateway's port.
   let origins: readonly string[] = [];
   const services = await startServices(options, () => origins);
@@ -70,6 +88,7 @@ export const startStack = async (options: StackOptions) => {
       await services.stop();
     };
     const environment = {
+      ...credentials,
       ...services.environment,
       AWS_ENDPOINT_URL_DYNAMODB: services.tableDoor,
       AWS_ENDPOINT_URL_SFN: stepFunctions.endpoint,

@@ -6,6 +6,7 @@ import { startEvents } from "./events.ts";
 import { examples } from "./examples.ts";
 import { fail } from "./fail.ts";
 import type { GatewayOptions } from "./gateway.ts";
+import type { LambdaHandler } from "./lambda.ts";
 import { onParentExit } from "./parent-process.ts";
 import { startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
@@ -16,6 +17,7 @@ type Options = {
   readonly throttle: GatewayOptions["throttle"];
   readonly data?: string | undefined;
   readonly "events-to"?: string | undefined;
+  readonly carrierFunction?: LambdaHandler | undefined;
   readonly quiet: boolean;
   readonly verbose: boolean;
 };
@@ -41,7 +43,7 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 
 /** Starts the stack, creates the demo customer, and prints examples. */
 export const start = async (options: Options): Promise<void> => {
-  const { port, throttle, quiet, verbose, data: folder, "events-to": postTo } = options;
+  const { port, throttle, quiet, verbose, data: folder, "events-to": postTo, carrierFunction } = options;
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);
@@ -64,6 +66,7 @@ export const start = async (options: Options): Promise<void> => {
     throttle,
     onRequest: lines.request,
     onCarrierCall: lines.carrierCall,
+    carrierFunction,
     prefill: () => prefill,
     data,
     onEnd: fail,

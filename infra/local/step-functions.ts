@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
@@ -14,7 +15,11 @@ export const stateMachineArn = `${arnPrefix}:stateMachine:checkout`;
 const arnOf = (name: string) => `${arnPrefix}:execution:checkout:${name}`;
 const nameOf = (arn: string) => arn.slice(arn.lastIndexOf(":") + 1);
 
-const Start = z.object({ stateMachineArn: z.literal(stateMachineArn), name: z.string(), input: z.string() });
+const Start = z.object({
+  stateMachineArn: z.literal(stateMachineArn),
+  name: z.optional(z.string()),
+  input: z.string(),
+});
 const OfExecution = z.object({ executionArn: z.string() });
 
 class ServiceError extends Error {
@@ -60,7 +65,7 @@ const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
     [
       "StartExecution",
       async (body) => {
-        const { name, input } = z.parse(Start, body);
+        const { name = randomUUID(), input } = z.parse(Start, body);
         const execution = await workflow.start(name, input);
         if (!execution) throw new ServiceError("ExecutionAlreadyExists", `An execution ${name} already exists.`);
         return { executionArn: arnOf(name), startDate: seconds(execution.startedAt) };

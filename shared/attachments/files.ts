@@ -2,8 +2,10 @@ import { Readable } from "node:stream";
 import {
   DeleteObjectCommand,
   GetObjectCommand,
+  HeadObjectCommand,
   ListObjectsV2Command,
   NoSuchKey,
+  NotFound,
   PutObjectCommand,
   S3Client,
 } from "@aws-sdk/client-s3";
@@ -145,6 +147,19 @@ export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> |
   if (!response) return undefined;
   if (!(response.Body instanceof Readable)) throw new Error("The response of S3 has no stream.");
   return response.Body;
+};
+
+export type SignedFile = { readonly url: string; readonly bytes: number | undefined };
+
+/** Returns a URL with which anybody can read the file for that many seconds, and its length; undefined if there is no file. */
+export const signedGet = async (key: string, seconds: number): Promise<SignedFile | undefined> => {
+  const file = { Bucket: env.bucketName(), Key: key };
+  const found = await s3()
+    .send(new HeadObjectCommand(file))
+    .catch((error: unknown) => (error instanceof NotFound ? undefined : unavailableAs503(error)));
+  if (!found) return undefined;
+  const url = await getSignedUrl(s3(), new GetObjectCommand(file), { expiresIn: seconds });
+  return { url, bytes: found.ContentLength };
 };
 
 export type StoredFile = { readonly key: string; readonly bytes: number; readonly storedAt: Date };

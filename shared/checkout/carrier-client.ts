@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { env } from "../env.ts";
 import type { StreamedBody } from "./carrier-form.ts";
+import { type AdapterCall, AdapterError, invokeAdapter } from "./carrier-function.ts";
 import { carrierToken, renewedCarrierToken } from "./carrier-token.ts";
 import { callTimeoutMs, checkoutLimits, longestCallMs } from "./limits.ts";
 
@@ -38,6 +39,8 @@ type CarrierCall = {
   readonly alsoDone?: readonly number[];
   /** Creates the body for each attempt. */
   readonly body?: () => StreamedBody;
+  /** Creates what an adapter function gets instead of the body. Throws if there is no file. */
+  readonly described?: () => Promise<Pick<AdapterCall, "body" | "file">>;
   /** The size of the file in the body. */
   readonly bytes?: number;
   /** The time, in milliseconds, by which every attempt must have ended. */
@@ -53,7 +56,7 @@ type TryResult =
   | { readonly kind: "retry"; readonly reason: string; readonly retryAfter: number; readonly mayHaveActed: boolean };
 
 /**
- * Calls the carrier. 2xx is done. 429, 5xx, timeouts and broken connections are retried after the time in `Retry-After`
+ * Calls the carrier, or the function that adapts it. 2xx is done. 429, 5xx, timeouts and broken connections are retried after the time in `Retry-After`
  * or a growing, jittered wait. Any other response is a refusal. An error of the file itself is thrown.
  */
 export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
@@ -90,20 +93,23 @@ const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Pr
 };
 
 const tryOnce = async (
-  { method, path, idempotencyKey, alsoDone = [], body }: CarrierCall,
+  { method, path, idempotencyKey, alsoDone = [], body, described }: CarrierCall,
   token: string | undefined,
   timeout: AbortSignal,
 ): Promise<TryResult> => {
-  const content = body?.();
+  const adapter = env.carrierFunction();
+  const headers = {
+    "Idempotency-Key": idempotencyKey,
+    Accept: "application/json",
+    ...(token && { Authorization: `Bearer ${token}` }),
+  };
+  const call = adapter && { method, path, headers, ...((await described?.()) ?? { body: null, file: null }) };
+  const content = adapter ? undefined : body?.();
   try {
+    if (call) return await interpret(await invokeAdapter(adapter, call, timeout), alsoDone);
     const response = await fetch(env.carrierUrl().replace(/\/$/, "") + path, {
       method,
-      headers: {
-        "Idempotency-Key": idempotencyKey,
-        Accept: "application/json",
-        ...(token && { Authorization: `Bearer ${token}` }),
-        ...content?.headers,
-      },
+      headers: { ...headers, ...content?.headers },
       ...(content && { body: ReadableStream.from(content.chunks()), duplex: "half" }),
       // The file and the token go to no other address. "manual" would keep a second copy of the body in memory.
       redirect: "error",
@@ -114,6 +120,8 @@ const tryOnce = async (
     // An error in the body (no file, another file, S3 unavailable) is not the carrier's.
     if (content?.failure()) throw content.failure();
     if (isRedirect(error)) return redirected;
+    if (error instanceof AdapterError)
+      return { kind: "retry", reason: error.message, retryAfter: 0, mayHaveActed: error.mayHaveActed };
     return { kind: "retry", reason: reasonOf(error, timeout), retryAfter: 0, mayHaveActed: !neverArrived(error) };
   }
 };
@@ -122,7 +130,7 @@ const interpret = async (response: Response, alsoDone: readonly number[]): Promi
   const { status, headers } = response;
   const answer = await beginningOf(response);
   if ((status >= 200 && status < 300) || alsoDone.includes(status)) return { kind: "done", status, answer };
-  if (status >= 400 && status < 500 && status !== 429) return { kind: "refused", status, answer, mayHaveActed: false };
+  if (status >= 300 && status < 500 && status !== 429) return { kind: "refused", status, answer, mayHaveActed: false };
   // 429 and 503 mean that the call was not processed. Any other response leaves that open.
   const mayHaveActed = status !== 429 && status !== 503;
   const retryAfter = retryAfterSeconds(headers.get("retry-after"), new Date());

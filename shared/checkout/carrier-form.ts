@@ -71,7 +71,7 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
 };
 
 /** Yields the file's bytes. Throws before the last chunk if they are not the ones that were uploaded. */
-async function* verified(
+export async function* verified(
   { bytes, sha256 }: Pick<FilePart, "bytes" | "sha256">,
   open: FilePart["open"],
 ): AsyncGenerator<Uint8Array> {

@@ -1,5 +1,6 @@
+import type { SignedFile } from "../attachments/files.ts";
 import { callCarrier, type Outcome } from "./carrier-client.ts";
-import { type FilePart, filePartBody } from "./carrier-form.ts";
+import { FileError, type FilePart, filePartBody } from "./carrier-form.ts";
 import { checkoutLimits } from "./limits.ts";
 import type { Receipt } from "./schema.ts";
 
@@ -13,7 +14,7 @@ type ForwardedAttachment = { readonly order: string; readonly request: string; r
 /** Sends an attachment and its file under a request. */
 export const putUpstream = (
   { order, request, receipt }: ForwardedAttachment,
-  file: Pick<FilePart, "contentType" | "open">,
+  file: Pick<FilePart, "contentType" | "open"> & { readonly sign: () => Promise<SignedFile | undefined> },
 ): Promise<Outcome> => {
   const { attachment, version, bytes, sha256, sent, in_flight_until } = receipt;
   const metadata = { id: attachment, request_id: request, ...sent, content_type: file.contentType, bytes, sha256 };
@@ -24,6 +25,13 @@ export const putUpstream = (
     idempotencyKey: `forward-${request}-${attachment}-${version}`,
     // Callers choose the file before they know the attachment's id, so a file cannot contain the boundary.
     body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
+    described: async () => {
+      const signed = await file.sign();
+      if (!signed) throw new FileError("its file is gone from storage", true);
+      if (signed.bytes !== bytes) throw new FileError("its stored file is not the one uploaded", false);
+      const { content_type } = metadata;
+      return { body: metadata, file: { url: signed.url, bytes, sha256, content_type, filename: sent.filename } };
+    },
     bytes,
     ...(in_flight_until !== null && { endsBy: Date.parse(in_flight_until) - checkoutLimits.clockSkewMs }),
   });

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { fileKey } from "../attachments/file-keys.ts";
-import { openFile } from "../attachments/files.ts";
+import { openFile, signedGet } from "../attachments/files.ts";
 import { ApiError, isUnavailable } from "../errors.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
@@ -19,6 +19,7 @@ import {
 } from "./receipts.ts";
 import { stopRun } from "./run.ts";
 import { CheckoutRun, type Receipt, type RunRef } from "./schema.ts";
+import { forward } from "./steps.ts";
 
 /** The result for one attachment: done, to be repeated later, or a reason to stop the run. */
 export type CallResult =
@@ -76,9 +77,10 @@ const sendFile = async (
 ): Promise<CallResult> => {
   const { ref, request } = target;
   const { id, content_type: contentType } = attachment;
-  const open = () => openFile(fileKey(parent, id));
+  const key = fileKey(parent, id);
+  const file = { contentType, open: () => openFile(key), sign: () => signedGet(key, forward.timeoutSeconds) };
   try {
-    const outcome = await putUpstream({ order: ref.order_id, request, receipt: announced }, { contentType, open });
+    const outcome = await putUpstream({ order: ref.order_id, request, receipt: announced }, file);
     // The refusal of a repeated call says nothing about the current metadata.
     if (outcome.kind === "refused" && !isUpToDate(announced, attachment)) {
       const { status, answer } = outcome;

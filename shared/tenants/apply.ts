@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { invalid } from "../errors.ts";
+import { ApiError, internalError, invalid, serviceUnavailable } from "../errors.ts";
 import type { EventType } from "../history/event.ts";
 import { type Origin, recordOf } from "../history/record.ts";
 import { backOff } from "../table/client.ts";
@@ -60,6 +60,20 @@ export const apply = async (document: unknown, origin: Origin, { dryRun = false 
     if (failure.cause) throw failure.cause;
     // Something changed after it was read: plan again.
     await backOff(attempt, new Error("Something of the file changed each time."));
+  }
+};
+
+/** Applies a file for a caller that gets errors as a result: what was applied, and what is wrong or has failed. */
+export const tryApply = async (
+  document: unknown,
+  origin: Origin,
+): Promise<{ readonly applied?: Applied; readonly error?: ApiError }> => {
+  try {
+    return { applied: await apply(document, origin) };
+  } catch (error) {
+    if (error instanceof PartlyAppliedError)
+      return { applied: error.applied, error: serviceUnavailable(error, error.message) };
+    return { error: error instanceof ApiError ? error : internalError(error) };
   }
 };
 
@@ -179,7 +193,7 @@ const planAccount = (name: string, entry: Entry<"accounts">, context: Context): 
     const child = { ...keys.childAccount(account.ancestors.at(-1) ?? null, id), id };
     return planNew(target, entry, subject, [{ ...keys.account(id), ...account }, child], context);
   }
-  const parent = entry.parent ? (context.account(entry.parent)?.id ?? "") : entry.parent;
+  const parent = entry.parent ? context.account(entry.parent)?.id : entry.parent;
   const features = entry.features && { ...stored.features, ...entry.features };
   const sent = { immutable: { parent }, mutable: { name: entry.name, features } };
   return planExisting(
@@ -202,7 +216,7 @@ const unresolvedAccount = (id: string): Account => ({
 });
 
 const ownerId = (reference: string | undefined, { account }: Context) =>
-  reference === undefined ? undefined : (account(reference)?.id ?? "");
+  reference === undefined ? undefined : account(reference)?.id;
 
 /** Permissions are a set. */
 const sorted = (permissions: readonly string[]) => [...new Set(permissions)].sort();
@@ -354,8 +368,8 @@ const writeAll = async (planned: readonly Planned[]): Promise<Failure | undefine
 };
 
 /** How many entries were created, changed, and left as they are. */
-export const countsOf = (applied: Applied) => {
-  const all = sectionNames.flatMap((section) => Object.values(applied[section]));
+export const countsOf = (applied: Applied | undefined) => {
+  const all = sectionNames.flatMap((section) => Object.values(applied?.[section] ?? {}));
   const of = (status: Result["status"]) => all.filter((one) => one.status === status).length;
   return { created: of("created"), changed: of("changed"), unchanged: of("unchanged") };
 };

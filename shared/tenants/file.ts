@@ -93,6 +93,10 @@ export type TenantsFile = { readonly [S in SectionName]: ReadonlyMap<string, Sen
 
 const Properties = z.record(z.string(), z.unknown());
 
+/** Whether a file says that nothing is to be written. */
+export const isDryRun = (document: unknown): boolean =>
+  z.safeParse(z.object({ dry_run: z.literal(true) }), document).success;
+
 /** Parses a file entry by entry, so that the problems of one entry do not hide those of others. */
 export const parseFile = (document: unknown): { file: TenantsFile; dryRun: boolean; problems: Problem[] } => {
   const problems: Problem[] = [];

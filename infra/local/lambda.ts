@@ -1,0 +1,81 @@
+import { randomUUID } from "node:crypto";
+import { buffer } from "node:stream/consumers";
+import { serveLocally } from "./listen.ts";
+
+/** A function's handler, and what it gets beside its event. */
+export type LambdaHandler = (event: unknown, context: LambdaContext) => unknown;
+type LambdaContext = { readonly functionName: string; readonly awsRequestId: string };
+
+type Reply = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: object | string;
+};
+
+/** Lambda's limits for a request and, with a hundred bytes more, for a response. */
+const payloadBytes = 6_291_456;
+
+const refusal = (status: number, name: string, message: string): Reply => ({
+  status,
+  headers: { "x-amzn-ErrorType": name },
+  body: { Type: "User", Message: message },
+});
+
+const failure = (errorType: string, errorMessage: string): Reply => ({
+  status: 200,
+  headers: { "X-Amz-Function-Error": "Unhandled" },
+  body: { errorType, errorMessage, trace: [] },
+});
+
+/** The name in a name, an ARN or a part of one, with or without a qualifier. */
+const nameIn = (reference: string) => /^(?:.*\bfunction:)?([\w-]+)(?::[\w$-]+)?$/.exec(reference)?.[1] ?? reference;
+
+const run = async (handler: LambdaHandler, event: unknown, context: LambdaContext): Promise<Reply> => {
+  try {
+    const body = JSON.stringify((await handler(event, context)) ?? null);
+    if (Buffer.byteLength(body) <= payloadBytes + 100) return { status: 200, body };
+    return failure("Function.ResponseSizeTooLarge", `Response payload size exceeded ${payloadBytes + 100} bytes.`);
+  } catch (error) {
+    return error instanceof Error ? failure(error.name, error.message) : failure("Error", String(error));
+  }
+};
+
+const invoke = (
+  handler: LambdaHandler,
+  type: string,
+  payload: Buffer,
+  context: LambdaContext,
+): Reply | Promise<Reply> => {
+  if (payload.length > payloadBytes)
+    return refusal(413, "RequestTooLargeException", `Request must be smaller than ${payloadBytes} bytes.`);
+  let event: unknown;
+  try {
+    event = JSON.parse(payload.toString() || "{}");
+  } catch {
+    return refusal(400, "InvalidRequestContentException", "Could not parse request body into json.");
+  }
+  if (type === "DryRun") return { status: 204 };
+  const ended = run(handler, event, context);
+  return type === "Event" ? { status: 202 } : ended;
+};
+
+/**
+ * Serves the action Invoke of Lambda, as the SDK calls it, on a free port of 127.0.0.1, for the handlers of these names.
+ * Source: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
+ */
+export const startLambda = (handlers: ReadonlyMap<string, LambdaHandler>) =>
+  serveLocally(async (request, response) => {
+    const { pathname } = new URL(request.url ?? "", "http://lambda");
+    const [, reference = ""] = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/.exec(pathname) ?? [];
+    const functionName = nameIn(decodeURIComponent(reference));
+    const handler = handlers.get(functionName);
+    const awsRequestId = randomUUID();
+    const type = String(request.headers["x-amz-invocation-type"] ?? "RequestResponse");
+    const payload = await buffer(request);
+    const { status, headers, body } =
+      handler && request.method === "POST"
+        ? await invoke(handler, type, payload, { functionName, awsRequestId })
+        : refusal(404, "ResourceNotFoundException", `Function not found: ${functionName}`);
+    const common = { "Content-Type": "application/json", "x-amzn-RequestId": awsRequestId };
+    response.writeHead(status, { ...common, ...headers }).end(typeof body === "object" ? JSON.stringify(body) : body);
+  });
