@@ -5,6 +5,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config
 /** Files that spoil their calls, read all items or move the clock: each has a table and a bucket of its own. */
 const ownTable = [
   "test/faults/*.test.ts",
+  "test/functions/tenants/*.test.ts",
   "test/infra/admin/{apply,commands,output}.test.ts",
   "test/shared/stored-items.test.ts",
 ];

@@ -20,13 +20,11 @@ const Stage = z
     retainData: z._default(z.boolean(), false),
     carrierUrl: orNone(z.url({ protocol: /^https?$/, error: "must be an https: or http: URL" })),
     carrierFunction: orNone(
-      z
-        .string()
-        .check(
-          z.regex(/^(arn:[\w-]+:lambda:[\w-]+:\d{12}:function:)?[\w-]{1,64}(:[\w$-]+)?$/, {
-            error: "must be the name or the ARN of a function",
-          }),
-        ),
+      z.string().check(
+        z.regex(/^(arn:[\w-]+:lambda:[\w-]+:\d{12}:function:)?[\w-]{1,64}(:[\w$-]+)?$/, {
+          error: "must be the name or the ARN of a function",
+        }),
+      ),
     ),
     alarmEmail: orNone(z.email()),
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),

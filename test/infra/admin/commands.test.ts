@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
+import { proxies } from "../../support/servers/own-table.ts";
 
 const status = async (request: string, key: string) =>
   (await call("GET", `/api/v1/requests/${request}/attachments`, { key })).status;
@@ -76,6 +77,35 @@ describe("the operators' CLI", () => {
       { id: request, type: "ADD_MESSAGING_NUMBERS", account },
     ]);
     expect((await admin(["attachment", "list", "--request", request])).stdout).toBe("Nothing found.\n");
+  });
+
+  it("reads the whole table for `check` only", async () => {
+    const { account, user, key, order, request } = await customer();
+    proxies.table.choose(({ operation }) => (operation === "Scan" ? "refuse" : undefined));
+    const owned = ["user", "key", "order"].flatMap((group) => [
+      [group, "list"],
+      [group, "list", "--account", account],
+    ]);
+    for (const args of [
+      ...owned,
+      ["account", "list"],
+      ["account", "list", "--account", account],
+      ["account", "show", account],
+      ["order", "show", order],
+      ["request", "list", "--order", order],
+      ["request", "show", request],
+      ["attachment", "list", "--order", order],
+      ["attachment", "list", "--request", request],
+      ["switch", "list", "--account", account],
+      ["user", "disable", user],
+      ["key", "rotate", key.id],
+      ["key", "revoke", key.id, "--yes"],
+      ["sweep", "--all"],
+    ])
+      expect([args, await admin(args)]).toEqual([args, expect.objectContaining({ code: 0 })]);
+    expect(proxies.table.calls.filter(({ operation }) => operation === "Scan")).toEqual([]);
+    expect((await admin(["check"])).code).toBe(1);
+    proxies.table.choose(() => undefined);
   });
 
   it("has help with examples for every command, and suggests what to do about a wrong one", async () => {

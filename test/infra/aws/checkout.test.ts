@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { placeholderOf } from "../../../functions/checkout/workflow.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
+import { permissionsOf } from "../../support/models/permissions.ts";
 import { emulated, synthesize } from "../../support/models/template.ts";
 
 let template: Template;
@@ -133,5 +134,23 @@ describe("the carrier", () => {
     const functions = JSON.stringify(template.findResources("AWS::Lambda::Function"));
     expect(functions).not.toContain("CARRIER_TOKEN");
     expect(functions).not.toContain("resolve:secretsmanager");
+  });
+
+  it.each([
+    ["adapter", "function:adapter"],
+    ["arn:aws:lambda:us-east-1:111122223333:function:adapter:live", "function:adapter:live"],
+  ])("can be the function %s, which only these steps may invoke", (carrierFunction, resource) => {
+    const stack = synthesize({ stage: "sandbox", settings: { carrierUrl: null, carrierFunction } }).template;
+    const environment = {
+      Variables: Match.objectLike({ CARRIER_FUNCTION: carrierFunction, CARRIER_URL: Match.absent() }),
+    };
+    stack.resourcePropertiesCountIs("AWS::Lambda::Function", { Environment: environment }, 2);
+    const invokers = Object.entries(permissionsOf(stack)).filter(([, all]) =>
+      all.some((each) => each.startsWith("lambda:InvokeFunction on ") && each.endsWith(resource)),
+    );
+    expect(invokers.map(([name]) => name).sort()).toEqual([
+      "functions/checkout/forward.ts",
+      "functions/checkout/submit.ts",
+    ]);
   });
 });

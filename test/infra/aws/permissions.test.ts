@@ -93,6 +93,7 @@ const expected: Record<string, readonly string[]> = {
     ...key("dynamodb", "Decrypt"),
     "sqs:SendMessage on UnpublishedEvents",
   ],
+  "tenants/apply": [...table("BatchGetItem", "PutItem", "UpdateItem"), ...writeKey],
   "sweep-orphan-files": [
     ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
     ...writeKey,
@@ -151,8 +152,9 @@ describe("the checkout's role", () => {
 describe("a managed policy", () => {
   const statementsOf = (description: string) => managedPermissionsOf(template)[description] ?? [];
 
-  it("lets an ordering system start and describe checkouts, and nothing else", () => {
+  it("lets an ordering system apply files, start and describe checkouts, and nothing else", () => {
     expect(statementsOf("an ordering system starts checkouts and asks how they ended")).toEqual([
+      "lambda:InvokeFunction on tenantsapply",
       expect.stringMatching(/^states:DescribeExecution on arn.*:execution:.*:\*$/),
       "states:StartExecution on Checkout",
     ]);
@@ -173,11 +175,24 @@ describe("a managed policy", () => {
 
   it("is an output of the stack, by its ARN", () => {
     const policies = Object.keys(template.findResources("AWS::IAM::ManagedPolicy"));
-    const arns = ["OrderingPolicyArn", "OperatorPolicyArn", "EventPolicyArn"].map(
+    const arns = ["OrderingPolicyArn", "OperatorPolicyArn", "EventPolicyArn", "EvidencePolicyArn"].map(
       (name) => template.findOutputs(name)[name]?.Value.Ref,
     );
     expect(new Set(arns)).toEqual(new Set(policies));
     template.hasOutput("StateMachineArn", { Value: { Ref: Match.stringLikeRegexp("^Checkout") } });
+  });
+
+  it("lets those who download files read files and record events, and change nothing", () => {
+    expect(statementsOf("operators download the files of attachments for disputes")).toEqual(
+      [
+        "cloudformation:DescribeStacks on {Ref:AWS::StackId}",
+        ...table("GetItem", "PutItem"),
+        ...writeKey,
+        ...files("GetObject"),
+        ...key("s3", "Decrypt"),
+        "s3:ListBucket on Files",
+      ].sort(),
+    );
   });
 
   it("lets operators use the CLI", () => {

@@ -435,6 +435,8 @@ describe("a stage's file", () => {
     ['{"carierUrl": "https://carrier.example"}', /stage_1\.json: Unrecognized key: "carierUrl"$/],
     ['{"carrierUrl": "carrier", "throttleRate": "7"}', /stage_1\.json: carrierUrl: .+; throttleRate: .+$/],
     ['{"retainData": "yes"}', /retainData/],
+    ['{"carrierUrl": "https://carrier.example", "carrierFunction": "f"}', /carrierFunction: must be null, because/],
+    ['{"carrierFunction": "not a function"}', /carrierFunction: must be the name or the ARN of a function/],
     ['{"retainData": true}', /carrierUrl: must be an https: URL, because/],
     ['{"retainData": true, "carrierUrl": "http://carrier.example"}', /carrierUrl: must be an https: URL, because/],
     ['{"alarmEmail": "nobody"}', /alarmEmail/],

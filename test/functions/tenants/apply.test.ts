@@ -1,0 +1,158 @@
+import { InvokeCommand, type InvokeCommandInput, LambdaClient } from "@aws-sdk/client-lambda";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { handler } from "../../../functions/tenants/apply.ts";
+import { startLambda } from "../../../infra/local/lambda.ts";
+import { historyOf } from "../../../shared/history/read.ts";
+import { setLogOutput } from "../../../shared/log.ts";
+import { newId } from "../../../shared/schema/fields.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { get } from "../../../shared/table/read.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { proxies } from "../../support/servers/own-table.ts";
+
+let client: LambdaClient;
+let close: () => Promise<void>;
+beforeAll(async () => {
+  const lambda = await startLambda(
+    new Map([
+      ["patchbay-apply", handler],
+      ["too-large", () => "x".repeat(6_291_557)],
+    ]),
+  );
+  client = new LambdaClient({ endpoint: lambda.url, maxAttempts: 1 });
+  close = lambda.close;
+});
+afterAll(() => close());
+
+let lines: unknown[];
+beforeEach(() => {
+  lines = [];
+  vi.stubEnv("LOG_LEVEL", "INFO");
+  setLogOutput((line) => lines.push(line));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  proxies.table.choose(() => undefined);
+});
+
+const invoke = async (input: Partial<InvokeCommandInput>) => {
+  const command = new InvokeCommand({ FunctionName: "patchbay-apply", ...input });
+  const { Payload, FunctionError, StatusCode, $metadata } = await client.send(command);
+  const text = Payload?.transformToString();
+  return { status: StatusCode, error: FunctionError, output: text ? JSON.parse(text) : null, id: $metadata.requestId };
+};
+const apply = async (file: unknown) => (await invoke({ Payload: JSON.stringify(file) })).output;
+
+const nothing = { accounts: {}, users: {}, keys: {}, orders: {}, requests: {} };
+
+describe("the function that applies files, invoked with the SDK", () => {
+  it("dry-runs, creates and changes, and logs one line of counts without names or keys", async () => {
+    const id = newId();
+    const file = { accounts: { acme: { id, name: "Acme" } }, keys: { k: { account: "acme", user: null } } };
+    const key = { id: null, status: "created" };
+    expect(await apply({ ...file, dry_run: true })).toEqual({
+      ...nothing,
+      accounts: { acme: { id, status: "created" } },
+      keys: { k: key },
+    });
+    expect(await get(keys.account(id))).toBeUndefined();
+    const { output, id: request_id } = await invoke({ Payload: JSON.stringify(file) });
+    expect(output.keys.k).toEqual({ ...key, id: expect.any(String), key: expect.stringMatching(/^apik_/) });
+    const changed = await apply({ accounts: { acme: { id, name: "Acme Ltd" } } });
+    const changes = { name: { from: "Acme", to: "Acme Ltd" } };
+    expect(changed).toEqual({ ...nothing, accounts: { acme: { id, status: "changed", changes } } });
+    const counts = { message: "apply", dry_run: false, created: 0, changed: 0, unchanged: 0, errors: 0 };
+    expect(lines).toMatchObject([
+      { ...counts, dry_run: true, created: 2 },
+      { ...counts, request_id, created: 2 },
+      { ...counts, changed: 1 },
+    ]);
+    expect(JSON.stringify(lines)).not.toMatch(/Acme|apik_/);
+    expect(await Array.fromAsync(historyOf({ type: "account", id }))).toMatchObject([
+      { type: "account.created", actor: { type: "operator", id: "local" }, request_id },
+      { type: "account.updated", changed: ["name"] },
+    ]);
+  });
+
+  it("returns all errors of a file as they are in the API, and writes nothing", async () => {
+    const { output, error } = await invoke({
+      Payload: '{"accounts": {"a": {"name": "A"}}, "orders": {"o": {"account": 7}, "p": {}}}',
+    });
+    const invalid = { code: "invalid_parameter", title: "Invalid Parameter" };
+    expect([error, output]).toEqual([
+      undefined,
+      {
+        errors: [
+          {
+            ...invalid,
+            sub_code: "constraint.type",
+            detail: "must be a string",
+            source: { in: "body", pointer: "/orders/o/account" },
+          },
+          {
+            ...invalid,
+            sub_code: "constraint.required",
+            detail: "can't be blank",
+            source: { in: "body", pointer: "/orders/p/account" },
+          },
+        ],
+      },
+    ]);
+    expect(await apply("text")).toMatchObject({ errors: [{ source: { in: "body", pointer: "" } }] });
+  });
+
+  it("returns what was written, and an error, if a later transaction fails", async () => {
+    const account = newId();
+    const orders = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`o${n}`, { id: newId(), account }]));
+    const taken = keys.accountOrder(account, orders.o59?.id ?? "");
+    await transact({ taken: { put: { ...taken, id: "x" } } });
+    const { errors, ...applied } = await apply({ accounts: { acme: { id: account, name: "Acme" } }, orders });
+    expect(applied.accounts).toEqual({ acme: { id: account, status: "created" } });
+    expect(Object.keys(applied.orders).length).toBeLessThan(60);
+    expect(errors).toEqual([
+      {
+        code: "service_unavailable",
+        title: "Service Unavailable",
+        detail: expect.stringContaining("Apply it again to complete it"),
+        sub_code: "none",
+      },
+    ]);
+    expect(lines).toMatchObject([{ level: "ERROR", created: 1 + Object.keys(applied.orders).length }]);
+  });
+
+  it("returns an error while DynamoDB is unavailable", async () => {
+    proxies.table.choose(() => "status-503");
+    const { error, output } = await invoke({ Payload: '{"accounts": {"a": {"name": "A"}}}' });
+    expect([error, output]).toEqual([
+      undefined,
+      { errors: [expect.objectContaining({ code: "service_unavailable" })] },
+    ]);
+  });
+});
+
+describe("Invoke on one machine", () => {
+  it.each([
+    "patchbay-apply:$LATEST",
+    "000000000000:function:patchbay-apply",
+    "arn:aws:lambda:us-east-1:000000000000:function:patchbay-apply",
+  ])("finds a function by %s", async (FunctionName) => {
+    expect(await invoke({ FunctionName, Payload: "{}" })).toMatchObject({ status: 200, output: nothing });
+  });
+
+  it("only starts an Event, only checks a DryRun", async () => {
+    const Payload = JSON.stringify({ accounts: { a: { name: "A" } } });
+    expect(await invoke({ InvocationType: "DryRun", Payload })).toMatchObject({ status: 204, output: null });
+    expect(await invoke({ InvocationType: "Event", Payload })).toMatchObject({ status: 202, output: null });
+    await vi.waitFor(() => expect(lines).toMatchObject([{ created: 1 }]));
+  });
+
+  it("refuses what Lambda refuses", async () => {
+    await expect(invoke({ FunctionName: "other" })).rejects.toThrow(/^Function not found: other/);
+    await expect(invoke({ Payload: "{" })).rejects.toMatchObject({ name: "InvalidRequestContentException" });
+    await expect(invoke({ Payload: `"${"x".repeat(6_291_456)}"` })).rejects.toMatchObject({
+      name: "RequestTooLargeException",
+    });
+    const { error, output } = await invoke({ FunctionName: "too-large" });
+    expect([error, output.errorType]).toEqual(["Unhandled", "Function.ResponseSizeTooLarge"]);
+  });
+});

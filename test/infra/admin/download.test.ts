@@ -1,0 +1,82 @@
+import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { fileKey } from "../../../shared/attachments/file-keys.ts";
+import { putFile, removeFile } from "../../../shared/attachments/files.ts";
+import { historyOf } from "../../../shared/history/read.ts";
+import { newOrder } from "../../support/fixtures/orders.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "patchbay-download-"));
+});
+
+const content = "%PDF-1.7 signed";
+const downloads = async (parent: { type: "request" | "order"; id: string }) =>
+  (await Array.fromAsync(historyOf(parent))).filter(({ type }) => type === "attachment.downloaded");
+
+describe("attachment download", () => {
+  it.each(["request", "order"] as const)("writes the file of an attachment of a %s, and records it", async (type) => {
+    const order = await newOrder(addMessagingNumbers);
+    const attachment = await order.attach(type === "order" ? "order" : 0);
+    const parent = { type, id: (type === "order" ? order.id : order.requests[0]) ?? "" };
+    const printed = await adminJson([
+      "attachment",
+      "download",
+      parent.id,
+      attachment.toLowerCase(),
+      "--to",
+      folder,
+      "--json",
+    ]);
+    const path = join(folder, "loa.pdf");
+    expect(printed).toEqual({ id: attachment, path, bytes: 15, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    expect(await readFile(path, "utf8")).toBe(content);
+    expect(await downloads(parent)).toMatchObject([
+      {
+        actor: { type: "operator", id: "local" },
+        resource: { type: "attachment", id: attachment, version: 1 },
+        parent,
+        changed: null,
+      },
+    ]);
+  });
+
+  it("replaces an existing file only with --force", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    const attachment = await order.attach("order");
+    const path = join(folder, "evidence");
+    await writeFile(path, "mine");
+    const args = ["attachment", "download", order.id, attachment, "--to", path];
+    const refused = await admin(args);
+    expect([refused.code, refused.stderr, await readFile(path, "utf8")]).toEqual([
+      1,
+      expect.stringContaining(`${path} exists: choose another path with --to, or replace it with --force.`),
+      "mine",
+    ]);
+    expect(await downloads({ type: "order", id: order.id })).toEqual([]);
+    expect((await admin([...args, "--force"])).code).toBe(0);
+    expect(await readFile(path, "utf8")).toBe(content);
+  });
+
+  it("leaves nothing behind if the stored file is another one or gone", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    const attachment = await order.attach("order");
+    const key = fileKey({ type: "order", id: order.id }, attachment);
+    const args = ["attachment", "download", order.id, attachment, "--to", folder];
+    const other = { content: Buffer.from("%PDF-1.7 forged"), contentType: "application/pdf", filename: "loa.pdf" };
+    await putFile(key, { ...other, sha256: "d244c304ae073e22106cac5c9a4c6f80666bf8ac65fafee92ac5b58ffb55aa81" });
+    expect((await admin(args)).stderr).toContain(
+      `The attachment ${attachment}: its stored file is not the one uploaded.`,
+    );
+    await removeFile(key);
+    expect((await admin(args)).stderr).toContain(`The attachment ${attachment}: its file is gone from storage.`);
+    expect((await admin(["attachment", "download", order.requests[0] ?? "", attachment])).stderr).toContain(
+      `There is no attachment ${attachment} in ${order.requests[0]}`,
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
