@@ -74,6 +74,19 @@ describe("the READMEs", () => {
         expect([command, settled(outputs[index] ?? "")]).toEqual([command, settled(expected)]);
   }, 120_000);
 
+  it("have calls for other systems that work with the SDK, and name what `admin env` exports", async () => {
+    const [, script = ""] = /## For your systems[\s\S]*?```js\n([\s\S]*?)```/.exec(textOf("README.md")) ?? [];
+    const { output, errors, code } = await run(
+      `eval "$(npm run -s admin -- env)"\n: "$APPLY_FUNCTION_NAME" "$STATE_MACHINE_ARN" "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
+      '${process.execPath}' --input-type=module <<'SCRIPT'\n${script}\nSCRIPT`,
+    );
+    expect([code, output, errors]).toEqual([
+      0,
+      expect.stringMatching(/^arn:aws:states:.+:execution:/),
+      expect.anything(),
+    ]);
+  }, 60_000);
+
   it("can rely on the printed examples of npm start, which work in a shell", async () => {
     const [, examples = ""] = printed.split("Paste these:");
     const { output, code } = await run(examples.split("In a browser:")[0] ?? "");

@@ -82,7 +82,7 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
   };
   const references = referencesIn(file);
   const stored = await readStored(file, references);
-  reportDuplicates(file, report);
+  reportDuplicates(file, stored, report);
   const names = namesById(file);
   const nameOf = (section: SectionName, reference: string) =>
     file[section].has(reference) ? reference : names[section].get(reference.toUpperCase());
@@ -150,17 +150,20 @@ const accountResolver = ({ file, stored, idOf, nameOf, report }: Lookups) => {
   return account;
 };
 
-/** Reports ids and hashes that two entries of a section have. */
-const reportDuplicates = (file: TenantsFile, report: ReportProblem) => {
+/** Reports ids and hashes that two entries of a section have. The hash of a stored key stands for its id. */
+const reportDuplicates = (file: TenantsFile, stored: Stored, report: ReportProblem) => {
   for (const section of sectionNames) {
     const names = new Map<unknown, string>();
-    for (const [name, sent] of file[section])
-      for (const [property, value] of Object.entries({ id: idIn(sent), sha256: sent.raw.sha256 })) {
+    for (const [name, sent] of file[section]) {
+      const { sha256 } = sent.raw;
+      const id = idIn(sent) ?? (section === "keys" ? stored.keys.get(String(sha256))?.id : undefined);
+      for (const [property, value] of Object.entries({ id, sha256 })) {
         const other = names.get(value);
         if (value !== undefined && other !== undefined)
           report([section, name, property], `duplicates the ${property} of ${other}`);
         names.set(value, name);
       }
+    }
   }
 };
 

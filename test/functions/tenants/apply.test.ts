@@ -1,7 +1,7 @@
 import { InvokeCommand, type InvokeCommandInput, LambdaClient } from "@aws-sdk/client-lambda";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { handler } from "../../../functions/tenants/apply.ts";
-import { startLambda } from "../../../infra/local/lambda.ts";
+import { type LambdaHandler, startLambda } from "../../../infra/local/lambda.ts";
 import { historyOf } from "../../../shared/history/read.ts";
 import { setLogOutput } from "../../../shared/log.ts";
 import { newId } from "../../../shared/schema/fields.ts";
@@ -14,7 +14,7 @@ let client: LambdaClient;
 let close: () => Promise<void>;
 beforeAll(async () => {
   const lambda = await startLambda(
-    new Map([
+    new Map<string, LambdaHandler>([
       ["patchbay-apply", handler],
       ["too-large", () => "x".repeat(6_291_557)],
     ]),

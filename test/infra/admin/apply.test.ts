@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { findKey } from "../../../infra/admin/lists.ts";
 import { ApiError } from "../../../shared/errors.ts";
 import { historyOf } from "../../../shared/history/read.ts";
 import { newId } from "../../../shared/schema/fields.ts";
@@ -282,6 +283,8 @@ describe("admin apply with ids in the file", () => {
       accounts: { acme: { id: null, status: "created" } },
       keys: { ops: { id: null, status: "created" } },
     });
+    const printed = await admin(["apply", "-"], { input: JSON.stringify({ dry_run: true, ...document }) });
+    expect(printed.stderr).toContain("Dry run: 6 created");
     expect(await allItems()).toEqual(before);
   });
 
@@ -310,6 +313,14 @@ describe("admin apply with ids in the file", () => {
     const { acme } = accounts;
     expect(await faultsOf({ accounts: { acme, twin: { ...acme } } })).toEqual([
       "/accounts/twin/id: duplicates the id of acme",
+    ]);
+    const { generated } = apiKeys;
+    const { sha256 } = (await findKey(generated.id ?? "")) ?? {};
+    expect(
+      await faultsOf({ keys: { a: { ...generated, account: acme.id, user: file.users.ops.id }, b: { sha256 } } }),
+    ).toEqual(["/keys/b/id: duplicates the id of a"]);
+    expect(await faultsOf({ users: { ops: { id: file.users.ops.id, account: "nope" } } })).toEqual([
+      "/users/ops/account: there is no account nope",
     ]);
     expect(await allItems()).toEqual(before);
   });

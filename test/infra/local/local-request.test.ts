@@ -22,11 +22,18 @@ afterAll(() => table.stop());
 
 /** The addresses that other programs use. */
 const addresses = () => {
-  const { AWS_ENDPOINT_URL_S3 = "", AWS_ENDPOINT_URL_SFN = "", CARRIER_URL = "" } = inject("environment");
+  const environment = inject("environment");
+  const {
+    AWS_ENDPOINT_URL_S3 = "",
+    AWS_ENDPOINT_URL_SFN = "",
+    AWS_ENDPOINT_URL_LAMBDA = "",
+    CARRIER_URL = "",
+  } = environment;
   return {
     DynamoDB: table.door,
     S3: AWS_ENDPOINT_URL_S3,
     "Step Functions": AWS_ENDPOINT_URL_SFN,
+    Lambda: AWS_ENDPOINT_URL_LAMBDA,
     "the carrier": `${CARRIER_URL}/faults`,
   };
 };

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -304,4 +304,34 @@ describe("npm start", () => {
     },
     300_000,
   );
+});
+
+describe("npm start -- --carrier-function", () => {
+  it("checks out through the adapter in the carrier's README, which sends the carrier the file", async () => {
+    const readme = readFileSync(join(import.meta.dirname, "../../../shared/checkout/README.md"), "utf8");
+    const file = join(services.state, "..", "adapter.mjs");
+    writeFileSync(file, `${/```js\n([\s\S]*?)```/.exec(readme)?.[1]}`);
+    const service = await services.start(["--carrier-function", file]);
+    const { KEY = "", ORDER = "", REQUEST = "" } = service.demo;
+    const headers = { authorization: `Bearer ${KEY}` };
+    const uploaded = await fetch(`${service.url}/api/v1/requests/${REQUEST}/attachments`, {
+      method: "POST",
+      headers,
+      body: form(),
+    });
+    expect(uploaded.status).toBe(201);
+    expect((await service.admin("order", "checkout", ORDER, "--wait")).code).toBe(0);
+    expect(await cartOf(service, ORDER)).toMatchObject({
+      checked_out: true,
+      attachments: [{ request_id: REQUEST, bytes: 15, received: 1 }],
+    });
+  }, 60_000);
+
+  it("says what is wrong with the module", async () => {
+    const { ready, output } = services.spawnService(["--carrier-function", "missing.mjs"]);
+    expect([await ready, output.stderr]).toEqual([
+      false,
+      expect.stringMatching(/^--carrier-function: missing.mjs cannot be loaded: .+\n$/),
+    ]);
+  }, 60_000);
 });

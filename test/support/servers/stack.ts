@@ -27,9 +27,6 @@ export default async (project: TestProject) => {
     // The names on POSIX systems and on Windows.
     TMPDIR: temporary,
     TEMP: temporary,
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: "local",
-    AWS_SECRET_ACCESS_KEY: "local",
     LOG_LEVEL: "SILENT",
     // Commands run in separate processes, which share the compiled code.
     NODE_COMPILE_CACHE: join(import.meta.dirname, "../../../node_modules/.cache/compile"),
