@@ -42,8 +42,13 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 };
 
 /** Starts the stack, creates the demo customer, and prints examples. */
-export const start = async (options: Options): Promise<void> => {
-  const { port, throttle, quiet, verbose, data: folder, "events-to": postTo, carrierFunction } = options;
+export const start = async ({
+  quiet,
+  verbose,
+  data: folder,
+  "events-to": postTo,
+  ...options
+}: Options): Promise<void> => {
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);
@@ -62,11 +67,9 @@ export const start = async (options: Options): Promise<void> => {
   process.once("exit", () => data?.close());
   let prefill: Prefill | undefined;
   const stack = await startStack({
-    port,
-    throttle,
+    ...options,
     onRequest: lines.request,
     onCarrierCall: lines.carrierCall,
-    carrierFunction,
     prefill: () => prefill,
     data,
     onEnd: fail,

@@ -9,16 +9,14 @@ export type AdapterCall = {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object | null;
-  readonly file: AdapterFile | null;
-};
-
-export type AdapterFile = {
-  /** A signed URL for GET. */
-  readonly url: string;
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly content_type: string;
-  readonly filename: string;
+  readonly file: {
+    /** A signed URL for GET. */
+    readonly url: string;
+    readonly bytes: number;
+    readonly sha256: string;
+    readonly content_type: string;
+    readonly filename: string;
+  } | null;
 };
 
 /** The function could not be invoked, has failed, or has returned no response of the carrier. */
@@ -69,10 +67,9 @@ export const invokeAdapter = async (name: string, call: AdapterCall, signal: Abo
 
 const carrierResponse = async (response: Response): Promise<Response> => {
   const text = await response.text();
-  if (response.headers.has("x-amz-function-error"))
-    throw new AdapterError("its function failed, and the function's log says why");
+  // The result of a function that failed is a description of the error, which has no status.
   const answer = z.safeParse(Answer, JSON.parse(text || "null")).data;
-  if (!answer) throw new AdapterError("its function returned no status");
+  if (!answer) throw new AdapterError("its function failed or returned no status, and its log says why");
   const { status, headers = {}, body = "" } = answer;
   const isEmpty = [204, 205, 304].includes(status);
   return new Response(isEmpty ? null : typeof body === "string" ? body : JSON.stringify(body), { status, headers });
