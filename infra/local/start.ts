@@ -42,8 +42,13 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 };
 
 /** Starts the stack, creates the demo customer, and prints examples. */
-export const start = async (options: Options): Promise<void> => {
-  const { quiet, verbose, data: folder, "events-to": postTo } = options;
+export const start = async ({
+  quiet,
+  verbose,
+  data: folder,
+  "events-to": postTo,
+  ...options
+}: Options): Promise<void> => {
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);

@@ -154,7 +154,7 @@ describe("a managed policy", () => {
 
   it("lets an ordering system apply files, start and describe checkouts, and nothing else", () => {
     expect(statementsOf("an ordering system starts checkouts and asks how they ended")).toEqual([
-      "lambda:InvokeFunction on tenantsapply",
+      "lambda:InvokeFunction on tenantsapplyAliaslive",
       expect.stringMatching(/^states:DescribeExecution on arn.*:execution:.*:\*$/),
       "states:StartExecution on Checkout",
     ]);
