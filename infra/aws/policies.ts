@@ -30,7 +30,7 @@ const orderingPolicy = (scope: Construct, machine: StateMachine) =>
     ],
   });
 
-const itemActions = ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"] as const;
+const itemActions = ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"] as const;
 
 /** Everything that `npm run admin -- --stack` needs. */
 const operatorPolicy = (scope: Construct, storage: Storage, machine: StateMachine) => {
