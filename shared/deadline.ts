@@ -4,13 +4,17 @@ import { AsyncLocalStorage } from "node:async_hooks";
  * One deadline for everything that a request waits for: its calls to AWS, their retries, and the waits between attempts.
  * Without it, the timeouts of several calls could add up to more than the function's. Steps of the checkout have no deadline.
  */
-const deadlines = new AsyncLocalStorage<number>();
+const deadlines = new AsyncLocalStorage<Deadline>();
+export type Deadline = { readonly at: number };
+
+/** The deadline of the request in which this is called. Each request has its own object. */
+export const currentDeadline = (): Deadline | undefined => deadlines.getStore();
 
 /** How long before the function's timeout the deadline is: time for `cleanUp` and for the response. */
 const reserveMs = 6_000;
 const cleanUpMs = 4_000;
 
-const run = <T>(ms: number, work: () => Promise<T>): Promise<T> => deadlines.run(performance.now() + ms, work);
+const run = <T>(ms: number, work: () => Promise<T>): Promise<T> => deadlines.run({ at: performance.now() + ms }, work);
 
 /**
  * Handles a request in a function that has `remainingMs` left. After the deadline, every call and every wait is a 503.
@@ -20,10 +24,10 @@ export const withDeadline = <T>(remainingMs: number, work: () => Promise<T>): Pr
 
 /** Runs work that must follow a failed call. Within a request, it gets a short deadline of its own. */
 export const cleanUp = <T>(work: () => Promise<T>): Promise<T> =>
-  deadlines.getStore() === undefined ? work() : run(cleanUpMs, work);
+  currentDeadline() === undefined ? work() : run(cleanUpMs, work);
 
 /** The time until the deadline; infinite without one. */
-export const remainingMs = (): number => (deadlines.getStore() ?? Number.POSITIVE_INFINITY) - performance.now();
+export const remainingMs = (): number => (currentDeadline()?.at ?? Number.POSITIVE_INFINITY) - performance.now();
 
 const timeoutError = () => Object.assign(new Error("The request's deadline has passed."), { name: "TimeoutError" });
 

@@ -23,14 +23,15 @@ export type Route = {
   readonly permission: string;
   readonly reads: Reads;
   readonly status: 200 | 201;
-  /** The actions on the table and the bucket that its function is allowed. */
+  /** The actions on the table and the bucket that its function is allowed, besides reading items. */
   readonly access: { readonly table: readonly TableAction[]; readonly files: readonly FileAction[] };
 };
 
 export type ResourceType = "request_attachment" | "order_attachment" | "switch";
 export type DocumentType = ResourceType | "upload";
 export type Operation = keyof typeof byOperation;
-export type TableAction = "GetItem" | "BatchGetItem" | "Query" | "PutItem" | "UpdateItem" | "DeleteItem";
+/** `GetItem` includes BatchGetItem. */
+export type TableAction = "GetItem" | "Query" | "PutItem" | "UpdateItem" | "DeleteItem";
 export type FileAction = "PutObject" | "GetObject" | "DeleteObject";
 
 type Schema = z.core.$ZodType;

@@ -35,7 +35,9 @@ export const createApi = (scope: Construct, deployment: Deployment): RestApi => 
       ...(route.reads.from === "form" && { MAX_FILE_BYTES: String(settings.maxFileBytes) }),
       ...(route.document === "upload" && { MAX_UPLOAD_BYTES: String(settings.maxUploadBytes) }),
     };
-    const handler = createFunction(scope, deployment, { ...route, timeout, environment });
+    // Every endpoint reads the caller and what the path names.
+    const access = { ...route.access, table: ["GetItem", ...route.access.table] } as const;
+    const handler = createFunction(scope, deployment, { ...route, access, timeout, environment });
     const integration = new LambdaIntegration(handler, { allowTestInvoke: false });
     const resource = rest.root.resourceForPath(route.path);
     resource.addMethod(route.method, integration);

@@ -31,7 +31,10 @@ export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Ac
     const mayWrite = access.table.some((action) => writes.includes(action));
     // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
     const keyActions = ["kms:Decrypt", "kms:DescribeKey", ...(mayWrite ? ["kms:Encrypt", "kms:GenerateDataKey"] : [])];
-    const actions = access.table.map((action) => `dynamodb:${action}`);
+    // Reads that start in the same turn are one BatchGetItem.
+    const actions = access.table
+      .flatMap((action) => (action === "GetItem" ? [action, "BatchGetItem"] : [action]))
+      .map((action) => `dynamodb:${action}`);
     statements.push(allow(actions, table.tableArn), keyThrough("dynamodb", keyActions));
   }
   if (access.files.length > 0) {

@@ -47,7 +47,7 @@ const evidencePolicy = (scope: Construct, storage: Storage) => {
   });
 };
 
-const itemActions = ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"] as const;
+const itemActions = ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"] as const;
 
 /** Everything that `npm run admin -- --stack` needs. */
 const operatorPolicy = (scope: Construct, storage: Storage, machine: StateMachine) => {

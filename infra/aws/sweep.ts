@@ -13,7 +13,7 @@ export const createSweep = (scope: Construct, deployment: Deployment): IFunction
   const { storage, deadLetters: deadLetterQueue } = deployment;
   const handler = createFunction(scope, deployment, {
     name: sweepName,
-    access: { table: ["GetItem", "BatchGetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
+    access: { table: ["GetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     deadLetterQueue,
     statements: [

@@ -2,7 +2,7 @@ import { attachmentsDisabled, notFound, permissionMissing } from "../errors.ts";
 import type { Route } from "../route.ts";
 import type { Item } from "../table/expressions.ts";
 import { keys, type ParentRef, type ParentType } from "../table/keys.ts";
-import { get, getMany, parseItem } from "../table/read.ts";
+import { get, parseItem } from "../table/read.ts";
 import type { AccessCheck, Lookup, PathId, Principal } from "../tenants/access.ts";
 import { type Parent, readParent } from "../tenants/orders.ts";
 import { canAccess, hasPermission } from "../tenants/schema.ts";
@@ -103,9 +103,10 @@ export const deletableAttachment: AccessCheck<
     const { parentId, ref } = parentRef(lookup, type);
     const attachmentId = lookup.pathId("attachment_id");
     const { id } = attachmentId;
-    const [parent, items] = await Promise.all([
+    const [parent, ...items] = await Promise.all([
       readParent(ref),
-      getMany([keys.attachment(ref, id), keys.unfinishedDelete(ref, id)]),
+      get(keys.attachment(ref, id)),
+      get(keys.unfinishedDelete(ref, id)),
     ]);
     return { parentId, parent, attachmentId, items };
   },

@@ -68,10 +68,7 @@ const create = <P extends ParentType>(parent: P) => {
   return attachmentRoute(parent, {
     operation: "create",
     reads: { from: "form", schema, parts: formParts(schema) },
-    access: {
-      table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
-      files: ["PutObject", "DeleteObject"],
-    },
+    access: { table: ["PutItem", "UpdateItem"], files: ["PutObject", "DeleteObject"] },
   });
 };
 
@@ -81,7 +78,7 @@ const list = <P extends ParentType, const I extends Names>(parent: P, included: 
   return attachmentRoute(parent, {
     operation: "index",
     reads: { from: "query", schema },
-    access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
+    access: { table: ["Query"], files: [] },
   });
 };
 
@@ -105,7 +102,7 @@ const update = <P extends ParentType>(parent: P) =>
       }),
       immutable: immutableAttachmentProperties,
     },
-    access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"], files: [] },
+    access: { table: ["PutItem", "UpdateItem"], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -113,7 +110,7 @@ const remove = <P extends ParentType>(parent: P) =>
   attachmentRoute(parent, {
     operation: "delete",
     reads: { from: "nothing", schema: z.undefined() },
-    access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
+    access: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
   });
 
 /** The first call of a direct upload. The signed URL grants what the function may do, so it needs PutObject. */
@@ -123,7 +120,7 @@ const createUpload = <P extends ParentType>(parent: P) =>
     ...attachmentRoute(parent, {
       operation: "create",
       reads: { from: "json", schema: z.object({ type: z.literal("upload"), data: UploadFile }) },
-      access: { table: ["GetItem", "BatchGetItem", "PutItem"], files: ["PutObject"] },
+      access: { table: ["PutItem"], files: ["PutObject"] },
     }),
     name: `${parent}-attachments/create-upload`,
     path: `/api/v1/${parent}s/{${parent}_id}/uploads`,
@@ -143,7 +140,7 @@ const completeUpload = <P extends ParentType>(parent: P) =>
           data: z.object(newAttachmentFields),
         }),
       },
-      access: { table: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"], files: ["GetObject"] },
+      access: { table: ["PutItem", "UpdateItem"], files: ["GetObject"] },
     }),
     name: `${parent}-attachments/complete-upload`,
     path: `/api/v1/${parent}s/{${parent}_id}/uploads/{upload_id}/complete`,
@@ -152,7 +149,7 @@ const completeUpload = <P extends ParentType>(parent: P) =>
 
 export const createRequestAttachment = create("request");
 export const listRequestAttachments = list("request", ["file", "forwarding"]);
-export const showRequestAttachment = show("request", ["GetItem", "BatchGetItem"]);
+export const showRequestAttachment = show("request", []);
 export const updateRequestAttachment = update("request");
 export const deleteRequestAttachment = remove("request");
 export const createRequestUpload = createUpload("request");
@@ -161,7 +158,7 @@ export const completeRequestUpload = completeUpload("request");
 export const createOrderAttachment = create("order");
 export const listOrderAttachments = list("order", ["file"]);
 // `forwarding` is stored by request, so the function queries the order's requests.
-export const showOrderAttachment = show("order", ["GetItem", "BatchGetItem", "Query"]);
+export const showOrderAttachment = show("order", ["Query"]);
 export const updateOrderAttachment = update("order");
 export const deleteOrderAttachment = remove("order");
 export const createOrderUpload = createUpload("order");

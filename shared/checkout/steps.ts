@@ -19,7 +19,7 @@ export type Step = {
 /** Locks the order for one run, and decides where the run starts. */
 export const lock = {
   name: "checkout/lock",
-  access: { table: ["BatchGetItem", "UpdateItem"], files: [] },
+  access: { table: ["GetItem", "UpdateItem"], files: [] },
   carrier: false,
   timeoutSeconds: 30,
 } as const satisfies Step;
@@ -35,7 +35,7 @@ export const paginate = {
 /** Forwards and withdraws until the carrier has the attachments of a page's requests as the table has them. */
 export const forward = {
   name: "checkout/forward",
-  access: { table: ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: ["GetObject"] },
+  access: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: ["GetObject"] },
   carrier: true,
   timeoutSeconds: 900,
   memoryMb: 512,

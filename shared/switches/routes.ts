@@ -47,7 +47,7 @@ const create = <P extends "account" | null>(parent: P) =>
       schema: z.object({ type: z.literal("switch"), data: NewSwitch }),
       rules: switchProblems,
     },
-    access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
+    access: { table: ["PutItem", "UpdateItem"], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -55,7 +55,7 @@ const list = <P extends "account" | null>(parent: P) =>
   switchRoute(parent, {
     operation: "index",
     reads: { from: "query", schema: z.object({ ...PageQuery.shape, include: includeOf("account") }) },
-    access: { table: ["GetItem", "BatchGetItem", "Query"], files: [] },
+    access: { table: ["Query"], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -63,7 +63,7 @@ const show = () =>
   switchRoute(null, {
     operation: "show",
     reads: { from: "query", schema: z.object({ include: includeOf("account") }) },
-    access: { table: ["GetItem"], files: [] },
+    access: { table: [], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -76,7 +76,7 @@ const update = () =>
       immutable: immutableSwitchProperties,
       rules: switchProblems,
     },
-    access: { table: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
+    access: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -84,7 +84,7 @@ const remove = () =>
   switchRoute(null, {
     operation: "delete",
     reads: { from: "nothing", schema: z.undefined() },
-    access: { table: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
+    access: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
   });
 
 export const createSwitch = create(null);

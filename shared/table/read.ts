@@ -1,5 +1,6 @@
 import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
+import { currentDeadline, type Deadline } from "../deadline.ts";
 import { env } from "../env.ts";
 import { unavailableAs503 } from "../errors.ts";
 import { log } from "../log.ts";
@@ -26,47 +27,76 @@ export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: reado
     }
   });
 
-/** Returns one item, strongly consistent, if it exists. 503 if DynamoDB is unavailable; so do all functions below. */
+/** Reads that started in the same turn, by the deadline of their request, so that no read waits for another request's. */
+const batches = new Map<Deadline | undefined, { readonly keys: Map<string, Key>; readonly found: Promise<Found> }>();
+type Found = ReadonlyMap<string, Item>;
+
+const nameOf = ({ pk, sk }: Item | Key): string => JSON.stringify([pk, sk]);
+
+/**
+ * Returns one item, strongly consistent, if it exists. 503 if DynamoDB is unavailable; so do all functions below. All reads
+ * that start in the same turn are one call, wherever they are in the code.
+ */
 export const get = async (key: Key): Promise<Item | undefined> => {
-  const { Item } = await dynamodb()
-    .send(new GetCommand({ TableName: env.tableName(), Key: key, ConsistentRead: true }))
-    .catch(unavailableAs503);
-  return Item;
+  const deadline = currentDeadline();
+  let batch = batches.get(deadline);
+  if (!batch) {
+    const keys = new Map<string, Key>();
+    batch = { keys, found: endOfTurn().then(() => readBatches(deadline, keys)) };
+    batches.set(deadline, batch);
+  }
+  const name = nameOf(key);
+  batch.keys.set(name, key);
+  return (await batch.found).get(name);
 };
+
+/** Resolves when no promise is left to run. A tick that starts outside a promise would come before all promises. */
+const endOfTurn = async () => {
+  await undefined;
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+};
+
+/** DynamoDB's limit on the keys of one BatchGetItem. */
+const maxBatch = 100;
+
+const readBatches = async (deadline: Deadline | undefined, keys: ReadonlyMap<string, Key>): Promise<Found> => {
+  batches.delete(deadline);
+  const all = [...keys.values()];
+  const parts = Array.from({ length: Math.ceil(all.length / maxBatch) }, (_, index) =>
+    readBatch(all.slice(index * maxBatch, (index + 1) * maxBatch)),
+  );
+  return new Map((await Promise.all(parts)).flat().map((item) => [nameOf(item), item]));
+};
+
+const readBatch = async (keys: readonly Key[]): Promise<Item[]> => {
+  const table = env.tableName();
+  const [key] = keys;
+  if (key && keys.length === 1) {
+    const { Item } = await dynamodb()
+      .send(new GetCommand({ TableName: table, Key: key, ConsistentRead: true }))
+      .catch(unavailableAs503);
+    return Item ? [Item] : [];
+  }
+  const found: Item[] = [];
+  let remaining: readonly Item[] = keys;
+  for (let attempt = 1; ; attempt += 1) {
+    const { Responses, UnprocessedKeys } = await dynamodb()
+      .send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [...remaining], ConsistentRead: true } } }))
+      .catch(unavailableAs503);
+    found.push(...(Responses?.[table] ?? []));
+    remaining = UnprocessedKeys?.[table]?.Keys ?? [];
+    if (remaining.length === 0) return found;
+    await backOff(attempt, new Error("dynamodb BatchGetItem left keys unprocessed."));
+  }
+};
+
+/** Returns the items of several keys, in the order of the keys. */
+export const getMany = (keys: readonly Key[]): Promise<(Item | undefined)[]> => Promise.all(keys.map(get));
 
 /** Reads one item and parses it with its schema. */
 export const readItem = async <S extends z.core.$ZodType>(schema: S, key: Key): Promise<z.output<S> | undefined> => {
   const item = await get(key);
   return item && parseItem(schema, item);
-};
-
-const hasSameKey = (a: Key) => (b: Item) => a.pk === b.pk && a.sk === b.sk;
-
-/** DynamoDB's limit on the keys of one BatchGetItem. */
-const maxBatch = 100;
-
-/** Returns the items of several keys, in the order of the keys. Takes one round trip unless DynamoDB leaves keys unprocessed. */
-export const getMany = async (keys: readonly Key[]): Promise<(Item | undefined)[]> => {
-  const batches = Array.from({ length: Math.ceil(keys.length / maxBatch) }, (_, index) =>
-    getBatch(keys.slice(index * maxBatch, (index + 1) * maxBatch)),
-  );
-  return (await Promise.all(batches)).flat();
-};
-
-const getBatch = async (keys: readonly Key[]): Promise<(Item | undefined)[]> => {
-  const found: Item[] = [];
-  let remaining = keys.filter((key, index) => keys.findIndex(hasSameKey(key)) === index);
-  for (let attempt = 0; remaining.length > 0; attempt += 1) {
-    if (attempt > 0) await backOff(attempt, new Error("dynamodb BatchGetItem left keys unprocessed."));
-    const table = env.tableName();
-    const { Responses, UnprocessedKeys } = await dynamodb()
-      .send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [...remaining], ConsistentRead: true } } }))
-      .catch(unavailableAs503);
-    found.push(...(Responses?.[table] ?? []));
-    const unprocessed = UnprocessedKeys?.[table]?.Keys ?? [];
-    remaining = remaining.filter((key) => unprocessed.some(hasSameKey(key)));
-  }
-  return keys.map((key) => found.find(hasSameKey(key)));
 };
 
 type Range = { readonly after?: string | undefined; readonly limit: number; readonly descending?: boolean };

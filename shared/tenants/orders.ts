@@ -1,7 +1,8 @@
 import { noId } from "../schema/fields.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
-import { get, getMany, parseItem, query, queryAll, readItem } from "../table/read.ts";
-import { Account, forwardedType, Order, OrderRequest, type OrderState, Request } from "./schema.ts";
+import { parseItem, query, queryAll, readItem } from "../table/read.ts";
+import { readAccount } from "./accounts.ts";
+import { type Account, forwardedType, Order, OrderRequest, type OrderState, Request } from "./schema.ts";
 
 /** An order or a request as the parent of attachments. */
 export type Parent = ParentRef & {
@@ -20,17 +21,18 @@ export const readRequest = (id: string): Promise<Request | undefined> => readIte
 
 /** Returns a parent with its account and state, or undefined if it does not exist. Takes two round trips. */
 export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => {
-  const item = await get(keys.parent(ref));
   if (ref.type === "order") {
-    const order = item && parseItem(Order, item);
-    const [account] = await getMany([keys.account(order?.account ?? noId)]);
-    return order && account && { ...order, ...ref, account: parseItem(Account, account), forwarded: true };
+    const order = await readOrder(ref.id);
+    const account = await readAccount(order?.account ?? noId);
+    return order && account && { ...order, ...ref, account, forwarded: true };
   }
-  const request = item && parseItem(Request, item);
-  const [account, order] = await getMany([keys.account(request?.account ?? noId), keys.order(request?.order ?? noId)]);
+  const request = await readRequest(ref.id);
+  const [account, order] = await Promise.all([
+    readAccount(request?.account ?? noId),
+    readOrder(request?.order ?? noId),
+  ]);
   if (!request || !account || !order) return undefined;
-  const forwarded = request.type === forwardedType;
-  return { ...request, ...ref, account: parseItem(Account, account), state: parseItem(Order, order).state, forwarded };
+  return { ...request, ...ref, account, state: order.state, forwarded: request.type === forwardedType };
 };
 
 /** Yields the requests of an order by id, or those after the id `after`. */

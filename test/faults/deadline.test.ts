@@ -60,7 +60,7 @@ const delayTwoOfThree = () => {
 
 describe("the log of a 503", () => {
   it.each([
-    ["table", "GetItem", "dynamodb GetItem"],
+    ["table", "BatchGetItem", "dynamodb BatchGetItem"],
     ["table", "TransactWriteItems", "dynamodb TransactWriteItems"],
     ["files", "PutObject", "s3 PutObject"],
   ] as const)("names the service, the operation and the number of attempts: %s, %s", async (proxy, operation, call) => {

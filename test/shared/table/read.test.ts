@@ -1,5 +1,7 @@
-import { expect, it } from "vitest";
-import { getMany } from "../../../shared/table/read.ts";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { withDeadline } from "../../../shared/deadline.ts";
+import { dynamodb } from "../../../shared/table/client.ts";
+import { get, getMany } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 
 it("many items are read in the order of their keys, although BatchGetItem takes 100", async () => {
@@ -9,4 +11,39 @@ it("many items are read in the order of their keys, although BatchGetItem takes 
     await transact(Object.fromEntries(half.map((item) => [item.sk, { put: item }])));
   const keys = [...stored, { pk, sk: "missing" }].toReversed();
   expect(await getMany(keys)).toEqual([undefined, ...stored.toReversed()]);
+});
+
+const key = (sk: string) => ({ pk: `TEST#${sk}`, sk });
+const batchOf = (...names: string[]) => ({
+  RequestItems: { [process.env.TABLE_NAME ?? ""]: { Keys: names.map(key), ConsistentRead: true } },
+});
+
+const spyOnCalls = () => {
+  const send = vi.spyOn(dynamodb(), "send");
+  onTestFinished(() => send.mockRestore());
+  return send;
+};
+
+it("reads that a request starts in one turn are one call for each item once, and never with another request's", async () => {
+  const send = spyOnCalls();
+  const later = async (sk: string, promises: number) => {
+    for (let passed = 0; passed < promises; passed += 1) await undefined;
+    return get(key(sk));
+  };
+  const request = (...names: string[]) =>
+    withDeadline(28_000, () => Promise.all([get(key("first")), ...names.map((sk, index) => later(sk, 4 * index))]));
+  // A callback of the event loop, which is not in a promise.
+  await new Promise((resolve) => setImmediate(() => resolve(Promise.all([request("a", "b", "a"), request("c", "d")]))));
+  expect(send.mock.calls.map(([{ input }]) => input)).toEqual([batchOf("first", "a", "b"), batchOf("first", "c", "d")]);
+});
+
+it("a partial response is completed, and keys of a failed call fail for every reader", async () => {
+  await transact({ a: { put: { ...key("a"), n: 1 } }, b: { put: { ...key("b"), n: 2 } } });
+  const send = spyOnCalls();
+  send.mockImplementationOnce(async () => ({ Responses: {}, UnprocessedKeys: batchOf("a", "b").RequestItems }));
+  expect(await Promise.all([get(key("a")), get(key("b"))])).toMatchObject([{ n: 1 }, { n: 2 }]);
+  expect(send.mock.calls.map(([{ input }]) => input)).toEqual([batchOf("a", "b"), batchOf("a", "b")]);
+  send.mockRejectedValueOnce(Object.assign(new Error("slow down"), { name: "ThrottlingException", $fault: "client" }));
+  const reasons = (await Promise.allSettled([get(key("a")), get(key("b"))])).map((each) => each.status);
+  expect(reasons).toEqual(["rejected", "rejected"]);
 });
