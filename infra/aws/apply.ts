@@ -8,7 +8,7 @@ import { createFunction, type Deployment } from "./function.ts";
 export const createApply = (scope: Construct, deployment: Deployment): IFunction =>
   createFunction(scope, deployment, {
     name: applyName,
-    access: { table: ["BatchGetItem", "PutItem", "UpdateItem"], files: [] },
+    access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
     timeout: Duration.minutes(5),
     isOperator: true,
   });

@@ -93,7 +93,7 @@ const expected: Record<string, readonly string[]> = {
     ...key("dynamodb", "Decrypt"),
     "sqs:SendMessage on DeadLetters",
   ],
-  "tenants/apply": [...table("BatchGetItem", "PutItem", "UpdateItem"), ...writeKey],
+  "tenants/apply": [...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"), ...writeKey],
   "sweep-orphan-files": [
     ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
     ...writeKey,
