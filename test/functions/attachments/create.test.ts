@@ -65,7 +65,7 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         json,
       ];
       const parts = [part("file_hint", '"LOA"'), part("reference_id", `"${id}"`), part("notes", "{a: 1}")];
-      const response = await post(rawForm([namePart, ...parts, filePart('; filename="a.pdf"')]));
+      const response = await postRaw(namePart, ...parts, filePart(`; filename="a.pdf"`));
       expect(attachmentOf(response)).toMatchObject({ file_hint: "LOA", reference_id: id, notes: "{a: 1}" });
     });
 
