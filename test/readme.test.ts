@@ -87,6 +87,36 @@ describe("the READMEs", () => {
     ]);
   }, 60_000);
 
+  it("show a typed client as its file has it, in the language of Node 20", () => {
+    expect(textOf("README.md")).toContain(`\`\`\`js\n${textOf("docs/examples/list.mjs")}\`\`\`\n`);
+  });
+
+  it.each(["node docs/examples/client.ts", "docs/examples/client.sh"])(
+    "link a program that uploads, waits for the carrier and follows events: %s",
+    async (program) => {
+      // The order is checked out as soon as the program waits for it.
+      const { output, errors, code } = await run(`
+        admin() { node infra/admin/run.ts "$@"; }
+        eval "$(admin env)"
+        id() { grep -o '01[0-9A-Z]\\{24\\}' | head -1; }
+        ORDER=$(admin order create --account $ACCOUNT | id)
+        export REQUEST=$(admin request create --order $ORDER --type ADD_MESSAGING_NUMBERS | id)
+        printf '%%PDF-1.7 signed' > "$PATCHBAY_STATE/loa.pdf"
+        head -c 5000000 /dev/urandom > "$PATCHBAY_STATE/scan.bin"
+        ${program} "$PATCHBAY_STATE/loa.pdf" "$PATCHBAY_STATE/scan.bin" | while read -r line; do
+          echo "$line"
+          [[ $line != Uploaded* ]] || admin order checkout $ORDER --wait > /dev/null
+        done`);
+      expect([code, errors]).toEqual([0, expect.not.stringMatching(/error/i)]);
+      expect(output.match(/^01\w{24} is with the carrier$/gm)).toHaveLength(2);
+      const events = output.match(/request_attachment\.\w+/g) ?? [];
+      const both = (name: string) => [name, name].map((each) => `request_attachment.${each}`);
+      if (output.includes("request_attachment."))
+        expect(events.sort()).toEqual([...both("created"), ...both("forwarded")]);
+    },
+    120_000,
+  );
+
   it("can rely on the printed examples of npm start, which work in a shell", async () => {
     const [, examples = ""] = printed.split("Paste these:");
     const { output, code } = await run(examples.split("In a browser:")[0] ?? "");

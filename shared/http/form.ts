@@ -112,7 +112,17 @@ const partOf = (name: string, filename: string | undefined, { headers, content }
   if (content.length > limits.form.fieldBytes)
     throw unreadable(`${name} has more than ${limits.form.fieldBytes} bytes`);
   if (!isUtf8(content)) throw unreadable(`${name} is not valid UTF-8`);
-  return content.toString();
+  return mediaType === "application/json" ? decoded(content.toString()) : content.toString();
+};
+
+/** Several generated clients send a part that is not a plain string, such as an enum or a UUID, as JSON: `"LOA"`. */
+const decoded = (json: string): string => {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === "string" ? value : json;
+  } catch {
+    return json;
+  }
 };
 
 const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: string): UploadedFile => ({

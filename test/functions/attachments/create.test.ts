@@ -58,6 +58,17 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       expect(response.headers.get("x-request-id")).toMatch(/.+/);
     });
 
+    it("decodes parts that a generated client sends as JSON", async () => {
+      const id = "7b3e4c1a-0000-4000-8000-00000000abcd";
+      const part = (name: string, json: string): [string, string] => [
+        `Content-Disposition: form-data; name="data[${name}]"\r\nContent-Type: application/json`,
+        json,
+      ];
+      const parts = [part("file_hint", '"LOA"'), part("reference_id", `"${id}"`), part("notes", "{a: 1}")];
+      const response = await postRaw(namePart, ...parts, filePart(`; filename="a.pdf"`));
+      expect(attachmentOf(response)).toMatchObject({ file_hint: "LOA", reference_id: id, notes: "{a: 1}" });
+    });
+
     it("fills in the defaults and uses the file's own name", async () => {
       const response = await post(form({}, pdf("Gebühren – 请求.pdf")));
       expect(attachmentOf(response)).toMatchObject({

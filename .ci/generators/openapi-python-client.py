@@ -103,7 +103,10 @@ def walk():
     return seen
 
 
-created = [by_form("One"), by_form("Two"), directly("Three")]
+created = [by_form("One"), by_form("Two")]
+print("form")
+created.append(directly("Three"))
+print("direct")
 ids = [document.data.id for document in created]
 equal(
     [(document.data.name, document.data.filename, document.associations.request.data.id) for document in created],
@@ -113,6 +116,7 @@ equal(
     [(item.data.id, item.associations.file.data.sha256) for item in walk() if item.data.id in ids],
     [(id, digest) for id in ids],
 )
+print("pages")
 
 changes = AttachmentUpdateData(name="Countersigned", notes=None)
 patched = update_request_attachment.sync(
@@ -120,6 +124,7 @@ patched = update_request_attachment.sync(
 )
 assert isinstance(patched, RequestAttachmentDocument), patched
 equal((patched.data.name, patched.data.notes, patched.data.file_hint), ("Countersigned", None, FileHint.LOA))
+print("patch")
 
 shown = show_request_attachment.sync(request, ids[0], client=api, include="file,forwarding")
 assert isinstance(shown, RequestAttachmentDocument), shown
@@ -150,3 +155,4 @@ whose = show_switch.sync(switch.data.id, client=api, include="account")
 assert isinstance(whose, SwitchDocument), whose
 equal(whose.associations.account.type_, "account")
 equal(delete_switch.sync(switch.data.id, client=api), switch)
+print("errors")

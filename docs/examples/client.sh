@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Uploads a letter of authorization and a large file to a request, waits until the carrier has both, and prints their events.
+# It needs curl, openssl, and Node to read JSON. URL, KEY and REQUEST say where to, and EVENTS where the events are:
+#
+#     docs/examples/client.sh loa.pdf scan.bin
+set -euo pipefail
+request="$URL/api/v1/requests/$REQUEST"
+
+# Prints an expression of `it`, the JSON on standard input. jq does it as well.
+json() { node -pe "const it = JSON.parse(fs.readFileSync(0)); $1"; }
+
+# Prints the document of a response. Its errors end the program.
+patchbay() {
+  curl -sS --fail-with-body -H "Authorization: Bearer $KEY" "$@" ||
+    { echo >&2 && echo "$0: ${*: -1} failed with the response above" >&2 && exit 1; }
+}
+
+# With an Idempotency-Key, a request can be sent again when its response was lost, as --retry does: nothing is created twice.
+create() { patchbay --retry 3 -H "Idempotency-Key: $(openssl rand -hex 16)" "$@"; }
+create_json() { create -H 'Content-Type: application/json' -d "$1" "$2"; }
+
+# One call, for a file of up to 4.6 MB.
+upload_by_form() {
+  create -F 'data[name]=Letter of authorization' -F 'data[file_hint]=LOA' -F "data[file]=@$1;type=application/pdf" \
+    "$request/attachments" | json it.data.id
+}
+
+# Three calls, for a file of up to 100 MB: prepare the upload, send the file to storage, complete the upload.
+upload_directly() {
+  local sha256 upload status
+  sha256=$(openssl dgst -sha256 -r "$1" | cut -c1-64)
+  upload=$(create_json "{\"type\":\"upload\",\"data\":{\"filename\":\"$(basename "$1")\",\"bytes\":$(wc -c <"$1"),
+    \"sha256\":\"$sha256\",\"content_type\":\"application/octet-stream\"}}" "$request/uploads")
+  # curl sends Content-Length by itself.
+  status=$(json 'Object.entries(it.data.headers).filter(([name]) => !/^content-length$/i.test(name))
+    .map(([name, value]) => `header = "${name}: ${value}"`).join("\n")' <<<"$upload" |
+    curl -sS --retry 3 -K - -T "$1" -o /dev/null -w '%{http_code}' "$(json it.data.url <<<"$upload")")
+  # 412: the file is there. An earlier attempt arrived, and its response was lost.
+  [[ $status == 200 || $status == 412 ]] || { echo "Storage returned $status" >&2 && exit 1; }
+  create_json '{"type":"request_attachment","data":{"name":"Scan"}}' \
+    "$request/uploads/$(json it.data.id <<<"$upload")/complete" | json it.data.id
+}
+
+# An attachment reaches the carrier when its order is checked out.
+wait_for_carrier() {
+  local state
+  for _ in $(seq 600); do
+    state=$(patchbay "$request/attachments/$1?include=forwarding" | json it.associations.forwarding.data.state)
+    [ "$state" != forwarded ] || { echo "$1 is with the carrier" && return; }
+    [ "$state" != refused ] || { echo "The carrier has refused $1." >&2 && exit 1; }
+    sleep 1
+  done
+  echo "The carrier does not have the files after ten minutes." >&2 && exit 1
+}
+
+# Prints the events of these attachments until each has been forwarded. An event can come twice, in any order.
+follow() {
+  local after='' events lines seen=''
+  until [[ $seen == *"request_attachment.forwarded $1"* && $seen == *"request_attachment.forwarded $2"* ]]; do
+    events=$(curl -sS --fail-with-body "$EVENTS?after=$after")
+    after=$(json "it.events.at(-1)?.detail.id ?? '$after'" <<<"$events")
+    lines=$(json 'it.events.map((event) => `${event.time} ${event["detail-type"]} ${event.detail.resource.id}`).join("\n")' \
+      <<<"$events" | grep -e "$1" -e "$2" || true)
+    [ -z "$lines" ] || echo "$lines"
+    seen+=$lines
+    sleep 1
+  done
+}
+
+loa=$(upload_by_form "$1")
+scan=$(upload_directly "$2")
+echo "Uploaded. Waiting until the carrier has them ..."
+wait_for_carrier "$loa"
+wait_for_carrier "$scan"
+[ -z "${EVENTS:-}" ] || follow "$loa" "$scan"
