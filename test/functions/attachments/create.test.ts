@@ -59,7 +59,7 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
     });
 
     it("decodes parts that a generated client sends as JSON", async () => {
-      const id = "7b3e4c1a-0000-4000-8000-00000000abcd";
+      const id = "0d9f2c6e-0000-4000-8000-00000000abcd";
       const part = (name: string, json: string): [string, string] => [
         `Content-Disposition: form-data; name="data[${name}]"\r\nContent-Type: application/json`,
         json,
