@@ -127,7 +127,7 @@ describe("a function", () => {
   });
 
   it.each([
-    ["request-attachments/create", 30],
+    ["request-attachments/create", 32],
     ["switches/list", 25],
   ])("%s contains at most %i of our files", async (name, most) => {
     const { metafile } = await build({

@@ -26,7 +26,6 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
     "the data that the local stack keeps after a stop, a kill and truncated files, with --data",
   ],
   reference: ["test/infra/reference/page.test.ts", "the API reference in each width and colour scheme, checked by axe"],
-  client: ["test/infra/openapi/typed-client.test.ts", "the README's typed client, compiled with the strictest options"],
   files: ["test/infra/local/too-many-files.test.ts", "the API reference without a free file descriptor"],
   limits: ["test/shared/checkout/limits.test.ts", "the state and the transactions of an order of 200 requests"],
   large: ["test/shared/checkout/large.test.ts", "the memory of a checkout of large files and of many files"],

@@ -51,16 +51,6 @@ describe.each(parentTypes)("include=file on attachments of a %s", (kind) => {
     expect((await get(`${path}?last=1`)).body).toMatchObject({ data: { items: [plain.body] } });
   });
 
-  it("returns null for a file that was uploaded before its type was detected", async () => {
-    const path = t.attachments(kind, "sibling");
-    const { id } = await upload(path, t.key("acme"));
-    const key = keys.attachment({ type: kind, id: kind === "request" ? t.request("sibling") : t.order("sibling") }, id);
-    await transact({ item: { update: key, remove: ["detected_type", "encrypted"], when: { exists: true } } });
-    const { body } = await get(`${path}/${id}?include=file`);
-    const data = { bytes: 15, detected_type: null, encrypted: null };
-    expect(body).toMatchObject({ associations: { file: { type: "file", data } } });
-  });
-
   it.each(["", "files", "file,", "file,owner", "FILE", "file, forwarding"])(
     "returns 422 for include=%s",
     async (names) => {

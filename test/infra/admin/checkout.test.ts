@@ -156,7 +156,7 @@ describe("doctor", () => {
   it("finds no fault in a working setup", async () => {
     const { code, stdout } = await admin(["doctor"]);
     const checks = stdout.trimEnd().split("\n");
-    expect([code, checks.length, checks.filter((line) => !line.startsWith("ok "))]).toEqual([0, 11, []]);
+    expect([code, checks.length, checks.filter((line) => !line.startsWith("ok "))]).toEqual([0, 12, []]);
   });
 
   it("prints each fault with its remedy, and exits with 1", async () => {
@@ -168,6 +168,7 @@ describe("doctor", () => {
       ["endpoint", true],
       ["table", true],
       ["table's TTL", true],
+      ["table's stream", true],
       ["bucket", true],
       ["workflow", true],
     ]);

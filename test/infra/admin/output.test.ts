@@ -109,7 +109,7 @@ describe("a command that takes more than three seconds", () => {
       [environment.AWS_ENDPOINT_URL_DYNAMODB, environment.AWS_ENDPOINT_URL_S3].map(async (endpoint = "") => {
         const wire = await startFaultProxy(endpoint);
         wire.watch(async ({ operation }, moment) => {
-          if (moment === "before" && operation === "Scan") await sleep(2_000);
+          if (moment === "before" && (operation === "Scan" || operation === "Query")) await sleep(3_500);
           if (moment === "before" && operation === "ListObjectsV2") await sleep(3_500);
         });
         return wire;

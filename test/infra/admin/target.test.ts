@@ -157,6 +157,7 @@ describe("doctor", () => {
     expect(findings.filter(({ ok }) => ok === "skipped").map(({ check }) => check)).toEqual([
       "table",
       "table's TTL",
+      "table's stream",
       "bucket",
       "workflow",
     ]);

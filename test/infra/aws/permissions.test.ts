@@ -186,7 +186,7 @@ describe("a managed policy", () => {
     expect(statementsOf("operators download the files of attachments for disputes")).toEqual(
       [
         "cloudformation:DescribeStacks on {Ref:AWS::StackId}",
-        ...table("GetItem", "PutItem"),
+        ...table("BatchGetItem", "GetItem", "PutItem"),
         ...writeKey,
         ...files("GetObject"),
         ...key("s3", "Decrypt"),
