@@ -1,8 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { keys } from "../../shared/table/keys.ts";
-import { transact } from "../../shared/table/write.ts";
 import { attachmentOf, form, pdf, upload } from "../support/fixtures/attachments.ts";
 import { newSwitch, post, switchesPath } from "../support/fixtures/switches.ts";
 import { parentTypes, type Tenants, tenants } from "../support/fixtures/tenants.ts";
