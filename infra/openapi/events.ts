@@ -119,6 +119,8 @@ export const webhooksOf = (schemas: Schemas): Json => {
       summary: `${article} ${noun} ${happened}`,
       description: `The event \`${type}\`.`,
       security: [],
+      // openapi-generator leaves it out. It would generate a call, and in its python one that does not compile.
+      "x-internal": true,
       requestBody: {
         required: true,
         content: {
