@@ -30,8 +30,8 @@ const byForm = async (name: string): Promise<Attachment> => {
   const file = new File([content], "loa.pdf", { type: "application/pdf" });
   const { data, error } = await api.POST(attachments, {
     params: { path: { request_id } },
-    body: { "data[file]": file, "data[name]": name, "data[file_hint]": "LOA", "data[reference_id]": reference },
-    bodySerializer: asForm,
+    body: { "data[file]": file.name, "data[name]": name, "data[file_hint]": "LOA", "data[reference_id]": reference },
+    bodySerializer: (body) => asForm({ ...body, "data[file]": file }),
   });
   const created = required(data, error);
   equal([created.data.file_hint, created.data.reference_id], ["LOA", reference]);

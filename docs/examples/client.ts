@@ -39,8 +39,9 @@ const uploadByForm = async (path: string): Promise<string> => {
   const file = new File([await openAsBlob(path)], basename(path), { type: "application/pdf" });
   const created = await patchbay.POST("/api/v1/requests/{request_id}/attachments", {
     params: paramsOnce(),
-    body: { "data[file]": file, "data[name]": "Letter of authorization", "data[file_hint]": "LOA" },
-    bodySerializer: asForm,
+    body: { "data[file]": path, "data[name]": "Letter of authorization", "data[file_hint]": "LOA" },
+    // openapi-typescript has no type for files.
+    bodySerializer: (body) => asForm({ ...body, "data[file]": file }),
   });
   return succeeded(created).data.id;
 };

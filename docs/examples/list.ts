@@ -1,9 +1,8 @@
-// @ts-check
 import createClient from "openapi-fetch";
+import type { paths } from "../../openapi.d.ts";
 
-const { URL: baseUrl = "", KEY = "", REQUEST: request_id = "" } = process.env;
-/** @type {import("openapi-fetch").Client<import("../../openapi.d.ts").paths>} */
-const patchbay = createClient({ baseUrl, headers: { Authorization: `Bearer ${KEY}` } });
+const { URL: baseUrl = "", KEY, REQUEST: request_id = "" } = process.env;
+const patchbay = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${KEY}` } });
 const params = { path: { request_id } };
 const { data: list, error } = await patchbay.GET("/api/v1/requests/{request_id}/attachments", { params });
 if (error) throw new Error(error.errors.map(({ detail }) => detail).join("; "));
