@@ -7,7 +7,7 @@ import { findDynoxide } from "./dynoxide-binary.ts";
 export type LocalService = { readonly endpoint: string; readonly stop: () => Promise<void> };
 
 export type DynoxideOptions = {
-  /** The database file. Without it, data are in memory. */
+  /** The database file. Without it, data are in memory, and lost when dynoxide exits. */
   readonly dbPath?: string | undefined;
   /** Called when dynoxide has exited unexpectedly and is not restarted. */
   readonly onEnd?: ((error: Error) => void) | undefined;
@@ -81,8 +81,6 @@ const run = (binary: string, args: readonly string[]): Running => {
   return { child, exited };
 };
 
-const dataLost = (reason: string) =>
-  new Error(`The embedded DynamoDB has exited (${reason}), and its data in memory are lost: start again.`);
 const keepsExiting = (reason: string) => new Error(`The embedded DynamoDB keeps exiting (${reason}).`);
 
 /** Starts dynoxide at an address that no web page can reach. */
@@ -96,12 +94,11 @@ export const startDynoxide = async ({ dbPath, onEnd }: DynoxideOptions) => {
     endpoint: `http://${host}:${port}`,
     /** Rejects when dynoxide exits. */
     failed: running.exited.then((reason) => Promise.reject(new Error(reason))),
-    /** Restarts dynoxide when it exits, if its data are in a file. Otherwise they are lost, and it calls `onEnd`. */
+    /** Restarts dynoxide when it exits. If it keeps exiting, calls `onEnd`. */
     keepRunning: async () => {
       for (const restarts: number[] = []; ; restarts.push(performance.now())) {
         const reason = await running.exited;
         if (stopped) return;
-        if (dbPath === undefined) return onEnd?.(dataLost(reason));
         if (restarts.filter((at) => performance.now() - at < 60_000).length >= maxRestarts)
           return onEnd?.(keepsExiting(reason));
         console.error(`The embedded DynamoDB has exited (${reason}) and is restarted.`);

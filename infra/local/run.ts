@@ -11,7 +11,7 @@ const help = `Usage: npm start -- [options]
 Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a stand-in carrier.
 
   --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port)
-  --data <dir>   store the data in this folder (default: in memory, lost when the service stops)
+  --data <dir>   store the data in this folder (default: none, they are lost when the service stops)
   --events-to <url>
                  post each event to this URL, as an API destination of EventBridge does
   --throttle <n> respond with 429 to more than n requests per second, like a stage on AWS (default: no limit)

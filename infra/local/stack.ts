@@ -13,8 +13,8 @@ import { startTable } from "./table.ts";
 type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
   /** The values that the API reference fills in, once they are known. */
   readonly prefill?: () => Prefill | undefined;
-  /** Where data are stored. Without it, they are in memory. */
-  readonly data?: Pick<Data, "table" | "files" | "carts"> | undefined;
+  /** Where data are stored. What is not given is in memory. */
+  readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
   /** The adapter function that the checkout invokes instead of the stand-in carrier. */
   readonly carrierFunction?: LambdaHandler | undefined;
   /** Called after each call to the stand-in carrier. */

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setLogOutput } from "../../shared/log.ts";
 import { type Data, openData } from "./data.ts";
 import { createDemo, type Demo, prefillOf, variablesOf } from "./demo.ts";
@@ -30,6 +33,13 @@ const stopOnSignal = (stop: () => Promise<void>) => {
     stop().then(() => process.exit(0), fail);
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+};
+
+/** A file for the table of a service without --data, which is deleted with it. */
+const temporaryTable = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return join(folder, "table.db");
 };
 
 /** The demo stored with the data, or a new one. */
@@ -71,7 +81,7 @@ export const start = async ({
     onRequest: lines.request,
     onCarrierCall: lines.carrierCall,
     prefill: () => prefill,
-    data,
+    data: data ?? { table: temporaryTable() },
     onEnd: fail,
   });
   process.once("exit", () => removeState(stack.port));

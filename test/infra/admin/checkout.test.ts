@@ -2,8 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { DynamoDBClient, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, inject, it, vi } from "vitest";
 import { progressOf } from "../../../infra/admin/checkout.ts";
+import { startTable } from "../../../infra/local/table.ts";
 import { orderReport } from "../../../shared/checkout/report.ts";
 import { attachmentOf, form } from "../../support/fixtures/attachments.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
@@ -153,10 +155,22 @@ describe("switch list and show", () => {
 });
 
 describe("doctor", () => {
-  it("finds no fault in a working setup", async () => {
-    const { code, stdout } = await admin(["doctor"]);
-    const checks = stdout.trimEnd().split("\n");
-    expect([code, checks.length, checks.filter((line) => !line.startsWith("ok "))]).toEqual([0, 12, []]);
+  it("finds no fault in a working setup, but a table that has no stream", async () => {
+    const TableName = `with-stream-${crypto.randomUUID()}`;
+    await startTable(TableName);
+    const findings = async () => {
+      const { code, stdout } = await admin(["doctor"], { env: { TABLE_NAME: TableName } });
+      const checks = stdout.trimEnd().split("\n");
+      return [code, checks.length, checks.filter((line) => !line.startsWith("ok "))];
+    };
+    expect(await findings()).toEqual([
+      1,
+      13,
+      ["FAULT    table's stream: it has none with new images", expect.stringContaining("restoredTableStream")],
+    ]);
+    const StreamSpecification = { StreamEnabled: true, StreamViewType: "NEW_IMAGE" } as const;
+    await new DynamoDBClient().send(new UpdateTableCommand({ TableName, StreamSpecification }));
+    expect(await findings()).toEqual([0, 12, []]);
   });
 
   it("prints each fault with its remedy, and exits with 1", async () => {

@@ -216,21 +216,6 @@ describe("the embedded DynamoDB", () => {
     },
     60_000,
   );
-
-  it.runIf(exhaustive)(
-    "stops a service without --data with one line",
-    async () => {
-      const service = await services.start([]);
-      await killDynoxide(service);
-      if (service.child.exitCode === null) await once(service.child, "exit");
-      expect([service.child.exitCode, service.output.stderr]).toEqual([
-        1,
-        "The embedded DynamoDB has exited (by SIGKILL), and its data in memory are lost: start again.\n",
-      ]);
-      expect(readdirSync(services.state)).toEqual([]);
-    },
-    60_000,
-  );
 });
 
 describe("npm start", () => {
