@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { withDeadline } from "../../../shared/deadline.ts";
 
 /**
  * Runs the real code in every order that can make a difference. Actors run until their next call, and the scheduler lets one
@@ -54,7 +55,8 @@ const startActors = (actors: Actors) => {
     });
   for (const [name, { run }] of Object.entries(actors))
     runningActor
-      .run({ name, wait: waitAs(name) }, run)
+      // Reads of one turn are one call. Those of two actors are not: on AWS, each has a process of its own.
+      .run({ name, wait: waitAs(name) }, () => withDeadline(Number.POSITIVE_INFINITY, run))
       .catch((error: unknown) => failures.push(error))
       .then(rest);
   return async (): Promise<ReadonlyMap<string, Turn>> => {
