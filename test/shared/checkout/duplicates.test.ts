@@ -40,7 +40,7 @@ const startRunOf = async (order: TestOrder) => {
 };
 
 /** The carrier's delay: longer than what a test does meanwhile, even with a slow table. */
-const delay_ms = process.env.TEST_TIMING === "off" ? 4_000 : 1_000;
+const delay_ms = process.env.TEST_TIMING === "off" ? 4_000 : 2_500;
 
 /** Starts the step and waits until its PUT is in flight; the carrier handles it later. */
 const startDelayed = async (order: TestOrder, page: Awaited<ReturnType<typeof startRunOf>>) => {
