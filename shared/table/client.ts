@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { limitAttempt, limitCall, remainingMs } from "../deadline.ts";
+import { currentDeadline, limitAttempt, limitCall, remainingMs } from "../deadline.ts";
 import { serviceUnavailable } from "../errors.ts";
 
 let client: DynamoDBDocumentClient | undefined;
@@ -22,16 +22,17 @@ const createClient = () => {
   return DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });
 };
 
+/** Of a step of the checkout, which has no deadline: the workflow repeats the step. */
 const maxAttempts = 13;
 
 /**
- * Waits before attempt `attempt` + 1, at most a second, with full jitter. 503 after too many attempts, or if the wait would
- * exceed the request's deadline. `cause` is the reason why the last attempt failed, for the log.
+ * Waits before attempt `attempt` + 1, at most a second, with full jitter. 503 if the wait would exceed the request's deadline: of
+ * 200 uploads to one request at once, each waits for its turn. `cause` is the reason why the last attempt failed, for the log.
  * Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
  */
 export const backOff = async (attempt: number, cause: unknown): Promise<void> => {
   const ms = Math.random() * Math.min(1_000, 20 * 2 ** attempt);
-  if (attempt >= maxAttempts || ms >= remainingMs())
+  if (ms >= remainingMs() || (attempt >= maxAttempts && currentDeadline() === undefined))
     throw serviceUnavailable(Object.assign(new Error("Gave up.", { cause }), { attempts: attempt }));
   await sleep(ms);
 };

@@ -14,7 +14,7 @@ export const nextVersion = ({ version }: Versioned, now: Date) => ({
 
 /**
  * Runs a write that is conditional on the version that was read. If another write was faster, waits, reads the item again
- * and retries. 503 after too many attempts. `write` returns undefined if its version is out of date. `reread` throws if
+ * and retries. 503 at the deadline. `write` returns undefined if its version is out of date. `reread` throws if
  * the item no longer exists.
  */
 export const optimisticWrite = async <T extends Versioned>(

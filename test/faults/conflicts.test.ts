@@ -16,6 +16,8 @@ const rounds = byExtent({ sample: 1, most: 3, all: 3 });
 const switchCount = byExtent({ sample: 25, most: 100, all: 100 });
 /** Whether to assert figures that depend on the speed of the embedded DynamoDB. */
 const assertsTiming = process.env.TEST_TIMING !== "off";
+/** Other tests at the same time make a ratio meaningless, so a sample does not measure it. */
+const comparesTimes = assertsTiming && extent !== "sample";
 
 const times = <T>(count: number, make: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, n) => make(n)));
@@ -70,8 +72,6 @@ describe("switches of one account tree, changed concurrently", () => {
   it("are created with fewer than three retries each, and counted exactly", {
     timeout: 180_000,
   }, async () => {
-    // Other tests at the same time make the ratio meaningless, so a sample does not measure it.
-    const comparesTimes = assertsTiming && extent !== "sample";
     if (comparesTimes) await createConcurrently(false);
     const ratios: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
@@ -127,10 +127,26 @@ describe("an item that is written concurrently", () => {
     );
   });
 
-  it("counts every upload to a request", async () => {
+  it("counts every upload to a request, and refuses none", { timeout: 300_000 }, async () => {
     const path = t.attachments("request", "acme");
-    await times(20, () => upload(path, key));
-    await expectTotal(path, 20);
+    const count = byExtent({ sample: 20, most: 100, all: 200 });
+    await times(count, () => upload(path, key));
+    await expectTotal(path, count);
     await expectInvariants();
+  });
+
+  it.runIf(comparesTimes)("is uploaded to in a time that is printed, beside that of one after the other", async () => {
+    const path = t.attachments("request", "acme");
+    const msOf = async (work: () => Promise<unknown>) => {
+      const startedAt = performance.now();
+      await work();
+      return performance.now() - startedAt;
+    };
+    const inTurn = await msOf(async () => {
+      for (let n = 0; n < 100; n += 1) await upload(path, key);
+    });
+    const atOnce = await msOf(() => times(100, () => upload(path, key)));
+    console.info(`100 uploads at once take ${(atOnce / inTurn).toFixed(2)} times as long as one after the other`);
+    await expectTotal(path, 200);
   });
 });
