@@ -43,10 +43,12 @@ export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
   }
 };
 
+/** Whether nobody has recorded yet how a run has ended. */
+const isOpen = ({ status }: CheckoutRun): boolean => status === "RUNNING" || status === "STOPPING";
+
 /** Whether a run may still be in progress. */
-export const isActive = ({ status, started_at }: CheckoutRun, now: Date): boolean =>
-  (status === "RUNNING" || status === "STOPPING") &&
-  now.getTime() - Date.parse(started_at) < checkoutLimits.longestRunMs;
+export const isActive = (run: CheckoutRun, now: Date): boolean =>
+  isOpen(run) && now.getTime() - Date.parse(run.started_at) < checkoutLimits.longestRunMs;
 
 /** An upstream checkout with an unknown outcome is repeated first: the carrier may have completed it. */
 const firstStep = ({ outcome_unknown, calls_end_by }: CheckoutRun, now: Date): Start =>
@@ -77,7 +79,10 @@ const lock = async (
     next_try_at: null,
   };
   const when = last ? { equals: { run: last.run, status: last.status } } : { exists: false };
-  const failed = await transact({ run: { update: keys.checkout(order_id), set: locked, when } });
+  // A run that is too old to be in progress has ended without anybody noticing.
+  const event =
+    last && isOpen(last) ? await recordEnd("order.checkout_failed", { order_id, run: last.run }, now) : undefined;
+  const failed = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, event });
   return failed.size === 0 ? locked : undefined;
 };
 

@@ -9,12 +9,17 @@ import {
 } from "@aws-sdk/client-sqs";
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import * as z from "zod/mini";
+import { Event } from "../../shared/history/event.ts";
+import { upload } from "../support/fixtures/attachments.ts";
+import { newSwitch, patch, switchesPath } from "../support/fixtures/switches.ts";
+import { admin } from "../support/processes/admin-cli.ts";
+import { call } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
 
 const Delivery = z.looseObject({
   source: z.literal("patchbay"),
   "detail-type": z.string(),
-  detail: z.looseObject({ id: z.string(), type: z.string(), resource: z.looseObject({ id: z.string() }) }),
+  detail: Event,
 });
 type Delivery = z.infer<typeof Delivery>;
 
@@ -57,6 +62,7 @@ const follow = (url: string) => async (): Promise<Delivery[]> =>
   z.parse(z.object({ events: z.array(Delivery) }), await (await fetch(url)).json()).events;
 
 const { eventBus, eventsUrl } = inject("events");
+const carrier = inject("carrierUrl");
 let customer: Customer;
 let read: () => Promise<Delivery[]>;
 beforeAll(async () => {
@@ -64,25 +70,62 @@ beforeAll(async () => {
   customer = await newCustomer();
 });
 
+/** The events of one resource so far, each once, as "type version" with their actor and parent. */
+const eventsOf = async (id: string) => {
+  const events = new Map((await read()).map(({ detail }) => [detail.id, detail]));
+  const own = [...events.values()].filter(({ resource }) => resource.id === id);
+  return own.map(({ type, resource, actor, parent }) =>
+    [type, resource.version, actor.type, parent?.id].filter(Boolean).join(" "),
+  );
+};
+
+/** Waits until a resource has these events and no others. */
+const expectEvents = (id: string, events: readonly string[]) =>
+  vi.waitFor(async () => expect((await eventsOf(id)).sort()).toEqual([...events].sort()), {
+    timeout: 60_000,
+    interval: 500,
+  });
+
 describe("the bus", () => {
-  it("has an event for each thing that was created", async () => {
-    const created = [
-      ["account.created", customer.id("accounts", "acme")],
-      ["account.created", customer.id("accounts", "east")],
-      ["user.created", customer.id("users", "ops")],
-      ["api_key.created", customer.id("keys", "acme")],
-      ["order.created", customer.id("orders", "acme")],
-      ["request.created", customer.id("requests", "acme")],
+  it("has one event for each thing that an operator created", async () => {
+    for (const [type, id] of [
+      ["account", customer.id("accounts", "east")],
+      ["user", customer.id("users", "ops")],
+      ["api_key", customer.id("keys", "acme")],
+    ])
+      await expectEvents(id ?? "", [`${type}.created operator`]);
+  });
+
+  it("has one event for each change of a switch, and none for what changes nothing", async () => {
+    const key = customer.key("acme");
+    const { id } = await newSwitch(key, { name: "Main" });
+    expect((await patch(key, id, { name: "Renamed" })).status).toBe(200);
+    expect((await patch(key, id, { name: "Renamed" })).status).toBe(200);
+    expect((await patch(key, id, { name: "" })).status).toBe(422);
+    expect((await call("DELETE", `${switchesPath}/${id}`, { key })).status).toBe(200);
+    await expectEvents(id, ["switch.created 1 api_key", "switch.updated 2 api_key", "switch.deleted 2 api_key"]);
+  });
+
+  it("has what the carrier did with an attachment, and how each checkout of its order ended", async () => {
+    const [order, first, second] = [
+      customer.id("orders", "acme"),
+      customer.id("requests", "acme"),
+      customer.id("requests", "second"),
     ];
-    await vi.waitFor(
-      async () => {
-        const events = new Map((await read()).map(({ detail, ...rest }) => [detail.id, { detail, ...rest }]));
-        const found = [...events.values()].map((event) => [event["detail-type"], event.detail.resource.id]);
-        expect(found).toEqual(expect.arrayContaining(created));
-        for (const [type, id] of created)
-          expect(found.filter((each) => each[0] === type && each[1] === id)).toHaveLength(1);
-      },
-      { timeout: 60_000, interval: 500 },
-    );
+    const { id } = await upload(customer.attachments("order", "acme"), customer.key("acme"));
+    const fault = { method: "POST", path: order, action: "status", status: 422, times: 1 };
+    await fetch(`${carrier}/faults`, { method: "POST", body: JSON.stringify(fault) });
+    expect((await admin(["order", "checkout", order, "--wait"])).code).toBe(1);
+    expect((await admin(["order", "checkout", order, "--wait"])).code).toBe(0);
+    await expectEvents(id, [
+      `order_attachment.created 1 api_key ${order}`,
+      `order_attachment.forwarded 1 checkout ${first}`,
+      `order_attachment.forwarded 1 checkout ${second}`,
+    ]);
+    await expectEvents(order, [
+      "order.created operator",
+      "order.checkout_failed checkout",
+      "order.checked_out checkout",
+    ]);
   });
 });

@@ -5,6 +5,7 @@ import { finishRun } from "../../../shared/checkout/end.ts";
 import { startRun } from "../../../shared/checkout/run.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { checkHistory } from "../../support/models/invariants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
 
@@ -93,5 +94,6 @@ describe("starting a checkout with the SDK's client", () => {
     await startRun({ ...ref, run: "old" }, new Date(Date.now() - 6 * day));
     expect(await startRun(ref, new Date())).toMatchObject({ next: "ALREADY_RUNNING" });
     expect(await startRun(ref, new Date(Date.now() + 2 * day))).toEqual({ next: "PAGINATE", wait_seconds: 150 });
+    expect(await checkHistory(order.id)).toEqual([]);
   });
 });

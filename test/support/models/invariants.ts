@@ -45,7 +45,7 @@ const endings: Readonly<Record<string, string>> = {
   CRASHED: "order.checkout_failed",
 };
 
-/** A run that has ended has one event, of how it ended; no other has one. */
+/** A run that has ended has one event, of how it ended; no other has one. A run before the last of its order has failed. */
 const runFindings = (events: readonly Event[], runs: ReadonlyMap<string, string>): Finding[] => {
   const ends = events.filter(({ type }) => /^order\.check/.test(type));
   const byRun = Map.groupBy(ends, ({ actor }) => actor.id);
@@ -57,7 +57,7 @@ const runFindings = (events: readonly Event[], runs: ReadonlyMap<string, string>
   });
 };
 
-const Latest = z.object({ run: z.string(), status: z.string() });
+const Latest = z.object({ run: z.string(), status: z.string(), earlier_runs: z.array(z.string()) });
 const Versioned = z.object({ id: z.string(), version: z.number() });
 
 const historyFindings = async (items: AsyncIterable<Item>): Promise<Finding[]> => {
@@ -77,8 +77,9 @@ const historyFindings = async (items: AsyncIterable<Item>): Promise<Finding[]> =
       receipts.set(`${String(item.pk).split("#")[1]} ${receipt.attachment}`, receipt);
     }
     if (kind === "CHECKOUT") {
-      const { run, status } = z.parse(Latest, item);
+      const { run, status, earlier_runs } = z.parse(Latest, item);
       runs.set(run, status);
+      for (const earlier of earlier_runs) runs.set(earlier, "FAILED");
     }
   }
   return [...documentFindings(events, versions), ...receiptFindings(events, receipts), ...runFindings(events, runs)];
