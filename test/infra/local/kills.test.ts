@@ -1,6 +1,4 @@
 import { createHash } from "node:crypto";
-import { writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from "@aws-sdk/client-s3";
 import { SFNClient, StartExecutionCommand } from "@aws-sdk/client-sfn";
 import pLimit from "p-limit";
@@ -140,7 +138,6 @@ const permissions = ["request", "order"].flatMap((kind) => [
 /** Creates orders of two requests, with a file for each request and one for the order, which is forwarded under both. */
 const makeOrders = async (service: LocalService, count: number) => {
   const names = Array.from({ length: count }, (_, n) => `order${n}`);
-  const file = join(dirname(services.data), "orders.json");
   const document = {
     accounts: { shop: { name: "Shop", features } },
     users: { shop: { account: "shop", permissions } },
@@ -150,9 +147,7 @@ const makeOrders = async (service: LocalService, count: number) => {
       names.flatMap((order) => ["a", "b"].map((at) => [`${order}${at}`, { order, type: "ADD_MESSAGING_NUMBERS" }])),
     ),
   };
-  writeFileSync(file, JSON.stringify(document));
-  const { stdout } = await service.admin("apply", file);
-  const { keys, orders, requests } = z.parse(Applied, JSON.parse(stdout));
+  const { keys, orders, requests } = z.parse(Applied, await service.apply(document));
   const headers = { authorization: `Bearer ${keys.shop?.key}` };
   const upload = async (path: string) => {
     const response = await fetch(`${service.url}/api/v1/${path}/attachments`, {

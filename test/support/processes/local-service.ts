@@ -21,6 +21,9 @@ const ours =
   /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_|DYNAMODB_|S3_|STEP_FUNCTIONS_|AWS_ENDPOINT_|STATE_MACHINE_|CARRIER_|PATCHBAY_|LOG_LEVEL|PORT$|NODE_V8_COVERAGE$)/;
 const userEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
 
+/** To build the API reference takes half of the time that a start takes, and no test of a service looks at it. */
+const withoutReference = { ESBUILD_BINARY_PATH: "/bin/false" };
+
 const exited = async (child: ChildProcess) => {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
 };
@@ -47,7 +50,7 @@ export const localServices = () => {
   ) => {
     const child = spawn(program, [...words, "--port", "0", ...args], {
       cwd: root,
-      env: { ...userEnvironment, PATCHBAY_STATE: state, ...env },
+      env: { ...userEnvironment, PATCHBAY_STATE: state, ...withoutReference, ...env },
       detached: true,
     });
     started.push(child);
@@ -87,6 +90,13 @@ export const localServices = () => {
       child,
       stop: () => signal("SIGINT"),
       terminate: () => signal("SIGTERM"),
+      /** Applies a tenants file as an ordering system does. */
+      apply: async (document: object): Promise<unknown> => {
+        const { AWS_ENDPOINT_URL_LAMBDA, APPLY_FUNCTION_NAME } = environment;
+        const path = `/2015-03-31/functions/${APPLY_FUNCTION_NAME}/invocations`;
+        const body = JSON.stringify(document);
+        return (await fetch(AWS_ENDPOINT_URL_LAMBDA + path, { method: "POST", body })).json();
+      },
       /** `kill -9` of the whole process group. */
       kill: () => signal("SIGKILL"),
       admin: (...words: string[]) =>
