@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from "@aws-sdk/client-s3";
-import { SFNClient, StartExecutionCommand } from "@aws-sdk/client-sfn";
 import pLimit from "p-limit";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
@@ -168,15 +167,6 @@ const makeOrders = async (service: LocalService, count: number) => {
   );
 };
 
-/** Starts a checkout as another system does. */
-const start = async ({ environment }: LocalService, order: string) => {
-  const { AWS_ENDPOINT_URL_SFN: endpoint = "", STATE_MACHINE_ARN: stateMachineArn } = environment;
-  const input = JSON.stringify({ order_id: order });
-  await new SFNClient({ endpoint }).send(
-    new StartExecutionCommand({ stateMachineArn, name: `checkout-${order}-1`, input }),
-  );
-};
-
 type MadeOrder = Awaited<ReturnType<typeof makeOrders>>[number];
 
 /** The calls that are delayed until the kill, before or after the carrier handles them. */
@@ -194,7 +184,7 @@ const killAtWork = async (service: LocalService, orders: readonly MadeOrder[]) =
   for (const { order, method, action, path } of held) {
     const fault = { method, action, path: path(order), times: 1_000, delay_ms: 120_000 };
     await fetch(`${service.environment.CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
-    await start(service, order.id);
+    await service.startCheckout(order.id);
   }
   for (const { order, method, path } of held)
     await vi.waitUntil(
