@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
 import { logLevels } from "../shared/env.ts";
 import { limits } from "../shared/limits.ts";
+import { localServices, userEnvironment } from "./support/processes/local-service.ts";
 
 /** Runs the commands of the READMEs and compares their output, apart from ids, times and keys. */
 
@@ -15,37 +18,31 @@ const textOf = (file: string) => readFileSync(join(root, file), "utf8");
 const documents = globSync(["*.md", "{functions,infra,shared,test}/**/*.md"], { cwd: root });
 /** The files with `sh tour` blocks, in the order of running them. The first sets variables for all. */
 const tours = ["README.md", "infra/local/README.md", "infra/admin/README.md"];
-const state = mkdtempSync(join(tmpdir(), "patchbay-readme-"));
 
-/** A new user's environment: nothing of the tests' own service. */
-const ours = /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_URL|STATE_MACHINE_|CARRIER_|PATCHBAY_|PORT$|npm_)/;
-const env = {
-  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
-  PATCHBAY_STATE: state,
-  PORT: "0",
-};
+const services = localServices();
+afterAll(() => services.remove());
+const service = await services.start([]);
+const env = { ...userEnvironment, PATCHBAY_STATE: services.state, PORT: "" };
 
-const service = spawn(process.execPath, ["infra/local/run.ts"], { cwd: root, env });
-let printed = "";
-service.stdout.on("data", (chunk) => {
-  printed += chunk;
-});
-beforeAll(async () => {
-  while (!printed.includes("Stop: Ctrl-C")) await once(service.stdout, "data");
-});
-afterAll(async () => {
-  service.kill("SIGINT");
-  await once(service, "exit");
-  rmSync(state, { recursive: true });
-});
+/** npm takes a third of a second for each command of the CLI. */
+const withoutNpm = `npm() { [ "\${*:1:4}" = "run -s admin --" ] && '${process.execPath}' infra/admin/run.ts "\${@:5}"; }`;
 
-const run = async (script: string) => {
-  const shell = spawn("bash", ["-euo", "pipefail", "-c", script], { cwd: root, env: { ...env, PORT: "" } });
+/** Runs a script in bash. `onLine` is called with each line that it prints. */
+const run = async (script: string, variables = {}, onLine = async (_: string) => {}) => {
+  const shell = spawn("bash", ["-euo", "pipefail", "-c", script], { cwd: root, env: { ...env, ...variables } });
   const exit = once(shell, "close");
-  const [output, errors] = await Promise.all([text(shell.stdout), text(shell.stderr)]);
+  const errors = text(shell.stderr);
+  let output = "";
+  for await (const line of createInterface({ input: shell.stdout })) {
+    output += `${line}\n`;
+    await onLine(line);
+  }
   const [code] = await exit;
-  return { output, errors, code };
+  return { output, errors: await errors, code };
 };
+
+const One = z.object({ one: z.object({ id: z.string() }) });
+const Applied = z.object({ orders: One, requests: One });
 
 type Block = { readonly command: string; readonly output: string | undefined };
 const tour: Block[] = [
@@ -63,29 +60,22 @@ const settled = (output: string) =>
     .trim();
 
 describe("the READMEs", () => {
-  it("have a tour that works and prints what they show", async () => {
+  it("have a tour that works and prints what they show, and calls for other systems that work with the SDK", async () => {
     expect(tour.length).toBeGreaterThan(5);
-    const marked = tour.map(({ command }, index) => `echo "@@${index}"\n${command}\necho`).join("\n");
-    const { output, errors, code } = await run(marked);
+    const [, sdk = ""] = /## For your systems[\s\S]*?```js\n([\s\S]*?)```/.exec(textOf("README.md")) ?? [];
+    // The variables are those that `admin env` has exported.
+    const calls = `: "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
+      '${process.execPath}' --input-type=module <<'SCRIPT'\n${sdk}\nSCRIPT`;
+    const commands = [...tour.map(({ command }) => command), calls];
+    const marked = commands.map((command, index) => `echo "@@${index}"\n${command}\necho`);
+    const { output, errors, code } = await run([withoutNpm, ...marked].join("\n"));
     expect([code, errors]).toEqual([0, expect.not.stringMatching(/error/i)]);
     const outputs = output.split(/^@@\d+\n/m).slice(1);
     for (const [index, { command, output: expected }] of tour.entries())
       if (expected !== undefined)
         expect([command, settled(outputs[index] ?? "")]).toEqual([command, settled(expected)]);
-  }, 120_000);
-
-  it("have calls for other systems that work with the SDK, and name what `admin env` exports", async () => {
-    const [, script = ""] = /## For your systems[\s\S]*?```js\n([\s\S]*?)```/.exec(textOf("README.md")) ?? [];
-    const { output, errors, code } = await run(
-      `eval "$(npm run -s admin -- env)"\n: "$APPLY_FUNCTION_NAME" "$STATE_MACHINE_ARN" "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
-      '${process.execPath}' --input-type=module <<'SCRIPT'\n${script}\nSCRIPT`,
-    );
-    expect([code, output, errors]).toEqual([
-      0,
-      expect.stringMatching(/^arn:aws:states:.+:execution:/),
-      expect.anything(),
-    ]);
-  }, 60_000);
+    expect(outputs.at(-1)).toMatch(/^arn:aws:states:.+:execution:/);
+  });
 
   it("show a typed client as its file has it", () => {
     const code = textOf("docs/examples/list.ts").replace("../../openapi.d.ts", "./openapi.d.ts");
@@ -95,30 +85,34 @@ describe("the READMEs", () => {
   it.each(["node docs/examples/client.ts", "docs/examples/client.sh"])(
     "link a program that uploads, waits for the carrier and follows events: %s",
     async (program) => {
-      // The order is checked out as soon as the program waits for it.
-      const { output, errors, code } = await run(`
-        admin() { node infra/admin/run.ts "$@"; }
-        eval "$(admin env)"
-        id() { grep -o '01[0-9A-Z]\\{24\\}' | head -1; }
-        ORDER=$(admin order create --account $ACCOUNT | id)
-        export REQUEST=$(admin request create --order $ORDER --type ADD_MESSAGING_NUMBERS | id)
-        printf '%%PDF-1.7 signed' > "$PATCHBAY_STATE/loa.pdf"
-        head -c 5000000 /dev/urandom > "$PATCHBAY_STATE/scan.bin"
-        ${program} "$PATCHBAY_STATE/loa.pdf" "$PATCHBAY_STATE/scan.bin" | while read -r line; do
-          echo "$line"
-          [[ $line != Uploaded* ]] || admin order checkout $ORDER --wait > /dev/null
-        done`);
+      const { ACCOUNT: account } = service.demo;
+      const file = {
+        orders: { one: { account } },
+        requests: { one: { order: "one", type: "ADD_MESSAGING_NUMBERS" } },
+      };
+      const { orders, requests } = z.parse(Applied, await service.apply(file));
+      const [loa, scan] = ["loa.pdf", "scan.bin"].map((name) => join(services.state, "..", name));
+      writeFileSync(loa ?? "", "%PDF-1.7 signed");
+      writeFileSync(scan ?? "", randomBytes(5_000_000));
+      const { EVENTS } = service.environment;
+      const { output, errors, code } = await run(
+        `${program} '${loa}' '${scan}'`,
+        { ...service.demo, URL: service.url, EVENTS, REQUEST: requests.one.id },
+        // The order is checked out as soon as the program waits for it.
+        async (line) => {
+          if (line.startsWith("Uploaded")) await service.startCheckout(orders.one.id);
+        },
+      );
       expect([code, errors]).toEqual([0, expect.not.stringMatching(/error/i)]);
       expect(output.match(/^01\w{24} is with the carrier$/gm)).toHaveLength(2);
       expect(output.match(/request_attachment\.\w+/g)?.sort()).toEqual(
         ["created", "created", "forwarded", "forwarded"].map((event) => `request_attachment.${event}`),
       );
     },
-    120_000,
   );
 
   it("can rely on the printed examples of npm start, which work in a shell", async () => {
-    const [, examples = ""] = printed.split("Paste these:");
+    const [, examples = ""] = service.output.stdout.split("Paste these:");
     const { output, code } = await run(examples.split("In a browser:")[0] ?? "");
     expect([code, output]).toEqual([0, expect.not.stringContaining('"errors"')]);
     for (const type of ["request_attachment", "order_attachment", "list"])

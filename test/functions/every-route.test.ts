@@ -14,6 +14,8 @@ import { pathOf, requestTo } from "../support/requests/request-per-endpoint.ts";
 
 let t: Awaited<ReturnType<typeof tenants>>;
 const existing = { request: "", order: "", request_attachment: "", order_attachment: "", account: "", switch: "" };
+/** The keys of each kind that no route accepts. */
+const refusedKeys: Record<string, string> = {};
 const uploads = new Map<Route["parent"], string>();
 
 /** The id in a route's path below its parent. */
@@ -26,6 +28,20 @@ beforeAll(async () => {
     existing[`${kind}_attachment`] = (await upload(t.attachments(kind, "acme"), t.key("acme"))).id;
     uploads.set(kind, (await sentUpload(t.attachments(kind, "acme"), t.key("acme"))).id);
   }
+  const account = t.account("acme");
+  const created = await apply({
+    users: {
+      enabled: { account, permissions: allPermissions },
+      disabled: { account, permissions: allPermissions, disabled: true },
+    },
+    keys: {
+      expired: { account, user: "enabled", expires_at: "2020-01-01T00:00:00Z" },
+      revoked: { account, user: "enabled", revoked: true },
+      userless: { account, user: null },
+      disabled: { account, user: "disabled" },
+    },
+  });
+  for (const [name, { key = "" }] of Object.entries(created.keys)) refusedKeys[name] = key;
   existing.switch = (await newSwitch(t.key("acme"), { name: "existing" })).id;
 });
 
@@ -58,19 +74,6 @@ const expectError = (response: ReceivedResponse, status: number, body: unknown, 
 
 describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
   it("returns 401 for each kind of invalid key, before any other check", async () => {
-    const account = t.account("acme");
-    const created = await apply({
-      users: {
-        enabled: { account, permissions: allPermissions },
-        disabled: { account, permissions: allPermissions, disabled: true },
-      },
-      keys: {
-        expired: { account, user: "enabled", expires_at: "2020-01-01T00:00:00Z" },
-        revoked: { account, user: "enabled", revoked: true },
-        userless: { account, user: null },
-        disabled: { account, user: "disabled" },
-      },
-    });
     const unauthorized = errorBody({
       code: "unauthorized",
       title: "Unauthorized",
@@ -81,7 +84,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
       empty: "",
       "too short": "apik_short",
       unknown: `apik_${"z".repeat(43)}`,
-      ...Object.fromEntries(Object.entries(created.keys).map(([name, { key }]) => [name, key])),
+      ...refusedKeys,
     };
     for (const [label, key] of Object.entries(invalidKeys))
       for (const ids of [{}, { parent: unknownId, resource: unknownId }]) {
@@ -95,21 +98,25 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
     const parents =
       route.parent === "request" || route.parent === "order" ? [parentPermissions[route.parent].CART] : [];
     const needed = [...parents, route.permission];
-    for (const [index, permission] of needed.entries()) {
-      const account = t.account("acme");
+    const cases = needed.flatMap((permission, index) => {
       const granted = needed.slice(0, index);
       const others = allPermissions.filter((other) => other.split(":")[0] !== permission.split(":")[0]);
-      for (const permissions of [granted, [...others, ...granted]]) {
-        const created = await apply({ users: { u: { account, permissions } }, keys: { k: { account, user: "u" } } });
-        const response = await sendTo(route, { key: created.keys.k?.key });
-        const detail = `The user lacks the permission ${permission}.`;
-        expectError(
-          response,
-          403,
-          errorBody({ code: "access_denied.permission", title: "Access Denied", detail, params: { permission } }),
-          `with ${permissions.join(" ")}`,
-        );
-      }
+      return [granted, [...others, ...granted]].map((permissions) => ({ permission, permissions }));
+    });
+    const account = t.account("acme");
+    const { keys } = await apply({
+      users: Object.fromEntries(cases.map(({ permissions }, index) => [`u${index}`, { account, permissions }])),
+      keys: Object.fromEntries(cases.map((_, index) => [`k${index}`, { account, user: `u${index}` }])),
+    });
+    for (const [index, { permission, permissions }] of cases.entries()) {
+      const response = await sendTo(route, { key: keys[`k${index}`]?.key });
+      const detail = `The user lacks the permission ${permission}.`;
+      expectError(
+        response,
+        403,
+        errorBody({ code: "access_denied.permission", title: "Access Denied", detail, params: { permission } }),
+        `with ${permissions.join(" ")}`,
+      );
     }
   });
 

@@ -38,7 +38,7 @@ describe("the target of a command", () => {
     const { code, stdout, stderr } = await admin(["env"], { env });
     expect([code, stdout]).toEqual([0, expect.stringContaining("export URL=http://127.0.0.1:49001\n")]);
     expect(stderr).toBe("Target: local stack at http://127.0.0.1:49001\n");
-    const listed = await adminProcess(["account", "list", "--json"], { env });
+    const listed = await admin(["account", "list", "--json"], { env });
     expect([listed.code, withoutProgress(listed.stderr)]).toEqual([
       0,
       "Target: local stack at http://127.0.0.1:49001\n",
@@ -109,7 +109,7 @@ describe("a stack on an emulator", () => {
   };
 
   it("is found by --stack after deploy:local", async () => {
-    const { code, stderr } = await adminProcess(["--stack", "Patchbay-here", "account", "list", "--json"], {
+    const { code, stderr } = await admin(["--stack", "Patchbay-here", "account", "list", "--json"], {
       env: await noted(),
     });
     expect([code, withoutProgress(stderr)]).toEqual([0, `Target: stack Patchbay-here at ${url}\n`]);

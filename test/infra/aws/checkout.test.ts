@@ -4,11 +4,11 @@ import * as z from "zod/mini";
 import { placeholderOf } from "../../../functions/checkout/workflow.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { permissionsOf } from "../../support/models/permissions.ts";
-import { emulated, synthesize } from "../../support/models/template.ts";
+import { synthesize } from "../../support/models/template.ts";
 
 let template: Template;
 beforeAll(() => {
-  template = synthesize().template;
+  template = synthesize("production").template;
 });
 
 const Machine = z.object({
@@ -118,7 +118,7 @@ describe("the concurrency that a stage reserves", () => {
   });
 
   it("is none unless the stage sets it", () => {
-    expect(reserved(synthesize(emulated).template)).toEqual([]);
+    expect(reserved(synthesize("emulated").template)).toEqual([]);
   });
 });
 
@@ -137,10 +137,10 @@ describe("the carrier", () => {
   });
 
   it.each([
-    ["adapter", "function:adapter"],
-    ["arn:aws:lambda:us-east-1:111122223333:function:adapter:live", "function:adapter:live"],
-  ])("can be the function %s, which only these steps may invoke", (carrierFunction, resource) => {
-    const stack = synthesize({ stage: "sandbox", settings: { carrierUrl: null, carrierFunction } }).template;
+    ["frugal", "adapter", "function:adapter"],
+    ["anna", "arn:aws:lambda:us-east-1:111122223333:function:adapter:live", "function:adapter:live"],
+  ] as const)("of %s is the function %s, which only these steps may invoke", (name, carrierFunction, resource) => {
+    const stack = synthesize(name).template;
     const environment = {
       Variables: Match.objectLike({ CARRIER_FUNCTION: carrierFunction, CARRIER_URL: Match.absent() }),
     };

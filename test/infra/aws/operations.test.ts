@@ -1,10 +1,10 @@
 import { Match, type Template } from "aws-cdk-lib/assertions";
 import { beforeAll, describe, expect, it } from "vitest";
-import { emulated, synthesize } from "../../support/models/template.ts";
+import { synthesize } from "../../support/models/template.ts";
 
 let template: Template;
 beforeAll(() => {
-  template = synthesize().template;
+  template = synthesize("production").template;
 });
 
 /** The principal CloudWatch, restricted to the alarms of this account. */
@@ -179,7 +179,7 @@ describe("the dashboard", () => {
   });
 
   it("is left out for an emulator", () => {
-    const { template: onEmulator } = synthesize(emulated);
+    const { template: onEmulator } = synthesize("emulated");
     onEmulator.resourceCountIs("AWS::CloudWatch::Dashboard", 0);
   });
 });

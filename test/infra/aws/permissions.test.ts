@@ -117,7 +117,7 @@ const common = (name: string) => {
 let template: Template;
 let permissions: Record<string, string[]>;
 beforeAll(() => {
-  template = synthesize().template;
+  template = synthesize("production").template;
   permissions = permissionsOf(template);
 });
 

@@ -1,8 +1,5 @@
 import { createHash } from "node:crypto";
-import { writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from "@aws-sdk/client-s3";
-import { SFNClient, StartExecutionCommand } from "@aws-sdk/client-sfn";
 import pLimit from "p-limit";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
@@ -140,7 +137,6 @@ const permissions = ["request", "order"].flatMap((kind) => [
 /** Creates orders of two requests, with a file for each request and one for the order, which is forwarded under both. */
 const makeOrders = async (service: LocalService, count: number) => {
   const names = Array.from({ length: count }, (_, n) => `order${n}`);
-  const file = join(dirname(services.data), "orders.json");
   const document = {
     accounts: { shop: { name: "Shop", features } },
     users: { shop: { account: "shop", permissions } },
@@ -150,9 +146,7 @@ const makeOrders = async (service: LocalService, count: number) => {
       names.flatMap((order) => ["a", "b"].map((at) => [`${order}${at}`, { order, type: "ADD_MESSAGING_NUMBERS" }])),
     ),
   };
-  writeFileSync(file, JSON.stringify(document));
-  const { stdout } = await service.admin("apply", file);
-  const { keys, orders, requests } = z.parse(Applied, JSON.parse(stdout));
+  const { keys, orders, requests } = z.parse(Applied, await service.apply(document));
   const headers = { authorization: `Bearer ${keys.shop?.key}` };
   const upload = async (path: string) => {
     const response = await fetch(`${service.url}/api/v1/${path}/attachments`, {
@@ -173,15 +167,6 @@ const makeOrders = async (service: LocalService, count: number) => {
   );
 };
 
-/** Starts a checkout as another system does. */
-const start = async ({ environment }: LocalService, order: string) => {
-  const { AWS_ENDPOINT_URL_SFN: endpoint = "", STATE_MACHINE_ARN: stateMachineArn } = environment;
-  const input = JSON.stringify({ order_id: order });
-  await new SFNClient({ endpoint }).send(
-    new StartExecutionCommand({ stateMachineArn, name: `checkout-${order}-1`, input }),
-  );
-};
-
 type MadeOrder = Awaited<ReturnType<typeof makeOrders>>[number];
 
 /** The calls that are delayed until the kill, before or after the carrier handles them. */
@@ -199,7 +184,7 @@ const killAtWork = async (service: LocalService, orders: readonly MadeOrder[]) =
   for (const { order, method, action, path } of held) {
     const fault = { method, action, path: path(order), times: 1_000, delay_ms: 120_000 };
     await fetch(`${service.environment.CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
-    await start(service, order.id);
+    await service.startCheckout(order.id);
   }
   for (const { order, method, path } of held)
     await vi.waitUntil(

@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { openData } from "../../../infra/local/data.ts";
 import { form } from "../../support/fixtures/attachments.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
 import { byExtent, extent } from "../../support/setup/extent.ts";
@@ -17,7 +18,7 @@ beforeEach(() => {
 afterEach(() => services.remove());
 
 /** The dynoxide processes that a service has started; without one, all that run. */
-const dynoxides = async (service?: LocalService): Promise<number[]> => {
+const dynoxides = async (service?: Pick<LocalService, "child">): Promise<number[]> => {
   const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,ppid=,args="]);
   return stdout
     .split("\n")
@@ -56,7 +57,7 @@ const damages: [string, RegExp][] = [
 const exhaustive = extent !== "sample";
 
 describe("the folder of npm start -- --data", () => {
-  it("is used by exactly one of several services that start at once", async () => {
+  it("is used by exactly one of several services that start at once, whose DynamoDB ends even if only it is killed", async () => {
     const attempts = byExtent({ sample: 2, most: 3, all: 3 });
     const started = Array.from({ length: attempts }, () => services.spawnService());
     const ready = await Promise.all(started.map((each) => each.ready));
@@ -68,22 +69,23 @@ describe("the folder of npm start -- --data", () => {
           ? ""
           : expect.stringMatching(/^The data in \S+ is in use by (process \d+|another process): stop it/),
       ]);
+    const winner = started.find((_, index) => ready[index]);
+    const pids = await dynoxides(winner);
+    expect(pids).toHaveLength(1);
+    winner?.child.kill("SIGKILL");
+    await gone(pids);
   }, 60_000);
 
   it("must be one that can be created and written to", async () => {
     const file = join(services.data, "file");
     mkdirSync(services.data);
     writeFileSync(file, "");
+    const refused = /^Data cannot be stored in \S+ \(.+\): choose another folder with --data\.\n?$/;
+    const { ready, output } = services.spawnService(["--data", file]);
+    expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(refused)]);
+    expect(() => openData(join(file, "below"))).toThrow(refused);
     // Linux refuses a folder in /proc with ENOENT, although /proc exists.
-    const folders = process.platform === "linux" ? [file, join(file, "below"), "/proc/below"] : [file];
-    for (const folder of folders) {
-      const { ready, output } = services.spawnService(["--data", folder]);
-      expect([folder, await ready, output.stderr]).toEqual([
-        folder,
-        false,
-        expect.stringMatching(/^Data cannot be stored in \S+ \(.+\): choose another folder with --data\.\n$/),
-      ]);
-    }
+    if (process.platform === "linux") expect(() => openData("/proc/below")).toThrow(refused);
   }, 60_000);
 
   it.runIf(exhaustive)(
@@ -165,14 +167,6 @@ describe("the folder of npm start -- --data", () => {
 });
 
 describe("the embedded DynamoDB", () => {
-  it("ends with its service, even if only the service is killed", async () => {
-    const service = await services.start([]);
-    const pids = await dynoxides(service);
-    expect(pids).toHaveLength(1);
-    service.child.kill("SIGKILL");
-    await gone(pids);
-  }, 60_000);
-
   it.runIf(exhaustive)(
     "ends with its service when the whole process group is killed",
     async () => {
@@ -219,15 +213,6 @@ describe("the embedded DynamoDB", () => {
 });
 
 describe("npm start", () => {
-  it("stops on SIGTERM while a request is half sent, and removes its state", async () => {
-    const service = await services.start([]);
-    expect(readdirSync(services.state)).toHaveLength(1);
-    const socket = connect(Number(new URL(service.url).port), "127.0.0.1").on("error", () => {});
-    await once(socket, "connect");
-    socket.write("POST /api/v1/switches HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
-    expect([await service.terminate(), readdirSync(services.state)]).toEqual([0, []]);
-  }, 60_000);
-
   it.each(byExtent({ sample: [], most: ["SIGTERM", "SIGKILL"], all: ["SIGTERM", "SIGKILL"] } as const))(
     "leaves nothing behind when npm alone is sent %s",
     async (signal) => {
@@ -245,6 +230,7 @@ describe("npm start", () => {
   it.runIf(exhaustive)(
     "serves everything but the API reference if esbuild does not work, and says so in one line",
     async () => {
+      // As in all of these tests.
       const service = await services.start([], { ESBUILD_BINARY_PATH: "/bin/false" });
       const paths = ["/docs/", "/openapi.json"];
       const statuses = await Promise.all(paths.map(async (path) => (await fetch(service.url + path)).status));
@@ -292,7 +278,7 @@ describe("npm start", () => {
 });
 
 describe("npm start -- --carrier-function", () => {
-  it("checks out through the adapter in the carrier's README, which sends the carrier the file", async () => {
+  it("checks out through the adapter in the carrier's README, sends the carrier the file, and stops on SIGTERM", async () => {
     const readme = readFileSync(join(import.meta.dirname, "../../../shared/checkout/README.md"), "utf8");
     const file = join(services.state, "..", "adapter.mjs");
     writeFileSync(file, `${/```js\n([\s\S]*?)```/.exec(readme)?.[1]}`);
@@ -310,6 +296,12 @@ describe("npm start -- --carrier-function", () => {
       checked_out: true,
       attachments: [{ request_id: REQUEST, bytes: 15, received: 1 }],
     });
+    // Stops on SIGTERM while a request is half sent, and removes its state.
+    expect(readdirSync(services.state)).toHaveLength(1);
+    const socket = connect(Number(new URL(service.url).port), "127.0.0.1").on("error", () => {});
+    await once(socket, "connect");
+    socket.write("POST /api/v1/switches HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
+    expect([await service.terminate(), readdirSync(services.state)]).toEqual([0, []]);
   }, 60_000);
 
   it("says what is wrong with the module", async () => {

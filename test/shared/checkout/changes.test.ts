@@ -10,6 +10,7 @@ import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
+import { byExtent } from "../../support/setup/extent.ts";
 
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
@@ -24,10 +25,12 @@ const remove = async (order: TestOrder, of: "order" | number, id: string) => {
 };
 
 /** A change happens before the first call of one of these steps. */
-const moments = ["checkout/paginate", "checkout/forward", "checkout/seal"];
+const moments = byExtent({ sample: 1, most: 3, all: 3 });
+const beforeRequestsSeal = ["checkout/seal", "checkout/forward", "checkout/paginate"].slice(0, moments);
+const beforeOrdersSeal = ["checkout/seal-order", ...beforeRequestsSeal];
 
 describe("an attachment added during a run", () => {
-  it.each(moments)("to a request before %s is forwarded", async (moment) => {
+  it.each(beforeRequestsSeal)("to a request before %s is forwarded", async (moment) => {
     const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
     let added = "";
     const before = { [moment]: [async () => (added = await order.attach(1))] };
@@ -35,16 +38,13 @@ describe("an attachment added during a run", () => {
     expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[1]} ${added}`]);
   });
 
-  it.each([...moments, "checkout/seal-order"])(
-    "to the order before %s is forwarded under each request",
-    async (moment) => {
-      const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
-      let added = "";
-      const before = { [moment]: [async () => (added = await order.attach("order"))] };
-      expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-      expect(await upstream.forwarded(order.id)).toEqual(order.requests.map((id) => `${id} ${added}`).sort());
-    },
-  );
+  it.each(beforeOrdersSeal)("to the order before %s is forwarded under each request", async (moment) => {
+    const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
+    let added = "";
+    const before = { [moment]: [async () => (added = await order.attach("order"))] };
+    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+    expect(await upstream.forwarded(order.id)).toEqual(order.requests.map((id) => `${id} ${added}`).sort());
+  });
 
   it("after its request's seal is not forwarded", async () => {
     const order = await newOrder(addMessagingNumbers);
@@ -57,7 +57,7 @@ describe("an attachment added during a run", () => {
 });
 
 describe("an attachment deleted during a run", () => {
-  it.each(moments)("from a request before %s is not left at the carrier", async (moment) => {
+  it.each(beforeRequestsSeal)("from a request before %s is not left at the carrier", async (moment) => {
     const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     expect((await checkOut(order.id, { before: { [moment]: [() => remove(order, 0, id)] } })).status).toBe("SUCCEEDED");
@@ -115,7 +115,7 @@ describe("a request added during a run", () => {
     return requests.late?.id ?? "";
   };
 
-  it.each([...moments, "checkout/seal-order"])("before %s gets the order's attachments forwarded", async (moment) => {
+  it.each(beforeOrdersSeal)("before %s gets the order's attachments forwarded", async (moment) => {
     const order = await newOrder(addMessagingNumbers);
     const shared = await order.attach("order");
     let added = "";
@@ -151,7 +151,7 @@ describe("a request added during a run", () => {
 });
 
 describe("metadata changed during a run", () => {
-  it.each(moments)("on a request's attachment before %s are sent to the carrier", async (moment) => {
+  it.each(beforeRequestsSeal)("on a request's attachment before %s are sent to the carrier", async (moment) => {
     const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const before = { [moment]: [() => patch(order, 0, id, { name: "Renamed", file_hint: "LOA" })] };
@@ -159,17 +159,14 @@ describe("metadata changed during a run", () => {
     expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "Renamed", file_hint: "LOA" }]);
   });
 
-  it.each([...moments, "checkout/seal-order"])(
-    "on the order's attachment before %s are sent under each request",
-    async (moment) => {
-      const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
-      const id = await order.attach("order");
-      const before = { [moment]: [() => patch(order, "order", id, { notes: "signed" })] };
-      expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
-      const { attachments } = await upstream.cart(order.id);
-      expect(attachments.map(({ notes }) => notes)).toEqual(["signed", "signed"]);
-    },
-  );
+  it.each(beforeOrdersSeal)("on the order's attachment before %s are sent under each request", async (moment) => {
+    const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
+    const id = await order.attach("order");
+    const before = { [moment]: [() => patch(order, "order", id, { notes: "signed" })] };
+    expect((await checkOut(order.id, { before })).status).toBe("SUCCEEDED");
+    const { attachments } = await upstream.cart(order.id);
+    expect(attachments.map(({ notes }) => notes)).toEqual(["signed", "signed"]);
+  });
 
   it("after the request's seal are not sent", async () => {
     const order = await newOrder(addMessagingNumbers);

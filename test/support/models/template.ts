@@ -1,16 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App, Validations } from "aws-cdk-lib";
-import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
+import { Template } from "aws-cdk-lib/assertions";
 import { AwsSolutionsChecks } from "cdk-nag";
 import * as z from "zod/mini";
 import { functionNames } from "../../../infra/aws/bundle.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { patchbay } from "../../../infra/aws/stack.ts";
-
-// CDK's own validation takes seconds in each process, and `npm run synth` runs it.
-process.env.CDK_VALIDATION = "false";
 
 const { context: flags } = z.parse(
   z.object({ context: z.record(z.string(), z.unknown()) }),
@@ -36,40 +33,88 @@ type Choice = {
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly name?: string;
   readonly emulator?: string;
+  /** Whether to look for findings of cdk-nag, which takes as long as the rest. */
+  readonly nag?: boolean;
 };
 
-/** Production with its required setting and an optional one. */
-const production: Choice = {
-  stage: "production",
-  settings: { carrierUrl: "https://carrier.example", alarmEmail: "operators@example.com" },
-};
+/** The stacks that tests look at: few, because each takes a second. */
+const choices = {
+  /** With all that production may have. */
+  production: {
+    stage: "production",
+    settings: {
+      carrierUrl: "https://carrier.example",
+      alarmEmail: "operators@example.com",
+      webAclArn: "arn:aws:wafv2:us-east-1:111122223333:regional/webacl/1",
+      domainName: "api.example.com",
+      certificateArn: "arn:aws:acm:us-east-1:111122223333:certificate/1",
+      backupRegion: "eu-west-1",
+      tags: { Team: "messaging" },
+    },
+    nag: true,
+  },
+  /** With as little as production may have, a table from a backup, and a function for a carrier. */
+  frugal: {
+    stage: "production",
+    settings: {
+      carrierFunction: "adapter",
+      restoredTable: "restored",
+      accessLogs: false,
+      tracing: false,
+      logLevel: "ERROR",
+    },
+    nag: true,
+  },
+  sandbox: { stage: "sandbox", nag: true },
+  /** A sandbox with settings of its own. */
+  anna: {
+    stage: "sandbox",
+    name: "anna",
+    settings: {
+      carrierUrl: null,
+      carrierFunction: "arn:aws:lambda:us-east-1:111122223333:function:adapter:live",
+      restoredTable: "restored",
+      restoredTableStream: "arn:aws:dynamodb:eu-central-1:123456789012:table/restored/stream/2026-11-22T00:00:00.000",
+      uploadOrigins: ["https://app.example", "http://localhost:5173"],
+      maxFileBytes: 1_234_567,
+      maxUploadBytes: 1000,
+      throttleRate: 7,
+      logRetentionDays: 30,
+      apiLogsRole: "existing",
+    },
+  },
+  emulated: { stage: "sandbox", emulator: "http://127.0.0.1:4566" },
+} as const satisfies Record<string, Choice>;
 
-/** A stack on an emulator. */
-export const emulated: Choice = { stage: "sandbox", emulator: "http://127.0.0.1:4566" };
+const Stack = z.object({
+  stackName: z.string(),
+  template: z.record(z.string(), z.unknown()),
+  warnings: z.array(z.string()),
+  /** The findings of cdk-nag that are not accepted, as "rule construct". */
+  findings: z.array(z.string()),
+  terminationProtection: z.optional(z.boolean()),
+});
 
-const synthesized = new Map<string, ReturnType<typeof synthesizeIn>>();
+/** Every process of a run has the same folder of temporary files. */
+const shared = join(tmpdir(), "synthesized");
 
-/**
- * The stack that `cdk synth` creates with a stage's file, by default production's, synthesized once per process. The functions'
- * code is empty, which the template does not show. cdk-nag takes as long as the rest, so it runs on request only.
- */
-export const synthesize = (choice = production, { nag = false } = {}) => {
-  const name = JSON.stringify(choice);
-  const known = synthesized.get(name);
-  if (known && (known.findings || !nag)) return known;
-  const folder = mkdtempSync(join(tmpdir(), "patchbay-synth-"));
-  try {
-    const result = synthesizeIn(folder, choice, nag);
-    synthesized.set(name, result);
-    return result;
-  } finally {
-    rmSync(folder, { recursive: true });
+/** The stack that `cdk synth` creates, synthesized once for all tests. The functions' code is empty, which the template does not show. */
+export const synthesize = (name: keyof typeof choices) => {
+  const file = join(shared, `${name}.json`);
+  if (!existsSync(file)) {
+    mkdirSync(shared, { recursive: true });
+    const folder = mkdtempSync(join(shared, "synth-"));
+    writeFileSync(join(folder, "stack.json"), JSON.stringify(synthesizeIn(folder, choices[name])));
+    // At once, since another process may read it.
+    renameSync(join(folder, "stack.json"), file);
   }
+  const { template, ...stack } = z.parse(Stack, JSON.parse(readFileSync(file, "utf8")));
+  return { ...stack, template: Template.fromJSON(template) };
 };
 
 const stages = join(import.meta.dirname, "../../../infra/aws/stages");
 
-const synthesizeIn = (folder: string, { stage, settings, name, emulator }: Choice, nag: boolean) => {
+const synthesizeIn = (folder: string, { stage, settings, name, emulator, nag }: Choice) => {
   const own = JSON.parse(readFileSync(join(stages, `${stage}.json`), "utf8"));
   const file = join(folder, `${stage}.json`);
   writeFileSync(file, JSON.stringify({ ...own, ...settings }));
@@ -77,23 +122,22 @@ const synthesizeIn = (folder: string, { stage, settings, name, emulator }: Choic
     mkdirSync(join(folder, "bundles", name), { recursive: true });
     writeFileSync(join(folder, "bundles", name, "index.mjs"), `// ${name}`);
   }
-  const app = new App({ context: { ...flags, ...reportOnly }, outdir: join(folder, "out") });
+  // CDK's own validation takes seconds, and `npm run synth` runs it. The deployer's limit must not matter.
+  const environment = { CDK_VALIDATION: "false", MAX_FILE_BYTES: "1" };
+  Object.assign(process.env, environment);
+  const app = new App({ context: { ...flags, ...reportOnly }, outdir: join(folder, "out"), treeMetadata: false });
   if (nag) Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
-  const read = readSettings({ ...flags, stage: file, ...(name && { name }) }, emulator);
-  const stack = patchbay(app, read, join(folder, "bundles"));
-  const template = Template.fromStack(stack);
-  return {
-    template,
-    stackName: stack.stackName,
-    warnings: Annotations.fromStack(stack)
-      .findWarning("*", Match.anyValue())
-      .map(({ entry }) => String(entry.data)),
-    findings: nag ? findingsIn(join(folder, "out")) : undefined,
-    terminationProtection: stack.terminationProtection,
-  };
+  const { stackName, artifactId, terminationProtection } = patchbay(
+    app,
+    readSettings({ ...flags, stage: file, ...(name && { name }) }, emulator),
+    join(folder, "bundles"),
+  );
+  const { template, messages } = app.synth().getStackArtifact(artifactId);
+  for (const name of Object.keys(environment)) delete process.env[name];
+  const warnings = messages.filter(({ level }) => level === "warning").map(({ entry }) => String(entry.data));
+  return { stackName, template, warnings, findings: nag ? findingsIn(join(folder, "out")) : [], terminationProtection };
 };
 
-/** The findings of cdk-nag that are not accepted, as "rule construct". */
 const findingsIn = (assembly: string): string[] => {
   const report = z.parse(Report, JSON.parse(readFileSync(join(assembly, "validation-report.json"), "utf8")));
   return report.pluginReports.flatMap(({ violations }) =>

@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { SFNClient, StartExecutionCommand } from "@aws-sdk/client-sfn";
 import * as z from "zod/mini";
 import { admin } from "./admin-cli.ts";
 
@@ -19,7 +20,10 @@ const State = z.object({
 /** The environment of a user, without the variables of the tests' service. */
 const ours =
   /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_|DYNAMODB_|S3_|STEP_FUNCTIONS_|AWS_ENDPOINT_|STATE_MACHINE_|CARRIER_|PATCHBAY_|LOG_LEVEL|PORT$|NODE_V8_COVERAGE$)/;
-const userEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
+export const userEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
+
+/** To build the API reference takes half of the time that a start takes, and no test of a service looks at it. */
+const withoutReference = { ESBUILD_BINARY_PATH: "/bin/false" };
 
 const exited = async (child: ChildProcess) => {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
@@ -47,7 +51,7 @@ export const localServices = () => {
   ) => {
     const child = spawn(program, [...words, "--port", "0", ...args], {
       cwd: root,
-      env: { ...userEnvironment, PATCHBAY_STATE: state, ...env },
+      env: { ...userEnvironment, PATCHBAY_STATE: state, ...withoutReference, ...env },
       detached: true,
     });
     started.push(child);
@@ -87,6 +91,20 @@ export const localServices = () => {
       child,
       stop: () => signal("SIGINT"),
       terminate: () => signal("SIGTERM"),
+      /** Applies a tenants file as an ordering system does. */
+      apply: async (document: object): Promise<unknown> => {
+        const { AWS_ENDPOINT_URL_LAMBDA, APPLY_FUNCTION_NAME } = environment;
+        const path = `/2015-03-31/functions/${APPLY_FUNCTION_NAME}/invocations`;
+        const body = JSON.stringify(document);
+        return (await fetch(AWS_ENDPOINT_URL_LAMBDA + path, { method: "POST", body })).json();
+      },
+      /** Starts a checkout as another system does. */
+      startCheckout: async (order: string) => {
+        const { AWS_ENDPOINT_URL_SFN: endpoint = "", STATE_MACHINE_ARN: stateMachineArn } = environment;
+        const input = JSON.stringify({ order_id: order });
+        const start = new StartExecutionCommand({ stateMachineArn, name: `checkout-${order}-1`, input });
+        await new SFNClient({ endpoint }).send(start);
+      },
       /** `kill -9` of the whole process group. */
       kill: () => signal("SIGKILL"),
       admin: (...words: string[]) =>
