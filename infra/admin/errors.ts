@@ -1,6 +1,11 @@
 import { ApiError } from "../../shared/errors.ts";
 import { safe, safeLines } from "./output.ts";
 
+/** An error whose message tells the operator what to do. The CLI prints it and exits with 1. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+}
+
 /** What to do about the errors of AWS and of the network, matched by name, code or message. */
 const advice: readonly (readonly [RegExp, string])[] = [
   [
