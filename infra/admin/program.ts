@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
-import { requireSeparator } from "../local/npm-options.ts";
+import { requireSeparator } from "../local/command.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addApplyCommand } from "./apply.ts";
 import { addAttachmentCommands } from "./attachments.ts";
