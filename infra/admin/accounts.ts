@@ -39,13 +39,11 @@ const accountsToList = async (id: string | undefined): Promise<Account[]> => {
   return counted.filter((account) => account !== undefined);
 };
 
-/** Changes an account, and prints it. */
 const changeAccount = async (id: string, entry: object): Promise<void> => {
   await change("accounts", (await findAccount(id)).id, entry);
   printRecord(accountDetails(await findAccount(id)));
 };
 
-/** `account create | list | show | rename | feature`. */
 export const addAccountCommands = (account: Command): void => {
   account
     .command("create")

@@ -74,7 +74,6 @@ const unfinishedDelete = (item: StoredItem, parent: ParentRef, id: string): Chec
   };
 };
 
-/** The checks of one file. */
 export const storedFileChecks = (file: StoredFile, suspects: ReadonlySet<string>, sums: Sums, now: Date): Check[] => {
   const { key, bytes } = file;
   const owner = fileOwner(key);

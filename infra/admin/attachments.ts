@@ -26,7 +26,6 @@ const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) 
   inserted_at,
 });
 
-/** `attachment list | show | download`. */
 export const addAttachmentCommands = (attachment: Command): void => {
   attachment
     .command("list")

@@ -41,7 +41,6 @@ const searchText = (error: unknown): string => {
   return [error.name === "Error" ? "" : error.name, code, error.message, ...inner, ...cause].filter(Boolean).join(" ");
 };
 
-/** What to do about an error, if that is known. */
 export const adviceOn = (error: unknown): string | undefined => {
   const text = searchText(error);
   return advice.find(([pattern]) => pattern.test(text))?.[1];

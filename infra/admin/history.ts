@@ -83,7 +83,6 @@ const described = {
   user: "a user",
 };
 
-/** `history order | request | switch | account | user | key`. */
 export const addHistoryCommands = (history: Command): void => {
   for (const [type, what] of Object.entries(described))
     history

@@ -48,7 +48,6 @@ const confirm = async (question: string): Promise<void> => {
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError("Nothing was changed.");
 };
 
-/** `key issue | list | revoke | rotate`. */
 export const addKeyCommands = (key: Command): void => {
   key
     .command("issue")

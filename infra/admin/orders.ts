@@ -13,7 +13,6 @@ const list = async ({ account: of }: { account?: string }) => {
   );
 };
 
-/** `order create | list | show | checkout`. */
 export const addOrderCommands = (order: Command): void => {
   order
     .command("create")

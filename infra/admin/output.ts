@@ -42,7 +42,6 @@ const truncate = (text: string, width: number): string =>
     : `${wrapAnsi(text, width - 1, { hard: true, wordWrap: false, trim: false }).split("\n")[0]}…`;
 
 const gap = 2;
-/** The narrowest that a column can get. */
 const minWidth = 8;
 
 /** Narrows the widest columns until the table fits, but never the first (the id). Undefined if it cannot fit. */
@@ -104,7 +103,6 @@ export const printRows = (rows: readonly Row[], whole = false): void =>
 export const printRecord = (record: Row): void =>
   format.json ? printJson(record) : console.log(block(record, terminalWidth()));
 
-/** Prints a heading, truncated to the width of the terminal. */
 export const printHeading = (text: string): void => console.log(`\n${truncate(safe(text), terminalWidth())}`);
 
 /** Prints text after a label, and indents the lines that follow. */

@@ -52,7 +52,6 @@ export const orderReport = async (orderId: string): Promise<OrderReport | undefi
   return { id, account, state, checkout: (await readRun(id)) ?? null, seal: sealOf(item), attachments, requests };
 };
 
-/** Reports on one request for operators. */
 export const requestReportById = async (requestId: string): Promise<RequestReport | undefined> => {
   const item = await get(keys.request(requestId));
   const order = item && (await get(keys.order(parseItem(Request, item).order)));

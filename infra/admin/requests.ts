@@ -6,7 +6,6 @@ import { printOwned } from "./lists.ts";
 import { printRecord } from "./output.ts";
 import { showRequest } from "./show-order.ts";
 
-/** `request create | list | show`. */
 export const addRequestCommands = (request: Command): void => {
   request
     .command("create")

@@ -5,7 +5,6 @@ import { format, printHeading, printJson, printRecord, table } from "./output.ts
 import { withProgress } from "./progress.ts";
 import { orderReport, type RequestReport, requestReportById } from "./report.ts";
 
-/** `order show`. */
 export const showOrder = async (id: string): Promise<void> => {
   const report = await withProgress(() => finder("order", orderReport)(id), "Reading the order …");
   if (format.json) return printJson(report);
@@ -30,7 +29,6 @@ export const showOrder = async (id: string): Promise<void> => {
   await printLatest({ type: "order", id: order.id });
 };
 
-/** `request show`. */
 export const showRequest = async (id: string): Promise<void> => {
   const report = await finder("request", requestReportById, requestHint)(id);
   if (format.json) return printJson(report);

@@ -9,7 +9,6 @@ export type Target = {
   readonly environment: Readonly<Record<string, string>>;
 };
 
-/** The options that choose a target. */
 export type TargetOptions = { readonly stack?: string; readonly port?: string };
 
 /**

@@ -59,7 +59,6 @@ const list = async ({ account: of }: { account?: string }) => {
 
 type NewUser = { readonly account: string; readonly permission?: readonly string[]; readonly disabled: boolean };
 
-/** `user create | list | permissions | disable | enable`. */
 export const addUserCommands = (user: Command): void => {
   user
     .command("create")

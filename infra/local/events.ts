@@ -18,7 +18,6 @@ type Options = {
   readonly warn: (message: string) => void;
 };
 
-/** An event as EventBridge delivers it. */
 const Delivery = z.object({
   version: z.literal("0"),
   id: z.string(),

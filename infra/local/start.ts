@@ -42,7 +42,6 @@ const temporaryTable = (): string => {
   return join(folder, "table.db");
 };
 
-/** The demo stored with the data, or a new one. */
 const demoOf = async (data: Data | undefined): Promise<Demo> => {
   const stored = data?.readDemo();
   if (stored) return stored;

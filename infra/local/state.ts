@@ -30,7 +30,6 @@ const isAlive = ({ pid }: State): boolean => {
   }
 };
 
-/** The running local stacks, sorted by port. */
 export const runningStacks = (): State[] =>
   globSync("[0-9]*.json", { cwd: stateFolder() })
     .flatMap((file) => readJson(State, join(stateFolder(), file)) ?? [])

@@ -50,7 +50,6 @@ const summary = async (execution: Execution) => {
 
 type Action = (body: unknown) => object | Promise<object>;
 
-/** The actions of the protocol by name. */
 const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
   const findExecution = (body: unknown): Execution => {
     const execution = workflow.find(nameOf(z.parse(OfExecution, body).executionArn));
