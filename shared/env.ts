@@ -27,13 +27,10 @@ const parseLogLevel = (name: string) => {
 };
 
 export const env = {
-  /** The DynamoDB table of all metadata. */
   tableName: () => required("TABLE_NAME"),
-  /** The S3 bucket of the stored files. */
   bucketName: () => required("BUCKET_NAME"),
   /** Whether S3 is an emulator. The SDK itself reads these two variables as well. */
   hasS3Endpoint: () => Boolean(optional("AWS_ENDPOINT_URL_S3") ?? optional("AWS_ENDPOINT_URL")),
-  /** The carrier's base address. */
   carrierUrl: () => required("CARRIER_URL"),
   /** The name or the ARN of the adapter function that is invoked instead of CARRIER_URL. */
   carrierFunction: () => optional("CARRIER_FUNCTION"),
@@ -42,7 +39,6 @@ export const env = {
     optional("AWS_ENDPOINT_URL_LAMBDA") ?? optional("AWS_ENDPOINT_URL") ?? `https://lambda.${region}.amazonaws.com`,
   /** Whom the events of functions/tenants/apply.ts name as the operator: the function's role. */
   operator: () => optional("OPERATOR") ?? "local",
-  /** The bearer token for the carrier, if it needs one. */
   carrierToken: () => optional("CARRIER_TOKEN"),
   /** The secret in Secrets Manager that contains the token, instead of CARRIER_TOKEN. */
   carrierSecretArn: () => optional("CARRIER_SECRET_ARN"),
@@ -55,15 +51,12 @@ export const env = {
    * precedence.
    */
   carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
-  /** The EventBridge bus of the events. */
   eventBusName: () => required("EVENT_BUS_NAME"),
-  /** The state machine of the checkout. */
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
   /** The largest file in a form, in bytes. Base64-encoded, it must fit into a 6 MB event beside the other parts. */
   maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", limits.fileBytes),
   /** The largest file of a direct upload, in bytes: at most 104,857,600. */
   maxUploadBytes: () => Math.min(wholeNumber("MAX_UPLOAD_BYTES", limits.uploadBytes), limits.uploadBytes),
-  /** The minimum log level: DEBUG, INFO, WARN, ERROR or SILENT. */
   logLevel: () => parseLogLevel(optional("LOG_LEVEL") ?? "INFO"),
   /** The X-Ray trace of the invocation, set by Lambda. */
   traceId: () => optional("_X_AMZN_TRACE_ID"),

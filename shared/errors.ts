@@ -108,15 +108,10 @@ export const payloadTooLarge = (limitBytes: number) =>
   });
 
 /** 413 for a form. Tells the caller that a direct upload accepts larger files. */
-export const fileTooLarge = (limitBytes: number) =>
-  apiError(
-    "payload_too_large",
-    `The body or the file is larger than ${limitBytes} bytes. A larger file needs a direct upload.`,
-    {
-      limit_bytes: limitBytes,
-      direct_upload: true,
-    },
-  );
+export const fileTooLarge = (limitBytes: number) => {
+  const detail = `The body or the file is larger than ${limitBytes} bytes. A larger file needs a direct upload.`;
+  return apiError("payload_too_large", detail, { limit_bytes: limitBytes, direct_upload: true });
+};
 
 /** `expected`: the media type that the endpoint reads. */
 export const unsupportedMediaType = (expected: string, detail = `The Content-Type must be ${expected}.`) =>

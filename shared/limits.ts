@@ -10,7 +10,6 @@ export const limits = {
   endpointLength: 2_048,
   identityLength: 255,
   secretLength: 1_024,
-  /** Items per page. */
   pageSize: { default: 50, max: 100 },
   /**
    * The largest file in a form: base64-encoded, it fits into a 6 MB event beside the other parts. MAX_FILE_BYTES

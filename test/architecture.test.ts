@@ -112,6 +112,32 @@ describe("the import rules", () => {
   });
 });
 
+/** What functions do not load, but contracts do: the texts and examples of the OpenAPI document, and the list of all routes. */
+const contractTexts = ["shared/routes.ts", "shared/schema/documents.ts"];
+
+describe("shared", () => {
+  it("has nothing that no function loads, except the texts of contracts", async () => {
+    const { metafile } = await build({
+      absWorkingDir: root,
+      entryPoints: below("functions/"),
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      packages: "external",
+      outdir: "unused",
+      write: false,
+      metafile: true,
+    });
+    const bundled = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs));
+    const loaded = new Set(bundled.flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])));
+    // Files with types only are in no bundle.
+    const unused = below("shared/").filter(
+      (file) => !loaded.has(file) && /^(export )?(const|function|class)/m.test(textOf(file)),
+    );
+    expect(unused.sort()).toEqual(contractTexts);
+  });
+});
+
 describe("a function", () => {
   it("exists for every route, and every endpoint's file has a route", () => {
     for (const { name } of routes) expect(existsSync(join(root, `functions/${name}.ts`)), name).toBe(true);

@@ -1,13 +1,12 @@
 import type { Command } from "commander";
 import { readCountedAccount } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
-import { change, create } from "./change.ts";
-import { CommandError } from "./command-error.ts";
-import { findAccount } from "./find.ts";
+import { change, create } from "./apply.ts";
+import { CommandError } from "./errors.ts";
+import { findAccount, parseId } from "./find.ts";
 import { accountsBelow, childAccounts } from "./lists.ts";
-import { type Output, parseId } from "./options.ts";
-import { printRecord, printRows } from "./output.ts";
-import { withTableProgress } from "./progress.ts";
+import { format, printRecord, printRows } from "./output.ts";
+import { withProgress } from "./progress.ts";
 
 const accountDetails = ({ id, name, ancestors, features, switch_count }: Account) => ({
   id,
@@ -40,7 +39,11 @@ const accountsToList = async (id: string | undefined): Promise<Account[]> => {
   return counted.filter((account) => account !== undefined);
 };
 
-/** `account create | list | show | rename | feature`. */
+const changeAccount = async (id: string, entry: object): Promise<void> => {
+  await change("accounts", (await findAccount(id)).id, entry);
+  printRecord(accountDetails(await findAccount(id)));
+};
+
 export const addAccountCommands = (account: Command): void => {
   account
     .command("create")
@@ -49,44 +52,37 @@ export const addAccountCommands = (account: Command): void => {
     .option("--parent <id>", "the parent account", parseId)
     .option("--attachments", "enable Ordering Attachment Access", false)
     .addHelpText("after", "\nExample: npm run admin -- account create --name East --parent 01J… --attachments")
-    .action(
-      async ({ name, parent, attachments, json }: Output & { name: string; parent?: string; attachments: boolean }) => {
-        const features = { ordering_attachment_access: attachments };
-        printRecord(await create("accounts", { name, parent: parent ?? null, features }), { json });
-      },
-    );
+    .action(async ({ name, parent, attachments }: { name: string; parent?: string; attachments: boolean }) => {
+      const features = { ordering_attachment_access: attachments };
+      printRecord(await create("accounts", { name, parent: parent ?? null, features }));
+    });
   account
     .command("list")
     .description("list the root accounts, or one account and all accounts below it")
     .option("--account <id>", "the account whose tree is listed", parseId)
-    .action(async ({ account: id, json }: Output & { account?: string }) => {
-      const accounts = await withTableProgress(() => accountsToList(id));
-      printRows(json ? accounts.map(accountDetails) : tableRows(accounts), { json });
+    .action(async ({ account: id }: { account?: string }) => {
+      const accounts = await withProgress(() => accountsToList(id));
+      printRows(format.json ? accounts.map(accountDetails) : tableRows(accounts));
     });
   account
     .command("show")
     .description("show an account")
     .argument("<id>", "the account", parseId)
-    .action(async (id: string, { json }: Output) => printRecord(accountDetails(await findAccount(id)), { json }));
+    .action(async (id: string) => printRecord(accountDetails(await findAccount(id))));
   account
     .command("rename")
     .description("rename an account")
     .argument("<id>", "the account", parseId)
     .argument("<name>")
     .addHelpText("after", "\nExample: npm run admin -- account rename 01J… 'Acme East'")
-    .action(async (id: string, name: string, { json }: Output) => {
-      await change("accounts", (await findAccount(id)).id, { name });
-      printRecord(accountDetails(await findAccount(id)), { json });
-    });
+    .action((id: string, name: string) => changeAccount(id, { name }));
   account
     .command("feature")
     .description("turn Ordering Attachment Access on or off; takes effect immediately")
     .argument("<id>", "the account", parseId)
     .argument("<on|off>")
-    .action(async (id: string, state: string, { json }: Output) => {
+    .action(async (id: string, state: string) => {
       if (state !== "on" && state !== "off") throw new CommandError(`The feature can be on or off, not ${state}.`);
-      const features = { ordering_attachment_access: state === "on" };
-      await change("accounts", (await findAccount(id)).id, { features });
-      printRecord(accountDetails(await findAccount(id)), { json });
+      await changeAccount(id, { features: { ordering_attachment_access: state === "on" } });
     });
 };

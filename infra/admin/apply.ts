@@ -1,13 +1,59 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
+import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
 import type { Command } from "commander";
+import { ApiError } from "../../shared/errors.ts";
+import type { Origin } from "../../shared/history/record.ts";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
-import { isDryRun, tenantsJsonSchema } from "../../shared/tenants/file.ts";
-import { CommandError } from "./command-error.ts";
-import { messageOf } from "./explain.ts";
-import { operatorOrigin } from "./operator.ts";
+import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/file.ts";
+import { CommandError, messageOf } from "./errors.ts";
 import { printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
+
+/** The ARN of this process's principal on AWS, or `local` for a local stack or an emulator. */
+const principal = async (): Promise<string> => {
+  if (process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL) return "local";
+  const { Arn } = await new STSClient({ maxAttempts: 2 }).send(new GetCallerIdentityCommand());
+  return Arn ?? "unknown";
+};
+
+/** Where a change by this command comes from, for its event. */
+export const operatorOrigin = async (): Promise<Origin> => ({
+  now: new Date(),
+  actor: { type: "operator", id: await principal() },
+  request_id: null,
+});
+
+/** Applies one entry. `describe` says what is wrong with a property. */
+const applyOne = async (
+  section: SectionName,
+  entry: object,
+  describe: (property: string, detail: string) => string,
+) => {
+  try {
+    const { one } = (await apply({ [section]: { one: entry } }, await operatorOrigin()))[section];
+    if (!one) throw new Error("The entry has no result.");
+    return one;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 422) throw error;
+    const lines = error.body.errors.map(({ source, detail }) => describe(source?.pointer.split("/")[3] ?? "", detail));
+    throw new CommandError(lines.join("\n"));
+  }
+};
+
+const optionOf = (property: string) => `--${property.replace("permissions", "permission").replaceAll("_", "-")}`;
+
+/** Creates one item through `apply`. Returns its id and, for an API key, the key itself. An error names the option. */
+export const create = async (section: SectionName, entry: object) => {
+  const { id, key } = await applyOne(section, entry, (property, detail) => `${optionOf(property)}: ${detail}`);
+  return { id, ...(key !== undefined && { key }) };
+};
+
+/** Changes one item, which exists, through `apply`. Returns the earlier values of what changed. */
+export const change = async (section: SectionName, id: string, entry: object) => {
+  const { changes = {} } = await applyOne(section, { id, ...entry }, (name, detail) => `The ${name} ${detail}.`);
+  return Object.fromEntries(Object.entries(changes).map(([name, { from }]) => [name, from]));
+};
 
 const help = `
 Example:
@@ -30,14 +76,11 @@ export const addApplyCommand = (program: Command): void => {
     .action(async (file: string, { dryRun }: { dryRun: boolean }) => {
       const document = parseJson(file, await readInput(file));
       const origin = await operatorOrigin();
-      const applied = await withProgress(
-        () => "Applying …",
-        () => apply(document, origin, { dryRun }).catch(printPartly),
-      );
+      const applying = () => apply(document, origin, { dryRun }).catch(printPartly);
+      const applied = await withProgress(applying, "Applying …");
       const { created, changed, unchanged } = countsOf(applied);
-      console.error(
-        `${dryRun || isDryRun(document) ? "Dry run: " : ""}${created} created, ${changed} changed, ${unchanged} unchanged.`,
-      );
+      const dry = dryRun || isDryRun(document) ? "Dry run: " : "";
+      console.error(`${dry}${created} created, ${changed} changed, ${unchanged} unchanged.`);
       printJson(applied);
     });
   program
@@ -52,18 +95,19 @@ const printPartly = (error: unknown): never => {
   throw error;
 };
 
+/** Why a file cannot be read, and what to do about it. */
+const unreadable: Readonly<Record<string, (file: string) => string>> = {
+  ENOENT: (file) => `There is no file ${file}: pass an existing file, or - for standard input.`,
+  EISDIR: (file) => `${file} is a directory: pass a file, or - for standard input.`,
+  EACCES: (file) => `${file} cannot be read: correct its permissions.`,
+};
+
 const readInput = async (file: string): Promise<string> => {
   if (file === "-") return text(process.stdin);
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT")
-      throw new CommandError(`There is no file ${file}: pass an existing file, or - for standard input.`);
-    if (code === "EISDIR") throw new CommandError(`${file} is a directory: pass a file, or - for standard input.`);
-    if (code === "EACCES") throw new CommandError(`${file} cannot be read: correct its permissions.`);
-    throw error;
-  }
+  return readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    const reason = unreadable[error.code ?? ""];
+    throw reason ? new CommandError(reason(file)) : error;
+  });
 };
 
 const parseJson = (file: string, content: string): unknown => {

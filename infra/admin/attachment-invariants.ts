@@ -4,6 +4,7 @@ import { keys, type ParentRef } from "../../shared/table/keys.ts";
 import {
   addCount,
   type Check,
+  checkOf,
   type Finding,
   keyText,
   type StoredItem,
@@ -42,31 +43,23 @@ export const attachmentChecks = (item: StoredItem, suspects: ReadonlySet<string>
   ];
 };
 
-const fileCheck = (item: StoredItem, file: string): Check => ({
-  keys: [],
-  judge: async () => {
+const fileCheck = (item: StoredItem, file: string): Check =>
+  checkOf("metadata has its file", keyText(item), undefined, async () => {
     const { files } = await listFiles(file, undefined, 1);
-    return files[0]?.key === file
-      ? []
-      : [violation("metadata has its file", keyText(item), `there is no file ${file}`)];
-  },
-});
+    return files[0]?.key === file || `there is no file ${file}`;
+  });
 
-const referenceCheck = (item: StoredItem, parent: ParentRef, id: string, uuid: string): Check => ({
-  keys: [keys.reference(parent, uuid)],
-  judge: ([reference]) =>
-    reference?.attachment === id
-      ? []
-      : [violation("a reference_id has its item", keyText(item), `${uuid} is not this attachment's`)],
-});
+const referenceCheck = (item: StoredItem, parent: ParentRef, id: string, uuid: string): Check =>
+  checkOf("a reference_id has its item", keyText(item), keys.reference(parent, uuid), (reference) => {
+    return reference?.attachment === id || `${uuid} is not this attachment's`;
+  });
 
-const ownerCheck = (item: StoredItem, parent: ParentRef, uuid: string): Check => ({
-  keys: [keys.attachment(parent, String(item.attachment))],
-  judge: ([owner]) =>
-    owner?.reference_id === uuid
-      ? []
-      : [violation("a reference has its owner", keyText(item), `${item.attachment} does not have ${uuid}`)],
-});
+const ownerCheck = (item: StoredItem, parent: ParentRef, uuid: string): Check => {
+  const key = keys.attachment(parent, String(item.attachment));
+  return checkOf("a reference has its owner", keyText(item), key, (owner) => {
+    return owner?.reference_id === uuid || `${item.attachment} does not have ${uuid}`;
+  });
+};
 
 const unfinishedDelete = (item: StoredItem, parent: ParentRef, id: string): Check => {
   const rule = "a delete is finished";
@@ -81,12 +74,10 @@ const unfinishedDelete = (item: StoredItem, parent: ParentRef, id: string): Chec
   };
 };
 
-/** The checks of one file. */
 export const storedFileChecks = (file: StoredFile, suspects: ReadonlySet<string>, sums: Sums, now: Date): Check[] => {
   const { key, bytes } = file;
   const owner = fileOwner(key);
-  if (!owner)
-    return [{ keys: [], judge: () => [violation("a file has its metadata", key, "its key is not an attachment's")] }];
+  if (!owner) return [checkOf("a file has its metadata", key, undefined, () => "its key is not an attachment's")];
   const day = fileDay(key) ?? "";
   toggleLink(sums, day, key, bytes);
   if (!suspects.has(day)) return [];
@@ -115,13 +106,10 @@ const orphan = ({ key, storedAt }: StoredFile, now: Date): Finding => {
 /** The check of a partition whose count is not the number of its attachments. */
 export const attachmentCountCheck = (pk: string, difference: number): Check => ({
   keys: [{ pk, sk: pk }],
-  judge: ([parent]) => [
-    parent
-      ? violation(
-          "attachment_count is exact",
-          pk,
-          `it is ${parent.attachment_count}, but ${Number(parent.attachment_count) - difference} are stored`,
-        )
-      : violation("an attachment has its parent", pk, `${-difference} of its attachments are stored`),
-  ],
+  judge: ([parent]) => {
+    if (!parent) return [violation("an attachment has its parent", pk, `${-difference} of its attachments are stored`)];
+    const { attachment_count: count } = parent;
+    const detail = `it is ${count}, but ${Number(count) - difference} are stored`;
+    return [violation("attachment_count is exact", pk, detail)];
+  },
 });

@@ -1,12 +1,12 @@
 import type { Command } from "commander";
 import { allAttachments, readAttachment } from "../../shared/attachments/attachments.ts";
+import type { Attachment } from "../../shared/attachments/schema.ts";
 import type { ParentRef } from "../../shared/table/keys.ts";
-import { CommandError } from "./command-error.ts";
 import { download } from "./download.ts";
-import { findOrder, findRequest } from "./find.ts";
-import { type Output, parseId } from "./options.ts";
+import { CommandError } from "./errors.ts";
+import { findOrder, findRequest, parseId } from "./find.ts";
 import { printRecord, printRows } from "./output.ts";
-import { withTableProgress } from "./progress.ts";
+import { withProgress } from "./progress.ts";
 
 type Parent = { readonly request?: string; readonly order?: string };
 
@@ -17,26 +17,24 @@ const findParent = async ({ request, order }: Parent): Promise<ParentRef> => {
   return { type: "order", id: (await findOrder(order ?? "")).id };
 };
 
-/** `attachment list | show | download`. */
+const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) => ({
+  id,
+  name,
+  file_hint,
+  filename,
+  bytes,
+  inserted_at,
+});
+
 export const addAttachmentCommands = (attachment: Command): void => {
   attachment
     .command("list")
     .description("list the attachments of a request or an order")
     .option("--request <id>", "the request", parseId)
     .option("--order <id>", "the order", parseId)
-    .action(async ({ json, ...options }: Output & Parent) => {
+    .action(async (options: Parent) => {
       const parent = await findParent(options);
-      const rows = await withTableProgress(() =>
-        Array.fromAsync(allAttachments(parent), ({ id, name, file_hint, filename, bytes, inserted_at }) => ({
-          id,
-          name,
-          file_hint,
-          filename,
-          bytes,
-          inserted_at,
-        })),
-      );
-      printRows(rows, { json });
+      printRows(await withProgress(() => Array.fromAsync(allAttachments(parent), row)));
     });
   attachment
     .command("show")
@@ -44,14 +42,14 @@ export const addAttachmentCommands = (attachment: Command): void => {
     .argument("<id>", "the attachment", parseId)
     .option("--request <id>", "its request", parseId)
     .option("--order <id>", "its order", parseId)
-    .action(async (id: string, { json, ...options }: Output & Parent) => {
+    .action(async (id: string, options: Parent) => {
       const parent = await findParent(options);
       const found = await readAttachment(parent, id);
       if (!found)
         throw new CommandError(
           `There is no attachment ${id} in this ${parent.type}: \`attachment list\` lists the existing ones.`,
         );
-      printRecord(found, { json });
+      printRecord(found);
     });
   attachment
     .command("download")

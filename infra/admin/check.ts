@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { checkInvariants, maxFindings } from "./invariants.ts";
-import type { Output } from "./options.ts";
-import { printRows } from "./output.ts";
+import { format, printRows } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 
 /** `check`: exits with 1 if there are violations. */
@@ -9,13 +8,13 @@ export const addCheckCommand = (program: Command): void => {
   program
     .command("check")
     .description("check that items and files are consistent; reads the whole table and bucket, and changes nothing")
-    .action(async ({ json }: Output) => {
+    .action(async () => {
       const progress = { items: 0, files: 0 };
       const findings = await withProgress(
-        () => `Checking … ${formatCount(progress.items)} items and ${formatCount(progress.files)} files read`,
         () => checkInvariants(new Date(), progress),
+        () => `Checking … ${formatCount(progress.items)} items and ${formatCount(progress.files)} files read`,
       );
-      if (findings.length > 0 || json) printRows(findings, { json, whole: true });
+      if (findings.length > 0 || format.json) printRows(findings, true);
       else console.log("No problems found.");
       if (findings.length === maxFindings) console.error(`There may be more than these ${formatCount(maxFindings)}.`);
       if (findings.some(({ level }) => level === "violation")) process.exitCode = 1;

@@ -1,21 +1,20 @@
-import { type OrderReport, orderReport } from "../../shared/checkout/report.ts";
 import { findOrder } from "./find.ts";
-import type { Output } from "./options.ts";
 import { printRecord, safe } from "./output.ts";
+import { type OrderReport, orderReport } from "./report.ts";
 import { type CheckoutEnd, startCheckout, waitForCheckout } from "./start-checkout.ts";
 
 /** `order checkout`. */
-export const checkOut = async (given: string, { wait, json }: Output & { wait?: boolean }): Promise<void> => {
+export const checkOut = async (given: string, { wait }: { wait?: boolean }): Promise<void> => {
   const { id, state } = await findOrder(given);
   if (state === "CHECKED_OUT") {
     const run = (await orderReport(id))?.checkout?.run ?? null;
-    return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." }, { json });
+    return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." });
   }
   const run = await startCheckout(id);
-  if (!wait) return printRecord({ run, status: "RUNNING" }, { json });
+  if (!wait) return printRecord({ run, status: "RUNNING" });
   const end = await waitFor(id, run);
   if (end.status !== "SUCCEEDED") process.exitCode = 1;
-  printRecord(end, { json });
+  printRecord(end);
 };
 
 /** Waits for a run to end and prints its progress on stderr. Ctrl-C stops waiting; the run continues. */

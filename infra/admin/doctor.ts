@@ -6,10 +6,8 @@ import { HeadBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
 import { env } from "../../shared/env.ts";
-import { CommandError } from "./command-error.ts";
-import { adviceOn, messageOf } from "./explain.ts";
-import type { Output } from "./options.ts";
-import { printIndented, printJson } from "./output.ts";
+import { adviceOn, CommandError, messageOf } from "./errors.ts";
+import { format, printIndented, printJson } from "./output.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
 
 /** The result of one check and, if it failed, a remedy. Skipped: it depends on a failed one, or on what emulators lack. */
@@ -48,12 +46,6 @@ const clientConfig = {
   requestHandler: { connectionTimeout: 2_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
 };
 
-/** Node runs TypeScript without a build from 22.18 on. */
-export const checkNode = (version = process.versions.node): string => {
-  if (Number(version.split(".")[0]) < 22) throw new Error(`Node ${version}`);
-  return `Node ${version} (the functions run on 24)`;
-};
-
 const checkRegion = () => new DynamoDBClient(clientConfig).config.region();
 
 const checkCredentials = async () => {
@@ -77,29 +69,27 @@ const checkEndpoint = async (endpoint: string) => {
   return `${endpoint} responds`;
 };
 
+const describeTable = async () =>
+  (await new DynamoDBClient(clientConfig).send(new DescribeTableCommand({ TableName: env.tableName() }))).Table;
+
 const checkTable = async () => {
-  const { Table } = await new DynamoDBClient(clientConfig).send(
-    new DescribeTableCommand({ TableName: env.tableName() }),
-  );
-  const schema = (Table?.KeySchema ?? []).map(({ AttributeName, KeyType }) => `${AttributeName} ${KeyType}`).join(", ");
+  const { KeySchema = [], TableStatus = "status unknown" } = (await describeTable()) ?? {};
+  const schema = KeySchema.map(({ AttributeName, KeyType }) => `${AttributeName} ${KeyType}`).join(", ");
   if (schema !== "pk HASH, sk RANGE") throw new Error(`its key schema is ${schema}`);
-  return `${env.tableName()}, ${Table?.TableStatus?.toLowerCase() ?? "status unknown"}`;
+  return `${env.tableName()}, ${TableStatus.toLowerCase()}`;
 };
 
 const checkTtl = async () => {
-  const { TimeToLiveDescription: ttl } = await new DynamoDBClient(clientConfig).send(
-    new DescribeTimeToLiveCommand({ TableName: env.tableName() }),
-  );
+  const command = new DescribeTimeToLiveCommand({ TableName: env.tableName() });
+  const { TimeToLiveDescription: ttl } = await new DynamoDBClient(clientConfig).send(command);
   if (ttl?.AttributeName !== "expires_at") throw new Error("it is not enabled on expires_at");
   return `on expires_at, ${ttl.TimeToLiveStatus?.toLowerCase()}`;
 };
 
 const checkStream = async () => {
-  const { Table } = await new DynamoDBClient(clientConfig).send(
-    new DescribeTableCommand({ TableName: env.tableName() }),
-  );
-  if (Table?.StreamSpecification?.StreamViewType !== "NEW_IMAGE") throw new Error("it has none with new images");
-  return `${Table.LatestStreamLabel ?? "enabled"}, new images`;
+  const { StreamSpecification, LatestStreamLabel = "enabled" } = (await describeTable()) ?? {};
+  if (StreamSpecification?.StreamViewType !== "NEW_IMAGE") throw new Error("it has none with new images");
+  return `${LatestStreamLabel}, new images`;
 };
 
 const checkBucket = async () => {
@@ -110,55 +100,48 @@ const checkBucket = async () => {
 
 const checkWorkflow = async () => {
   const stateMachineArn = env.stateMachineArn();
-  const { executions } = await new SFNClient(clientConfig).send(
-    new ListExecutionsCommand({ stateMachineArn, maxResults: 1 }),
-  );
-  const [last] = executions ?? [];
+  const command = new ListExecutionsCommand({ stateMachineArn, maxResults: 1 });
+  const [last] = (await new SFNClient(clientConfig).send(command)).executions ?? [];
   return `${stateMachineArn.split(":").at(-1)}, ${last ? `last run ${last.name} ${last.status}` : "no runs yet"}`;
 };
 
-const targetChecks = ["table", "table's TTL", "table's stream", "bucket", "workflow"];
+type NamedCheck = readonly [check: string, remedy: string, find: () => Promise<string> | string];
+
+const checksOfMachine = (): readonly NamedCheck[] => [
+  ["region", "Set AWS_REGION.", checkRegion],
+  ["credentials", "Log in to AWS (`aws sso login`) and set AWS_PROFILE.", checkCredentials],
+  ...endpoints().map((endpoint): NamedCheck => {
+    const remedy = "Start the service there, or correct the AWS_ENDPOINT_URL variables.";
+    return ["endpoint", remedy, () => checkEndpoint(endpoint)];
+  }),
+];
+
+const remedyFor = (variable: string, service: string) =>
+  `Deploy the stack (\`npm run deploy\`), or correct ${variable}, AWS_REGION or AWS_ENDPOINT_URL_${service}.`;
+
+const checksOfTarget: readonly NamedCheck[] = [
+  ["table", remedyFor("TABLE_NAME", "DYNAMODB"), checkTable],
+  ["table's TTL", "Deploy the stack again: without TTL, used Idempotency-Keys are kept forever.", checkTtl],
+  [
+    "table's stream",
+    "No event is published. A restored table needs a stream and the setting restoredTableStream: see infra/README.md.",
+    checkStream,
+  ],
+  ["bucket", remedyFor("BUCKET_NAME", "S3"), checkBucket],
+  ["workflow", remedyFor("STATE_MACHINE_ARN", "SFN"), checkWorkflow],
+];
 
 /** Checks everything that a deployment needs, in order. Read-only. */
 const runChecks = async (options: TargetOptions): Promise<Finding[]> => {
+  // The other checks depend on the environment of the target.
   const target = await runCheck("target", "Correct --stack, AWS_PROFILE or AWS_REGION.", () => useTarget(options));
-  const found = [
-    await runCheck("node", "Run it through npm (`npm run admin -- doctor`): the project has its own Node.", () =>
-      checkNode(),
-    ),
-    target,
-    await runCheck("region", "Set AWS_REGION.", checkRegion),
-    await runCheck("credentials", "Log in to AWS (`aws sso login`) and set AWS_PROFILE.", checkCredentials),
-  ];
-  for (const endpoint of endpoints())
-    found.push(
-      await runCheck("endpoint", "Start the service there, or correct the AWS_ENDPOINT_URL variables.", () =>
-        checkEndpoint(endpoint),
-      ),
-    );
-  if (target.ok !== "ok")
-    return [
-      ...found,
-      ...targetChecks.map((check) => ({ check, ok: "skipped" as const, found: "there is no target", remedy: null })),
-    ];
-  const remedyFor = (variable: string, service: string) =>
-    `Deploy the stack (\`npm run deploy\`), or correct ${variable}, AWS_REGION or AWS_ENDPOINT_URL_${service}.`;
-  return [
-    ...found,
-    await runCheck("table", remedyFor("TABLE_NAME", "DYNAMODB"), checkTable),
-    await runCheck(
-      "table's TTL",
-      "Deploy the stack again: without TTL, used Idempotency-Keys are kept forever.",
-      checkTtl,
-    ),
-    await runCheck(
-      "table's stream",
-      "No event is published. A restored table needs a stream and the setting restoredTableStream: see infra/README.md.",
-      checkStream,
-    ),
-    await runCheck("bucket", remedyFor("BUCKET_NAME", "S3"), checkBucket),
-    await runCheck("workflow", remedyFor("STATE_MACHINE_ARN", "SFN"), checkWorkflow),
-  ];
+  const node = `Node ${process.versions.node} (the functions run on 24)`;
+  const found: Finding[] = [{ check: "node", ok: "ok", found: node, remedy: null }, target];
+  for (const check of checksOfMachine()) found.push(await runCheck(...check));
+  for (const check of checksOfTarget)
+    if (target.ok === "ok") found.push(await runCheck(...check));
+    else found.push({ check: check[0], ok: "skipped", found: "there is no target", remedy: null });
+  return found;
 };
 
 /** Several checks can have the same remedy. It is printed once. */
@@ -180,10 +163,9 @@ export const addDoctorCommand = (program: Command): void => {
     .description(
       "check the target, region, credentials, endpoints, table, its stream, bucket and workflow, and suggest remedies",
     )
-    .action(async (_: Output, command: Command) => {
-      const { json, ...options } = command.optsWithGlobals<TargetOptions & Output>();
-      const findings = await runChecks(options);
-      if (json) printJson(findings);
+    .action(async (_: unknown, command: Command) => {
+      const findings = await runChecks(command.optsWithGlobals<TargetOptions>());
+      if (format.json) printJson(findings);
       else printFindings(findings);
       if (findings.some(({ ok }) => ok === "FAULT")) process.exitCode = 1;
     });

@@ -10,13 +10,12 @@ import { recordOf } from "../../shared/history/record.ts";
 import type { ParentRef } from "../../shared/table/keys.ts";
 import { transact } from "../../shared/table/write.ts";
 import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
-import { CommandError } from "./command-error.ts";
-import { operatorOrigin } from "./operator.ts";
-import type { Output } from "./options.ts";
+import { operatorOrigin } from "./apply.ts";
+import { CommandError } from "./errors.ts";
 import { printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 
-type Options = Output & { readonly to?: string; readonly force: boolean };
+type Options = { readonly to?: string; readonly force: boolean };
 
 /** Finds an attachment by its id and that of its request or order, which alone does not tell one from the other. */
 const find = async (parentId: string, id: string) => {
@@ -42,7 +41,7 @@ const fileName = (filename: string, id: string) =>
   basename(filename.replaceAll(/[\\\p{Cc}]/gu, "_")).replace(/^\.*$/, id);
 
 /** `attachment download`: records the event, then writes the file beside its place and moves it there once it is verified. */
-export const download = async (parentId: string, id: string, { to = ".", force, json }: Options): Promise<void> => {
+export const download = async (parentId: string, id: string, { to = ".", force }: Options): Promise<void> => {
   const { parent, account, attachment } = await find(parentId, id);
   const { bytes, sha256, filename, version } = attachment;
   const path = (await isDirectory(to)) ? join(to, fileName(filename, id)) : to;
@@ -57,14 +56,13 @@ export const download = async (parentId: string, id: string, { to = ".", force, 
   };
   const part = `${path}.${process.pid}.part`;
   try {
-    await withProgress(
-      () => `Downloading ${formatCount(bytes)} bytes …`,
-      () => pipeline(verified({ bytes, sha256 }, open), createWriteStream(part, { flags: "wx", mode: 0o600 })),
-    );
+    const written = createWriteStream(part, { flags: "wx", mode: 0o600 });
+    const writing = () => pipeline(verified({ bytes, sha256 }, open), written);
+    await withProgress(writing, `Downloading ${formatCount(bytes)} bytes …`);
     await rename(part, path);
   } catch (error) {
     await rm(part, { force: true });
     throw error instanceof FileError ? new CommandError(`The attachment ${id}: ${error.message}.`) : error;
   }
-  printRecord({ id, path, bytes, sha256 }, { json });
+  printRecord({ id, path, bytes, sha256 });
 };

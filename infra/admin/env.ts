@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import { CommandError } from "./command-error.ts";
-import type { Output } from "./options.ts";
-import { printRecord, safe } from "./output.ts";
+import { CommandError } from "./errors.ts";
+import { format, printRecord, safe } from "./output.ts";
 import { chooseLocalStack, type TargetOptions } from "./target.ts";
 
 /** What other systems need for the AWS SDK: see README.md. */
@@ -23,8 +22,8 @@ export const addEnvCommand = (program: Command): void => {
       "print the local stack's addresses, the demo's key and ids, and what the AWS SDK needs, as shell variables",
     )
     .addHelpText("after", '\nExample: eval "$(npm run -s admin -- env)" && curl -s $URL/openapi.json')
-    .action((_: Output, command: Command) => {
-      const { stack, port, json } = command.optsWithGlobals<TargetOptions & Output>();
+    .action((_: unknown, command: Command) => {
+      const { stack, port } = command.optsWithGlobals<TargetOptions>();
       if (stack) throw new CommandError("`env` works on local stacks only: choose one with --port.");
       const running = chooseLocalStack(port);
       console.error(`Target: local stack at ${running.url}`);
@@ -32,7 +31,7 @@ export const addEnvCommand = (program: Command): void => {
       const { CARRIER_URL: CARRIER = "", EVENTS = "" } = environment;
       const shared = Object.entries(environment).filter(([name]) => forSystems.includes(name));
       const variables = { URL: url, CARRIER, EVENTS, ...demo, ...Object.fromEntries(shared) };
-      if (json) return printRecord(variables, { json });
+      if (format.json) return printRecord(variables);
       for (const [name, value] of Object.entries(variables)) console.log(safe(`export ${name}=${value}`));
     });
 };

@@ -1,25 +1,23 @@
-import { readCountedAccount } from "../../shared/tenants/accounts.ts";
+import { parseUlid } from "../../shared/schema/fields.ts";
+import { readCountedAccount, readUser } from "../../shared/tenants/accounts.ts";
 import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
-import type { Account, Order, Request } from "../../shared/tenants/schema.ts";
-import { CommandError } from "./command-error.ts";
+import { CommandError } from "./errors.ts";
 
-/** Throws a CommandError if there is no such account. */
-export const findAccount = async (id: string): Promise<Account> => {
-  const account = await readCountedAccount(id);
-  if (!account) throw new CommandError(`There is no account ${id}: \`account list\` lists the existing ones.`);
-  return account;
-};
+/** Converts an id to upper case. Any other text is returned unchanged: no item has it as its id. */
+export const parseId = (text: string): string => parseUlid(text) ?? text;
 
-/** Throws a CommandError if there is no such order. */
-export const findOrder = async (id: string): Promise<Order> => {
-  const order = await readOrder(id);
-  if (!order) throw new CommandError(`There is no order ${id}: \`order list\` lists the existing ones.`);
-  return order;
-};
+/** Returns a function that reads an item, and throws a CommandError with a hint if it does not exist. */
+export const finder =
+  <T>(noun: string, read: (id: string) => Promise<T | undefined>, hint = `\`${noun} list\` lists the existing ones`) =>
+  async (id: string): Promise<T> => {
+    const found = await read(id);
+    if (!found) throw new CommandError(`There is no ${noun} ${id}: ${hint}.`);
+    return found;
+  };
 
-/** Throws a CommandError if there is no such request. */
-export const findRequest = async (id: string): Promise<Request> => {
-  const request = await readRequest(id);
-  if (!request) throw new CommandError(`There is no request ${id}: \`request list\` lists the requests of an order.`);
-  return request;
-};
+export const findAccount = finder("account", readCountedAccount);
+export const findUser = finder("user", readUser);
+export const findOrder = finder("order", readOrder);
+
+export const requestHint = "`request list` lists the requests of an order";
+export const findRequest = finder("request", readRequest, requestHint);

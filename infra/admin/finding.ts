@@ -28,6 +28,20 @@ export type Check = {
   readonly judge: (stored: readonly (Item | undefined)[]) => readonly Finding[] | Promise<readonly Finding[]>;
 };
 
+/** The check of one other item, or of none: `judge` returns true if the rule holds, or what is wrong. */
+export const checkOf = (
+  rule: string,
+  at: string,
+  key: Key | undefined,
+  judge: (stored: Item | undefined) => true | string | Promise<true | string>,
+): Check => ({
+  keys: key ? [key] : [],
+  judge: async ([stored]) => {
+    const detail = await judge(stored);
+    return detail === true ? [] : [violation(rule, at, detail)];
+  },
+});
+
 /**
  * What a whole read must add up to. The sums take the same memory for any number of items: DynamoDB scans one partition after
  * the other, and what adds up is dropped.

@@ -1,15 +1,18 @@
 import type { Command } from "commander";
 import * as z from "zod/mini";
-import type { Event } from "../../shared/history/event.ts";
-import { historyOf, latestEvents } from "../../shared/history/read.ts";
-import { type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
-import { getMany } from "../../shared/table/read.ts";
+import { Event } from "../../shared/history/event.ts";
+import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
+import { getMany, parseItem, query, queryAll } from "../../shared/table/read.ts";
 import { readRequest } from "../../shared/tenants/orders.ts";
-import { CommandError } from "./command-error.ts";
-import { accountNames, findKey } from "./lists.ts";
-import { type Output, parseId } from "./options.ts";
-import { printHeading, printJson, type Row, table } from "./output.ts";
-import { withTableProgress } from "./progress.ts";
+import { parseId } from "./find.ts";
+import { accountNames, findKey, keyByReference } from "./lists.ts";
+import { format, printHeading, printJson, type Row, table } from "./output.ts";
+import { withProgress } from "./progress.ts";
+
+/** Yields the events of an order, a request, a switch, an account, a user or an API key, oldest first. */
+export async function* historyOf(subject: EventSubject): AsyncGenerator<Event> {
+  for await (const item of queryAll(collections.events(subject))) yield parseItem(Event, item);
+}
 
 /** The key of what an event is about, if that has a name. */
 const namedKey = ({ resource: { type, id }, parent }: Event, order: string | undefined): Key | undefined => {
@@ -60,20 +63,16 @@ const rowsOf = async (events: readonly Event[], subject: EventSubject): Promise<
 
 /** Prints what happened last to an order or a request. */
 export const printLatest = async (subject: EventSubject): Promise<void> => {
+  const items = await query(collections.events(subject), { limit: 5, descending: true });
+  const events = items.map((item) => parseItem(Event, item)).reverse();
   printHeading("Last events");
-  console.log(table(await rowsOf(await latestEvents(subject, 5), subject), { whole: true }));
-};
-
-const printHistory = async (subject: EventSubject, json?: boolean): Promise<void> => {
-  const events = await withTableProgress(() => Array.fromAsync(historyOf(subject)));
-  if (json) return printJson({ events });
   console.log(table(await rowsOf(events, subject), { whole: true }));
 };
 
-const keyId = async (reference: string): Promise<string> => {
-  const key = await findKey(reference);
-  if (!key) throw new CommandError("There is no such API key: `key list` lists the existing ones.");
-  return key.id;
+const printHistory = async (subject: EventSubject): Promise<void> => {
+  const events = await withProgress(() => Array.fromAsync(historyOf(subject)));
+  if (format.json) return printJson({ events });
+  console.log(table(await rowsOf(events, subject), { whole: true }));
 };
 
 const described = {
@@ -82,21 +81,18 @@ const described = {
   switch: "a switch, also if it is deleted",
   account: "an account",
   user: "a user",
-} as const;
+};
 
-/** `history order | request | switch | account | user | key`. */
 export const addHistoryCommands = (history: Command): void => {
-  for (const type of ["order", "request", "switch", "account", "user"] as const)
+  for (const [type, what] of Object.entries(described))
     history
       .command(type)
-      .description(`print what happened to ${described[type]}, oldest first`)
+      .description(`print what happened to ${what}, oldest first`)
       .argument("<id>", `the ${type}`, parseId)
-      .action((id: string, { json }: Output) => printHistory({ type, id }, json));
+      .action((id: string) => printHistory({ type, id }));
   history
     .command("key")
     .description("print what happened to an API key, oldest first")
     .argument("<id>", "the API key, or its id")
-    .action(async (reference: string, { json }: Output) =>
-      printHistory({ type: "api_key", id: await keyId(reference) }, json),
-    );
+    .action(async (reference: string) => printHistory({ type: "api_key", id: (await keyByReference(reference)).id }));
 };

@@ -1,22 +1,12 @@
+import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
 import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
-import { change, create } from "./change.ts";
-import { CommandError } from "./command-error.ts";
-import { confirm } from "./confirm.ts";
-import { findAccount } from "./find.ts";
-import { accountNames, findKey, keysOf, ofAccounts } from "./lists.ts";
-import { type Output, parseId } from "./options.ts";
-import { printRecord, printRows } from "./output.ts";
-import { withTableProgress } from "./progress.ts";
-
-const findByReference = async (reference: string) => {
-  const key = await findKey(reference);
-  // The error must not contain the key.
-  const id = reference.startsWith("apik_") ? "" : ` ${reference}`;
-  if (!key) throw new CommandError(`There is no such API key${id}: \`key list\` lists the existing ones.`);
-  return key;
-};
+import { change, create } from "./apply.ts";
+import { CommandError } from "./errors.ts";
+import { parseId } from "./find.ts";
+import { keyByReference, keysOf, ofAccounts, printOwned } from "./lists.ts";
+import { printRecord, safe } from "./output.ts";
 
 const hours = (text: string): number => {
   if (!/^\d{1,4}(\.\d+)?$/.test(text))
@@ -49,7 +39,15 @@ const requireSameTree = async (accountId: string, userId: string): Promise<void>
     throw new CommandError("--user: must be a user in the same account tree as the key");
 };
 
-/** `key issue | list | revoke | rotate`. */
+/** Asks for confirmation of a change that cannot be undone. Without a terminal, `--yes` is required. */
+const confirm = async (question: string): Promise<void> => {
+  if (!process.stdin.isTTY) throw new CommandError(`${question} There is no terminal to ask on: confirm with --yes.`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`${safe(question)} [y/N] `);
+  terminal.close();
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError("Nothing was changed.");
+};
+
 export const addKeyCommands = (key: Command): void => {
   key
     .command("issue")
@@ -61,53 +59,42 @@ export const addKeyCommands = (key: Command): void => {
       "after",
       "\nExample: npm run admin -- key issue --account 01J… --user 01J… --expires-at 2030-01-01T00:00:00Z",
     )
-    .action(
-      async ({ account, user, expiresAt, json }: Output & { account: string; user: string; expiresAt?: string }) => {
-        await requireSameTree(account, user);
-        printRecord(await create("keys", { account, user, expires_at: expiresAt ?? null }), { json });
-      },
-    );
+    .action(async ({ account, user, expiresAt }: { account: string; user: string; expiresAt?: string }) => {
+      await requireSameTree(account, user);
+      printRecord(await create("keys", { account, user, expires_at: expiresAt ?? null }));
+    });
   key
     .command("list")
     .description("list the keys of one account, or of every account, by the hash under which they are stored")
     .option("--account <id>", "only those of this account", parseId)
     .option("--prefix <hex>", "only those whose SHA-256 hash begins with this", hexPrefix, "")
-    .action(async ({ account, prefix, json }: Output & { account?: string; prefix: string }) => {
-      const owner = account === undefined ? undefined : await findAccount(account);
-      const keys = await withTableProgress(() => ofAccounts(owner?.id, keysOf));
-      const rows = keys
-        .filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()))
-        .map(({ sha256, ...rest }) => ({ ...rest, sha256: sha256.slice(0, 16) }));
-      if (json) return printRows(rows, { json });
-      const names = await accountNames(rows);
-      printRows(
-        rows.map(({ id, account: of, ...rest }) => ({ id, "account's name": names.get(of), account: of, ...rest })),
-        {},
-      );
+    .action(async ({ account, prefix }: { account?: string; prefix: string }) => {
+      const keys = (await ofAccounts(account, keysOf)).filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()));
+      await printOwned(keys.map(({ sha256, ...rest }) => ({ ...rest, sha256: sha256.slice(0, 16) })));
     });
   key
     .command("revoke")
     .description("revoke a key; takes effect immediately and can't be undone")
     .argument("<id-or-key>", "the key's id, or the key itself (apik_…)")
     .option("-y, --yes", "don't ask for confirmation")
-    .action(async (reference: string, { yes, json }: Output & { yes?: boolean }) => {
-      const found = await findByReference(reference);
-      await confirm(`Revoke the API key ${found.id} of account ${found.account}?`, yes);
-      await change("keys", found.id, { revoked: true });
-      printRecord({ id: found.id, account: found.account, revoked: true }, { json });
+    .action(async (reference: string, { yes }: { yes?: boolean }) => {
+      const { id, account } = await keyByReference(reference);
+      if (!yes) await confirm(`Revoke the API key ${id} of account ${account}?`);
+      await change("keys", id, { revoked: true });
+      printRecord({ id, account, revoked: true });
     });
   key
     .command("rotate")
     .description("issue a new key for the same account and user; the old key expires after an overlap")
     .argument("<id-or-key>", "the old key's id, or the key itself (apik_…)")
     .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
-    .action(async (reference: string, { overlapHours, json }: Output & { overlapHours: number }) => {
-      const old = await findByReference(reference);
-      if (old.revoked) throw new CommandError(`The API key ${old.id} is revoked: issue a new one with \`key issue\`.`);
+    .action(async (reference: string, { overlapHours }: { overlapHours: number }) => {
+      const { id, account, user, revoked, expires_at } = await keyByReference(reference);
+      if (revoked) throw new CommandError(`The API key ${id} is revoked: issue a new one with \`key issue\`.`);
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
-      const expiresAt = old.expires_at !== null && old.expires_at < end ? old.expires_at : end;
-      const created = await create("keys", { account: old.account, user: old.user });
-      await change("keys", old.id, { expires_at: expiresAt });
-      printRecord({ ...created, replaces: old.id, old_key_ends_at: expiresAt }, { json });
+      const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;
+      const created = await create("keys", { account, user });
+      await change("keys", id, { expires_at: expiresAt });
+      printRecord({ ...created, replaces: id, old_key_ends_at: expiresAt });
     });
 };

@@ -3,6 +3,10 @@ import { type Collection, collections, hashApiKey, type Key, keys } from "../../
 import { getMany, parseItem, queryAll, readItem } from "../../shared/table/read.ts";
 import { readAccounts } from "../../shared/tenants/accounts.ts";
 import { Account, ApiKey, Order, User } from "../../shared/tenants/schema.ts";
+import { CommandError } from "./errors.ts";
+import { findAccount } from "./find.ts";
+import { format, printRows, type Row } from "./output.ts";
+import { withProgress } from "./progress.ts";
 
 /** Lists by account. They read the entries of an account's partition, however large the table is. */
 
@@ -52,18 +56,44 @@ export const findKey = async (reference: string): Promise<StoredKey | undefined>
   return sha256 === undefined ? undefined : readItem(StoredKey, keys.apiKey(sha256));
 };
 
+/** Like `findKey`, but throws a CommandError if there is no such key. The error does not contain the key. */
+export const keyByReference = async (reference: string): Promise<StoredKey> => {
+  const key = await findKey(reference);
+  const id = reference.startsWith("apik_") ? "" : ` ${reference}`;
+  if (!key) throw new CommandError(`There is no such API key${id}: \`key list\` lists the existing ones.`);
+  return key;
+};
+
 type Owned = { readonly id: string; readonly account: string };
 
 /** Returns what `read` lists for one account or, without one, for every account from the root accounts down. */
-export const ofAccounts = async <T extends Owned>(account: string | undefined, read: (id: string) => Promise<T[]>) => {
-  if (account !== undefined) return read(account);
-  const all: T[] = [];
-  for await (const { id } of accountsBelow(null)) all.push(...(await read(id)));
-  return all;
+export const ofAccounts = async <T>(account: string | undefined, read: (id: string) => Promise<T[]>): Promise<T[]> => {
+  if (account !== undefined) await findAccount(account);
+  return withProgress(async () => {
+    if (account !== undefined) return read(account);
+    const all: T[] = [];
+    for await (const { id } of accountsBelow(null)) all.push(...(await read(id)));
+    return all;
+  });
 };
 
 /** Returns the names of the accounts that own these items, by id. */
 export const accountNames = async (owned: readonly Pick<Owned, "account">[]): Promise<ReadonlyMap<string, string>> => {
   const accounts = await readAccounts([...new Set(owned.map(({ account }) => account))]);
   return new Map(accounts.map(({ id, name }) => [id, name]));
+};
+
+/** Prints items that accounts own. A table has the names of the accounts, too. */
+export const printOwned = async (rows: readonly (Row & Owned)[]): Promise<void> => {
+  const names = format.json ? undefined : await accountNames(rows);
+  const withName = (row: Row & Owned) =>
+    Object.entries(row).flatMap(([property, value]) =>
+      names && property === "account"
+        ? [
+            ["account's name", names.get(row.account)],
+            ["account", value],
+          ]
+        : [[property, value]],
+    );
+  printRows(rows.map((row) => Object.fromEntries(withName(row))));
 };

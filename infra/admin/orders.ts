@@ -1,30 +1,18 @@
 import type { Command } from "commander";
-import { create } from "./change.ts";
+import { create } from "./apply.ts";
 import { checkOut } from "./checkout.ts";
-import { findAccount } from "./find.ts";
-import { accountNames, ofAccounts, ordersOf } from "./lists.ts";
-import { type Output, parseId } from "./options.ts";
-import { printRecord, printRows } from "./output.ts";
-import { withTableProgress } from "./progress.ts";
+import { parseId } from "./find.ts";
+import { ofAccounts, ordersOf, printOwned } from "./lists.ts";
+import { printRecord } from "./output.ts";
 import { showOrder } from "./show-order.ts";
 
-const list = async ({ account, json }: Output & { account?: string }) => {
-  const owner = account === undefined ? undefined : await findAccount(account);
-  const orders = await withTableProgress(() => ofAccounts(owner?.id, ordersOf));
-  const names = json ? undefined : await accountNames(orders);
-  printRows(
-    orders.map(({ id, account: of, state, attachment_count }) => ({
-      id,
-      ...(names && { "account's name": names.get(of) }),
-      account: of,
-      state,
-      attachments: attachment_count,
-    })),
-    { json },
+const list = async ({ account: of }: { account?: string }) => {
+  const orders = await ofAccounts(of, ordersOf);
+  await printOwned(
+    orders.map(({ id, account, state, attachment_count }) => ({ id, account, state, attachments: attachment_count })),
   );
 };
 
-/** `order create | list | show | checkout`. */
 export const addOrderCommands = (order: Command): void => {
   order
     .command("create")
@@ -32,8 +20,8 @@ export const addOrderCommands = (order: Command): void => {
     .requiredOption("--account <id>", "the account that owns it", parseId)
     .option("--state <state>", "CART or CHECKED_OUT", "CART")
     .addHelpText("after", "\nExample: npm run admin -- order create --account 01J…")
-    .action(async ({ account, state, json }: Output & { account: string; state: string }) =>
-      printRecord(await create("orders", { account, state }), { json }),
+    .action(async ({ account, state }: { account: string; state: string }) =>
+      printRecord(await create("orders", { account, state })),
     );
   order
     .command("list")
@@ -45,7 +33,7 @@ export const addOrderCommands = (order: Command): void => {
     .description("show an order, its requests, their attachments, and what has been forwarded to the carrier")
     .argument("<id>", "the order", parseId)
     .addHelpText("after", "\nExample: npm run admin -- order show 01J…")
-    .action((id: string, { json }: Output) => showOrder(id, json));
+    .action((id: string) => showOrder(id));
   order
     .command("checkout")
     .description("check out an order: forward every attachment to the carrier, then check out the carrier's cart")
@@ -59,5 +47,5 @@ Example: npm run admin -- order checkout 01J… --wait
 Starting a checkout twice is harmless: an order has one run at a time. After a failure, start it again; it forwards only what
 is missing.`,
     )
-    .action((id: string, options: Output & { wait?: boolean }) => checkOut(id, options));
+    .action((id: string, options: { wait?: boolean }) => checkOut(id, options));
 };

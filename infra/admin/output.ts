@@ -42,7 +42,6 @@ const truncate = (text: string, width: number): string =>
     : `${wrapAnsi(text, width - 1, { hard: true, wordWrap: false, trim: false }).split("\n")[0]}…`;
 
 const gap = 2;
-/** The narrowest that a column can get. */
 const minWidth = 8;
 
 /** Narrows the widest columns until the table fits, but never the first (the id). Undefined if it cannot fit. */
@@ -79,36 +78,31 @@ const idWidth = 26;
 
 /** One line for each property. Long values continue on the next line; on a very narrow terminal, values start there. */
 const block = (record: Row, width: number): string => {
-  const indent = Math.max(...Object.keys(record).map((name) => stringWidth(name))) + gap;
-  const room = width - indent;
-  if (room < idWidth)
-    return Object.entries(record)
-      .flatMap(([name, value]) => [
-        truncate(name, width),
-        ...wrap(cell(value), Math.max(width - gap, minWidth)).map((text) => " ".repeat(gap) + text.trimEnd()),
-      ])
-      .join("\n");
-  return Object.entries(record)
-    .flatMap(([name, value]) =>
-      wrap(cell(value), room).map((text, index) => pad(index === 0 ? name : "", indent) + text.trimEnd()),
-    )
-    .join("\n");
+  const widest = Math.max(...Object.keys(record).map((name) => stringWidth(name))) + gap;
+  const isNarrow = width - widest < idWidth;
+  const indent = isNarrow ? gap : widest;
+  const lines = Object.entries(record).flatMap(([name, value]) => {
+    const [first = "", ...others] = wrap(cell(value), Math.max(width - indent, minWidth)).map((text) => text.trimEnd());
+    const heading = isNarrow ? [truncate(name, width), " ".repeat(gap) + first] : [pad(name, indent) + first];
+    return [...heading, ...others.map((text) => " ".repeat(indent) + text)];
+  });
+  return lines.join("\n");
 };
 
 /** JSON.stringify does not escape DEL and the C1 control characters. Escaping them does not change the value. */
 export const printJson = (value: unknown): void => console.log(safeLines(JSON.stringify(value, null, 2)));
 
-type Format = { readonly json?: boolean | undefined; readonly whole?: boolean };
+/** Whether the command has the option `--json`. */
+export const format = { json: false };
 
 /** Prints rows as a table or, with `--json`, as JSON. */
-export const printRows = (rows: readonly Row[], { json, whole = false }: Format): void =>
-  json ? printJson(rows) : console.log(table(rows, { whole }));
+export const printRows = (rows: readonly Row[], whole = false): void =>
+  format.json ? printJson(rows) : console.log(table(rows, { whole }));
 
 /** Prints one item, a line for each property, or as JSON. */
-export const printRecord = (record: Row, { json }: Format): void =>
-  json ? printJson(record) : console.log(block(record, terminalWidth()));
+export const printRecord = (record: Row): void =>
+  format.json ? printJson(record) : console.log(block(record, terminalWidth()));
 
-/** Prints a heading, truncated to the width of the terminal. */
 export const printHeading = (text: string): void => console.log(`\n${truncate(safe(text), terminalWidth())}`);
 
 /** Prints text after a label, and indents the lines that follow. */

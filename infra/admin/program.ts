@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
-import { requireSeparator } from "../local/npm-options.ts";
+import { requireSeparator } from "../local/command.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addApplyCommand } from "./apply.ts";
 import { addAttachmentCommands } from "./attachments.ts";
@@ -8,11 +8,11 @@ import { addCheckCommand } from "./check.ts";
 import { addCompletion } from "./completion.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addEnvCommand } from "./env.ts";
-import { explain } from "./explain.ts";
+import { explain } from "./errors.ts";
 import { addHistoryCommands } from "./history.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addOrderCommands } from "./orders.ts";
-import { safeLines } from "./output.ts";
+import { format, safeLines } from "./output.ts";
 import { startClock } from "./progress.ts";
 import { addRequestCommands } from "./requests.ts";
 import { addSweepCommand } from "./sweep.ts";
@@ -43,6 +43,7 @@ const createProgram = (): Command => {
     .exitOverride();
 
   program.hook("preAction", async (_, command) => {
+    format.json = Boolean(command.opts().json);
     if (!withoutTarget.includes(command.name())) await useTarget(program.opts<TargetOptions>());
   });
 

@@ -11,12 +11,15 @@ export const startClock = (began: number): void => {
  * Runs `work` and prints its progress on stderr once the command has taken three seconds: on a terminal in one line that
  * is updated every second, elsewhere in a new line every ten seconds.
  */
-export const withProgress = async <T>(message: () => string, work: () => Promise<T>): Promise<T> => {
+export const withProgress = async <T>(
+  work: () => Promise<T>,
+  message: string | (() => string) = "Reading the table …",
+): Promise<T> => {
   const timer = setInterval(() => {
     const elapsed = performance.now() - clock.began;
     if (elapsed < clock.next) return;
     clock.next = elapsed + (process.stderr.isTTY ? 1_000 : 10_000);
-    writeStatus(`${message()}, ${Math.round(elapsed / 1000)} s`);
+    writeStatus(`${typeof message === "string" ? message : message()}, ${Math.round(elapsed / 1000)} s`);
   }, 250);
   try {
     return await work();
@@ -40,6 +43,3 @@ const clearStatus = (): void => {
 
 /** `12,345` */
 export const formatCount = (value: number): string => value.toLocaleString("en-US");
-
-export const withTableProgress = <T>(work: () => Promise<T>): Promise<T> =>
-  withProgress(() => "Reading the table …", work);

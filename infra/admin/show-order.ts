@@ -1,25 +1,13 @@
-import { type OrderReport, orderReport, type RequestReport, requestReportById } from "../../shared/checkout/report.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
-import { CommandError } from "./command-error.ts";
-import { findOrder } from "./find.ts";
+import { finder, requestHint } from "./find.ts";
 import { printLatest } from "./history.ts";
-import { printHeading, printJson, printRecord, table } from "./output.ts";
+import { format, printHeading, printJson, printRecord, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { orderReport, type RequestReport, requestReportById } from "./report.ts";
 
-const readReport = async (id: string): Promise<OrderReport> => {
-  const order = await findOrder(id);
-  const report = await withProgress(
-    () => "Reading the order …",
-    () => orderReport(order.id),
-  );
-  if (!report) throw new CommandError(`There is no order ${id}: \`order list\` lists the existing ones.`);
-  return report;
-};
-
-/** `order show`. */
-export const showOrder = async (id: string, json?: boolean): Promise<void> => {
-  const report = await readReport(id);
-  if (json) return printJson(report);
+export const showOrder = async (id: string): Promise<void> => {
+  const report = await withProgress(() => finder("order", orderReport)(id), "Reading the order …");
+  if (format.json) return printJson(report);
   const { checkout, seal, attachments, requests, account, ...order } = report;
   const owner = await readAccount(account);
   const run = checkout && {
@@ -32,10 +20,8 @@ export const showOrder = async (id: string, json?: boolean): Promise<void> => {
       next_try_at: checkout.next_try_at,
     }),
   };
-  printRecord(
-    { ...order, account, "account's name": owner?.name, sealed: seal !== null, ...run, requests: requests.length },
-    {},
-  );
+  const sealed = seal !== null;
+  printRecord({ ...order, account, "account's name": owner?.name, sealed, ...run, requests: requests.length });
   printHeading("Attachments of the order");
   console.log(table(attachments.map(summary)));
   printWarnings(attachments);
@@ -43,11 +29,9 @@ export const showOrder = async (id: string, json?: boolean): Promise<void> => {
   await printLatest({ type: "order", id: order.id });
 };
 
-/** `request show`. */
-export const showRequest = async (id: string, json?: boolean): Promise<void> => {
-  const report = await requestReportById(id);
-  if (!report) throw new CommandError(`There is no request ${id}: \`request list\` lists the requests of an order.`);
-  if (json) return printJson(report);
+export const showRequest = async (id: string): Promise<void> => {
+  const report = await finder("request", requestReportById, requestHint)(id);
+  if (format.json) return printJson(report);
   printRequest(report);
   await printLatest({ type: "request", id: report.id });
 };

@@ -58,7 +58,6 @@ export const startCheckout = async (orderId: string): Promise<string> => {
   }
 };
 
-/** The result of a run, as the workflow reports it. */
 export type CheckoutEnd = {
   readonly run: string;
   readonly status: "SUCCEEDED" | "FAILED";

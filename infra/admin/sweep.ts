@@ -1,10 +1,9 @@
 import type { Command } from "commander";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
-import type { Output } from "./options.ts";
 import { printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 
-type Options = Output & { readonly dryRun: boolean; readonly all: boolean; readonly force: boolean };
+type Options = { readonly dryRun: boolean; readonly all: boolean; readonly force: boolean };
 
 /** `sweep`: runs the daily sweep now. Exits with 1 if the sweep stops. */
 export const addSweepCommand = (program: Command): void => {
@@ -16,15 +15,15 @@ export const addSweepCommand = (program: Command): void => {
     .option("--dry-run", "count files, but remove nothing", false)
     .option("--all", "include days that are not due", false)
     .option("--force", "remove files even if the table does not know many of a day (see SWEEP_STOPPED)", false)
-    .action(async ({ json, ...options }: Options) => {
+    .action(async (options: Options) => {
       const counts = { days: 0, files: 0, removed: 0 };
       const { removed, stopped, ...swept } = await withProgress(
+        () => sweepOrphanFiles({ now: new Date(), counts, ...options }),
         () =>
           `Sweeping … ${formatCount(counts.days)} days and ${formatCount(counts.files)} files, ${formatCount(counts.removed)} of them orphans`,
-        () => sweepOrphanFiles({ now: new Date(), counts, ...options }),
       );
       const stop = stopped && { stopped: { code: "SWEEP_STOPPED", ...stopped } };
-      printRecord({ ...swept, [options.dryRun ? "would_remove" : "removed"]: removed, ...stop }, { json });
+      printRecord({ ...swept, [options.dryRun ? "would_remove" : "removed"]: removed, ...stop });
       if (!stopped) return;
       process.exitCode = 1;
       const { day, files, unknown } = stopped;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import type { Item } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
-import { addCount, type Check, keyText, type StoredItem, type Sums, violation } from "./finding.ts";
+import { addCount, type Check, checkOf, keyText, type StoredItem, type Sums } from "./finding.ts";
 
 const Owner = z.object({ id: z.string(), name: z.string(), account: z.string(), ancestors: z.array(z.string()) });
 type Owner = z.infer<typeof Owner>;
@@ -27,21 +27,19 @@ export const switchChecks = (item: StoredItem, sums: Sums): Check[] => {
 };
 
 const switchCheck = (item: StoredItem, one: Owner, sums: Sums): Check[] => {
-  for (const id of listingAccounts(one)) addCount(sums, keys.account(id).pk, -1);
+  const accounts = listingAccounts(one);
+  for (const id of accounts) addCount(sums, keys.account(id).pk, -1);
   const at = keyText(item);
-  const nameDetail = `the name in ${one.account} is not this switch's`;
   return [
-    {
-      keys: [nameKey(one)],
-      judge: ([name]) => (name?.switch === one.id ? [] : [violation("a switch has its name", at, nameDetail)]),
-    },
-    ...listingAccounts(one).map(
-      (id): Check => ({
-        keys: [keys.account(id), keys.switchEntry(id, one.id)],
-        judge: ([account, entry]) => [
-          ...(account ? [] : [violation("a switch has its accounts", at, id)]),
-          ...(entry ? [] : [violation("a switch is in its lists", at, `it is not in that of ${id}`)]),
-        ],
+    checkOf("a switch has its name", at, nameKey(one), (name) => {
+      return name?.switch === one.id || `the name in ${one.account} is not this switch's`;
+    }),
+    ...accounts.map((id) =>
+      checkOf("a switch has its accounts", at, keys.account(id), (account) => Boolean(account) || id),
+    ),
+    ...accounts.map((id) =>
+      checkOf("a switch is in its lists", at, keys.switchEntry(id, one.id), (entry) => {
+        return Boolean(entry) || `it is not in that of ${id}`;
       }),
     ),
   ];
@@ -49,29 +47,24 @@ const switchCheck = (item: StoredItem, one: Owner, sums: Sums): Check[] => {
 
 const parseOwner = (item: Item | undefined): Owner | undefined => item && z.parse(Owner, item);
 
-const nameCheck = (item: StoredItem): Check => ({
-  keys: [keys.switch(String(item.switch))],
-  judge: ([found]) => {
+const nameCheck = (item: StoredItem): Check =>
+  checkOf("a switch's name has its owner", keyText(item), keys.switch(String(item.switch)), (found) => {
     const owner = parseOwner(found);
-    if (owner && keyText(nameKey(owner)) === keyText(item)) return [];
-    return [violation("a switch's name has its owner", keyText(item), `${item.switch} does not have it`)];
-  },
-});
+    return (owner && keyText(nameKey(owner)) === keyText(item)) || `${item.switch} does not have it`;
+  });
 
-const entryCheck = (item: StoredItem): Check => ({
-  keys: [keys.switch(String(item.id))],
-  judge: ([found]) => {
+const entryCheck = (item: StoredItem): Check =>
+  checkOf("a list's entry has its switch", keyText(item), keys.switch(String(item.id)), (found) => {
     const owner = parseOwner(found);
-    if (owner && listingAccounts(owner).some((id) => keyText(keys.switchEntry(id, owner.id)) === keyText(item)))
-      return [];
-    return [violation("a list's entry has its switch", keyText(item), `${item.id} does not belong there`)];
-  },
-});
+    const entries = owner ? listingAccounts(owner).map((id) => keyText(keys.switchEntry(id, owner.id))) : [];
+    return entries.includes(keyText(item)) || `${item.id} does not belong there`;
+  });
 
 /** The check of an account whose count is not the number of its switches and those below it. */
-export const switchCountCheck = (pk: string, difference: number): Check => ({
-  keys: [],
-  judge: () => [
-    violation("switch_count is exact", pk, `it differs by ${difference} from the switches that are stored`),
-  ],
-});
+export const switchCountCheck = (pk: string, difference: number): Check =>
+  checkOf(
+    "switch_count is exact",
+    pk,
+    undefined,
+    () => `it differs by ${difference} from the switches that are stored`,
+  );

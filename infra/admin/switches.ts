@@ -2,12 +2,12 @@ import type { Command } from "commander";
 import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
 import type { SwitchData } from "../../shared/switches/schema.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
-import { CommandError } from "./command-error.ts";
-import { findAccount } from "./find.ts";
-import { accountNames } from "./lists.ts";
-import { type Output, parseId } from "./options.ts";
-import { printRecord, printRows } from "./output.ts";
+import { findAccount, finder, parseId } from "./find.ts";
+import { printOwned } from "./lists.ts";
+import { format, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
+
+const findSwitch = finder("switch", readSwitch, "`switch list` lists the switches of an account");
 
 /** Operators can see whether a secret is set, but not the secret. */
 const withoutSecrets = ({ sms_secret, mms_secret, ...rest }: Omit<SwitchData, "sms_options" | "mms_options">) => ({
@@ -16,24 +16,18 @@ const withoutSecrets = ({ sms_secret, mms_secret, ...rest }: Omit<SwitchData, "s
   mms_secret: mms_secret === null ? null : "(set)",
 });
 
-const list = async ({ account, json }: Output & { account: string }) => {
-  const owner = await findAccount(account);
-  const switches = await withProgress(
-    () => "Reading the switches …",
-    () => Array.fromAsync(allSwitches(owner.id)),
-  );
-  const names = json ? undefined : await accountNames(switches);
-  printRows(
-    switches.map(({ id, account: of, name, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
+const list = async ({ account }: { account: string }) => {
+  await findAccount(account);
+  const switches = await withProgress(() => Array.fromAsync(allSwitches(account)), "Reading the switches …");
+  await printOwned(
+    switches.map(({ id, name, account, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
       id,
       name,
-      ...(names && { "account's name": names.get(of) }),
-      account: of,
+      account,
       sms: sms_enabled ? sms_protocol : "off",
       mms: mms_enabled ? mms_protocol : "off",
       updated_at,
     })),
-    { json },
   );
 };
 
@@ -49,10 +43,9 @@ export const addSwitchCommands = (group: Command): void => {
     .command("show")
     .description("show a switch; its secrets are not printed")
     .argument("<id>", "the switch", parseId)
-    .action(async (id: string, { json }: Output) => {
-      const found = await readSwitch(id);
-      if (!found) throw new CommandError(`There is no switch ${id}: \`switch list\` lists the switches of an account.`);
-      const owner = json ? undefined : await readAccount(found.account);
-      printRecord({ ...withoutSecrets(found), ...(owner && { "account's name": owner.name }) }, { json });
+    .action(async (id: string) => {
+      const found = await findSwitch(id);
+      const owner = format.json ? undefined : await readAccount(found.account);
+      printRecord({ ...withoutSecrets(found), ...(owner && { "account's name": owner.name }) });
     });
 };

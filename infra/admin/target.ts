@@ -1,6 +1,6 @@
 import { emulatorVariables, recordedEndpoint } from "../aws/emulator.ts";
 import { runningStacks, type State } from "../local/state.ts";
-import { CommandError } from "./command-error.ts";
+import { CommandError } from "./errors.ts";
 import { safe } from "./output.ts";
 
 /** What a command works on: a description for people, and the environment variables that direct the AWS SDK to it. */
@@ -9,7 +9,6 @@ export type Target = {
   readonly environment: Readonly<Record<string, string>>;
 };
 
-/** The options that choose a target. */
 export type TargetOptions = { readonly stack?: string; readonly port?: string };
 
 /**

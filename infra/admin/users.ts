@@ -3,15 +3,11 @@ import { type Command, InvalidArgumentError } from "commander";
 import * as z from "zod/mini";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
 import { routes } from "../../shared/routes.ts";
-import { readUser } from "../../shared/tenants/accounts.ts";
 import { User } from "../../shared/tenants/schema.ts";
-import { change, create } from "./change.ts";
-import { CommandError } from "./command-error.ts";
-import { findAccount } from "./find.ts";
-import { accountNames, ofAccounts, usersOf } from "./lists.ts";
-import { collect, type Output, parseId } from "./options.ts";
-import { printRecord, printRows } from "./output.ts";
-import { withTableProgress } from "./progress.ts";
+import { change, create } from "./apply.ts";
+import { findUser, parseId } from "./find.ts";
+import { ofAccounts, printOwned, usersOf } from "./lists.ts";
+import { format, printRecord, printRows } from "./output.ts";
 
 const exactPermissions = [
   ...routes.map(({ permission }) => permission),
@@ -25,25 +21,16 @@ export const knownPermissions: readonly string[] = [
 
 const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
 
-/** Collects an option that may be repeated. Accepts only permissions that an endpoint requires, and their wildcards. */
-const collectPermission = (value: string, all: readonly string[] = []): string[] => {
+/** Collects the values of an option that may be repeated. */
+const collect = (value: string, all: readonly string[] = []) => [...all, value];
+
+/** Collects permissions. Accepts only permissions that an endpoint requires, and their wildcards. */
+const collectPermission = (value: string, all?: readonly string[]): string[] => {
   if (!knownPermissions.includes(value))
     throw new InvalidArgumentError(
       `There is no such permission. The permissions are:\n  ${knownPermissions.join("\n  ")}`,
     );
-  return [...all, value];
-};
-
-const findUser = async (id: string): Promise<User> => {
-  const user = await readUser(id);
-  if (!user) throw new CommandError(`There is no user ${id}: \`user list\` lists the existing ones.`);
-  return user;
-};
-
-const setDisabled = async (id: string, disabled: boolean, { json }: Output) => {
-  const user = await findUser(id);
-  await change("users", user.id, { disabled });
-  printRecord({ id, disabled }, { json });
+  return collect(value, all);
 };
 
 type Change = {
@@ -64,24 +51,14 @@ const changePermissions = async (id: string, { add = [], remove = [], set }: Cha
   }
 };
 
-const list = async ({ account, json }: Output & { account?: string }) => {
-  const owner = account === undefined ? undefined : await findAccount(account);
-  const users = await withTableProgress(() => ofAccounts(owner?.id, usersOf));
-  if (json) return printRows(users, { json });
-  const names = await accountNames(users);
-  printRows(
-    users.map(({ id, account: of, disabled, permissions }) => ({
-      id,
-      "account's name": names.get(of),
-      account: of,
-      disabled,
-      permissions,
-    })),
-    {},
-  );
+const list = async ({ account: of }: { account?: string }) => {
+  const users = await ofAccounts(of, usersOf);
+  if (format.json) return printRows(users);
+  await printOwned(users.map(({ id, account, disabled, permissions }) => ({ id, account, disabled, permissions })));
 };
 
-/** `user create | list | permissions | disable | enable`. */
+type NewUser = { readonly account: string; readonly permission?: readonly string[]; readonly disabled: boolean };
+
 export const addUserCommands = (user: Command): void => {
   user
     .command("create")
@@ -97,14 +74,8 @@ export const addUserCommands = (user: Command): void => {
       "after",
       `\nExample: npm run admin -- user create --account 01J… --permission ordering_cart_requests:show --permission 'ordering_request_attachments:*'\n${permissionsHelp}`,
     )
-    .action(
-      async ({
-        account,
-        permission: permissions = [],
-        disabled,
-        json,
-      }: Output & { account: string; permission?: string[]; disabled: boolean }) =>
-        printRecord(await create("users", { account, permissions, disabled }), { json }),
+    .action(async ({ account, permission: permissions = [], disabled }: NewUser) =>
+      printRecord(await create("users", { account, permissions, disabled })),
     );
   user
     .command("list")
@@ -122,18 +93,19 @@ export const addUserCommands = (user: Command): void => {
       "after",
       `\nExample: npm run admin -- user permissions 01J… --add 'messaging_switches:*'\n${permissionsHelp}`,
     )
-    .action(async (id: string, { json, ...change }: Output & Change) => {
+    .action(async (id: string, change: Change) => {
       const { id: userId, permissions } = await changePermissions(id, change);
-      printRecord({ id: userId, permissions }, { json });
+      printRecord({ id: userId, permissions });
     });
-  user
-    .command("disable")
-    .description("disable a user; every key that impersonates it stops working immediately")
-    .argument("<id>", "the user", parseId)
-    .action((id: string, output: Output) => setDisabled(id, true, output));
-  user
-    .command("enable")
-    .description("enable a user again")
-    .argument("<id>", "the user", parseId)
-    .action((id: string, output: Output) => setDisabled(id, false, output));
+  const disable = "disable a user; every key that impersonates it stops working immediately";
+  for (const [name, description] of Object.entries({ disable, enable: "enable a user again" }))
+    user
+      .command(name)
+      .description(description)
+      .argument("<id>", "the user", parseId)
+      .action(async (id: string) => {
+        const disabled = name === "disable";
+        await change("users", (await findUser(id)).id, { disabled });
+        printRecord({ id, disabled });
+      });
 };

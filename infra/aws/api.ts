@@ -18,9 +18,8 @@ import type { Construct } from "constructs";
 import { routes } from "../../shared/routes.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { createFunction, type Deployment } from "./function.ts";
-import { addGatewayResponses } from "./gateway-responses.ts";
+import { addGatewayResponses, addUnknownAddresses } from "./gateway-responses.ts";
 import type { Settings } from "./settings.ts";
-import { addUnknownAddresses } from "./unknown-addresses.ts";
 
 /** API Gateway stops waiting after 29 seconds. A function that times out earlier leaves time for its error response. */
 const timeout = Duration.seconds(28);
@@ -88,16 +87,11 @@ const accessLogs = (scope: Construct, { logRetentionDays: retention, removalPoli
 });
 
 /** The API's own name, which stays if the stack is created again. */
-const domain = (scope: Construct, { domainName, certificateArn }: Settings) =>
-  domainName && certificateArn
-    ? {
-        domainName: {
-          domainName,
-          certificate: Certificate.fromCertificateArn(scope, "Certificate", certificateArn),
-          ...tls,
-        },
-      }
-    : {};
+const domain = (scope: Construct, { domainName, certificateArn }: Settings) => {
+  if (!domainName || !certificateArn) return {};
+  const certificate = Certificate.fromCertificateArn(scope, "Certificate", certificateArn);
+  return { domainName: { domainName, certificate, ...tls } };
+};
 
 /** The role is retained when its stack is deleted, because the logs of the region's other APIs depend on it. */
 const logsRole = ({ apiLogsRole }: Settings) =>

@@ -1,4 +1,4 @@
-import { ArnFormat, Duration, Fn, type Stack } from "aws-cdk-lib";
+import { Aws, Duration, Fn, type Stack } from "aws-cdk-lib";
 import { BackupPlan, BackupPlanRule, BackupResource, BackupVault } from "aws-cdk-lib/aws-backup";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { SnsTopic } from "aws-cdk-lib/aws-events-targets";
@@ -22,13 +22,8 @@ export const createBackups = (
     encryptionKey: storage.key,
     removalPolicy: settings.removalPolicy,
   });
-  const other = stack.formatArn({
-    service: "backup",
-    region,
-    resource: "backup-vault",
-    resourceName: settings.stackName,
-    arnFormat: ArnFormat.COLON_RESOURCE_NAME,
-  });
+  const other = `arn:${Aws.PARTITION}:backup:${region}:${Aws.ACCOUNT_ID}:backup-vault:${settings.stackName}`;
+  const destinationBackupVault = BackupVault.fromBackupVaultArn(stack, "OtherBackups", other);
   const plan = new BackupPlan(stack, "BackupPlan", {
     backupVault: vault,
     backupPlanRules: [
@@ -36,9 +31,7 @@ export const createBackups = (
         ruleName: "daily",
         scheduleExpression: Schedule.cron({ hour: "1", minute: "17" }),
         deleteAfter,
-        copyActions: [
-          { destinationBackupVault: BackupVault.fromBackupVaultArn(stack, "OtherBackups", other), deleteAfter },
-        ],
+        copyActions: [{ destinationBackupVault, deleteAfter }],
       }),
     ],
   });

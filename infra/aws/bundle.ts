@@ -7,25 +7,18 @@ import { routes } from "../../shared/routes.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The sweep: its path below `functions/`. */
-export const sweepName = "sweep-orphan-files";
+/** The functions that are neither an endpoint nor a step: their paths below `functions/`. */
+export const otherFunctions = {
+  apply: "tenants/apply",
+  releaseLock: "checkout/release-lock",
+  sweep: "sweep-orphan-files",
+  publish: "events/publish",
+} as const;
 
-/** Applies the files of other systems: its path below `functions/`. */
-export const applyName = "tenants/apply";
-
-/** Releases the lock of a checkout that ended without releasing it: its path below `functions/`. */
-export const releaseLockName = "checkout/release-lock";
-
-/** Puts new events on the bus: its path below `functions/`. */
-export const publishName = "events/publish";
-
-/** The paths of all functions below `functions/`: endpoints, steps of the checkout, and functions that events invoke. */
+/** The paths of all functions below `functions/`. */
 export const functionNames: readonly string[] = [
   ...[...routes, ...steps].map(({ name }) => name),
-  applyName,
-  releaseLockName,
-  sweepName,
-  publishName,
+  ...Object.values(otherFunctions),
 ];
 
 /** The handler in every bundle, in Lambda's notation: file and export. */

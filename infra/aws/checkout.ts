@@ -1,4 +1,4 @@
-import { ArnFormat, Duration, Fn, Stack } from "aws-cdk-lib";
+import { Aws, Duration, Fn, Stack } from "aws-cdk-lib";
 import { Rule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -10,9 +10,9 @@ import type { Construct } from "constructs";
 import { placeholderOf, workflow } from "../../functions/checkout/workflow.ts";
 import { fail, type Step, steps } from "../../shared/checkout/steps.ts";
 import { acknowledge } from "./acknowledge.ts";
-import { releaseLockName } from "./bundle.ts";
+import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
-import { allow } from "./grants.ts";
+import { allow, allowKey } from "./grants.ts";
 
 /** Creates the checkout: the workflow, which the local stack runs too, and a function for each step. */
 export const createCheckout = (scope: Construct, deployment: Deployment) => {
@@ -45,7 +45,6 @@ const carrierSecret = (scope: Construct, { settings, storage }: Deployment) => {
 const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secret: Secret) => {
   const { name, access, carrier, timeoutSeconds, memoryMb } = step;
   const { settings, storage } = deployment;
-  const region = secret.stack.region;
   return createFunction(scope, deployment, {
     name,
     access,
@@ -59,28 +58,19 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
         CARRIER_SECRET_ARN: secret.secretArn,
       },
       statements: [
-        ...(settings.carrierFunction
-          ? [allow(["lambda:InvokeFunction"], functionArn(scope, settings.carrierFunction))]
-          : []),
+        ...(settings.carrierFunction ? [allow(["lambda:InvokeFunction"], functionArn(settings.carrierFunction))] : []),
         allow(["secretsmanager:GetSecretValue"], secret.secretArn),
-        allow(["kms:Decrypt"], storage.key.keyArn, {
-          StringEquals: { "kms:ViaService": `secretsmanager.${region}.amazonaws.com` },
-        }),
+        allowKey(["kms:Decrypt"], storage.key, "secretsmanager"),
       ],
     }),
   });
 };
 
 /** Completes the name of a function of this account and region. */
-const functionArn = (scope: Construct, reference: string) =>
+const functionArn = (reference: string) =>
   reference.startsWith("arn:")
     ? reference
-    : Stack.of(scope).formatArn({
-        service: "lambda",
-        resource: "function",
-        resourceName: reference,
-        arnFormat: ArnFormat.COLON_RESOURCE_NAME,
-      });
+    : `arn:${Aws.PARTITION}:lambda:${Aws.REGION}:${Aws.ACCOUNT_ID}:function:${reference}`;
 
 /**
  * The workflow calls aliases, so an execution that is running when a version is deployed continues with that version's steps.
@@ -94,9 +84,7 @@ const stateMachine = (scope: Construct, { settings }: Deployment, functions: Fun
     assumedBy: new ServicePrincipal("states.amazonaws.com"),
     description: "Patchbay: the checkout calls its steps",
     inlinePolicies: {
-      steps: new PolicyDocument({
-        statements: arns.map(([, arn]) => allow(["lambda:InvokeFunction"], arn)),
-      }),
+      steps: new PolicyDocument({ statements: arns.map(([, arn]) => allow(["lambda:InvokeFunction"], arn)) }),
     },
   });
   acknowledge(role, {
@@ -141,7 +129,7 @@ const logGroupName = ({ stackName, stackId }: Stack) =>
 const releaseFunction = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
   const deadLetterQueue = deployment.deadLetters;
   const handler = createFunction(scope, deployment, {
-    name: releaseLockName,
+    name: otherFunctions.releaseLock,
     access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
     timeout: Duration.seconds(30),
     deadLetterQueue,

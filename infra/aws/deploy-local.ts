@@ -1,6 +1,5 @@
 import * as z from "zod/mini";
-import { fail } from "../local/fail.ts";
-import { requireSeparator } from "../local/npm-options.ts";
+import { fail, requireSeparator } from "../local/command.ts";
 import { cdk, readArguments } from "./cdk.ts";
 import { describeStack } from "./deployed-stack.ts";
 import { recordEndpoint, useEmulator } from "./emulator.ts";

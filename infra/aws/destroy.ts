@@ -1,5 +1,4 @@
-import { fail } from "../local/fail.ts";
-import { requireSeparator } from "../local/npm-options.ts";
+import { fail, requireSeparator } from "../local/command.ts";
 import { cdk, readArguments } from "./cdk.ts";
 import { describeStack } from "./deployed-stack.ts";
 import { forgetEndpoint, useEmulator } from "./emulator.ts";

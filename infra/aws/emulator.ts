@@ -1,30 +1,17 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { makeFolder } from "../local/make-folder.ts";
+import { readJson, stateFolder, writeJson } from "../local/json-file.ts";
 
 /** LocalStack-compatible emulators. The operators' CLI finds a stack by the endpoint recorded here. */
 
-const folder = () => join(process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay"), "emulators");
-const fileOf = (stackName: string) => join(folder(), `${stackName}.json`);
+const fileOf = (stackName: string) => join(stateFolder(), "emulators", `${stackName}.json`);
 
-const EndpointRecord = z.object({ endpoint: z.url() });
-
-/** The file is readable only by its owner, like everything in that folder. */
-export const recordEndpoint = (stackName: string, endpoint: string): void => {
-  makeFolder(folder(), 0o700);
-  forgetEndpoint(stackName);
-  writeFileSync(fileOf(stackName), JSON.stringify({ endpoint }), { mode: 0o600 });
-};
+export const recordEndpoint = (stackName: string, endpoint: string): void => writeJson(fileOf(stackName), { endpoint });
 
 /** The emulator to which `npm run deploy:local` deployed the stack. Undefined if it did not. */
-export const recordedEndpoint = (stackName: string): string | undefined => {
-  try {
-    return z.parse(EndpointRecord, JSON.parse(readFileSync(fileOf(stackName), "utf8"))).endpoint;
-  } catch {
-    return undefined;
-  }
-};
+export const recordedEndpoint = (stackName: string): string | undefined =>
+  readJson(z.object({ endpoint: z.url() }), fileOf(stackName))?.endpoint;
 
 export const forgetEndpoint = (stackName: string): void => rmSync(fileOf(stackName), { force: true });
 

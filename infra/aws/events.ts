@@ -1,13 +1,13 @@
-import { ArnFormat, Duration, Stack } from "aws-cdk-lib";
+import { Aws, Duration } from "aws-cdk-lib";
 import { EventBus } from "aws-cdk-lib/aws-events";
 import { ManagedPolicy } from "aws-cdk-lib/aws-iam";
 import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from "aws-cdk-lib/aws-lambda";
 import type { Construct } from "constructs";
 import { eventPrefix } from "../../shared/table/keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
-import { publishName } from "./bundle.ts";
+import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
-import { allow } from "./grants.ts";
+import { allow, allowKey } from "./grants.ts";
 
 /** Creates the bus, and the function that puts each new event of the table on it. */
 export const createEvents = (scope: Construct, deployment: Deployment) => {
@@ -22,7 +22,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   const archive = days && bus.archive("Archive", { ...pattern, retention: Duration.days(days) });
   const stream = storage.table.tableStreamArn;
   const publisher = createFunction(scope, deployment, {
-    name: publishName,
+    name: otherFunctions.publish,
     access: { table: [], files: [] },
     timeout: Duration.minutes(1),
     environment: { EVENT_BUS_NAME: bus.eventBusName },
@@ -47,42 +47,33 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   return { bus, publisher, policy: eventPolicy(scope, bus, archive ? archive.archiveArn : undefined) };
 };
 
-const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
+const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"].map(
+  (name) => `dynamodb:${name}`,
+);
 
 /** What Lambda does in the name of the function. */
 const readStream = ({ storage: { key }, deadLetters }: Deployment, stream: string) => [
-  allow(
-    streamActions.map((action) => `dynamodb:${action}`),
-    stream,
-  ),
-  allow(["kms:Decrypt"], key.keyArn, {
-    StringEquals: { "kms:ViaService": `dynamodb.${Stack.of(key).region}.amazonaws.com` },
-  }),
+  allow(streamActions, stream),
+  allowKey(["kms:Decrypt"], key, "dynamodb"),
   allow(["sqs:SendMessage"], deadLetters.queueArn),
 ];
 
-const ruleActions = ["DeleteRule", "DescribeRule", "DisableRule", "EnableRule", "ListTargetsByRule", "PutRule"];
+const ruleActions = [
+  ...["DeleteRule", "DescribeRule", "DisableRule", "EnableRule", "ListTargetsByRule", "PutRule"],
+  ...["PutTargets", "RemoveTargets"],
+].map((name) => `events:${name}`);
+const replayActions = ["events:CancelReplay", "events:DescribeReplay"];
 
 /** Permission to put rules on the bus, and to send archived events again. */
 const eventPolicy = (scope: Construct, bus: EventBus, archiveArn: string | undefined) => {
-  const arnOf = (resource: string, resourceName: string) =>
-    Stack.of(scope).formatArn({
-      service: "events",
-      resource,
-      resourceName,
-      arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
-    });
-  const rules = [...ruleActions, "PutTargets", "RemoveTargets"].map((action) => `events:${action}`);
+  const arnOf = (resource: string) => `arn:${Aws.PARTITION}:events:${Aws.REGION}:${Aws.ACCOUNT_ID}:${resource}`;
   const policy = new ManagedPolicy(scope, "EventPolicy", {
     description: "Patchbay: other systems put rules on the bus",
     statements: [
       allow(["events:DescribeEventBus"], bus.eventBusArn),
-      allow(rules, arnOf("rule", `${bus.eventBusName}/*`)),
+      allow(ruleActions, arnOf(`rule/${bus.eventBusName}/*`)),
       ...(archiveArn
-        ? [
-            allow(["events:DescribeArchive", "events:StartReplay"], archiveArn),
-            allow(["events:CancelReplay", "events:DescribeReplay"], arnOf("replay", "*")),
-          ]
+        ? [allow(["events:DescribeArchive", "events:StartReplay"], archiveArn), allow(replayActions, arnOf("replay/*"))]
         : []),
     ],
   });

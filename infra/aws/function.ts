@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Duration, Stack } from "aws-cdk-lib";
+import type { Duration } from "aws-cdk-lib";
 import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
   ApplicationLogLevel,
@@ -68,7 +68,7 @@ export const createFunction = (
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     description: `Patchbay: functions/${name}.ts`,
     inlinePolicies: {
-      access: new PolicyDocument({ statements: [...grants(Stack.of(scope), storage, access), ...statements] }),
+      access: new PolicyDocument({ statements: [...grants(storage, access), ...statements] }),
       // Lambda chooses the names of the log streams.
       logs: new PolicyDocument({
         statements: [allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn)],

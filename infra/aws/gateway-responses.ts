@@ -1,4 +1,11 @@
-import { ResponseType, type RestApi } from "aws-cdk-lib/aws-apigateway";
+import {
+  ContentHandling,
+  MockIntegration,
+  PassthroughBehavior,
+  type Resource,
+  ResponseType,
+  type RestApi,
+} from "aws-cdk-lib/aws-apigateway";
 import {
   type ApiError,
   fileTooLarge,
@@ -9,11 +16,12 @@ import {
   serviceUnavailable,
   unauthorized,
 } from "../../shared/errors.ts";
+import { routes } from "../../shared/routes.ts";
 
 /**
  * API Gateway's own error responses, in our envelope. No method uses IAM, an authorizer or a gateway API key, so an error
  * about a token or a signature can only mean that no route matches the request. The same is true of an unsupported media type,
- * which only the methods for unknown addresses can return: see unknown-addresses.ts.
+ * which only the methods for unknown addresses can return.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
  */
 const gatewayErrors = (maxFileBytes: number): readonly (readonly [ResponseType, ApiError])[] => [
@@ -41,7 +49,7 @@ const gatewayErrors = (maxFileBytes: number): readonly (readonly [ResponseType, 
 ];
 
 /** A response in API Gateway's format. Header values are expressions; a literal has single quotes. */
-export const gatewayResponse = ({ status, headers, body }: ApiError) => ({
+const gatewayResponse = ({ status, headers, body }: ApiError) => ({
   statusCode: String(status),
   responseHeaders: {
     "X-Request-Id": "context.requestId",
@@ -57,4 +65,37 @@ export const addGatewayResponses = (api: RestApi, maxFileBytes: number): void =>
   // A status here would replace the status of all 4xx responses without a type, such as 400 and 431.
   const { statusCode: _, ...untyped } = gatewayResponse(malformed("can't be read"));
   api.addGatewayResponse("DEFAULT_4XX", { type: ResponseType.DEFAULT_4XX, ...untyped });
+};
+
+/**
+ * Returns 404 for a path or a method that no route has. API Gateway would treat the `Authorization: Bearer` of such a request
+ * as a malformed AWS signature and return 403, in a gateway response that has no type.
+ */
+export const addUnknownAddresses = (rest: RestApi): void => {
+  const prefixes = routes.flatMap(({ path }) => {
+    const parts = path.split("/").slice(1);
+    return parts.map((_, index) => `/${parts.slice(0, index + 1).join("/")}`);
+  });
+  const known = [...new Set(prefixes)].map((path) => rest.root.resourceForPath(path));
+  for (const resource of [rest.root, rest.root.addResource("{unknown+}"), ...known]) addNotFound(resource);
+};
+
+const addNotFound = (resource: Pick<Resource, "addMethod">) => {
+  const { statusCode, responseHeaders, templates } = gatewayResponse(notFound());
+  const headers = Object.entries(responseHeaders).map(
+    ([name, value]) => [`method.response.header.${name}`, value] as const,
+  );
+  const integration = new MockIntegration({
+    requestTemplates: { "application/json": JSON.stringify({ statusCode: Number(statusCode) }) },
+    // A request with another media type results in a 415, which becomes the same 404.
+    passthroughBehavior: PassthroughBehavior.NEVER,
+    // The template needs text, but every body is binary.
+    contentHandling: ContentHandling.CONVERT_TO_TEXT,
+    integrationResponses: [
+      { statusCode, responseParameters: Object.fromEntries(headers), responseTemplates: templates },
+    ],
+  });
+  resource.addMethod("ANY", integration, {
+    methodResponses: [{ statusCode, responseParameters: Object.fromEntries(headers.map(([name]) => [name, true])) }],
+  });
 };

@@ -1,5 +1,6 @@
-import type { Stack } from "aws-cdk-lib";
+import { Aws } from "aws-cdk-lib";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { Key } from "aws-cdk-lib/aws-kms";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import type { FileAction, TableAction } from "../../shared/route.ts";
 import type { Storage } from "./storage.ts";
@@ -22,10 +23,12 @@ const fileActions = {
 export const allow = (actions: readonly string[], resource: string, conditions?: Readonly<Record<string, unknown>>) =>
   new PolicyStatement({ actions: [...actions], resources: [resource], ...(conditions && { conditions }) });
 
+/** Allows the use of the KMS key through one service only. */
+export const allowKey = (actions: readonly string[], { keyArn }: Key, service: string) =>
+  allow(actions, keyArn, { StringEquals: { "kms:ViaService": `${service}.${Aws.REGION}.amazonaws.com` } });
+
 /** The statements that allow exactly this access, and the use of the KMS key through DynamoDB and S3 only. */
-export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Access): PolicyStatement[] => {
-  const keyThrough = (service: "dynamodb" | "s3", actions: readonly string[]) =>
-    allow(actions, key.keyArn, { StringEquals: { "kms:ViaService": `${service}.${stack.region}.amazonaws.com` } });
+export const grants = ({ table, bucket, key }: Storage, access: Access): PolicyStatement[] => {
   const statements: PolicyStatement[] = [];
   if (access.table.length > 0) {
     const mayWrite = access.table.some((action) => writes.includes(action));
@@ -35,13 +38,13 @@ export const grants = (stack: Stack, { table, bucket, key }: Storage, access: Ac
     const actions = access.table
       .flatMap((action) => (action === "GetItem" ? [action, "BatchGetItem"] : [action]))
       .map((action) => `dynamodb:${action}`);
-    statements.push(allow(actions, table.tableArn), keyThrough("dynamodb", keyActions));
+    statements.push(allow(actions, table.tableArn), allowKey(keyActions, key, "dynamodb"));
   }
   if (access.files.length > 0) {
     const actions = access.files.map((action) => fileActions[action].s3);
     const keyActions = access.files.map((action) => fileActions[action].kms).filter((action) => action !== undefined);
     statements.push(allow(actions, bucket.arnForObjects(`${filePrefix}*`)));
-    if (keyActions.length > 0) statements.push(keyThrough("s3", keyActions));
+    if (keyActions.length > 0) statements.push(allowKey(keyActions, key, "s3"));
     // Without s3:ListBucket, S3 returns 403 instead of 404 for a missing file. GetObject has no prefix to use in a condition.
     // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
     if (access.files.includes("GetObject")) statements.push(allow(["s3:ListBucket"], bucket.bucketArn));

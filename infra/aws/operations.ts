@@ -32,7 +32,7 @@ export const createOperations = (scope: Construct, deployment: Deployment, monit
 
   const metrics = metricsOf(deployment, monitored);
   const action = new SnsAction(topic);
-  const alarms = alarmsOf(metrics).map(([name, props]) => {
+  const alarms = Object.entries(alarmsOf(metrics)).map(([name, props]) => {
     const alarm = new Alarm(scope, `${name}Alarm`, { alarmName: `${settings.stackName}-${name}`, ...props });
     alarm.addAlarmAction(action);
     alarm.addOkAction(action);
@@ -62,84 +62,51 @@ const letAlarmsPublish = (topic: Topic, key: Key) => {
   );
 };
 
-const atLeast = (threshold: number, metric: IMetric, alarmDescription: string): AlarmProps => ({
+const atLeast = (threshold: number, metric: IMetric, alarmDescription: string, evaluationPeriods = 1): AlarmProps => ({
   metric,
   threshold,
   alarmDescription,
-  evaluationPeriods: 1,
+  evaluationPeriods,
   comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
   // No data means that nothing happened.
   treatMissingData: TreatMissingData.NOT_BREACHING,
 });
 
-type NamedAlarm = readonly [name: string, props: AlarmProps];
+const throttled = "Lambda throttled calls: the account's concurrency, or what is reserved for a function, was used up.";
+const conflicting = "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.";
+const slow = "For 15 minutes, one request in a hundred took three seconds or more.";
+const late = "An event has waited for ten minutes or more: the bus does not accept it.";
+const unpublished = "An event failed on every retry, and is in the queue of dead letters.";
+const stopped = "SWEEP_STOPPED: the table does not know too many files of a day. Nothing of it was removed.";
+const unfinished = "A sweep ran out of time. The next one continues where it stopped.";
+const dead = "A sweep and both its retries failed: files without metadata accumulate.";
+const missed = "No sweep has started for two days or more: files without metadata accumulate.";
 
-const alarmsOf = (metrics: Metrics): readonly NamedAlarm[] => [
-  ["ServerErrors", atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx.")],
-  [
-    "FunctionThrottles",
-    atLeast(
-      1,
-      metrics.functionThrottles,
-      "Lambda throttled calls: the account's concurrency, or what is reserved for a function, was used up.",
-    ),
-  ],
-  ["ReadThrottles", atLeast(1, metrics.readThrottles, "DynamoDB throttled reads of the table.")],
-  ["WriteThrottles", atLeast(1, metrics.writeThrottles, "DynamoDB throttled writes to the table.")],
-  [
-    "Conflicts",
-    {
-      ...atLeast(
-        100,
-        metrics.conflicts,
-        "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.",
-      ),
-      evaluationPeriods: 3,
-    },
-  ],
-  [
-    "SlowRequests",
-    {
-      ...atLeast(3000, metrics.latencyP99, "For 15 minutes, one request in a hundred took three seconds or more."),
-      evaluationPeriods: 3,
-    },
-  ],
-  ["FailedCheckouts", atLeast(1, metrics.failedCheckouts, "A checkout failed. The order is still in CART.")],
-  ["EndlessCheckouts", atLeast(1, metrics.timedOutCheckouts, "A checkout did not end within a week.")],
-  ["FailedReleases", atLeast(1, metrics.failedReleases, "The lock of a checkout that ended could not be released.")],
-  [
-    "DeadLetters",
-    atLeast(1, metrics.deadLetters, "An event failed on every retry, and is in the queue of dead letters."),
-  ],
-  [
-    "LateEvents",
-    atLeast(600_000, metrics.eventAgeMs, "An event has waited for ten minutes or more: the bus does not accept it."),
-  ],
-  ...sweepAlarms(metrics.sweeps),
-];
-
-const sweepAlarms = ({ started, failed, unfinished, stopped }: Metrics["sweeps"]): readonly NamedAlarm[] => [
-  [
-    "StoppedSweeps",
-    atLeast(1, stopped, "SWEEP_STOPPED: the table does not know too many files of a day. Nothing of it was removed."),
-  ],
-  ["UnfinishedSweeps", atLeast(1, unfinished, "A sweep ran out of time. The next one continues where it stopped.")],
+/** The alarms, by name. */
+const alarmsOf = ({ sweeps, ...metrics }: Metrics): Readonly<Record<string, AlarmProps>> => ({
+  ServerErrors: atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx."),
+  FunctionThrottles: atLeast(1, metrics.functionThrottles, throttled),
+  ReadThrottles: atLeast(1, metrics.readThrottles, "DynamoDB throttled reads of the table."),
+  WriteThrottles: atLeast(1, metrics.writeThrottles, "DynamoDB throttled writes to the table."),
+  Conflicts: atLeast(100, metrics.conflicts, conflicting, 3),
+  SlowRequests: atLeast(3000, metrics.latencyP99, slow, 3),
+  FailedCheckouts: atLeast(1, metrics.failedCheckouts, "A checkout failed. The order is still in CART."),
+  EndlessCheckouts: atLeast(1, metrics.timedOutCheckouts, "A checkout did not end within a week."),
+  FailedReleases: atLeast(1, metrics.failedReleases, "The lock of a checkout that ended could not be released."),
+  DeadLetters: atLeast(1, metrics.deadLetters, unpublished),
+  LateEvents: atLeast(600_000, metrics.eventAgeMs, late),
+  StoppedSweeps: atLeast(1, sweeps.stopped, stopped),
+  UnfinishedSweeps: atLeast(1, sweeps.unfinished, unfinished),
   // Lambda retries an event twice.
-  ["DeadSweeps", atLeast(3, failed, "A sweep and both its retries failed: files without metadata accumulate.")],
-  [
-    "MissedSweeps",
-    {
-      metric: started,
-      threshold: 1,
-      alarmDescription: "No sweep has started for two days or more: files without metadata accumulate.",
-      evaluationPeriods: 2,
-      comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
-      // A function that does not run has no metrics, so the alarm changes to INSUFFICIENT_DATA, which sends a notification.
-      // A new alarm starts in that state, so the first day, before the first sweep, sends none.
-      treatMissingData: TreatMissingData.MISSING,
-    },
-  ],
-];
+  DeadSweeps: atLeast(3, sweeps.failed, dead),
+  MissedSweeps: {
+    ...atLeast(1, sweeps.started, missed, 2),
+    comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
+    // A function that does not run has no metrics, so the alarm changes to INSUFFICIENT_DATA, which sends a notification.
+    // A new alarm starts in that state, so the first day, before the first sweep, sends none.
+    treatMissingData: TreatMissingData.MISSING,
+  },
+});
 
 /** The resources that alarms and the dashboard monitor. */
 type Monitored = {
@@ -198,41 +165,30 @@ const sweepCount = (metricName: string, sweep: IFunction) => {
 };
 
 /** Shows alarms, requests, latency, checkouts, throttling and sweeps on one page. */
-const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: Alarm[]) =>
+const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: Alarm[]) => {
+  const { requests, callerErrors, serverErrors, startedCheckouts, succeededCheckouts, failedCheckouts } = metrics;
+  const { functionThrottles, readThrottles, writeThrottles, conflicts } = metrics;
+  const checkouts = [startedCheckouts, succeededCheckouts, failedCheckouts, metrics.timedOutCheckouts];
+  const throttles = [functionThrottles, readThrottles, writeThrottles, conflicts];
+  const mean = (name: string) => [search(`{Patchbay,${name}} ms`, "Average", 300)];
   new Dashboard(scope, "Dashboard", {
     dashboardName,
-    widgets: [[new AlarmStatusWidget({ title: "Alarms", alarms, width: 24 })], ...graphs(metrics)],
+    widgets: [
+      [new AlarmStatusWidget({ title: "Alarms", alarms, width: 24 })],
+      [
+        graph("Requests per 5 minutes", [requests, callerErrors, serverErrors]),
+        graph("Latency in ms", [metrics.latencyP50, metrics.latencyP99]),
+      ],
+      [graph("Checkouts per 5 minutes", checkouts), graph("Throttled calls and conflicts per 5 minutes", throttles)],
+      [graph("Mean ms by route", mean("route")), graph("Mean ms by step", mean("step"))],
+      [
+        graph("Sweeps per day", Object.values(metrics.sweeps)),
+        graph("Events that failed per 5 minutes", [metrics.failedReleases, metrics.deadLetters]),
+      ],
+      [graph("Counts of the functions per day", [search("{Patchbay,FunctionName}", "Sum", 86_400)])],
+    ],
   });
-
-const graphs = (metrics: Metrics) => [
-  [
-    graph("Requests per 5 minutes", [metrics.requests, metrics.callerErrors, metrics.serverErrors]),
-    graph("Latency in ms", [metrics.latencyP50, metrics.latencyP99]),
-  ],
-  [
-    graph("Checkouts per 5 minutes", [
-      metrics.startedCheckouts,
-      metrics.succeededCheckouts,
-      metrics.failedCheckouts,
-      metrics.timedOutCheckouts,
-    ]),
-    graph("Throttled calls and conflicts per 5 minutes", [
-      metrics.functionThrottles,
-      metrics.readThrottles,
-      metrics.writeThrottles,
-      metrics.conflicts,
-    ]),
-  ],
-  [
-    graph("Mean ms by route", [search("{Patchbay,route} ms", "Average", 300)]),
-    graph("Mean ms by step", [search("{Patchbay,step} ms", "Average", 300)]),
-  ],
-  [
-    graph("Sweeps per day", Object.values(metrics.sweeps)),
-    graph("Events that failed per 5 minutes", [metrics.failedReleases, metrics.deadLetters]),
-  ],
-  [graph("Counts of the functions per day", [search("{Patchbay,FunctionName}", "Sum", 86_400)])],
-];
+};
 
 const graph = (title: string, left: IMetric[]) =>
   new GraphWidget({ title, left, width: 12, leftYAxis: { min: 0, showUnits: false } });

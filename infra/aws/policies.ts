@@ -1,4 +1,4 @@
-import { ArnFormat, Stack } from "aws-cdk-lib";
+import { Aws } from "aws-cdk-lib";
 import { ManagedPolicy } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
@@ -36,43 +36,33 @@ const orderingPolicy = (scope: Construct, { machine, apply }: Invoked) =>
   });
 
 /** What `admin attachment download` needs: it reads a file, and writes the event. */
-const evidencePolicy = (scope: Construct, storage: Storage) => {
-  const stack = Stack.of(scope);
-  return new ManagedPolicy(scope, "EvidencePolicy", {
+const evidencePolicy = (scope: Construct, storage: Storage) =>
+  new ManagedPolicy(scope, "EvidencePolicy", {
     description: "Patchbay: operators download the files of attachments for disputes",
     statements: [
-      allow(["cloudformation:DescribeStacks"], stack.stackId),
-      ...grants(stack, storage, { table: ["GetItem", "PutItem"], files: ["GetObject"] }),
+      allow(["cloudformation:DescribeStacks"], Aws.STACK_ID),
+      ...grants(storage, { table: ["GetItem", "PutItem"], files: ["GetObject"] }),
     ],
   });
-};
 
 const itemActions = ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"] as const;
 
 /** Everything that `npm run admin -- --stack` needs. */
-const operatorPolicy = (scope: Construct, storage: Storage, machine: StateMachine) => {
-  const stack = Stack.of(scope);
-  const { table, bucket } = storage;
-  return new ManagedPolicy(scope, "OperatorPolicy", {
+const operatorPolicy = (scope: Construct, storage: Storage, machine: StateMachine) =>
+  new ManagedPolicy(scope, "OperatorPolicy", {
     description: "Patchbay: operators run its CLI",
     statements: [
-      allow(["cloudformation:DescribeStacks"], stack.stackId),
-      ...grants(stack, storage, { table: itemActions, files: ["DeleteObject"] }),
-      allow(["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"], table.tableArn),
-      allow(["s3:ListBucket"], bucket.bucketArn),
+      allow(["cloudformation:DescribeStacks"], Aws.STACK_ID),
+      ...grants(storage, { table: itemActions, files: ["DeleteObject"] }),
+      allow(["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"], storage.table.tableArn),
+      allow(["s3:ListBucket"], storage.bucket.bucketArn),
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),
     ],
   });
-};
 
-const executionsOf = (machine: StateMachine) =>
-  Stack.of(machine).formatArn({
-    service: "states",
-    resource: "execution",
-    resourceName: `${machine.stateMachineName}:*`,
-    arnFormat: ArnFormat.COLON_RESOURCE_NAME,
-  });
+const executionsOf = ({ stateMachineName }: StateMachine) =>
+  `arn:${Aws.PARTITION}:states:${Aws.REGION}:${Aws.ACCOUNT_ID}:execution:${stateMachineName}:*`;
 
 const acknowledgeFindings = (policy: ManagedPolicy, { bucket }: Storage, machine: StateMachine) =>
   acknowledge(policy, {

@@ -6,8 +6,12 @@ import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import * as z from "zod/mini";
 import { limits } from "../../shared/limits.ts";
 
+const matching = (pattern: RegExp, error?: string) => z.string().check(z.regex(pattern, { ...(error && { error }) }));
+
 /** `https://<host>`, without a path. */
-const Origin = z.string().check(z.regex(/^https?:\/\/[\w.-]+(:\d+)?$/, { error: "must be an origin: https://<host>" }));
+const Origin = matching(/^https?:\/\/[\w.-]+(:\d+)?$/, "must be an origin: https://<host>");
+
+const functionName = /^(arn:[\w-]+:lambda:[\w-]+:\d{12}:function:)?[\w-]{1,64}(:[\w$-]+)?$/;
 
 const positive = z.number().check(z.positive());
 
@@ -19,21 +23,15 @@ const Stage = z
   .strictObject({
     retainData: z._default(z.boolean(), false),
     carrierUrl: orNone(z.url({ protocol: /^https?$/, error: "must be an https: or http: URL" })),
-    carrierFunction: orNone(
-      z.string().check(
-        z.regex(/^(arn:[\w-]+:lambda:[\w-]+:\d{12}:function:)?[\w-]{1,64}(:[\w$-]+)?$/, {
-          error: "must be the name or the ARN of a function",
-        }),
-      ),
-    ),
+    carrierFunction: orNone(matching(functionName, "must be the name or the ARN of a function")),
     alarmEmail: orNone(z.email()),
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),
-    domainName: orNone(z.string().check(z.regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/))),
+    domainName: orNone(matching(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/)),
     certificateArn: orNone(z.string().check(z.startsWith("arn:"))),
     rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
-    backupRegion: orNone(z.string().check(z.regex(/^[a-z]{2}(-[a-z]+)+-\d$/))),
-    restoredTable: orNone(z.string().check(z.regex(/^[\w.-]{3,255}$/))),
-    restoredTableStream: orNone(z.string().check(z.regex(/^arn:[\w-]+:dynamodb:.+:table\/.+\/stream\/.+$/))),
+    backupRegion: orNone(matching(/^[a-z]{2}(-[a-z]+)+-\d$/)),
+    restoredTable: orNone(matching(/^[\w.-]{3,255}$/)),
+    restoredTableStream: orNone(matching(/^arn:[\w-]+:dynamodb:.+:table\/.+\/stream\/.+$/)),
     eventArchiveDays: orNone(z.int().check(z.positive())),
     uploadOrigins: orNone(z.array(Origin)),
     apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
@@ -72,7 +70,7 @@ const Stage = z
 /** What `-c` chooses. */
 const Choice = z.strictObject({
   stage: z._default(z.string(), ""),
-  name: z.optional(z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9-]{0,30}$/))),
+  name: z.optional(matching(/^[A-Za-z][A-Za-z0-9-]{0,30}$/)),
 });
 
 /** The settings of a deployment: those in the stage's file, and values derived from them. */
@@ -86,19 +84,14 @@ const folder = join(import.meta.dirname, "stages");
  */
 export const readSettings = (context: Readonly<Record<string, unknown>>, emulator: string | undefined) => {
   // The names of CDK's own context are not plain words: they have colons or hyphens.
-  const options = Object.entries(context).filter(([name]) => /^\w+$/.test(name));
-  const { stage, name } = parse(
-    Choice,
-    Object.fromEntries(options),
-    "-c chooses only stage and name; settings are in the stage's file",
-  );
+  const options = Object.fromEntries(Object.entries(context).filter(([name]) => /^\w+$/.test(name)));
+  const { stage, name } = parse(Choice, options, "-c chooses only stage and name; settings are in the stage's file");
   const stages = readdirSync(folder).map((file) => basename(file, ".json"));
   const file = stages.includes(stage) ? join(folder, `${stage}.json`) : stage;
   if (!existsSync(file)) {
     const choices = stages.map((each) => `-c stage=${each}`).join(", ");
-    throw new Error(
-      `${stage ? `There is no stage ${stage}. ` : ""}Choose ${choices} or -c stage=<path of a JSON file>.`,
-    );
+    const unknown = stage ? `There is no stage ${stage}. ` : "";
+    throw new Error(`${unknown}Choose ${choices} or -c stage=<path of a JSON file>.`);
   }
   const values = parse(Stage, readJson(file), file);
   const stageName = basename(file, ".json");

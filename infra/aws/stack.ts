@@ -1,14 +1,16 @@
-import { Annotations, CfnOutput, Stack, Tags } from "aws-cdk-lib";
+import { Annotations, CfnOutput, Duration, Stack, Tags } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
+import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
+import { acknowledge } from "./acknowledge.ts";
 import { createApi } from "./api.ts";
-import { createApply } from "./apply.ts";
 import { createBackups } from "./backups.ts";
+import { otherFunctions } from "./bundle.ts";
 import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./events.ts";
+import { createFunction } from "./function.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
-import { deadLetterQueue } from "./queue.ts";
 import { createRollout } from "./rollout.ts";
 import type { Settings } from "./settings.ts";
 import { createStorage } from "./storage.ts";
@@ -26,21 +28,21 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
 
   stack.templateOptions.metadata = { "cfn-lint": lintConfig };
   const storage = createStorage(stack, settings);
-  const deadLetters = deadLetterQueue(stack, "DeadLetters");
+  const deadLetters = deadLetterQueue(stack);
   const deployment = { settings, storage, bundles, deadLetters };
   const rest = createApi(stack, deployment);
   const { machine, secret, failure, release } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
   const { bus, publisher, policy } = createEvents(stack, deployment);
-  const { topic, rollback } = createOperations(stack, deployment, {
-    rest,
-    machine,
-    failure,
-    release,
-    sweep,
-    publisher,
+  const monitored = { rest, machine, failure, release, sweep, publisher };
+  const { topic, rollback } = createOperations(stack, deployment, monitored);
+  // Other systems manage accounts, users, API keys, orders and requests with it.
+  const apply = createFunction(stack, deployment, {
+    name: otherFunctions.apply,
+    access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
+    timeout: Duration.minutes(5),
+    isOperator: true,
   });
-  const apply = createApply(stack, deployment);
   const { ordering, operator, evidence } = createPolicies(stack, deployment, { machine, apply });
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
   if (settings.rollout === "canary") createRollout(stack, rollback);
@@ -66,6 +68,15 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   };
   for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return stack;
+};
+
+/** Creates an encrypted queue for events that could not be handled. It requires TLS and keeps them for two weeks. */
+const deadLetterQueue = (stack: Stack): Queue => {
+  // With the stack's key, each service that sends to the queue would need a grant in the key's policy.
+  const encryption = QueueEncryption.SQS_MANAGED;
+  const queue = new Queue(stack, "DeadLetters", { encryption, enforceSSL: true, retentionPeriod: Duration.days(14) });
+  acknowledge(queue, { "AwsSolutions-SQS3": "This is a queue of dead letters." });
+  return queue;
 };
 
 /** The API's base address, without a trailing slash. On an emulator, an API has a path instead of a host name. */

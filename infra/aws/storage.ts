@@ -98,17 +98,11 @@ const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) =
 };
 
 /** Lets web pages of these origins send a file to a signed URL, and nothing else. Clients that are not browsers need no CORS. */
-const uploadCors = ({ uploadOrigins }: Settings): CorsRule[] =>
-  (uploadOrigins ?? []).length === 0
-    ? []
-    : [
-        {
-          allowedMethods: [HttpMethods.PUT],
-          allowedOrigins: [...(uploadOrigins ?? [])],
-          allowedHeaders: ["content-type", "if-none-match", "x-amz-checksum-sha256"],
-          maxAge: 3_600,
-        },
-      ];
+const uploadCors = ({ uploadOrigins }: Settings): CorsRule[] => {
+  if (!uploadOrigins?.length) return [];
+  const allowedHeaders = ["content-type", "if-none-match", "x-amz-checksum-sha256"];
+  return [{ allowedMethods: [HttpMethods.PUT], allowedOrigins: [...uploadOrigins], allowedHeaders, maxAge: 3_600 }];
+};
 
 /** Otherwise, the function of CDK that empties the bucket would create a log group that outlives the stack. */
 const addEmptyingLogs = (bucket: Bucket, { logRetentionDays: retention, removalPolicy }: Settings) => {

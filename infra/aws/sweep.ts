@@ -4,7 +4,7 @@ import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
-import { sweepName } from "./bundle.ts";
+import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { allow } from "./grants.ts";
 
@@ -12,15 +12,11 @@ import { allow } from "./grants.ts";
 export const createSweep = (scope: Construct, deployment: Deployment): IFunction => {
   const { storage, deadLetters: deadLetterQueue } = deployment;
   const handler = createFunction(scope, deployment, {
-    name: sweepName,
+    name: otherFunctions.sweep,
     access: { table: ["GetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     deadLetterQueue,
-    statements: [
-      allow(["s3:ListBucket"], storage.bucket.bucketArn, {
-        StringLike: { "s3:prefix": `${filePrefix}*` },
-      }),
-    ],
+    statements: [allow(["s3:ListBucket"], storage.bucket.bucketArn, { StringLike: { "s3:prefix": `${filePrefix}*` } })],
   });
   new Rule(scope, "SweepDaily", {
     description: "Removes files without metadata",

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
@@ -48,33 +48,21 @@ const Cart = z.object({
 });
 export type Cart = z.infer<typeof Cart>;
 
-const newCart = (): Cart => ({
-  checked_out: false,
-  held: new Map(),
-  keys: new Map(),
-  withdrawn: new Map(),
-  calls: [],
-  answers: new Map(),
-});
-
-const readCart = (file: string): Cart | undefined => {
-  try {
-    return z.parse(Cart, deserialize(readFileSync(file)));
-  } catch {
-    return undefined;
-  }
+/** Reads a cart from a file. A cart that was never stored is empty. */
+const readCart = (file: string | undefined): Cart => {
+  const maps = { held: new Map(), keys: new Map(), withdrawn: new Map(), answers: new Map() };
+  if (!file || !existsSync(file)) return { checked_out: false, calls: [], ...maps };
+  return z.parse(Cart, deserialize(readFileSync(file)));
 };
 
-/** Carts by order id, in memory or in the files of a folder. A cart that was never used is empty. */
+/** Carts by order id, in memory or in the files of a folder. */
 export const cartStore = (folder?: string) => {
   const carts = new Map<string, Cart>();
-  const fileOf = (orderId: string) =>
-    folder === undefined ? undefined : join(folder, `${encodeURIComponent(orderId)}.cart`);
-  if (folder !== undefined) mkdirSync(folder, { recursive: true });
+  const fileOf = (orderId: string) => folder && join(folder, `${encodeURIComponent(orderId)}.cart`);
+  if (folder) mkdirSync(folder, { recursive: true });
   return {
     find: (orderId: string): Cart => {
-      const file = fileOf(orderId);
-      const cart = carts.get(orderId) ?? (file === undefined ? undefined : readCart(file)) ?? newCart();
+      const cart = carts.get(orderId) ?? readCart(fileOf(orderId));
       carts.set(orderId, cart);
       return cart;
     },

@@ -40,7 +40,6 @@ export type CarrierOptions = {
   readonly token?: string;
   /** The folder that stores the carts. Without it, they are in memory. */
   readonly folder?: string | undefined;
-  /** Called after each call to the carrier. */
   readonly onCall?: ((call: ReceivedCall) => void) | undefined;
 };
 
@@ -147,7 +146,6 @@ const send = (outgoing: ServerResponse, { status, body }: Reply, headers: Record
   outgoing.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 };
 
-/** Sends half of a response, then breaks the connection. */
 const sendHalf = (outgoing: ServerResponse, { status, body }: Reply) => {
   const text = JSON.stringify(body);
   outgoing.writeHead(status, { "content-type": "application/json", "content-length": text.length });

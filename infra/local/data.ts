@@ -1,9 +1,8 @@
-import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import * as z from "zod/mini";
 import { Demo } from "./demo.ts";
-import { makeFolder } from "./make-folder.ts";
+import { makeFolder, readJson, writeJson } from "./json-file.ts";
 
 /** Where a local stack stores its data between runs. */
 export type Data = {
@@ -40,19 +39,6 @@ const lock = (folder: string): DatabaseSync => {
   }
 };
 
-/** Other users of this machine must not read customer data, even in a folder that an older version left readable. */
-const makePrivate = (path: string) => {
-  if (existsSync(path)) chmodSync(path, statSync(path).isDirectory() ? 0o700 : 0o600);
-};
-
-const parseDemo = (file: string, text: string): Demo => {
-  try {
-    return z.parse(Demo, JSON.parse(text));
-  } catch {
-    throw new Error(`${file} is damaged: delete it, and the next start creates a new demo customer beside your data.`);
-  }
-};
-
 /** Opens and locks a folder, because the embedded DynamoDB does not prevent a second use. Throws if it is in use. */
 export const openData = (folder: string): Data => {
   try {
@@ -67,35 +53,26 @@ export const openData = (folder: string): Data => {
 };
 
 const open = (folder: string): Data => {
-  makeFolder(folder, 0o700);
+  makeFolder(folder);
   const openLock = lock(folder);
-  const [pidFile, demoFile] = [join(folder, "pid"), join(folder, "demo.json")];
-  const [table, files, carts] = [join(folder, "table.db"), join(folder, "files"), join(folder, "carts")];
-  const events = join(folder, "events.json");
-  // Do not change the permissions of a folder that has other content.
-  const paths = [
-    table,
-    `${table}-wal`,
-    `${table}-shm`,
-    files,
-    carts,
-    events,
-    demoFile,
-    pidFile,
-    join(folder, "lock.db"),
-  ];
-  for (const path of existsSync(table) ? [folder, ...paths] : paths) makePrivate(path);
-  writeFileSync(pidFile, String(process.pid), { mode: 0o600 });
+  const [table, demoFile] = [join(folder, "table.db"), join(folder, "demo.json")];
+  // Other users of this machine must not read customer data, even if the folder comes from a backup. The permissions of a
+  // folder that has other content do not change.
+  if (existsSync(table)) chmodSync(folder, 0o700);
+  writeFileSync(join(folder, "pid"), String(process.pid), { mode: 0o600 });
   return {
     table,
-    files,
-    carts,
-    events,
+    files: join(folder, "files"),
+    carts: join(folder, "carts"),
+    events: join(folder, "events.json"),
     readDemo: () => {
-      const stored = read(demoFile);
-      return stored === undefined ? undefined : parseDemo(demoFile, stored);
+      const demo = readJson(Demo, demoFile);
+      if (demo || !existsSync(demoFile)) return demo;
+      throw new Error(
+        `${demoFile} is damaged: delete it, and the next start creates a new demo customer beside your data.`,
+      );
     },
-    saveDemo: (demo) => writeFileSync(demoFile, JSON.stringify(demo), { mode: 0o600 }),
+    saveDemo: (demo) => writeJson(demoFile, demo),
     close: () => openLock.close(),
   };
 };

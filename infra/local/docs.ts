@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { internalError } from "../../shared/errors.ts";
 import { contentSecurityPolicy } from "../reference/html.ts";
 import { documentFile, jsonFile, readDocument, type SiteFile, siteFiles } from "../reference/site.ts";
-import { isLocalRequest } from "./local-request.ts";
+import { isLocalRequest } from "./listen.ts";
 
 /** The values that the page fills in: an API key, and ids by the names of path parameters. */
 export type Prefill = { readonly key: string; readonly ids: Readonly<Record<string, string>> };

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Event } from "../../shared/history/event.ts";
+import { readJson, writeJson } from "./json-file.ts";
 import { serveLocally } from "./listen.ts";
 import { type Checkpoint, followStream, tableStream } from "./table-stream.ts";
 
@@ -18,7 +18,6 @@ type Options = {
   readonly warn: (message: string) => void;
 };
 
-/** An event as EventBridge delivers it. */
 const Delivery = z.object({
   version: z.literal("0"),
   id: z.string(),
@@ -80,25 +79,17 @@ const post = async (url: string, event: Delivery): Promise<string | undefined> =
   }
 };
 
-/** If the file is damaged, the stream is read again from its beginning. */
-const readStored = (file: string | undefined): z.infer<typeof Stored> => {
-  try {
-    if (file && existsSync(file)) return z.parse(Stored, JSON.parse(readFileSync(file, "utf8")));
-  } catch {}
-  return { events: [] };
-};
-
 /** Starts the bus, and reads the table's stream into it. The environment names the table and its endpoint. */
 export const startEvents = async ({ file, postTo, onEvent, warn }: Options) => {
-  let { events, checkpoint, posted } = readStored(file);
+  // If the file is damaged, the stream is read again from its beginning.
+  let { events, checkpoint, posted }: z.infer<typeof Stored> = (file && readJson(Stored, file)) || { events: [] };
   const toPost = postTo ? after(events, posted) : [];
   let posting = false;
 
   const save = () => {
     if (!file) return;
     posted = postTo ? posted : events.at(-1)?.detail.id;
-    writeFileSync(`${file}.new`, JSON.stringify({ checkpoint, posted, events }), { mode: 0o600 });
-    renameSync(`${file}.new`, file);
+    writeJson(file, { checkpoint, posted, events });
   };
 
   const postAll = async (url: string) => {

@@ -6,7 +6,7 @@ import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { buildApp } from "fauxqs";
 import { limits } from "../../shared/limits.ts";
 import type { LocalService } from "./dynoxide.ts";
-import { isLocalRequest } from "./local-request.ts";
+import { isLocalRequest } from "./listen.ts";
 import { repairFiles, unfinishedFolder } from "./repair-files.ts";
 import { isChunked, type S3Error, s3ErrorFor } from "./signed-urls.ts";
 

@@ -22,7 +22,6 @@ import { type Matched, matcher } from "./match.ts";
 import { lambdaContext, proxyEvent } from "./proxy-event.ts";
 import { readBody } from "./read-body.ts";
 import { endWith, errorResponse, functionResponse, type Response } from "./responses.ts";
-import { type Throttle, tokenBucket } from "./throttle.ts";
 
 /** API Gateway's limits: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
 const maxBodyBytes = 10 * 1024 * 1024;
@@ -38,6 +37,9 @@ const largeBytes = 64 * 1024;
 const closeGraceMs = 3_000;
 
 export type Handler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>;
+
+/** API Gateway throttles a stage with a token bucket: `rate` requests per second, and `burst` at once. */
+type Throttle = { readonly rate: number; readonly burst: number };
 
 /** A request and its response, for the terminal. */
 export type Served = {
@@ -155,6 +157,19 @@ const requestHandler = (options: GatewayOptions) => {
       return fits ? invoke(options, matched, event) : reject(tooLarge(matched.route));
     };
     return body && body.length > largeBytes ? limited(run) : run();
+  };
+};
+
+/** The returned function takes a token if there is one. `now` is in milliseconds. */
+const tokenBucket = ({ rate, burst }: Throttle) => {
+  let tokens = burst;
+  let filledAt: number | undefined;
+  return (now: number): boolean => {
+    tokens = Math.min(burst, tokens + ((now - (filledAt ?? now)) / 1000) * rate);
+    filledAt = now;
+    if (tokens < 1) return false;
+    tokens -= 1;
+    return true;
   };
 };
 

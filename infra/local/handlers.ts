@@ -11,8 +11,6 @@ const load = async <H>(named: readonly { readonly name: string }[]): Promise<Map
   return new Map(await Promise.all(loading));
 };
 
-/** The functions of these routes by name. */
 export const loadEndpoints = (routes: readonly Pick<Route, "name">[]) => load<Handler>(routes);
 
-/** The functions of these checkout steps by name. */
 export const loadSteps = (steps: readonly Pick<Step, "name">[]) => load<StepHandler>(steps);

@@ -1,6 +1,5 @@
 import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
-import { isLocalRequest } from "./local-request.ts";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 
 /** Listens on 127.0.0.1 only; port 0 is any free port. Returns the address. Rejects if the port is in use. */
 export const listen = async (server: Server, port = 0) => {
@@ -15,6 +14,20 @@ export const listen = async (server: Server, port = 0) => {
     await closed;
   };
   return { port: actualPort, url: `http://127.0.0.1:${actualPort}`, close };
+};
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+
+/**
+ * Whether a request comes from this machine. Browsers mark the requests of other sites' pages; a host name that is not
+ * local can be another site's (DNS rebinding). `origins` are those whose pages may send requests, too.
+ */
+export const isLocalRequest = ({ headers }: IncomingMessage, origins: readonly string[] = []): boolean => {
+  const { host = "", origin, "sec-fetch-site": site = "none" } = headers;
+  if (!loopback.test(host)) return false;
+  if (origin !== undefined && origins.includes(origin)) return true;
+  const sameOrigin = origin === undefined || origin === `http://${host}`;
+  return sameOrigin && (site === "none" || site === "same-origin");
 };
 
 /** In the format of AWS JSON, so that an SDK reports it, too. */

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import * as z from "zod/mini";
+import { readJson, writeJson } from "./json-file.ts";
 
 /**
  * fauxqs stores an object as `<key>.data` and `<key>.meta.json`, and does not start if a metadata file is truncated, as a power
@@ -16,20 +17,10 @@ const Metadata = z.looseObject({
 });
 const Bucket = z.looseObject({ name: z.string(), creationDate: z.string() });
 
-const read = <S extends z.core.$ZodType>(schema: S, file: string): z.output<S> | undefined => {
-  try {
-    return z.safeParse(schema, JSON.parse(readFileSync(file, "utf8"))).data;
-  } catch {
-    return undefined;
-  }
-};
-
-const write = (file: string, content: object) => writeFileSync(file, JSON.stringify(content));
-
 const repairBucket = (folder: string, name: string) => {
   const file = join(folder, ".bucket.json");
-  if (read(Bucket, file)) return;
-  write(file, { name, creationDate: new Date().toISOString(), type: "general-purpose" });
+  if (readJson(Bucket, file)) return;
+  writeJson(file, { name, creationDate: new Date().toISOString(), type: "general-purpose" });
 };
 
 /** The path is the key: our keys contain no character that fauxqs escapes. */
@@ -58,8 +49,8 @@ const repairObjects = (bucket: string, objects: string): Damaged[] => {
       rmSync(metadata, { force: true });
       continue;
     }
-    const stored = read(Metadata, metadata);
-    if (!stored) write(metadata, metadataOf(objects, data));
+    const stored = readJson(Metadata, metadata);
+    if (!stored) writeJson(metadata, metadataOf(objects, data));
     else if (path === data && stored.contentLength !== statSync(data).size)
       damaged.push({ bucket, key: stored.key, bytes: statSync(data).size });
   }

@@ -3,7 +3,6 @@ import type { Duplex } from "node:stream";
 import type { APIGatewayProxyResult } from "aws-lambda";
 import type { ApiError } from "../../shared/errors.ts";
 
-/** A response of the gateway. */
 export type Response = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;

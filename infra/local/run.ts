@@ -1,8 +1,7 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { fail } from "./fail.ts";
-import { requireSeparator } from "./npm-options.ts";
+import { fail, requireSeparator } from "./command.ts";
 
 /** `npm start`: runs the whole service on this machine. Loads it only if the options are valid. */
 

@@ -17,7 +17,6 @@ type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
   readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
   /** The adapter function that the checkout invokes instead of the stand-in carrier. */
   readonly carrierFunction?: LambdaHandler | undefined;
-  /** Called after each call to the stand-in carrier. */
   readonly onCarrierCall?: CarrierOptions["onCall"];
   /** Called when a service has exited that cannot be restarted. */
   readonly onEnd?: ((error: Error) => void) | undefined;

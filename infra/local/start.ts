@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setLogOutput } from "../../shared/log.ts";
+import { fail } from "./command.ts";
 import { type Data, openData } from "./data.ts";
 import { createDemo, type Demo, prefillOf, variablesOf } from "./demo.ts";
 import type { Prefill } from "./docs.ts";
 import { startEvents } from "./events.ts";
 import { examples } from "./examples.ts";
-import { fail } from "./fail.ts";
 import type { GatewayOptions } from "./gateway.ts";
 import type { LambdaHandler } from "./lambda.ts";
 import { onParentExit } from "./parent-process.ts";
@@ -42,7 +42,6 @@ const temporaryTable = (): string => {
   return join(folder, "table.db");
 };
 
-/** The demo stored with the data, or a new one. */
 const demoOf = async (data: Data | undefined): Promise<Demo> => {
   const stored = data?.readDemo();
   if (stored) return stored;

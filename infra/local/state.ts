@@ -1,11 +1,9 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { makeFolder } from "./make-folder.ts";
+import { readJson, stateFolder, writeJson } from "./json-file.ts";
 
-/** Each running local stack has a file with its addresses in this folder, by which `npm run admin` finds it. */
-const folder = () => process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay");
-
+/** Each running local stack has a file with its addresses, by which `npm run admin` finds it. */
 const State = z.object({
   pid: z.number(),
   url: z.string(),
@@ -18,13 +16,9 @@ const State = z.object({
 });
 export type State = z.infer<typeof State>;
 
-const fileOf = (port: number) => join(folder(), `${port}.json`);
+const fileOf = (port: number) => join(stateFolder(), `${port}.json`);
 
-export const writeState = (state: State): void => {
-  makeFolder(folder(), 0o700);
-  rmSync(fileOf(state.port), { force: true });
-  writeFileSync(fileOf(state.port), JSON.stringify(state), { mode: 0o600 });
-};
+export const writeState = (state: State): void => writeJson(fileOf(state.port), state);
 
 export const removeState = (port: number): void => rmSync(fileOf(port), { force: true });
 
@@ -36,25 +30,8 @@ const isAlive = ({ pid }: State): boolean => {
   }
 };
 
-const readState = (file: string): State[] => {
-  try {
-    const state = z.parse(State, JSON.parse(readFileSync(join(folder(), file), "utf8")));
-    return isAlive(state) ? [state] : [];
-  } catch {
-    return [];
-  }
-};
-
-const stateFiles = (): string[] => {
-  try {
-    return readdirSync(folder()).filter((file) => /^\d+\.json$/.test(file));
-  } catch {
-    return [];
-  }
-};
-
-/** The running local stacks, sorted by port. */
 export const runningStacks = (): State[] =>
-  stateFiles()
-    .flatMap(readState)
+  globSync("[0-9]*.json", { cwd: stateFolder() })
+    .flatMap((file) => readJson(State, join(stateFolder(), file)) ?? [])
+    .filter(isAlive)
     .sort((a, b) => a.port - b.port);

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage } from "node:http";
-import { text } from "node:stream/consumers";
+import { json } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { serveLocally } from "./listen.ts";
 import { type Execution, startWorkflow, type WorkflowOptions } from "./workflow.ts";
@@ -22,14 +21,9 @@ const Start = z.object({
 });
 const OfExecution = z.object({ executionArn: z.string() });
 
-class ServiceError extends Error {
-  override readonly name: "ExecutionAlreadyExists" | "ExecutionDoesNotExist" | "ValidationException";
-
-  constructor(name: ServiceError["name"], message: string) {
-    super(message);
-    this.name = name;
-  }
-}
+/** An error that the SDK knows by its name. All others are ValidationExceptions. */
+const known = ["ExecutionAlreadyExists", "ExecutionDoesNotExist"] as const;
+const serviceError = (name: (typeof known)[number], message: string) => Object.assign(new Error(message), { name });
 
 const seconds = (date: Date) => date.getTime() / 1000;
 
@@ -54,63 +48,49 @@ const summary = async (execution: Execution) => {
   return rest;
 };
 
-/** The actions of the protocol by name. */
+type Action = (body: unknown) => object | Promise<object>;
+
 const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
   const findExecution = (body: unknown): Execution => {
     const execution = workflow.find(nameOf(z.parse(OfExecution, body).executionArn));
-    if (!execution) throw new ServiceError("ExecutionDoesNotExist", "There is no such execution.");
+    if (!execution) throw serviceError("ExecutionDoesNotExist", "There is no such execution.");
     return execution;
   };
-  return new Map<string, (body: unknown) => object | Promise<object>>([
-    [
-      "StartExecution",
-      async (body) => {
-        const { name = randomUUID(), input } = z.parse(Start, body);
-        const execution = await workflow.start(name, input);
-        if (!execution) throw new ServiceError("ExecutionAlreadyExists", `An execution ${name} already exists.`);
-        return { executionArn: arnOf(name), startDate: seconds(execution.startedAt) };
-      },
-    ],
-    [
-      "ListExecutions",
-      async () => ({ executions: await Promise.all(workflow.list().toReversed().slice(0, 100).map(summary)) }),
-    ],
-    ["DescribeExecution", (body) => describe(findExecution(body))],
-    [
-      "StopExecution",
-      (body) => {
-        findExecution(body).abort();
-        return { stopDate: seconds(new Date()) };
-      },
-    ],
-  ]);
+  const actions: Readonly<Record<string, Action>> = {
+    StartExecution: async (body) => {
+      const { name = randomUUID(), input } = z.parse(Start, body);
+      const execution = await workflow.start(name, input);
+      if (!execution) throw serviceError("ExecutionAlreadyExists", `An execution ${name} already exists.`);
+      return { executionArn: arnOf(name), startDate: seconds(execution.startedAt) };
+    },
+    ListExecutions: async () => ({
+      executions: await Promise.all(workflow.list().toReversed().slice(0, 100).map(summary)),
+    }),
+    DescribeExecution: (body) => describe(findExecution(body)),
+    StopExecution: (body) => {
+      findExecution(body).abort();
+      return { stopDate: seconds(new Date()) };
+    },
+  };
+  return new Map(Object.entries(actions));
 };
 
 /** Starts a server for the workflow on a free port of 127.0.0.1. */
 export const startStepFunctions = async (options: WorkflowOptions) => {
   const workflow = startWorkflow(options);
   const actions = actionsOf(workflow);
-  const handle = async (request: IncomingMessage): Promise<object> => {
-    const action = actions.get(String(request.headers["x-amz-target"]).replace("AWSStepFunctions.", ""));
-    if (!action)
-      throw new ServiceError(
-        "ValidationException",
-        "Only StartExecution, DescribeExecution, StopExecution and ListExecutions are supported.",
-      );
-    return action(JSON.parse(await text(request)));
-  };
-
-  const { url, close } = await serveLocally((request, response) => {
+  const { url, close } = await serveLocally(async (request, response) => {
     const send = (status: number, body: object) =>
       response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(JSON.stringify(body));
-    handle(request).then(
-      (body) => send(200, body),
-      (error: Error) =>
-        send(400, {
-          __type: error instanceof ServiceError ? error.name : "ValidationException",
-          message: error.message,
-        }),
-    );
+    const name = String(request.headers["x-amz-target"]).replace("AWSStepFunctions.", "");
+    try {
+      const action = actions.get(name);
+      if (!action) throw new Error(`Only ${[...actions.keys()].join(", ")} are supported.`);
+      send(200, await action(await json(request)));
+    } catch (error) {
+      const { name, message } = error instanceof Error ? error : new Error(String(error));
+      send(400, { __type: known.find((each) => each === name) ?? "ValidationException", message });
+    }
   });
   return {
     endpoint: url,

@@ -12,7 +12,6 @@ import { eventPrefix } from "../../shared/table/keys.ts";
 
 /** What Lambda does on AWS: reads the table's stream, and calls the function with batches of new events. */
 
-/** How far a stream has been read. */
 export type Checkpoint = { readonly stream: string; readonly shard: string; readonly sequence: string };
 
 /** In milliseconds: how often the end of a stream is read. */

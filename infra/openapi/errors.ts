@@ -26,7 +26,6 @@ import type { DocumentedRoute, Route } from "../../shared/route.ts";
 import { check } from "../../shared/schema/check.ts";
 import { ids } from "../../shared/schema/documents.ts";
 
-/** An example of an error that an operation can return. */
 export type ErrorExample = { readonly title: string; readonly code: ErrorCode; readonly error: ApiError };
 
 const example = (title: string, code: ErrorCode, error: ApiError): ErrorExample => ({ title, code, error });
@@ -106,7 +105,6 @@ export const errorsOf = (route: DocumentedRoute): ErrorExample[] => [
   example("S3 or DynamoDB is unavailable", "service_unavailable", serviceUnavailable()),
 ];
 
-/** The reason for each code. */
 export const reasons: Readonly<Record<ErrorCode, string>> = {
   unauthorized: "The API key is missing, unknown, expired or revoked, or its user does not exist or is disabled.",
   "access_denied.ordering_attachment_access":
@@ -147,7 +145,6 @@ const ErrorObject = z.object({
   params: z.optional(ErrorParams),
 });
 
-/** The body of every error response. */
 export const ErrorDocument = z.object({ errors: z.array(ErrorObject).check(z.minLength(1)) });
 
 /** The parts of the body that are named schemas in the OpenAPI document. */

@@ -23,5 +23,4 @@ export const operationId = ({ name, operation }: Pick<Route, "name" | "operation
 export const bodyName = ({ name, document }: Pick<Route, "name" | "document">) =>
   pascal(document) + pascal(fileOf({ name }).replace(/-.*/, ""));
 
-/** The names of the parameters in a path. */
 export const pathParameters = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);

@@ -9,7 +9,6 @@ import type { Json, Schemas, Share } from "./schemas.ts";
 
 const text = { type: "string" };
 
-/** The response headers by name. */
 export const headers: Readonly<Record<string, Json>> = {
   "X-Request-Id": { description: "The id of the request in the service's log.", schema: text },
   ETag: {
@@ -58,7 +57,6 @@ const linksOf = ({ operation, resource, document, path }: Route): Json => {
   return { links: Object.fromEntries(links) };
 };
 
-/** The schema of the body of a successful response. */
 export const responseSchema = ({ document: type, operation }: Route): z.core.$ZodType => {
   const [document] = contracts.flatMap(({ documents }) => documents[type] ?? []);
   if (!document) throw new Error(`There is no schema of the document ${type}.`);

@@ -162,7 +162,6 @@ export const collectSchemas = () => {
   return {
     add,
     sorted,
-    /** The schema of a JSON request body. */
     request: (schema: z.core.$ZodType, name: string, contract: Contract) =>
       translate(toJson(schema, "input"), name, contract),
     /** The schemas of a form: the properties in `data`, and the others. */
@@ -174,7 +173,6 @@ export const collectSchemas = () => {
         data: withNamedParts(isJson(data) ? data : {}, name, contract),
       };
     },
-    /** The schema of a response. */
     response: (schema: z.core.$ZodType, name: string, naming: Naming) =>
       translate(toJson(schema, "output"), name, naming),
     error: () =>

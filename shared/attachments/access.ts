@@ -1,8 +1,8 @@
 import { attachmentsDisabled, notFound, permissionMissing } from "../errors.ts";
 import type { Route } from "../route.ts";
 import type { Item } from "../table/expressions.ts";
-import { keys, type ParentRef, type ParentType } from "../table/keys.ts";
-import { get, parseItem } from "../table/read.ts";
+import { type Key, keys, type ParentRef, type ParentType } from "../table/keys.ts";
+import { getMany, parseItem } from "../table/read.ts";
 import type { AccessCheck, Lookup, PathId, Principal } from "../tenants/access.ts";
 import { type Parent, readParent } from "../tenants/orders.ts";
 import { canAccess, hasPermission } from "../tenants/schema.ts";
@@ -50,42 +50,39 @@ export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, Scope> 
   admit: (found, principal, route) => admitParent(route, found, principal),
 };
 
+type FoundItem = FoundParent & { readonly itemId: PathId; readonly items: readonly (Item | undefined)[] };
+
+/** Reads the parent and the items that the path parameter `name` identifies below it. */
+const loadBelow = async (
+  lookup: Lookup,
+  type: ParentType,
+  name: string,
+  keysOf: (ref: ParentRef, id: string) => readonly Key[],
+): Promise<FoundItem> => {
+  const { parentId, ref } = parentRef(lookup, type);
+  const itemId = lookup.pathId(name);
+  const [parent, items] = await Promise.all([readParent(ref), getMany(keysOf(ref, itemId.id))]);
+  return { parentId, parent, itemId, items };
+};
+
 /** For showing and updating one attachment. */
-export const oneAttachment: AccessCheck<
-  ItemRoute,
-  FoundParent & { readonly attachmentId: PathId; readonly item: Item | undefined },
-  Scope & { readonly current: Attachment }
-> = {
-  load: async (lookup, { parent: type }) => {
-    const { parentId, ref } = parentRef(lookup, type);
-    const attachmentId = lookup.pathId("attachment_id");
-    const [parent, item] = await Promise.all([readParent(ref), get(keys.attachment(ref, attachmentId.id))]);
-    return { parentId, parent, attachmentId, item };
-  },
-  admit: ({ attachmentId, item, ...found }, principal, route) => {
+export const oneAttachment: AccessCheck<ItemRoute, FoundItem, Scope & { readonly current: Attachment }> = {
+  load: (lookup, { parent }) => loadBelow(lookup, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id)]),
+  admit: ({ itemId, items: [item], ...found }, principal, route) => {
     const scope = admitParent(route, found, principal);
-    if (!item) throw notFound(route.resource, attachmentId.requestedId);
+    if (!item) throw notFound(route.resource, itemId.requestedId);
     return { ...scope, current: parseItem(Attachment, item) };
   },
 };
 
 /** For completing a direct upload of the parent. 404 also if the upload has expired without being used. */
-export const uploadOfParent: AccessCheck<
-  UploadRoute,
-  FoundParent & { readonly uploadId: PathId; readonly item: Item | undefined },
-  Scope & { readonly upload: Upload }
-> = {
-  load: async (lookup, { parent: type }) => {
-    const { parentId, ref } = parentRef(lookup, type);
-    const uploadId = lookup.pathId("upload_id");
-    const [parent, item] = await Promise.all([readParent(ref), get(keys.upload(ref, uploadId.id))]);
-    return { parentId, parent, uploadId, item };
-  },
-  admit: ({ uploadId, item, ...found }, principal, route, now) => {
+export const uploadOfParent: AccessCheck<UploadRoute, FoundItem, Scope & { readonly upload: Upload }> = {
+  load: (lookup, { parent }) => loadBelow(lookup, parent, "upload_id", (ref, id) => [keys.upload(ref, id)]),
+  admit: ({ itemId, items: [item], ...found }, principal, route, now) => {
     const scope = admitParent(route, found, principal);
     const upload = item && parseItem(Upload, item);
     if (!upload || (upload.state === "open" && uploadExpiry(upload) <= now))
-      throw notFound("upload", uploadId.requestedId);
+      throw notFound("upload", itemId.requestedId);
     return { ...scope, upload };
   },
 };
@@ -94,26 +91,13 @@ export const uploadOfParent: AccessCheck<
 type Deletable = Attachment & { readonly unfinished: boolean };
 
 /** For deleting one attachment, or finishing the delete of one whose file could not be removed. */
-export const deletableAttachment: AccessCheck<
-  DeleteRoute,
-  FoundParent & { readonly attachmentId: PathId; readonly items: readonly (Item | undefined)[] },
-  Scope & { readonly current: Deletable }
-> = {
-  load: async (lookup, { parent: type }) => {
-    const { parentId, ref } = parentRef(lookup, type);
-    const attachmentId = lookup.pathId("attachment_id");
-    const { id } = attachmentId;
-    const [parent, ...items] = await Promise.all([
-      readParent(ref),
-      get(keys.attachment(ref, id)),
-      get(keys.unfinishedDelete(ref, id)),
-    ]);
-    return { parentId, parent, attachmentId, items };
-  },
-  admit: ({ attachmentId, items: [stored, unfinished], ...found }, principal, route) => {
+export const deletableAttachment: AccessCheck<DeleteRoute, FoundItem, Scope & { readonly current: Deletable }> = {
+  load: (lookup, { parent }) =>
+    loadBelow(lookup, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)]),
+  admit: ({ itemId, items: [stored, unfinished], ...found }, principal, route) => {
     const scope = admitParent(route, found, principal);
     const item = stored ?? unfinished;
-    if (!item) throw notFound(route.resource, attachmentId.requestedId);
+    if (!item) throw notFound(route.resource, itemId.requestedId);
     return { ...scope, current: { ...parseItem(Attachment, item), unfinished: !stored } };
   },
 };

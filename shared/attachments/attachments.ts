@@ -37,7 +37,6 @@ export const attachmentDocument = (parent: Parent, attachment: Attachment, inclu
   };
 };
 
-/** Returns an attachment, or undefined if it does not exist. */
 export const readAttachment = (parent: ParentRef, id: string): Promise<Attachment | undefined> =>
   readItem(Attachment, keys.attachment(parent, id));
 
@@ -46,7 +45,6 @@ export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachm
   for await (const item of queryAll(collections.attachments(parent))) yield parseItem(Attachment, item);
 }
 
-/** The properties of an attachment that describe its file. */
 type FileProperties = Pick<Attachment, "filename" | "bytes" | "sha256" | "content_type">;
 
 const newAttachment = (
@@ -123,7 +121,6 @@ export const completeUpload = async (
   return winnerOrThrow(parent, failed, idempotency, attachmentOf);
 };
 
-/** Returns the write that records a change of an attachment. */
 const recordChange = (
   action: "created" | "updated" | "deleted",
   { type, id, account }: Parent,

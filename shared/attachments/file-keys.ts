@@ -7,7 +7,6 @@ export const filePrefix = "attachments/";
 /** Returns the day of a time as `YYYY-MM-DD`, in UTC. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
-/** The prefix of the object keys of a day. */
 export const dayPrefix = (day: string): string => `${filePrefix}${day.replaceAll("-", "/")}/`;
 
 /** `attachments/2026/11/21/<parent type>/<parent id>/<id>`. */

@@ -164,7 +164,6 @@ export const deleteOrderAttachment = remove("order");
 export const createOrderUpload = createUpload("order");
 export const completeOrderUpload = completeUpload("order");
 
-/** The associations that `include` adds. */
 const included = () => ({
   file: z.optional(z.object({ type: z.literal("file"), data: FileData })),
   forwarding: z.optional(z.object({ type: z.literal("forwarding"), data: ForwardingData })),
@@ -201,7 +200,6 @@ const documents = () => ({
   }),
 });
 
-/** The schemas of the response documents. */
 export const attachmentDocuments = documents();
 
 const scan = {

@@ -21,10 +21,8 @@ export const forwardedRequests = async (
   return ids;
 };
 
-/** An attachment with the type of its parent. */
 export type OwnedAttachment = { readonly of: ParentType; readonly attachment: Attachment };
 
-/** Returns every attachment of an order or a request. */
 export const attachmentsOf = (parent: ParentRef): Promise<OwnedAttachment[]> =>
   Array.fromAsync(allAttachments(parent), (attachment) => ({ of: parent.type, attachment }));
 
@@ -37,9 +35,7 @@ export const sentMetadataOf = (attachment: Attachment): SentMetadata => pick(Sen
 export const isUpToDate = ({ sent }: Receipt, attachment: Attachment): boolean =>
   isDeepStrictEqual(sent, sentMetadataOf(attachment));
 
-/** What must be forwarded and withdrawn for a request. */
 export type Plan = {
-  /** The account of the request. */
   readonly account: string;
   /** The version of the request's attachments, read before them. While it is current, the attachments are unchanged. */
   readonly version: number;

@@ -93,7 +93,6 @@ export const sealPage = async (page: RequestPage): Promise<SealedPage> => {
   return { ...page, outcome: "FAILED" };
 };
 
-/** The outcomes of a round's pages. */
 export const RoundResults = z.array(
   z.object({ outcome: z.enum(["SEALED", "FAILED"]), passes_left: z.number(), reason: z.optional(z.string()) }),
 );

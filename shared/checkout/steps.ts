@@ -11,7 +11,7 @@ export type Step = {
   /** The actions on the table and the bucket that its function is allowed. */
   readonly access: { readonly table: readonly TableAction[]; readonly files: readonly "GetObject"[] };
   /** Whether it calls the carrier, and therefore needs the carrier's address and token. */
-  readonly carrier: boolean;
+  readonly carrier?: boolean;
   readonly timeoutSeconds: number;
   readonly memoryMb?: number;
 };
@@ -20,7 +20,6 @@ export type Step = {
 export const lock = {
   name: "checkout/lock",
   access: { table: ["GetItem", "UpdateItem"], files: [] },
-  carrier: false,
   timeoutSeconds: 30,
 } as const satisfies Step;
 
@@ -28,7 +27,6 @@ export const lock = {
 export const paginate = {
   name: "checkout/paginate",
   access: { table: ["GetItem", "Query"], files: [] },
-  carrier: false,
   timeoutSeconds: 60,
 } as const satisfies Step;
 
@@ -45,7 +43,6 @@ export const forward = {
 export const seal = {
   name: "checkout/seal",
   access: { table: ["GetItem", "Query", "UpdateItem"], files: [] },
-  carrier: false,
   timeoutSeconds: 120,
 } as const satisfies Step;
 
@@ -53,7 +50,6 @@ export const seal = {
 export const sealOrder = {
   name: "checkout/seal-order",
   access: { table: ["UpdateItem"], files: [] },
-  carrier: false,
   timeoutSeconds: 30,
 } as const satisfies Step;
 
@@ -69,7 +65,6 @@ export const submit = {
 export const finish = {
   name: "checkout/finish",
   access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
-  carrier: false,
   timeoutSeconds: 30,
 } as const satisfies Step;
 
@@ -77,7 +72,6 @@ export const finish = {
 export const fail = {
   name: "checkout/fail",
   access: { table: ["GetItem", "Query", "PutItem", "UpdateItem"], files: [] },
-  carrier: false,
   timeoutSeconds: 300,
 } as const satisfies Step;
 

@@ -20,7 +20,6 @@ type Change = {
   readonly changed?: readonly string[] | undefined;
 };
 
-/** How long events are kept. */
 const retentionDays = 400;
 
 /** An attachment's events are kept with its order or request, any other with its resource. */

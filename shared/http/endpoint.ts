@@ -82,10 +82,13 @@ const authorize = async <R extends Route, L, S extends Scope, P>(
   return { principal, idempotencyKey, scope, read: found.value };
 };
 
-/** Gives a request a deadline before its function's timeout. */
-const withinDeadline =
-  (handle: (event: RequestEvent) => Promise<APIGatewayProxyResult>) => (event: RequestEvent, context: LambdaContext) =>
-    withDeadline(context.getRemainingTimeInMillis(), () => handle(event));
+/** Returns the function of a route. Gives each request a deadline before the function's timeout. */
+const handlerOf = (route: Route, handle: (event: RequestEvent) => Promise<APIGatewayProxyResult>) =>
+  middy<RequestEvent, APIGatewayProxyResult>()
+    .use(respond(route))
+    .handler((event: RequestEvent, context: LambdaContext) =>
+      withDeadline(context.getRemainingTimeInMillis(), () => handle(event)),
+    );
 
 /** Where a request's changes come from, for their events. */
 const originOf = (event: RequestEvent, { apiKey, user }: Principal, now: Date): Origin => ({
@@ -112,23 +115,19 @@ export const endpointWith =
     access: AccessCheck<NoInfer<R>, L, C>,
     handle: (context: Context<C, z.output<S>>) => Promise<Reply> | Reply,
   ) =>
-    middy<RequestEvent, APIGatewayProxyResult>()
-      .use(respond(route))
-      .handler(
-        withinDeadline(async (event) => {
-          const now = new Date();
-          const { principal, scope, idempotencyKey } = await authorize(event, route, access, now, readNothing);
-          const problems = idempotencyKey?.problems ?? [];
-          const { input, compared } = await readInput(event, route.reads, readBody, scope.current, problems);
-          const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
-          const origin = originOf(event, principal, now);
-          const context = { ...scope, input, origin, idempotency, precondition: precondition(event) };
-          const reply = await handle(context);
-          event.logged = { ...event.logged, ...reply.logged };
-          if (route.method === "GET") return responseOrNotModified(event, route.status, reply);
-          return response(event.requestContext.requestId, route.status, reply);
-        }),
-      );
+    handlerOf(route, async (event) => {
+      const now = new Date();
+      const { principal, scope, idempotencyKey } = await authorize(event, route, access, now, readNothing);
+      const problems = idempotencyKey?.problems ?? [];
+      const { input, compared } = await readInput(event, route.reads, readBody, scope.current, problems);
+      const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
+      const origin = originOf(event, principal, now);
+      const context = { ...scope, input, origin, idempotency, precondition: precondition(event) };
+      const reply = await handle(context);
+      event.logged = { ...event.logged, ...reply.logged };
+      if (route.method === "GET") return responseOrNotModified(event, route.status, reply);
+      return response(event.requestContext.requestId, route.status, reply);
+    });
 
 /** An endpoint that reads a JSON body, a query, or nothing. */
 export const endpoint = endpointWith(readJson, ["json", "query", "nothing"]);
@@ -148,14 +147,10 @@ export const listEndpoint = <
   readPage: PageReader<NoInfer<R>, P, z.output<S>, NoInfer<L>>,
   handle: (context: C & { readonly page: P; readonly query: z.output<S> }) => Promise<Reply> | Reply,
 ) =>
-  middy<RequestEvent, APIGatewayProxyResult>()
-    .use(respond(route))
-    .handler(
-      withinDeadline(async (event) => {
-        const { scope, read } = await authorize(event, route, access, new Date(), async (lookup, loaded) => {
-          const query = parseQuery(event, route.reads);
-          return { query, page: await readPage(lookup, query, route, loaded) };
-        });
-        return response(event.requestContext.requestId, route.status, await handle({ ...scope, ...read }));
-      }),
-    );
+  handlerOf(route, async (event) => {
+    const { scope, read } = await authorize(event, route, access, new Date(), async (lookup, loaded) => {
+      const query = parseQuery(event, route.reads);
+      return { query, page: await readPage(lookup, query, route, loaded) };
+    });
+    return response(event.requestContext.requestId, route.status, await handle({ ...scope, ...read }));
+  });

@@ -12,7 +12,6 @@ import { endpointWith } from "./endpoint.ts";
 import type { ReadBody } from "./input.ts";
 import { header } from "./request.ts";
 
-/** A text, or the file. */
 type Part = string | UploadedFile;
 
 /**
@@ -60,13 +59,8 @@ const split = (contentType: string, body: Buffer): Promise<RawPart[]> =>
     // RFC 2046, 5.1.1
     if (boundary.length < 1 || boundary.length > 70) throw unreadable("its boundary must have 1 to 70 characters");
     const { parts: maxParts, headerPairs, headerBytes } = limits.form;
-    const options = {
-      boundary,
-      maxHeaderPairs: headerPairs,
-      maxHeaderSize: headerBytes,
-      partHwm: body.length + 1,
-    };
-    const form = new Dicer(options);
+    const limited = { maxHeaderPairs: headerPairs, maxHeaderSize: headerBytes, partHwm: body.length + 1 };
+    const form = new Dicer({ boundary, ...limited });
     const streams = new Map<Readable, PartHeaders>();
     const parts: RawPart[] = [];
     let [partCount, headerLength] = [0, 0];

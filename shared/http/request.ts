@@ -31,7 +31,6 @@ const decoded = (text: string): string => {
   }
 };
 
-/** An id from the path. */
 export const pathId = (event: Pick<APIGatewayProxyEvent, "pathParameters">, name: string): PathId => {
   const requested = decoded(event.pathParameters?.[name] ?? "");
   const id = parseUlid(requested);

@@ -9,7 +9,6 @@ const cursor = () => z.nullable(z.string().check(z.minLength(1)));
 
 export const PageInfo = z.object({ after: cursor(), before: cursor(), limit: count(), total: count() });
 
-/** The list envelope around documents of one type. */
 export const listOf = <T extends z.core.$ZodType>(document: T) =>
   z.object({ type: z.literal("list"), data: z.object({ items: z.array(document), page_info: PageInfo }) });
 

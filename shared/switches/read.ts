@@ -9,7 +9,6 @@ import type { Account } from "../tenants/schema.ts";
 import type { CollectionRoute } from "./access.ts";
 import { Switch, switchDocument } from "./schema.ts";
 
-/** Returns a switch, or undefined if it does not exist. */
 export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(Switch, keys.switch(id));
 
 /**
@@ -24,14 +23,12 @@ const Entry = z.object({ id: Ulid });
 const sizeOf = (one: ListedSwitch) =>
   Buffer.byteLength(JSON.stringify(JSON.stringify(switchDocument(one, one.included))));
 
-/** A switch in a list, with the included associations. */
 type ListedSwitch = Switch & { readonly included: object };
 
 type Include = readonly "account"[] | undefined;
 
 const accountAssociation = ({ id, name }: Account) => ({ account: { type: "account", data: { id, name } } });
 
-/** Returns the included associations of one switch. */
 export const includedAssociations = async ({ account }: Switch, include: Include): Promise<object> => {
   const owner = include?.includes("account") ? await readAccount(account) : undefined;
   return owner ? accountAssociation(owner) : {};

@@ -37,7 +37,6 @@ const listWrites = (of: Switch, difference: 1 | -1): Record<string, Write> => {
 
 const nameTaken = (by: Item | undefined) => invalid([alreadyTaken("/data/name", { id: by?.switch, type: "switch" })]);
 
-/** Returns the write that records a change of a switch. */
 const recordChange = (
   action: "created" | "updated" | "deleted",
   { id, version, account }: Switch,

@@ -93,7 +93,6 @@ const readBatch = async (keys: readonly Key[]): Promise<Item[]> => {
 /** Returns the items of several keys, in the order of the keys. */
 export const getMany = (keys: readonly Key[]): Promise<(Item | undefined)[]> => Promise.all(keys.map(get));
 
-/** Reads one item and parses it with its schema. */
 export const readItem = async <S extends z.core.$ZodType>(schema: S, key: Key): Promise<z.output<S> | undefined> => {
   const item = await get(key);
   return item && parseItem(schema, item);

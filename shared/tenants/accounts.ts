@@ -5,7 +5,6 @@ import { Account, User } from "./schema.ts";
 
 const Count = z.object({ switch_count: z.number() });
 
-/** Returns an account, or undefined if it does not exist. */
 export const readAccount = (id: string): Promise<Account | undefined> => readItem(Account, keys.account(id));
 
 /** Returns those of several accounts that exist, in one round trip. */
@@ -24,5 +23,4 @@ export const readCountedAccount = async (id: string): Promise<Account | undefine
   return { ...account, switch_count: total };
 };
 
-/** Returns a user, or undefined if it does not exist. */
 export const readUser = (id: string): Promise<User | undefined> => readItem(User, keys.user(id));

@@ -7,9 +7,9 @@ import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
-import { type Entry, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
+import { bySection, type Entry, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
 import { type Resolved, resolve } from "./references.ts";
-import { type Account, type ApiKey, canAccess, type Order, type Request, type User } from "./schema.ts";
+import { type ApiKey, canAccess, type Order, type Request, type User } from "./schema.ts";
 
 /** What `apply` did with an entry. A generated API key is in the result once. */
 type Result = {
@@ -21,7 +21,7 @@ type Result = {
 };
 
 /** The results of a file's entries, by their names. */
-export type Applied = { readonly [S in SectionName]: Readonly<Record<string, Result>> };
+export type Applied = Readonly<Record<SectionName, Readonly<Record<string, Result>>>>;
 
 /** The writes for one entry, which stay together, and the order in `CART` that it adds a request to. */
 type Planned = {
@@ -35,12 +35,8 @@ type Planned = {
 export class PartlyAppliedError extends Error {
   readonly applied: Applied;
   constructor(applied: Applied, cause: unknown) {
-    super(
-      "Only a part of the file is applied. Apply it again to complete it; give entries without an id the id shown here.",
-      {
-        cause,
-      },
-    );
+    const advice = "Apply it again to complete it; give entries without an id the id shown here.";
+    super(`Only a part of the file is applied. ${advice}`, { cause });
     this.applied = applied;
   }
 }
@@ -102,17 +98,10 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean) => {
 
 type Context = Resolved & { readonly origin: Origin; readonly isDry: boolean };
 
-const resultsOf = (planned: readonly Planned[]): Applied => {
-  const of = (section: SectionName) =>
-    Object.fromEntries(planned.flatMap(({ path, result }) => (path[0] === section ? [[path[1], result]] : [])));
-  return {
-    accounts: of("accounts"),
-    users: of("users"),
-    keys: of("keys"),
-    orders: of("orders"),
-    requests: of("requests"),
-  };
-};
+const resultsOf = (planned: readonly Planned[]): Applied =>
+  bySection((section) =>
+    Object.fromEntries(planned.flatMap(({ path, result }) => (path[0] === section ? [[path[1], result]] : []))),
+  );
 
 type Properties = Readonly<Record<string, unknown>>;
 type Target = { readonly path: Planned["path"]; readonly type: "account" | "user" | "api_key" | "order" | "request" };
@@ -189,31 +178,18 @@ const planAccount = (name: string, entry: Entry<"accounts">, context: Context): 
   const stored = context.stored.accounts.get(id);
   const subject = { id, account: id };
   if (!stored) {
-    const account: Account = context.account(name) ?? unresolvedAccount(id);
+    const account = context.account(name);
+    // The problem is reported, so nothing is written.
+    if (!account) return unchanged(target.path, id);
     const child = { ...keys.childAccount(account.ancestors.at(-1) ?? null, id), id };
     return planNew(target, entry, subject, [{ ...keys.account(id), ...account }, child], context);
   }
   const parent = entry.parent ? context.account(entry.parent)?.id : entry.parent;
   const features = entry.features && { ...stored.features, ...entry.features };
   const sent = { immutable: { parent }, mutable: { name: entry.name, features } };
-  return planExisting(
-    target,
-    keys.account(id),
-    { ...stored, parent: stored.ancestors.at(-1) ?? null },
-    subject,
-    sent,
-    context,
-  );
+  const before = { ...stored, parent: stored.ancestors.at(-1) ?? null };
+  return planExisting(target, keys.account(id), before, subject, sent, context);
 };
-
-/** Stands for an account that cannot be created. The problem is reported, so nothing is written. */
-const unresolvedAccount = (id: string): Account => ({
-  id,
-  name: "",
-  ancestors: [],
-  features: { ordering_attachment_access: false },
-  switch_count: 0,
-});
 
 const ownerId = (reference: string | undefined, { account }: Context) =>
   reference === undefined ? undefined : account(reference)?.id;

@@ -53,6 +53,15 @@ export type Entry<S extends SectionName> = z.output<(typeof entrySchemas)[S]>;
 
 export const sectionNames = ["accounts", "users", "keys", "orders", "requests"] as const satisfies SectionName[];
 
+/** Returns what `of` returns for each section. */
+export const bySection = <T>(of: (section: SectionName) => T): Readonly<Record<SectionName, T>> => ({
+  accounts: of("accounts"),
+  users: of("users"),
+  keys: of("keys"),
+  orders: of("orders"),
+  requests: of("requests"),
+});
+
 /** The properties that an entry must have if it creates something. */
 export const requiredProperties = {
   accounts: ["name"],

@@ -13,10 +13,8 @@ export type Parent = ParentRef & {
   readonly forwarded: boolean;
 };
 
-/** Returns an order, or undefined if it does not exist. */
 export const readOrder = (id: string): Promise<Order | undefined> => readItem(Order, keys.order(id));
 
-/** Returns a request, or undefined if it does not exist. */
 export const readRequest = (id: string): Promise<Request | undefined> => readItem(Request, keys.request(id));
 
 /** Returns a parent with its account and state, or undefined if it does not exist. Takes two round trips. */

@@ -5,7 +5,7 @@ import { pointer } from "../schema/check.ts";
 import { newId, parseUlid } from "../schema/fields.ts";
 import { type Key, keys } from "../table/keys.ts";
 import { getMany, parseItem } from "../table/read.ts";
-import { type Entry, type SectionName, type Sent, sectionNames, type TenantsFile } from "./file.ts";
+import { bySection, type Entry, type SectionName, type Sent, sectionNames, type TenantsFile } from "./file.ts";
 import { Account, ApiKey, Order, Request, User } from "./schema.ts";
 
 /** The properties that are references, and the section that each refers to. */
@@ -167,16 +167,8 @@ const reportDuplicates = (file: TenantsFile, stored: Stored, report: ReportProbl
   }
 };
 
-const namesById = (file: TenantsFile) => {
-  const of = (section: SectionName) =>
-    new Map(
-      [...file[section]].flatMap(([name, sent]) => (idIn(sent) === undefined ? [] : [[idIn(sent), name] as const])),
-    );
-  return {
-    accounts: of("accounts"),
-    users: of("users"),
-    keys: of("keys"),
-    orders: of("orders"),
-    requests: of("requests"),
-  };
-};
+const namesById = (file: TenantsFile) =>
+  bySection((section) => {
+    const named = [...file[section]].map(([name, sent]) => [idIn(sent), name] as const);
+    return new Map(named.flatMap(([id, name]) => (id === undefined ? [] : [[id, name] as const])));
+  });

@@ -65,10 +65,7 @@ const main = async () => {
     if (values.here) return console.log(JSON.stringify(await run()));
     console.error(`${name} …`);
     startClock(performance.now());
-    const section = await withProgress(
-      () => `${name} is running`,
-      () => inChild(name),
-    );
+    const section = await withProgress(() => inChild(name), `${name} is running`);
     sections[name] = section;
     if (!values.json) show(section);
   }

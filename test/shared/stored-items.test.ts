@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { historyOf } from "../../infra/admin/history.ts";
 import { childAccounts, keysOf, ordersOf, usersOf } from "../../infra/admin/lists.ts";
+import { orderReport } from "../../infra/admin/report.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
-import { orderReport } from "../../shared/checkout/report.ts";
-import { historyOf } from "../../shared/history/read.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { transact } from "../../shared/table/write.ts";
 import { call, invalidParametersOf } from "../support/requests/client.ts";

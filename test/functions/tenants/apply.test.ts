@@ -1,8 +1,8 @@
 import { InvokeCommand, type InvokeCommandInput, LambdaClient } from "@aws-sdk/client-lambda";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { handler } from "../../../functions/tenants/apply.ts";
+import { historyOf } from "../../../infra/admin/history.ts";
 import { type LambdaHandler, startLambda } from "../../../infra/local/lambda.ts";
-import { historyOf } from "../../../shared/history/read.ts";
 import { setLogOutput } from "../../../shared/log.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";

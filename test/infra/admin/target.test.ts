@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, readdir, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
-import { checkNode } from "../../../infra/admin/doctor.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { writeState } from "../../../infra/local/state.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
@@ -182,11 +181,6 @@ describe("doctor", () => {
     expect(stdout).toMatch(
       /FAULT {4}target: There is no local stack running on port 49999\. These are running:\n +--port 49001 .+\n +--port 49002 .+\n/,
     );
-  });
-
-  it("accepts Node 22, and reports versions that cannot run the CLI", () => {
-    expect(checkNode("22.18.0")).toBe("Node 22.18.0 (the functions run on 24)");
-    expect(() => checkNode("20.20.2")).toThrow("Node 20.20.2");
   });
 });
 

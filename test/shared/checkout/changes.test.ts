@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { orderReport } from "../../../infra/admin/report.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
-import { orderReport } from "../../../shared/checkout/report.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { apply } from "../../support/fixtures/apply.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { orderReport } from "../../../infra/admin/report.ts";
 import { failRun } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
-import { orderReport } from "../../../shared/checkout/report.ts";
 import { startRun } from "../../../shared/checkout/run.ts";
 import { beginRound, liftSeal, sealPage } from "../../../shared/checkout/seal.ts";
 import { interceptTableCalls, type TableCall } from "../../support/fault-proxy/table-proxy.ts";

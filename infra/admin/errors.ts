@@ -1,6 +1,11 @@
 import { ApiError } from "../../shared/errors.ts";
 import { safe, safeLines } from "./output.ts";
 
+/** An error whose message tells the operator what to do. The CLI prints it and exits with 1. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+}
+
 /** What to do about the errors of AWS and of the network, matched by name, code or message. */
 const advice: readonly (readonly [RegExp, string])[] = [
   [
@@ -36,7 +41,6 @@ const searchText = (error: unknown): string => {
   return [error.name === "Error" ? "" : error.name, code, error.message, ...inner, ...cause].filter(Boolean).join(" ");
 };
 
-/** What to do about an error, if that is known. */
 export const adviceOn = (error: unknown): string | undefined => {
   const text = searchText(error);
   return advice.find(([pattern]) => pattern.test(text))?.[1];

@@ -1,13 +1,13 @@
-import { type Attachment, type AttachmentData, attachmentData, warningOf } from "../attachments/schema.ts";
-import type { Item } from "../table/expressions.ts";
-import { keys } from "../table/keys.ts";
-import { get, parseItem } from "../table/read.ts";
-import { requestsOfOrder } from "../tenants/orders.ts";
-import { forwardedType, Order, Request } from "../tenants/schema.ts";
-import { attachmentsOf, type OwnedAttachment, receiptsOf } from "./plan.ts";
-import { readRun } from "./run.ts";
-import type { CheckoutRun, Receipt, Seal } from "./schema.ts";
-import { Sealed } from "./seal.ts";
+import { type Attachment, type AttachmentData, attachmentData, warningOf } from "../../shared/attachments/schema.ts";
+import { attachmentsOf, type OwnedAttachment, receiptsOf } from "../../shared/checkout/plan.ts";
+import { readRun } from "../../shared/checkout/run.ts";
+import type { CheckoutRun, Receipt, Seal } from "../../shared/checkout/schema.ts";
+import { Sealed } from "../../shared/checkout/seal.ts";
+import type { Item } from "../../shared/table/expressions.ts";
+import { keys } from "../../shared/table/keys.ts";
+import { get, parseItem } from "../../shared/table/read.ts";
+import { requestsOfOrder } from "../../shared/tenants/orders.ts";
+import { forwardedType, Order, Request } from "../../shared/tenants/schema.ts";
 
 /**
  * What the carrier has of an attachment. `status` and `answer` are its last decision; `last_answer` says why it is called
@@ -52,7 +52,6 @@ export const orderReport = async (orderId: string): Promise<OrderReport | undefi
   return { id, account, state, checkout: (await readRun(id)) ?? null, seal: sealOf(item), attachments, requests };
 };
 
-/** Reports on one request for operators. */
 export const requestReportById = async (requestId: string): Promise<RequestReport | undefined> => {
   const item = await get(keys.request(requestId));
   const order = item && (await get(keys.order(parseItem(Request, item).order)));

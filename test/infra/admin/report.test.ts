@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type OrderReport, orderReport } from "../../../shared/checkout/report.ts";
+import { type OrderReport, orderReport } from "../../../infra/admin/report.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";

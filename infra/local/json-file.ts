@@ -1,0 +1,38 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import * as z from "zod/mini";
+
+/** The folder with the addresses of running local stacks and of deployments to emulators. */
+export const stateFolder = () => process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay");
+
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
+/**
+ * Creates a private folder and its parents, if they do not exist. Node's own `recursive` never returns if the file system
+ * refuses a folder with ENOENT, as /proc and a deleted mount do.
+ */
+export const makeFolder = (folder: string): void => {
+  const parent = dirname(folder);
+  if (parent !== folder && !existsSync(parent)) makeFolder(parent);
+  try {
+    mkdirSync(folder, 0o700);
+  } catch (error) {
+    if (!isFolder(folder)) throw error;
+  }
+};
+
+/** Reads JSON from a file. Undefined if there is none, or if it does not fit the schema. */
+export const readJson = <S extends z.core.$ZodType>(schema: S, file: string): z.output<S> | undefined => {
+  try {
+    return z.safeParse(schema, JSON.parse(readFileSync(file, "utf8"))).data;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Writes JSON to a file that only its owner can read, and replaces it atomically. */
+export const writeJson = (file: string, content: object): void => {
+  makeFolder(dirname(file));
+  writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+};
