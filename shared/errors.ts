@@ -48,6 +48,18 @@ export type Problem = {
   readonly params?: Readonly<Record<string, unknown>>;
 };
 
+/** A problem with a part of a request. */
+export const problemIn = (place: Problem["in"], pointer: string, sub_code: SubCode, detail: string): Problem => ({
+  in: place,
+  pointer,
+  sub_code,
+  detail,
+});
+
+/** A problem with a property in a body. */
+export const problem = (name: string, sub_code: SubCode, detail: string): Problem =>
+  problemIn("body", `/data/${name}`, sub_code, detail);
+
 type ErrorObject = {
   readonly code: ErrorCode;
   readonly title: string;
@@ -130,10 +142,7 @@ export const invalid = (problems: readonly Problem[]) =>
 
 /** A value that must be unique is in use, by `resource` if that is known. */
 export const alreadyTaken = (pointer: string, resource: { readonly id: unknown; readonly type: string }): Problem => ({
-  in: "body",
-  pointer,
-  sub_code: "constraint.unique",
-  detail: "has already been taken",
+  ...problemIn("body", pointer, "constraint.unique", "has already been taken"),
   ...(resource.id !== undefined && { params: { resource } }),
 });
 
@@ -145,7 +154,7 @@ export const idempotencyKeyReused: Problem = {
 };
 
 /** 422 for a body that cannot be parsed. */
-export const malformed = (detail: string) => invalid([{ in: "body", pointer: "", sub_code: "malformed", detail }]);
+export const malformed = (detail: string) => invalid([problemIn("body", "", "malformed", detail)]);
 
 export const rateLimited = () =>
   apiError("rate_limited", "Too many requests: try again later.", undefined, { headers: { "Retry-After": "1" } });

@@ -1,6 +1,6 @@
 import { findOrder } from "./find.ts";
 import { printRecord, safe } from "./output.ts";
-import { type OrderReport, orderReport } from "./report.ts";
+import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
 import { type CheckoutEnd, startCheckout, waitForCheckout } from "./start-checkout.ts";
 
 /** `order checkout`. */
@@ -39,8 +39,12 @@ const waitFor = async (order: string, run: string): Promise<CheckoutEnd> => {
   return end;
 };
 
+type Progress = Pick<OrderReport, "checkout" | "seal" | "state"> & {
+  readonly requests: readonly { readonly attachments: readonly { readonly receipt: ReportedReceipt | null }[] }[];
+};
+
 /** The progress of a checkout, in one line. */
-export const progressOf = ({ requests, checkout, seal, state }: OrderReport): string => {
+export const progressOf = ({ requests, checkout, seal, state }: Progress): string => {
   const receipts = requests.flatMap(({ attachments }) => attachments.flatMap(({ receipt }) => receipt ?? []));
   const files = receipts.filter((receipt) => receipt.state !== "withdrawn");
   const forwarded = files.filter((receipt) => receipt.state === "forwarded").length;

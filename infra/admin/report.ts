@@ -1,7 +1,7 @@
-import { type Attachment, type AttachmentData, attachmentData, warningOf } from "../../shared/attachments/schema.ts";
+import { type Attachment, attachmentData, warningOf } from "../../shared/attachments/schema.ts";
 import { attachmentsOf, type OwnedAttachment, receiptsOf } from "../../shared/checkout/plan.ts";
 import { readRun } from "../../shared/checkout/run.ts";
-import type { CheckoutRun, Receipt, Seal } from "../../shared/checkout/schema.ts";
+import type { Receipt } from "../../shared/checkout/schema.ts";
 import { Sealed } from "../../shared/checkout/seal.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
@@ -13,46 +13,26 @@ import { forwardedType, Order, Request } from "../../shared/tenants/schema.ts";
  * What the carrier has of an attachment. `status` and `answer` are its last decision; `last_answer` says why it is called
  * again at `next_try_at`. An attachment that was added after the checkout has no receipt.
  */
-type ReportedReceipt = Pick<Receipt, "state"> &
+export type ReportedReceipt = Pick<Receipt, "state"> &
   Partial<Pick<Receipt, "at" | "sha256" | "status" | "answer" | "attempts" | "last_answer" | "next_try_at">>;
 
-type ReportedAttachment = Pick<AttachmentData, "id"> &
-  Partial<AttachmentData & WithWarning> & {
-    readonly of: "order" | "request";
-    readonly receipt: ReportedReceipt | null;
-  };
-
-export type RequestReport = Pick<Request, "id" | "account" | "type"> & {
-  readonly seal: Seal | null;
-  /** Its own attachments, those of its order if they are forwarded, and withdrawn ones. */
-  readonly attachments: readonly ReportedAttachment[];
-};
-
-export type OrderReport = Pick<Order, "id" | "account" | "state"> & {
-  readonly checkout: CheckoutRun | null;
-  readonly seal: Seal | null;
-  readonly attachments: readonly (AttachmentData & WithWarning)[];
-  readonly requests: readonly RequestReport[];
-};
-
-/** Why the carrier may refuse an attachment days later, or null if no reason is known. */
-type WithWarning = { readonly warning: string | null };
+export type OrderReport = NonNullable<Awaited<ReturnType<typeof orderReport>>>;
+export type RequestReport = OrderReport["requests"][number];
 
 const sealOf = (item: Item | undefined) => parseItem(Sealed, item).seal ?? null;
 
 /** Reports on an order for operators: what belongs to it, and what the carrier has of it. */
-export const orderReport = async (orderId: string): Promise<OrderReport | undefined> => {
+export const orderReport = async (orderId: string) => {
   const item = await get(keys.order(orderId));
   if (!item) return undefined;
   const { id, account, state } = parseItem(Order, item);
   const ofOrder = await attachmentsOf({ type: "order", id });
-  const requests: RequestReport[] = [];
-  for await (const request of requestsOfOrder(id)) requests.push(await requestReport(request.id, state, ofOrder));
+  const requests = await Array.fromAsync(requestsOfOrder(id), (request) => requestReport(request.id, state, ofOrder));
   const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
   return { id, account, state, checkout: (await readRun(id)) ?? null, seal: sealOf(item), attachments, requests };
 };
 
-export const requestReportById = async (requestId: string): Promise<RequestReport | undefined> => {
+export const requestReportById = async (requestId: string) => {
   const item = await get(keys.request(requestId));
   const order = item && (await get(keys.order(parseItem(Request, item).order)));
   if (!order) return undefined;
@@ -60,18 +40,15 @@ export const requestReportById = async (requestId: string): Promise<RequestRepor
   return requestReport(requestId, state, await attachmentsOf({ type: "order", id }));
 };
 
-const requestReport = async (
-  requestId: string,
-  state: Order["state"],
-  ofOrder: readonly OwnedAttachment[],
-): Promise<RequestReport> => {
+/** The attachments are its own, those of its order if they are forwarded, and withdrawn ones. */
+const requestReport = async (requestId: string, state: Order["state"], ofOrder: readonly OwnedAttachment[]) => {
   const item = await get(keys.request(requestId));
   const { id, account, type } = parseItem(Request, item);
   const about = { id, account, type, seal: sealOf(item) };
   const own = await attachmentsOf({ type: "request", id });
   if (type !== forwardedType) return { ...about, attachments: own.map((owned) => reported(owned, null)) };
   const receipts = new Map((await receiptsOf(id)).map((receipt) => [receipt.attachment, receipt]));
-  const missing = state === "CART" ? ({ state: "pending" } as const) : null;
+  const missing: ReportedReceipt | null = state === "CART" ? { state: "pending" } : null;
   const present = [...own, ...ofOrder].map((owned) => {
     const receipt = receipts.get(owned.attachment.id);
     receipts.delete(owned.attachment.id);
@@ -86,13 +63,14 @@ const requestReport = async (
   return { ...about, attachments: [...present, ...deleted] };
 };
 
-const reported = ({ of, attachment }: OwnedAttachment, receipt: ReportedReceipt | null): ReportedAttachment => ({
+const reported = ({ of, attachment }: OwnedAttachment, receipt: ReportedReceipt | null) => ({
   of,
   ...withWarning(attachment),
   receipt,
 });
 
-const withWarning = (attachment: Attachment): AttachmentData & WithWarning => ({
+/** The warning says why the carrier may refuse the attachment days later. */
+const withWarning = (attachment: Attachment) => ({
   ...attachmentData(attachment),
   warning: warningOf(attachment),
 });

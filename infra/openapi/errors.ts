@@ -11,10 +11,10 @@ import {
   invalid,
   locations,
   notFound,
-  type Problem,
   payloadTooLarge,
   permissionMissing,
   preconditionFailed,
+  problemIn,
   rateLimited,
   serviceUnavailable,
   subCodes,
@@ -70,12 +70,7 @@ const invalidQueries = [
   ["The include is unknown", { include: "unknown" }],
 ] as const;
 
-const wrongCursor: Problem = {
-  in: "query",
-  pointer: "/after",
-  sub_code: "constraint.format",
-  detail: "is not a cursor of this list",
-};
+const wrongCursor = problemIn("query", "/after", "constraint.format", "is not a cursor of this list");
 
 const invalidErrors = ({ reads, operation, method, docs }: DocumentedRoute): ErrorExample[] => {
   const queries = reads.from === "query" ? invalidQueries : [];

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { invalid } from "../errors.ts";
+import { invalid, problemIn } from "../errors.ts";
 import { noId, type PageQuery } from "../schema/fields.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { type Page, pageRequest, readPage } from "../table/pages.ts";
@@ -36,9 +36,4 @@ const referencedPage = async (ref: ParentRef, query: Query, uuid: string): Promi
 };
 
 const notWithReference = (name: string) =>
-  ({
-    in: "query",
-    pointer: `/${name}`,
-    sub_code: "constraint.format",
-    detail: "can't be combined with reference_id",
-  }) as const;
+  problemIn("query", `/${name}`, "constraint.format", "can't be combined with reference_id");

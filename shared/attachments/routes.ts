@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
-import { alreadyTaken } from "../errors.ts";
+import { alreadyTaken, problem, problemIn } from "../errors.ts";
 import { byOperation, type Contract, type Docs, type Operation, type Reads, type Route, type Row } from "../route.ts";
-import { ids, page, problem } from "../schema/documents.ts";
+import { ids, page } from "../schema/documents.ts";
 import { includeOf, PageQuery, Timestamp, Ulid, Uuid } from "../schema/fields.ts";
 import {
   AttachmentData,
@@ -274,12 +274,7 @@ const scope = {
 const forwarded =
   "At checkout, the attachments of each request of type `ADD_MESSAGING_NUMBERS` and of its order are forwarded to the upstream carrier.";
 
-const notYetSent = {
-  in: "path",
-  pointer: "/upload_id",
-  sub_code: "constraint.reference",
-  detail: "has no file yet",
-} as const;
+const unusable = (detail: string) => [problemIn("path", "/upload_id", "constraint.reference", detail)];
 
 /** The texts and the examples of the operations on the attachments of requests or of orders. */
 const docsOf = (parent: ParentType) => {
@@ -324,8 +319,8 @@ const docsOf = (parent: ParentType) => {
       body: { type, data: { name: "Bills of 2026", file_hint: "DEFAULT" } },
       response: document(bills()),
       invalid: {
-        "The file has not arrived": [notYetSent],
-        "The upload has been used": [{ ...notYetSent, detail: "has already been used" }],
+        "The file has not arrived": unusable("has no file yet"),
+        "The upload has been used": unusable("has already been used"),
         "The reference_id is in use": [referenceInUse],
       },
     },

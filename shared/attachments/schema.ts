@@ -136,8 +136,7 @@ export const FileData = z.object({
   bytes: z.int(),
   content_type: z.string(),
   sha256: z.string(),
-  detected_type: z.nullable(z.string()),
-  encrypted: z.nullable(z.boolean()),
+  ...FileKind.shape,
 });
 
 /** The states of forwarding, the least advanced first. */

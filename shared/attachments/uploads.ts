@@ -1,4 +1,4 @@
-import { invalid, type Problem } from "../errors.ts";
+import { invalid, problemIn } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
@@ -52,12 +52,7 @@ export const createUpload = async (
   return { document: await uploadDocument(parent, file, winner), replayed: true };
 };
 
-const unusable = (detail: string): Problem => ({
-  in: "path",
-  pointer: "/upload_id",
-  sub_code: "constraint.reference",
-  detail,
-});
+const unusable = (detail: string) => problemIn("path", "/upload_id", "constraint.reference", detail);
 
 export const alreadyUsed = unusable("has already been used");
 

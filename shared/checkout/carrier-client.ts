@@ -24,10 +24,7 @@ export type Outcome =
     };
 
 /** Describes a refusal in one line. */
-export const describeRefusal = ({
-  status,
-  answer,
-}: Pick<Extract<Outcome, { kind: "refused" }>, "status" | "answer">): string =>
+export const describeRefusal = ({ status, answer }: { readonly status: number | null; readonly answer: string }) =>
   [status, answer].filter(Boolean).join(" ");
 
 type CarrierCall = {

@@ -6,7 +6,7 @@ import { parse } from "content-disposition";
 import * as z from "zod/mini";
 import { MediaType, type UploadedFile } from "../attachments/schema.ts";
 import { env } from "../env.ts";
-import { fileTooLarge, internalError, malformed, type Problem, unsupportedMediaType } from "../errors.ts";
+import { fileTooLarge, internalError, malformed, type Problem, problemIn, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { endpointWith } from "./endpoint.ts";
 import type { ReadBody } from "./input.ts";
@@ -39,7 +39,7 @@ export const readForm: ReadBody = async (event, reads) => {
     const property = /^data\[(.+)\]$/.exec(name)?.[1];
     if (property !== undefined && first) data.set(property, first.part);
     const pointer = property === undefined ? "/type" : `/data/${property}`;
-    if (second) problems.push({ in: "body", pointer, sub_code: "constraint.type", detail: "must be given only once" });
+    if (second) problems.push(problemIn("body", pointer, "constraint.type", "must be given only once"));
   }
   const type = parts.find(({ name }) => name === "type")?.part;
   return { input: { type, data: Object.fromEntries(data) }, problems };

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
-import { idempotencyKeyReused, invalid, type Problem } from "../errors.ts";
+import { idempotencyKeyReused, invalid, type Problem, problemIn } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Route } from "../route.ts";
 import type { Item } from "../table/expressions.ts";
@@ -22,12 +22,10 @@ const { length: longest, characters } = limits.idempotencyKey;
 const allowed = new RegExp(`^${characters}+$`);
 
 const problemsOf = (key: string): Problem[] => {
-  const problem = { in: "header", pointer: "/Idempotency-Key" } as const;
+  const at = ["header", "/Idempotency-Key"] as const;
   if (key.length < 1 || key.length > longest)
-    return [{ ...problem, sub_code: "constraint.length", detail: `must be 1 to ${longest} characters` }];
-  if (!allowed.test(key))
-    return [{ ...problem, sub_code: "constraint.format", detail: "must be visible ASCII characters" }];
-  return [];
+    return [problemIn(...at, "constraint.length", `must be 1 to ${longest} characters`)];
+  return allowed.test(key) ? [] : [problemIn(...at, "constraint.format", "must be visible ASCII characters")];
 };
 
 /** Reads an earlier use of the key as soon as the account is known: in the same round trip as the user. */

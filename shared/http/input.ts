@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import * as z from "zod/mini";
-import { invalid, malformed, type Problem, payloadTooLarge, unsupportedMediaType } from "../errors.ts";
+import { invalid, malformed, type Problem, payloadTooLarge, problem, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { BodyReads, Immutable, QueryReads, Reads } from "../route.ts";
 import { check } from "../schema/check.ts";
@@ -80,10 +80,5 @@ const immutableProblems = (input: unknown, immutable: Immutable, current: Curren
   const sent = dataOf(input);
   return Object.entries(immutable)
     .filter(([name, isSame]) => Object.hasOwn(sent, name) && !isSame(sent[name], current?.[name]))
-    .map(([name]) => ({
-      in: "body",
-      pointer: `/data/${name}`,
-      sub_code: "constraint.immutable",
-      detail: "can't be changed",
-    }));
+    .map(([name]) => problem(name, "constraint.immutable", "can't be changed"));
 };

@@ -1,5 +1,4 @@
 import * as z from "zod/mini";
-import type { Problem } from "../errors.ts";
 import { limits } from "../limits.ts";
 
 /** Schemas, texts and examples that the contracts of all domains share. No function loads this file. */
@@ -45,14 +44,6 @@ export const ids = {
   upload: "01K9Z4W8D0F2H4K6N8Q0S2V4X6",
   switch: "01K9Z5A1G3J5M7P9R1T3W5Y7A9",
 } as const;
-
-/** An example of a problem with a property in a body. */
-export const problem = (name: string, sub_code: Problem["sub_code"], detail: string): Problem => ({
-  in: "body",
-  pointer: `/data/${name}`,
-  sub_code,
-  detail,
-});
 
 /** An example of a list with one page. */
 export const page = (...items: readonly unknown[]) => ({

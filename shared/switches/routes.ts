@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
-import { alreadyTaken } from "../errors.ts";
+import { alreadyTaken, problem } from "../errors.ts";
 import { byOperation, type Contract, type Operation, type Reads, type Row } from "../route.ts";
-import { ids, page, problem } from "../schema/documents.ts";
+import { ids, page } from "../schema/documents.ts";
 import { includeOf, PageQuery, Ulid } from "../schema/fields.ts";
 import {
   immutableSwitchProperties,

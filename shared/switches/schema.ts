@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { Problem } from "../errors.ts";
+import { type Problem, problem } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
   isSame,
@@ -185,28 +185,18 @@ const addressRules = {
 
 const requiredCredentials = { NONE: [], BASIC: ["identity", "secret"], BEARER: ["secret"] } as const;
 
-const required = (pointer: string): Problem => ({
-  in: "body",
-  pointer,
-  sub_code: "constraint.required",
-  detail: "can't be blank",
-});
+const required = (name: string) => problem(name, "constraint.required", "can't be blank");
 
 /** Reports characters that a header cannot contain, or that would end the user name of BASIC (RFC 7617). */
 const credentialProblems = (known: SwitchChanges, channel: Channel): Problem[] => {
   const { [`${channel}_identity` as const]: identity, [`${channel}_secret` as const]: secret } = known;
-  const problem = (part: "identity" | "secret", detail: string): Problem => ({
-    in: "body",
-    pointer: `/data/${channel}_${part}`,
-    sub_code: "constraint.format",
-    detail,
-  });
+  const malformed = (part: string, detail: string) => [problem(`${channel}_${part}`, "constraint.format", detail)];
   const broken = "must not contain line breaks or NUL";
   return [
-    ...(!credential.test(identity ?? "") ? [problem("identity", broken)] : []),
-    ...(!credential.test(secret ?? "") ? [problem("secret", broken)] : []),
+    ...(!credential.test(identity ?? "") ? malformed("identity", broken) : []),
+    ...(!credential.test(secret ?? "") ? malformed("secret", broken) : []),
     ...(known[`${channel}_auth_method`] === "BASIC" && identity?.includes(":")
-      ? [problem("identity", "must not contain a colon with BASIC")]
+      ? malformed("identity", "must not contain a colon with BASIC")
       : []),
   ];
 };
@@ -216,21 +206,14 @@ const channelProblems = (known: SwitchChanges, channel: Channel): Problem[] => {
   const { [`${channel}_protocol` as const]: protocol, [`${channel}_endpoints` as const]: endpoints } = known;
   const { [`${channel}_auth_method` as const]: auth, [`${channel}_enabled` as const]: enabled } = known;
   const address = protocol && addressRules[protocol];
-  const malformed = (endpoints ?? []).flatMap((endpoint, index): Problem[] =>
+  const malformed = (endpoints ?? []).flatMap((endpoint, index) =>
     !address || address.matches(endpoint)
       ? []
-      : [
-          {
-            in: "body",
-            pointer: `/data/${channel}_endpoints/${index}`,
-            sub_code: "constraint.format",
-            detail: address.detail,
-          },
-        ],
+      : [problem(`${channel}_endpoints/${index}`, "constraint.format", address.detail)],
   );
   const badCredentials = credentialProblems(known, channel);
   if (enabled !== true) return [...malformed, ...badCredentials];
-  const missingEndpoints = address && endpoints?.length === 0 ? [required(`/data/${channel}_endpoints`)] : [];
+  const missingEndpoints = address && endpoints?.length === 0 ? [required(`${channel}_endpoints`)] : [];
   const missing = requiredCredentials[auth ?? "NONE"].filter((part) => {
     const value = known[`${channel}_${part}`];
     return value === null || value === "";
@@ -239,7 +222,7 @@ const channelProblems = (known: SwitchChanges, channel: Channel): Problem[] => {
     ...malformed,
     ...badCredentials,
     ...missingEndpoints,
-    ...missing.map((part) => required(`/data/${channel}_${part}`)),
+    ...missing.map((part) => required(`${channel}_${part}`)),
   ];
 };
 

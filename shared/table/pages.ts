@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type * as z from "zod/mini";
-import { invalid, type Problem } from "../errors.ts";
+import { invalid, type Problem, problemIn } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type PageQuery, parseUlid } from "../schema/fields.ts";
 import type { Collection } from "./keys.ts";
@@ -25,12 +25,7 @@ export type PageRequest = {
   readonly startAfter: string | undefined;
 };
 
-const problem = (name: string, detail: string): Problem => ({
-  in: "query",
-  pointer: `/${name}`,
-  sub_code: "constraint.format",
-  detail,
-});
+const problem = (name: string, detail: string) => problemIn("query", `/${name}`, "constraint.format", detail);
 
 const combinationProblems = ({ first, after, last, before }: PageQuery): Problem[] => {
   const forward = first !== undefined ? "first" : after !== undefined ? "after" : undefined;

@@ -72,17 +72,16 @@ const readBatch = async (keys: readonly Key[]): Promise<Item[]> => {
   const table = env.tableName();
   const [key] = keys;
   if (key && keys.length === 1) {
-    const { Item } = await dynamodb()
-      .send(new GetCommand({ TableName: table, Key: key, ConsistentRead: true }))
-      .catch(unavailableAs503);
+    const command = new GetCommand({ TableName: table, Key: key, ConsistentRead: true });
+    const { Item } = await dynamodb().send(command).catch(unavailableAs503);
     return Item ? [Item] : [];
   }
   const found: Item[] = [];
   let remaining: readonly Item[] = keys;
   for (let attempt = 1; ; attempt += 1) {
-    const { Responses, UnprocessedKeys } = await dynamodb()
-      .send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [...remaining], ConsistentRead: true } } }))
-      .catch(unavailableAs503);
+    const RequestItems = { [table]: { Keys: [...remaining], ConsistentRead: true } };
+    const command = new BatchGetCommand({ RequestItems });
+    const { Responses, UnprocessedKeys } = await dynamodb().send(command).catch(unavailableAs503);
     found.push(...(Responses?.[table] ?? []));
     remaining = UnprocessedKeys?.[table]?.Keys ?? [];
     if (remaining.length === 0) return found;
@@ -108,19 +107,16 @@ export const query = async (
   const items: Item[] = [];
   let start: Record<string, unknown> | undefined = after === undefined ? undefined : { pk, sk: prefix + after };
   do {
-    const response = await dynamodb()
-      .send(
-        new QueryCommand({
-          TableName: env.tableName(),
-          KeyConditionExpression: "pk = :pk AND begins_with(sk, :prefix)",
-          ExpressionAttributeValues: { ":pk": pk, ":prefix": prefix },
-          ConsistentRead: true,
-          ScanIndexForward: !descending,
-          Limit: limit - items.length,
-          ExclusiveStartKey: start,
-        }),
-      )
-      .catch(unavailableAs503);
+    const command = new QueryCommand({
+      TableName: env.tableName(),
+      KeyConditionExpression: "pk = :pk AND begins_with(sk, :prefix)",
+      ExpressionAttributeValues: { ":pk": pk, ":prefix": prefix },
+      ConsistentRead: true,
+      ScanIndexForward: !descending,
+      Limit: limit - items.length,
+      ExclusiveStartKey: start,
+    });
+    const response = await dynamodb().send(command).catch(unavailableAs503);
     items.push(...(response.Items ?? []));
     start = response.LastEvaluatedKey;
   } while (start && items.length < limit);
@@ -146,36 +142,30 @@ export const hasItemFrom = async (
   direction: "up" | "down",
 ): Promise<boolean> => {
   const [from, to] = direction === "up" ? [prefix + id, `${prefix}~`] : [prefix, prefix + id];
-  const { Count } = await dynamodb()
-    .send(
-      new QueryCommand({
-        TableName: env.tableName(),
-        KeyConditionExpression: "pk = :pk AND sk BETWEEN :from AND :to",
-        ExpressionAttributeValues: { ":pk": pk, ":from": from, ":to": to },
-        ConsistentRead: true,
-        Limit: 1,
-        Select: "COUNT",
-      }),
-    )
-    .catch(unavailableAs503);
-  return (Count ?? 0) > 0;
+  const command = new QueryCommand({
+    TableName: env.tableName(),
+    KeyConditionExpression: "pk = :pk AND sk BETWEEN :from AND :to",
+    ExpressionAttributeValues: { ":pk": pk, ":from": from, ":to": to },
+    ConsistentRead: true,
+    Limit: 1,
+    Select: "COUNT",
+  });
+  const { Count = 0 } = await dynamodb().send(command).catch(unavailableAs503);
+  return Count > 0;
 };
 
 /** Yields every item. Reads the whole table, so it is for `admin check` and `admin sweep --all` only. */
 export async function* scan(): AsyncGenerator<Item> {
   let start: Record<string, unknown> | undefined;
   do {
-    const response = await dynamodb()
-      .send(
-        new ScanCommand({
-          TableName: env.tableName(),
-          // Without a limit, the embedded DynamoDB reads the rest of the table for each page.
-          Limit: 1_000,
-          ConsistentRead: true,
-          ExclusiveStartKey: start,
-        }),
-      )
-      .catch(unavailableAs503);
+    const command = new ScanCommand({
+      TableName: env.tableName(),
+      // Without a limit, the embedded DynamoDB reads the rest of the table for each page.
+      Limit: 1_000,
+      ConsistentRead: true,
+      ExclusiveStartKey: start,
+    });
+    const response = await dynamodb().send(command).catch(unavailableAs503);
     yield* response.Items ?? [];
     start = response.LastEvaluatedKey;
   } while (start);

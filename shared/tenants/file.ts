@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { Problem } from "../errors.ts";
+import { type Problem, problemIn } from "../errors.ts";
 import { check, pointer } from "../schema/check.ts";
 import { nonBlankText } from "../schema/fields.ts";
 import { OrderState } from "./schema.ts";
@@ -137,7 +137,7 @@ export const parseFile = (document: unknown): { file: TenantsFile; dryRun: boole
   const unknown = [...sections.keys()].filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     const detail = `has unknown properties: ${unknown.join(", ")}`;
-    problems.push({ in: "body", pointer: "", sub_code: "constraint.enum", detail });
+    problems.push(problemIn("body", "", "constraint.enum", detail));
   }
   return { file, dryRun, problems };
 };

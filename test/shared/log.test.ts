@@ -21,7 +21,7 @@ const metrics = (dimension: string) => ({
 const linesDuring = async (act: () => Promise<unknown>) => {
   const before = logs.written.length;
   await act();
-  return logs.written.slice(before).map((line) => JSON.parse(line));
+  return logs.lines().slice(before);
 };
 
 describe("the log", () => {

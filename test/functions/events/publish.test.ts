@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { handler } from "../../../functions/events/publish.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import type { Event } from "../../../shared/history/event.ts";
-import { setLogOutput } from "../../../shared/log.ts";
+import { captureLogs } from "../../support/servers/captured-logs.ts";
 
 const Call = z.object({
   Entries: z.array(
@@ -17,10 +17,10 @@ const Call = z.object({
 let calls: z.infer<typeof Call>["Entries"][];
 /** The ids of the events that the bus refuses. */
 let refused: string[];
-let lines: unknown[];
+let logs: ReturnType<typeof captureLogs>;
 let bus: Awaited<ReturnType<typeof listen>>;
 beforeEach(async () => {
-  [calls, refused, lines] = [[], [], []];
+  [calls, refused] = [[], []];
   const server = createServer(async (request, response) => {
     const { Entries } = z.parse(Call, await json(request));
     calls.push(Entries);
@@ -31,10 +31,11 @@ beforeEach(async () => {
     response.end(JSON.stringify({ FailedEntryCount, Entries: results }));
   });
   bus = await listen(server);
-  vi.stubEnv("AWS_ENDPOINT_URL_EVENTBRIDGE", bus.url).stubEnv("EVENT_BUS_NAME", "a-bus").stubEnv("LOG_LEVEL", "INFO");
-  setLogOutput((line) => lines.push(line));
+  vi.stubEnv("AWS_ENDPOINT_URL_EVENTBRIDGE", bus.url).stubEnv("EVENT_BUS_NAME", "a-bus");
+  logs = captureLogs();
 });
 afterEach(async () => {
+  logs.stop();
   vi.unstubAllEnvs();
   await bus.close();
 });
@@ -68,7 +69,7 @@ it("puts events on the bus in tens, and reports those that the bus refuses, with
   expect(calls.map((entries) => entries.length)).toEqual([10, 10, 1]);
   expect(calls.flat().map(({ Detail }) => JSON.parse(Detail))).toEqual(Array.from({ length: 21 }, (_, i) => event(i)));
   expect(calls.flat()[0]).toMatchObject({ EventBusName: "a-bus", Source: "patchbay", DetailType: "switch.updated" });
-  expect(lines).toEqual([expect.objectContaining({ message: "events published", records: 21, published: 21 })]);
+  expect(logs.lines()).toEqual([expect.objectContaining({ message: "events published", records: 21, published: 21 })]);
 
   calls = [];
   refused = ["event-12-", "event-17-"];
@@ -76,8 +77,8 @@ it("puts events on the bus in tens, and reports those that the bus refuses, with
     batchItemFailures: [{ itemIdentifier: "112" }, { itemIdentifier: "117" }],
   });
   expect(calls.map((entries) => entries.length)).toEqual([10, 10]);
-  expect(lines.slice(1)).toEqual([
+  expect(logs.lines().slice(1)).toEqual([
     expect.objectContaining({ message: "EVENTS_REFUSED", records: 25, published: 18, codes: ["ThrottlingException"] }),
   ]);
-  expect(JSON.stringify(lines)).not.toContain("switch-");
+  expect(logs.written.join()).not.toContain("switch-");
 });

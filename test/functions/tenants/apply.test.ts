@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { handler } from "../../../functions/tenants/apply.ts";
 import { historyOf } from "../../../infra/admin/history.ts";
 import { type LambdaHandler, startLambda } from "../../../infra/local/lambda.ts";
-import { setLogOutput } from "../../../shared/log.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
+import { captureLogs } from "../../support/servers/captured-logs.ts";
 import { proxies } from "../../support/servers/own-table.ts";
 
 let client: LambdaClient;
@@ -24,14 +24,12 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-let lines: unknown[];
+let logs: ReturnType<typeof captureLogs>;
 beforeEach(() => {
-  lines = [];
-  vi.stubEnv("LOG_LEVEL", "INFO");
-  setLogOutput((line) => lines.push(line));
+  logs = captureLogs();
 });
 afterEach(() => {
-  vi.unstubAllEnvs();
+  logs.stop();
   proxies.table.choose(() => undefined);
 });
 
@@ -62,12 +60,12 @@ describe("the function that applies files, invoked with the SDK", () => {
     const changes = { name: { from: "Acme", to: "Acme Ltd" } };
     expect(changed).toEqual({ ...nothing, accounts: { acme: { id, status: "changed", changes } } });
     const counts = { message: "apply", dry_run: false, created: 0, changed: 0, unchanged: 0, errors: 0 };
-    expect(lines).toMatchObject([
+    expect(logs.lines()).toMatchObject([
       { ...counts, dry_run: true, created: 2 },
       { ...counts, request_id, created: 2 },
       { ...counts, changed: 1 },
     ]);
-    expect(JSON.stringify(lines)).not.toMatch(/Acme|apik_/);
+    expect(logs.written.join()).not.toMatch(/Acme|apik_/);
     expect(await Array.fromAsync(historyOf({ type: "account", id }))).toMatchObject([
       { type: "account.created", actor: { type: "operator", id: "local" }, request_id },
       { type: "account.updated", changed: ["name"] },
@@ -117,7 +115,7 @@ describe("the function that applies files, invoked with the SDK", () => {
         sub_code: "none",
       },
     ]);
-    expect(lines).toMatchObject([{ level: "ERROR", created: 1 + Object.keys(applied.orders).length }]);
+    expect(logs.lines()).toMatchObject([{ level: "ERROR", created: 1 + Object.keys(applied.orders).length }]);
   });
 
   it("returns an error while DynamoDB is unavailable", async () => {
@@ -143,7 +141,7 @@ describe("Invoke on one machine", () => {
     const Payload = JSON.stringify({ accounts: { a: { name: "A" } } });
     expect(await invoke({ InvocationType: "DryRun", Payload })).toMatchObject({ status: 204, output: null });
     expect(await invoke({ InvocationType: "Event", Payload })).toMatchObject({ status: 202, output: null });
-    await vi.waitFor(() => expect(lines).toMatchObject([{ created: 1 }]));
+    await vi.waitFor(() => expect(logs.lines()).toMatchObject([{ created: 1 }]));
   });
 
   it("refuses what Lambda refuses", async () => {

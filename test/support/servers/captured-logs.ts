@@ -19,6 +19,8 @@ export const captureLogs = () => {
   process.env.LOG_LEVEL = "DEBUG";
   return {
     written,
+    /** What was written, where that is the log. */
+    lines: () => written.map((line) => JSON.parse(line)),
     stop: () => {
       process.env.LOG_LEVEL = "SILENT";
       for (const spy of spies) spy.mockRestore();
