@@ -44,7 +44,7 @@ export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
 };
 
 /** Whether a run may still be in progress. */
-export const isActive = ({ status, started_at }: CheckoutRun, now: Date): boolean =>
+export const isActive = ({ status, started_at }: Pick<CheckoutRun, "status" | "started_at">, now: Date): boolean =>
   (status === "RUNNING" || status === "STOPPING") &&
   now.getTime() - Date.parse(started_at) < checkoutLimits.longestRunMs;
 

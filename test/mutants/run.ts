@@ -1,4 +1,5 @@
 import { Stryker } from "@stryker-mutator/core";
+
 process.env.MUTANTS_TESTS = process.argv[3];
 process.env.MUTANTS_SERVED = process.argv[4];
 await new Stryker({

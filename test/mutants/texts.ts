@@ -1,4 +1,4 @@
-import { declareValuePlugin, PluginKind, type Ignorer } from "@stryker-mutator/api/plugin";
+import { declareValuePlugin, type Ignorer, PluginKind } from "@stryker-mutator/api/plugin";
 
 /** What is not mutated: the wording of texts and logs. Texts are the strings with a space. */
 
@@ -14,7 +14,8 @@ const isLog = ({ node }: Parameters<Ignorer["shouldIgnore"]>[0]) =>
   node.callee.object.name === "log";
 
 const texts: Ignorer = {
-  shouldIgnore: (path) => (textOf(path.node).includes(" ") || isLog(path) ? "the wording of a text or a log" : undefined),
+  shouldIgnore: (path) =>
+    textOf(path.node).includes(" ") || isLog(path) ? "the wording of a text or a log" : undefined,
 };
 
 export const strykerPlugins = [declareValuePlugin(PluginKind.Ignore, "texts", texts)];
