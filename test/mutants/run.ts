@@ -11,7 +11,7 @@ await new Stryker({
   coverageAnalysis: "perTest",
   concurrency: 2,
   tempDirName: "/tmp/patchbay-mutants",
-  reporters: ["clear-text", "json"],
+  reporters: ["clear-text", "progress-append-only", "json"],
   jsonReporter: { fileName: process.argv[5] ?? "/tmp/mutants.json" },
   ignorePatterns: ["docs", ".ci", "test/bench"],
   timeoutMS: 3_000,
