@@ -65,12 +65,16 @@ export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
     if (result.kind === "refused") return { ...result, mayHaveActed };
     if (result.kind !== "retry") return result;
     mayHaveActed ||= result.mayHaveActed;
-    const wait = Math.max(result.retryAfter * 1000, firstWaitMs * 2 ** (attempt - 1) * (0.5 + Math.random() / 2));
+    const wait = waitMs(attempt, result.retryAfter, Math.random);
     if (attempt >= checkoutLimits.tries || wait > checkoutLimits.longestWaitInStepMs || Date.now() + wait >= endsBy)
       return { kind: "unavailable", reason: result.reason, wait_seconds: result.retryAfter, mayHaveActed };
     await sleep(wait);
   }
 };
+
+/** The wait after attempt `attempt`: a growing, jittered one, or the carrier's Retry-After if that is longer. */
+export const waitMs = (attempt: number, retryAfter: number, random: () => number): number =>
+  Math.max(retryAfter * 1000, firstWaitMs * 2 ** (attempt - 1) * (0.5 + random() / 2));
 
 /** The attempts of one call. The first 401 may mean that the secret has a new token, so it is read again. */
 const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<TryResult>) => {
@@ -123,7 +127,8 @@ const tryOnce = async (
   }
 };
 
-const interpret = async (response: Response, alsoDone: readonly number[]): Promise<TryResult> => {
+/** Decides what a response means. 2xx and `alsoDone` are done, 429 and 5xx are retried, all else is a refusal. */
+export const interpret = async (response: Response, alsoDone: readonly number[]): Promise<TryResult> => {
   const { status, headers } = response;
   const answer = await beginningOf(response);
   if ((status >= 200 && status < 300) || alsoDone.includes(status)) return { kind: "done", status, answer };

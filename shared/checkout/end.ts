@@ -55,7 +55,7 @@ export const submitCart = async (ref: RunRef, consecutive_waits: number, now: Da
 const leavesCartAlone = (status: number | null) => status === null || [401, 403, 407].includes(status);
 
 /** Whether it is unknown if the cart is checked out. */
-const isStillUnknown = (response: Exclude<Outcome, { kind: "done" }>, unknownBefore: boolean): boolean => {
+export const isStillUnknown = (response: Exclude<Outcome, { kind: "done" }>, unknownBefore: boolean): boolean => {
   if (response.kind === "refused" && !leavesCartAlone(response.status)) return false;
   return unknownBefore || response.mayHaveActed;
 };

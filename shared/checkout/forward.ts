@@ -57,7 +57,7 @@ type Ending = Exclude<CallResult, { kind: "done" }> | { readonly kind: "time" };
 type Postponed = { readonly request: string; readonly receipt: Receipt };
 
 /** Returns the more severe of two endings: the end of the run, then the longer wait, then the end of the time. */
-const mostSevere = (one: Ending | undefined, other: Ending): Ending => {
+export const mostSevere = (one: Ending | undefined, other: Ending): Ending => {
   if (!one || one.kind === "time" || other.kind === "stop") return other;
   if (one.kind === "stop" || other.kind === "time") return one;
   return other.wait_seconds > one.wait_seconds ? other : one;

@@ -44,10 +44,10 @@ export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
 };
 
 /** Whether nobody has recorded yet how a run has ended. */
-const isOpen = ({ status }: CheckoutRun): boolean => status === "RUNNING" || status === "STOPPING";
+const isOpen = ({ status }: Pick<CheckoutRun, "status">): boolean => status === "RUNNING" || status === "STOPPING";
 
 /** Whether a run may still be in progress. */
-export const isActive = (run: CheckoutRun, now: Date): boolean =>
+export const isActive = (run: Pick<CheckoutRun, "status" | "started_at">, now: Date): boolean =>
   isOpen(run) && now.getTime() - Date.parse(run.started_at) < checkoutLimits.longestRunMs;
 
 /** An upstream checkout with an unknown outcome is repeated first: the carrier may have completed it. */

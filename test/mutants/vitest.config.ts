@@ -1,0 +1,37 @@
+import { join } from "node:path";
+import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { keptThread } from "./kept-thread.ts";
+
+/** The tests that `run.ts` has chosen, for one mutant after the other. */
+const served = process.env.MUTANTS_SERVED !== "pure";
+
+const pool = {
+  name: "kept threads",
+  configureVitest: ({ project }: { project: { config: object } }) => {
+    const poolRunner = { name: "kept thread", createPoolWorker: keptThread };
+    Object.assign(project.config, { pool: poolRunner.name, poolRunner });
+  },
+};
+
+/** Tables of cases come first, since they take the least time. The first test that fails ends the run of a mutant. */
+class CasesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]) {
+    return files.toSorted((one, other) => rank(one) - rank(other));
+  }
+}
+
+const rank = ({ moduleId }: TestSpecification) => (moduleId.endsWith(".cases.test.ts") ? 0 : 1);
+
+export default defineConfig({
+  plugins: [pool],
+  test: {
+    include: (process.env.MUTANTS_TESTS ?? "").split(","),
+    globalSetup: served ? ["test/support/servers/stack.ts"] : [],
+    setupFiles: ["test/mutants/setup.ts"],
+    sequence: { sequencer: CasesFirst },
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "../../node_modules/.cache/compile") },
+  },
+});

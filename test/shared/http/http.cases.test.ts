@@ -1,0 +1,519 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod/mini";
+import { createRequestAttachment, updateRequestAttachment } from "../../../shared/attachments/routes.ts";
+import { cleanUp, currentDeadline, remainingMs, withDeadline } from "../../../shared/deadline.ts";
+import { ApiError } from "../../../shared/errors.ts";
+import { readForm } from "../../../shared/http/form.ts";
+import { idempotencyOf, readIdempotencyKey } from "../../../shared/http/idempotency.ts";
+import { readInput, readJson } from "../../../shared/http/input.ts";
+import { header, listHeader, pathId, pathIds } from "../../../shared/http/request.ts";
+import {
+  createdReply,
+  documentReply,
+  etag,
+  listReply,
+  precondition,
+  responseOrNotModified,
+} from "../../../shared/http/responses.ts";
+import { limits } from "../../../shared/limits.ts";
+import { showSwitch } from "../../../shared/switches/routes.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { eventOf, type Input } from "../../support/requests/event.ts";
+
+/** What the middleware decides about a request and its response, called as functions. */
+
+afterEach(() => void vi.unstubAllEnvs());
+
+/** The status and the details of an error, or what was returned. */
+const outcomeOf = async (work: () => unknown) => {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return [error.status, ...error.body.errors.map(({ detail }) => detail)];
+  }
+};
+
+const ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+describe("a header", () => {
+  it("is found by its name in any case, and lists by all their lines", () => {
+    const headers = { "If-MATCH": '"2"' };
+    const event = { headers, multiValueHeaders: { "if-match": ['"1"', '"2"'], other: ["x"], none: undefined } };
+    expect([header(event, "if-match"), header(event, "absent")]).toEqual(['"2"', undefined]);
+    expect([listHeader(event, "If-Match"), listHeader(event, "none")]).toEqual(['"1", "2"', undefined]);
+    expect(listHeader({ headers, multiValueHeaders: {} }, "If-Match")).toBe('"2"');
+  });
+
+  it.each([
+    [ulid, ulid, ulid],
+    [ulid.toLowerCase(), ulid, ulid],
+    [encodeURIComponent(` ${ulid}`), "00000000000000000000000000", ` ${ulid}`],
+    ["%E0%A4%A", "00000000000000000000000000", "%E0%A4%A"],
+    [undefined, "00000000000000000000000000", ""],
+  ])("id in the path %j is read as %s", (given, id, requestedId) => {
+    const event = { pathParameters: given === undefined ? null : { id: given } };
+    expect(pathId(event, "id")).toEqual({ id, requestedId });
+    expect(pathIds(event)).toEqual(id === ulid ? { id } : {});
+  });
+});
+
+describe("an ETag", () => {
+  const [plain, extended] = [etag(3), etag(3, { account: { id: "1" } })];
+  it("is the version, with a hash of what is included", () => {
+    expect(plain).toBe('"3"');
+    expect(extended).toMatch(/^"3\.[\w-]{16}"$/);
+    expect(etag(3, { account: { id: "2" } })).not.toBe(extended);
+  });
+
+  it.each([
+    [undefined, true],
+    ["*", true],
+    [" * ", true],
+    ['"3"', true],
+    [extended, true],
+    ['"2", "3"', true],
+    ['"a,b", "3"', true],
+    ['"2"', false],
+    ['"33"', false],
+    ['"3" "', true],
+    ['W/"3"', false],
+    ['"03"', false],
+    ['"x3"', false],
+    ['"3x"', false],
+    ['"*"', false],
+    ["3", false],
+    ["", false],
+  ])("in If-Match: %s holds for version 3: %s", (given, holds) => {
+    const check = precondition(eventOf(showSwitch, { headers: given === undefined ? {} : { "if-match": given } }));
+    if (holds) expect(check(3)).toBe(undefined);
+    else expect(() => check(3)).toThrow(expect.objectContaining({ status: 412 }));
+  });
+
+  it.each([
+    [undefined, 200],
+    ["*", 304],
+    ['"3"', 304],
+    ['W/"3"', 304],
+    ['"2", W/"3"', 304],
+    ['"2"', 200],
+    [extended, 200],
+    ['xW/"3"', 304],
+  ])("in If-None-Match: %s makes the response %i", (given, status) => {
+    const event = eventOf(showSwitch, { headers: given === undefined ? {} : { "if-none-match": given } });
+    const full = responseOrNotModified(event, 200, documentReply({ a: 1 }, 3));
+    const headers = { "Cache-Control": "no-store", "X-Request-Id": event.requestContext.requestId, ETag: plain };
+    const type = { "Content-Type": "application/json" };
+    expect(full).toEqual(
+      status === 304
+        ? { statusCode: 304, headers, body: "" }
+        : { statusCode: 200, headers: { ...type, ...headers }, body: '{"a":1}' },
+    );
+    expect(responseOrNotModified(event, 200, { body: {} }).statusCode).toBe(200);
+  });
+
+  it("is in the replies, with what is logged", () => {
+    const body = { data: { id: "1" } };
+    expect(documentReply(body, 3, 15)).toEqual({ body, headers: { ETag: plain }, logged: { bytes: 15 } });
+    expect(createdReply(body, 3, { replayed: false, bytes: 15 })).toEqual({
+      ...{ body, headers: { ETag: plain }, logged: { created_id: "1", bytes: 15 } },
+    });
+    expect(createdReply(body, 3, { replayed: true })).toEqual({
+      ...{ body, headers: { ETag: plain, "Idempotency-Replayed": "true" } },
+    });
+    const page = { items: [1, 2], after: "a", before: null, limit: 2 };
+    expect(listReply(page, 5, (item) => item * 10)).toEqual({
+      body: { type: "list", data: { items: [10, 20], page_info: { after: "a", before: null, limit: 2, total: 5 } } },
+    });
+  });
+});
+
+describe("a JSON body", () => {
+  const read = (input: Input) =>
+    outcomeOf(
+      async () => (await readJson(eventOf(updateRequestAttachment, input), updateRequestAttachment.reads)).input,
+    );
+  const json = { "Content-Type": "application/json" };
+
+  it.each([
+    ["application/json", true],
+    ["APPLICATION/JSON ; charset=utf-8", true],
+    ["application/json;", true],
+    ["application/jsonx", false],
+    ["text/application/json", false],
+    ["", false],
+    [undefined, false],
+  ])("of the type %j is read: %s", async (type, isRead) => {
+    const headers = type === undefined ? {} : { "Content-Type": type };
+    const refused = [415, "The Content-Type must be application/json."];
+    expect(await read({ headers, body: "[]" })).toEqual(isRead ? [] : refused);
+  });
+
+  it.each([
+    ["", true],
+    ["identity", true],
+    [" IDENTITY ", true],
+    ["gzip", false],
+    ["identity, gzip", false],
+    ["xidentity", false],
+  ])("with the Content-Encoding %j is read: %s", async (encoding, isRead) => {
+    const refused = [415, "The body must not have a Content-Encoding."];
+    expect(await read({ headers: { ...json, "Content-Encoding": encoding }, body: "[]" })).toEqual(
+      isRead ? [] : refused,
+    );
+  });
+
+  it.each<[string, string | Uint8Array | undefined, unknown]>([
+    ["in text", '"é"', "é"],
+    ["in base64", Buffer.from('"é"'), "é"],
+    ["of the largest size", `"${" ".repeat(limits.jsonBytes - 2)}"`, " ".repeat(limits.jsonBytes - 2)],
+    [
+      "too large by a byte",
+      `"${" ".repeat(limits.jsonBytes - 1)}"`,
+      [413, "The body or the file is larger than 1048576 bytes."],
+    ],
+    ["not UTF-8", Uint8Array.of(0x22, 0xff, 0x22), [422, "is not valid UTF-8"]],
+    ["with a byte order mark", '\ufeff"x"', [422, "must not begin with a byte order mark"]],
+    ["not JSON", "{", [422, "is not valid JSON"]],
+    ["none", undefined, [422, "is not valid JSON"]],
+  ])("%s", async (_, body, result) => {
+    expect(await read({ headers: json, ...(body !== undefined && { body }) })).toEqual(result);
+  });
+
+  it("is compared without defaults, and reports every problem, those of the headers last", async () => {
+    const schema = z.object({ data: z.object({ a: z.string(), b: z._default(z.number(), 1) }) });
+    const isSame = (sent: unknown, current: unknown) => sent === current;
+    const rules = (sent: unknown) =>
+      JSON.stringify(sent).includes("bad")
+        ? [{ in: "body", pointer: "/data/a", sub_code: "constraint.format", detail: "is bad" } as const]
+        : [];
+    const input = (body: object, headers: readonly string[] = []) =>
+      outcomeOf(() =>
+        readInput(
+          eventOf(updateRequestAttachment, { headers: json, body: JSON.stringify(body) }),
+          { from: "json", schema, immutable: { fixed: isSame }, rules },
+          readJson,
+          { fixed: 1 },
+          headers.map((detail) => ({ in: "header", pointer: "/X", sub_code: "malformed", detail })),
+        ),
+      );
+    expect(await input({ data: { a: "x", fixed: 1 } })).toEqual({
+      ...{ input: { data: { a: "x", b: 1 } }, compared: [["a", "x"]] },
+    });
+    expect(await input({ data: { a: "x", b: 1 } })).toMatchObject({
+      compared: [
+        ["a", "x"],
+        ["b", 1],
+      ],
+    });
+    expect(await input({ data: { a: "bad", fixed: 2 } }, ["last"])).toEqual([
+      422,
+      "can't be changed",
+      "is bad",
+      "last",
+    ]);
+    expect(await input({ data: { fixed: 2 } })).toEqual([422, "can't be blank", "can't be changed"]);
+    expect(await input({ data: { a: "x" } }, ["the only one"])).toEqual([422, "the only one"]);
+    expect(await input({ data: { fixed: null, a: "x" } })).toEqual([422, "can't be changed"]);
+    expect(await input({})).toEqual([422, "can't be blank"]);
+  });
+
+  it("is not read where a route reads a query or nothing", async () => {
+    const schema = z.object({ n: z.string() });
+    const query = (values: Record<string, string>) =>
+      outcomeOf(() =>
+        readInput(eventOf(showSwitch, { query: values }), { from: "query", schema }, readJson, undefined, []),
+      );
+    expect(await query({ n: "1" })).toEqual({ input: { n: "1" }, compared: undefined });
+    expect(await query({})).toEqual([422, "can't be blank"]);
+    const nothing = { from: "nothing", schema: z.undefined() } as const;
+    const event = eventOf(showSwitch, { body: "{" });
+    expect(await readInput(event, nothing, readJson, undefined, [])).toEqual({ input: undefined, compared: undefined });
+  });
+});
+
+describe("an Idempotency-Key", () => {
+  const now = new Date("2026-11-21T10:00:00.999Z");
+  const seconds = Math.floor(now.getTime() / 1000);
+  const apiKey = { id: "1", account: `account-${crypto.randomUUID()}`, user: "1", expires_at: null, revoked: false };
+  const principal = { apiKey, user: { id: "1", account: "1", permissions: [], disabled: false } };
+  const event = (key?: string, id = ulid, route = createRequestAttachment) =>
+    eventOf(route, { ids: { request_id: id }, ...(key !== undefined && { headers: { "Idempotency-Key": key } }) });
+  const present = (key?: string, route = createRequestAttachment) =>
+    readIdempotencyKey(event(key, ulid, route), Promise.resolve(apiKey));
+  const use = async (key: string, compared: unknown = [["a", 1]], id?: string, name = "create") =>
+    idempotencyOf(await present(key), { name }, event(key, id), principal, compared, now);
+
+  it.each([
+    ["", ["must be 1 to 255 characters"]],
+    ["x", []],
+    ["x".repeat(254), []],
+    ["x".repeat(255), []],
+    ["x".repeat(256), ["must be 1 to 255 characters"]],
+    ["!~", []],
+    ["a b", ["must be visible ASCII characters"]],
+    ["\u007f", ["must be visible ASCII characters"]],
+    ["é", ["must be visible ASCII characters"]],
+  ])("%j has the problems %j", async (key, problems) => {
+    const found = await present(key);
+    expect(found?.problems.map(({ detail }) => detail)).toEqual(problems);
+    expect(found?.problems.every((each) => each.in === "header" && each.pointer === "/Idempotency-Key")).toBe(true);
+    expect(found?.problems.map(({ sub_code }) => sub_code)).toEqual(
+      problems.map((detail) => (detail.includes("1 to") ? "constraint.length" : "constraint.format")),
+    );
+  });
+
+  it("is read from a POST only, also for an unknown API key", async () => {
+    expect(await present()).toBe(undefined);
+    expect(await readIdempotencyKey({ ...event("x"), httpMethod: "PATCH" }, Promise.resolve(apiKey))).toBe(undefined);
+    const unknown = await readIdempotencyKey(event("x"), Promise.resolve(undefined));
+    expect(unknown).toEqual({ key: "x", stored: undefined, problems: [] });
+    expect(idempotencyOf(undefined, { name: "create" }, event(), principal, [], now)).toBe(undefined);
+  });
+
+  it("repeats what was created with the same body under the same path for a day", async () => {
+    const created = { id: "7", at: "2026-11-21T10:00:00.000Z" };
+    const first = await use("one");
+    expect(first?.created).toBe(undefined);
+    const write = first?.write(created);
+    expect(write).toMatchObject({
+      put: { ...keys.idempotency(apiKey.account, "one"), ...created, expires_at: seconds + 86_400 },
+      when: { absentOrExpiredAt: seconds },
+    });
+    await transact({ write });
+    expect((await use("one"))?.created).toEqual(created);
+    const refused = [422, "has already been used with another body"];
+    expect(await outcomeOf(() => use("one", [["a", 2]]))).toEqual(refused);
+    expect(await outcomeOf(() => use("one", undefined, "0".repeat(26)))).toEqual(refused);
+    expect(await outcomeOf(() => use("one", undefined, undefined, "another"))).toEqual(refused);
+    expect((await use("two"))?.created).toBe(undefined);
+  });
+
+  it.each([
+    [0, undefined],
+    [1, { id: "7", at: "then" }],
+  ])("is remembered while it expires in more than no second: %i", async (left, created) => {
+    const key = `expires-${left}`;
+    const write = (await use(key))?.write({ id: "7", at: "then" });
+    if (write && "put" in write) await transact({ write: { put: { ...write.put, expires_at: seconds + left } } });
+    expect((await use(key))?.created).toEqual(created);
+  });
+
+  it("compares a file by its SHA-256, not by its bytes", async () => {
+    const file = (byte: number, sha256: string) => [["file", { content: Uint8Array.of(byte), sha256 }]];
+    await transact({ write: (await use("file", file(1, "a")))?.write({ id: "7", at: "then" }) });
+    expect((await use("file", file(2, "a")))?.created).toEqual({ id: "7", at: "then" });
+    expect(await outcomeOf(() => use("file", file(1, "b")))).toEqual([422, "has already been used with another body"]);
+  });
+});
+
+describe("a form", () => {
+  type Part = readonly [headers: string, content: string | Uint8Array];
+  const disposition = (name: string, more = "") => `Content-Disposition: form-data; name="${name}"${more}`;
+  const bodyOf = (parts: readonly Part[], boundary: string) =>
+    Buffer.concat([
+      ...parts.flatMap(([headers, content]) => [
+        Buffer.from(`--${boundary}\r\n${headers}\r\n\r\n`),
+        Buffer.from(content),
+        Buffer.from("\r\n"),
+      ]),
+      Buffer.from(`--${boundary}--\r\n`),
+    ]);
+  const multipart = (boundary: string) => ({ "Content-Type": `multipart/form-data; boundary=${boundary}` });
+  const { reads } = createRequestAttachment;
+  const read = (input: Input) => outcomeOf(() => readForm(eventOf(createRequestAttachment, input), reads));
+  const form = (parts: readonly Part[], boundary = "limit") =>
+    read({ headers: multipart(boundary), body: bodyOf(parts, boundary) });
+  const Parsed = z.object({ input: z.object({ type: z.unknown(), data: z.record(z.string(), z.unknown()) }) });
+  const dataOf = async (...parts: readonly Part[]) => {
+    const result = await form(parts);
+    return Array.isArray(result) ? result : z.parse(Parsed, result).input.data;
+  };
+  const name: Part = [disposition("data[name]"), "LOA"];
+  const file = (more: string, content: string | Uint8Array = "%PDF"): Part => [
+    disposition("data[file]", more),
+    content,
+  ];
+  const fileOf = async (part: Part) => z.parse(z.looseObject({}), Object(await dataOf(part)).file);
+
+  it.each([
+    ["multipart/form-data; boundary=limit", true],
+    ["MULTIPART/FORM-DATA ;boundary=limit", true],
+    ["multipart/form-datax; boundary=limit", false],
+    ["x multipart/form-data; boundary=limit", false],
+    ["application/json", false],
+    [undefined, false],
+  ])("of the type %j is read: %s", async (type, isRead) => {
+    const headers = type === undefined ? {} : { "Content-Type": type };
+    const result = await read({ headers, body: bodyOf([name], "limit") });
+    const parsed = { input: { type: undefined, data: { name: "LOA" } }, problems: [] };
+    expect(result).toEqual(isRead ? parsed : [415, "The Content-Type must be multipart/form-data."]);
+  });
+
+  it.each([
+    [1, true],
+    [70, true],
+    [71, false],
+  ])("with a boundary of %i characters is read: %s", async (length, isRead) => {
+    const refused = [422, "can't be read as a form: its boundary must have 1 to 70 characters"];
+    const parsed = { input: { type: undefined, data: { name: "LOA" } }, problems: [] };
+    expect(await form([name], "b".repeat(length))).toEqual(isRead ? parsed : refused);
+  });
+
+  it("without a boundary, as text, or cut off is refused", async () => {
+    const none = [422, "can't be read as a form: its boundary must have 1 to 70 characters"];
+    expect(await read({ headers: { "Content-Type": "multipart/form-data" }, body: bodyOf([name], "limit") })).toEqual(
+      none,
+    );
+    expect(await read({ headers: multipart("limit"), body: "text" })).toEqual([
+      500,
+      "Something went wrong on our side.",
+    ]);
+    const cut = bodyOf([name], "limit").subarray(0, -12);
+    expect(await read({ headers: multipart("limit"), body: cut })).toMatchObject([
+      422,
+      expect.stringMatching(/as a form: ./),
+    ]);
+    expect(await read({ headers: multipart("limit") })).toMatchObject([422, expect.stringMatching(/as a form: ./)]);
+  });
+
+  it.each([
+    [100, true],
+    [101, false],
+  ])("of %i parts is read: %s", async (count, isRead) => {
+    const parts = [...Array.from({ length: count - 1 }, (): Part => [disposition("unknown"), "x"]), name];
+    const refused = [422, "can't be read as a form: it has more than 100 parts"];
+    expect(await dataOf(...parts)).toEqual(isRead ? { name: "LOA" } : refused);
+  });
+
+  it.each([
+    [0, true],
+    [1, false],
+  ])("whose headers have %i bytes too many is read: %s", async (more, isRead) => {
+    const own = (part: Part) => Buffer.byteLength(part[0].slice("Content-Disposition: ".length));
+    const rest = limits.form.headerBytes + more - own(name);
+    const long = (length: number): Part => [disposition("x".repeat(length - own([disposition(""), ""]))), "x"];
+    const refused = [422, "can't be read as a form: its headers have more than 32768 bytes"];
+    expect(await dataOf(long(16_000), long(rest - 16_000), name)).toEqual(isRead ? { name: "LOA" } : refused);
+  });
+
+  it.each([
+    ["a text", name, { name: "LOA" }],
+    ["no text", [disposition("data[name]"), ""], {}],
+    ["an unknown part", [disposition("data[other]"), "x"], {}],
+    ["a part that is no form data", ['Content-Disposition: attachment; name="data[name]"', "x"], {}],
+    ["a part without a disposition", ["X: y", "x"], {}],
+    ["JSON", [`${disposition("data[name]")}\r\nContent-Type: application/json; x=y`, '"LOA"'], { name: "LOA" }],
+    [
+      "JSON that is no text",
+      [`${disposition("data[name]")}\r\nContent-Type: application/json`, "[1]"],
+      { name: "[1]" },
+    ],
+    ["no JSON", [`${disposition("data[name]")}\r\nContent-Type: application/json`, "LOA"], { name: "LOA" }],
+    ["JSON sent as text", [disposition("data[name]"), '"LOA"'], { name: '"LOA"' }],
+    ["a long text", [disposition("data[name]"), "x".repeat(65_536)], { name: "x".repeat(65_536) }],
+    [
+      "a text that is too long",
+      [disposition("data[name]"), "x".repeat(65_537)],
+      [422, "can't be read as a form: data[name] has more than 65536 bytes"],
+    ],
+    [
+      "a text that is not UTF-8",
+      [disposition("data[name]"), Uint8Array.of(0xff)],
+      [422, "can't be read as a form: data[name] is not valid UTF-8"],
+    ],
+    ...["7bit", "8bit", "BINARY", ""].map((encoding): [string, Part, object] => [
+      `the encoding ${encoding}`,
+      [`${disposition("data[name]")}\r\nContent-Transfer-Encoding: ${encoding}`, "LOA"],
+      { name: "LOA" },
+    ]),
+    ...["base64", "x7bit", "8bitx"].map((encoding): [string, Part, object] => [
+      `the encoding ${encoding}`,
+      [`${disposition("data[name]")}\r\nContent-Transfer-Encoding: ${encoding}`, "LOA"],
+      [422, `can't be read as a form: data[name] has the Content-Transfer-Encoding ${encoding}`],
+    ]),
+    ["a file without a name or a type", file("", "loa.pdf"), { file: "loa.pdf" }],
+  ] satisfies [string, Part, object][])("with %s", async (_, part, data) => {
+    expect(await dataOf(part)).toEqual(data);
+  });
+
+  it("has its type, and each part once", async () => {
+    const twice = await form([name, name, [disposition("type"), "a"], [disposition("type"), "b"]]);
+    const problem = { in: "body", sub_code: "constraint.type", detail: "must be given only once" };
+    expect(twice).toEqual({
+      input: { type: "a", data: { name: "LOA" } },
+      problems: [
+        { ...problem, pointer: "/data/name" },
+        { ...problem, pointer: "/type" },
+      ],
+    });
+  });
+
+  it.each([
+    [15, true],
+    [16, false],
+  ])("with a file of %i bytes, of at most 15, is read: %s", async (bytes, isRead) => {
+    vi.stubEnv("MAX_FILE_BYTES", "15");
+    const detail = "The body or the file is larger than 15 bytes. A larger file needs a direct upload.";
+    const result = await dataOf(file('; filename="a.pdf"', "x".repeat(bytes)));
+    expect(Array.isArray(result) ? result : "read").toEqual(isRead ? "read" : [413, detail]);
+  });
+
+  it("has a file with its SHA-256", async () => {
+    expect(await fileOf(file('; filename="a.pdf"\r\nContent-Type: application/PDF', "abcde"))).toEqual({
+      content: new Uint8Array(Buffer.from("abcde")),
+      sha256: "36bbe50ed96841d10443bcb670d6554f0a34b761be67ec9c4a8ad2c0c44ca42c",
+      filename: "a.pdf",
+      contentType: "application/pdf",
+    });
+  });
+
+  it.each([
+    ['; filename="a.pdf"', "a.pdf", "text/plain"],
+    ["\r\nContent-Type: application/pdf", "attachment", "application/pdf"],
+    [`; filename="a.pdf"\r\nContent-Type: ${"x".repeat(61)}/y`, "a.pdf", "application/octet-stream"],
+    ['; filename=""', "attachment", "text/plain"],
+    ['; filename="."', "attachment", "text/plain"],
+    ['; filename=".."', "attachment", "text/plain"],
+    ['; filename="..."', "...", "text/plain"],
+    ['; filename="../a/b.pdf"', "b.pdf", "text/plain"],
+    ['; filename="C:\\\\a\\b.pdf"', "b.pdf", "text/plain"],
+    ['; filename="a\\"b.pdf"', 'a"b.pdf', "text/plain"],
+    ['; filename="a%22b%0D%0A.pdf"', 'a"b.pdf', "text/plain"],
+    ['; filename=" a .pdf "', "a .pdf", "text/plain"],
+    ['; filename="é.pdf"', "é.pdf", "text/plain"],
+    ["; filename=\"a.pdf\"; filename*=UTF-8''%E2%82%AC.pdf", "€.pdf", "text/plain"],
+  ])("with a file named %s", async (more, filename, contentType) => {
+    expect(await fileOf(file(more))).toMatchObject({ filename, contentType });
+  });
+
+  it.each([
+    ["of 255 characters", "x".repeat(255), "x".repeat(255)],
+    ["of 256 characters", "x".repeat(256), "x".repeat(255)],
+    ["of 256 characters with an extension", `${"x".repeat(252)}.pdf`, `${"x".repeat(251)}.pdf`],
+    ["of 255 characters beyond 16 bits", "😀".repeat(255), "😀".repeat(255)],
+    ["with the longest extension", `${"x".repeat(250)}.${"y".repeat(20)}`, `${"x".repeat(234)}.${"y".repeat(20)}`],
+    ["with too long an extension", `${"x".repeat(250)}.${"y".repeat(21)}`, `${"x".repeat(250)}.yyyy`],
+    ["with a space after its last dot", `${"x".repeat(250)}.y zyxw`, `${"x".repeat(250)}.y zy`],
+    ["with a dot in the middle", `${"x".repeat(250)}.y.pdfx`, `${"x".repeat(250)}.pdfx`],
+  ])("with a file whose name is %s", async (_, given, filename) => {
+    expect(await fileOf(file(`; filename="${given}"`))).toMatchObject({ filename });
+  });
+});
+
+describe("a deadline", () => {
+  it("is six seconds before the function's timeout, and four more for what must follow a failed call", async () => {
+    vi.spyOn(performance, "now").mockReturnValue(1_000);
+    expect([currentDeadline(), remainingMs()]).toEqual([undefined, Number.POSITIVE_INFINITY]);
+    await withDeadline(10_000, async () => {
+      expect(remainingMs()).toBe(4_000);
+      expect(await cleanUp(async () => remainingMs())).toBe(4_000);
+    });
+    await withDeadline(29_000, async () =>
+      expect([remainingMs(), await cleanUp(async () => remainingMs())]).toEqual([23_000, 4_000]),
+    );
+    expect(await cleanUp(async () => remainingMs())).toBe(Number.POSITIVE_INFINITY);
+    vi.restoreAllMocks();
+  });
+});

@@ -1,0 +1,367 @@
+import { TransactionCanceledException, TransactionInProgressException } from "@aws-sdk/client-dynamodb";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod/mini";
+import { withDeadline } from "../../../shared/deadline.ts";
+import { backOff, dynamodb } from "../../../shared/table/client.ts";
+import { expressions, type Write } from "../../../shared/table/expressions.ts";
+import { type Collection, collections, hashApiKey, keys } from "../../../shared/table/keys.ts";
+import { nextVersion } from "../../../shared/table/optimistic-update.ts";
+import { type PageRequest, pageRequest, readPage, truncatePage } from "../../../shared/table/pages.ts";
+import { hasItemFrom, parseItem, parseReadable, query, queryAll, readItem } from "../../../shared/table/read.ts";
+import { transact } from "../../../shared/table/write.ts";
+
+/** What the table's functions decide: keys, conditions, pages, and what is repeated. */
+
+beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0));
+afterEach(() => void vi.restoreAllMocks());
+
+describe("a key", () => {
+  const [order, request] = [{ type: "order", id: "1" } as const, { type: "request", id: "2" } as const];
+  it.each<[keyof typeof keys, { readonly pk: string; readonly sk: string }, string]>([
+    ["apiKey", keys.apiKey("hash"), "KEY#hash KEY"],
+    ["apiKeyId", keys.apiKeyId("1"), "KEY_ID#1 KEY_ID#1"],
+    ["user", keys.user("1"), "USER#1 USER"],
+    ["account", keys.account("1"), "ACCOUNT#1 ACCOUNT"],
+    ["switchCount", keys.switchCount("1", "ABC"), "ACCOUNT#1 ACCOUNT#SWITCH_COUNT#C"],
+    ["childAccount", keys.childAccount("1", "2"), "ACCOUNT#1 CHILD#2"],
+    ["childAccount", keys.childAccount(null, "2"), "ROOT_ACCOUNTS CHILD#2"],
+    ["accountUser", keys.accountUser("1", "2"), "ACCOUNT#1 USER#2"],
+    ["accountKey", keys.accountKey("1", "2"), "ACCOUNT#1 KEY#2"],
+    ["accountOrder", keys.accountOrder("1", "2"), "ACCOUNT#1 ORDER#2"],
+    ["order", keys.order("1"), "ORDER#1 ORDER#1"],
+    ["request", keys.request("2"), "REQUEST#2 REQUEST#2"],
+    ["parent", keys.parent(request), "REQUEST#2 REQUEST#2"],
+    ["orderRequest", keys.orderRequest("1", "2"), "ORDER#1 REQUEST#2"],
+    ["attachment", keys.attachment(order, "3"), "ORDER#1 ATTACHMENT#3"],
+    ["upload", keys.upload(request, "3"), "REQUEST#2 UPLOAD#3"],
+    ["reference", keys.reference(order, "3"), "ORDER#1 REFERENCE#3"],
+    ["idempotency", keys.idempotency("1", "2"), "IDEMPOTENCY#1#2 IDEMPOTENCY#1#2"],
+    ["checkout", keys.checkout("1"), "ORDER#1 CHECKOUT"],
+    ["receipt", keys.receipt("1", "2"), "REQUEST#1 RECEIPT#2"],
+    ["switch", keys.switch("1"), "SWITCH#1 SWITCH"],
+    ["switchName", keys.switchName("1", "2"), "ACCOUNT#1 SWITCH_NAME#2"],
+    ["switchEntry", keys.switchEntry("1", "2"), "ACCOUNT#1 SWITCH#2"],
+    ["unfinishedDelete", keys.unfinishedDelete(order, "2"), "ORDER#1 UNFINISHED_DELETE#2"],
+    ["event", keys.event({ type: "api_key", id: "1" }, "2"), "KEY_ID#1 EVENT#2"],
+    ["event", keys.event({ type: "switch", id: "1" }, "2"), "SWITCH#1 EVENT#2"],
+    ["sweep", keys.sweep(), "SWEEP SWEEP"],
+  ])("of %s is as stored: %j", (_, { pk, sk }, stored) => {
+    expect(`${pk} ${sk}`).toBe(stored);
+  });
+
+  it("of an item begins with the prefix of its collection", () => {
+    const items: [Collection, { readonly pk: string; readonly sk: string }][] = [
+      [collections.childAccounts("1"), keys.childAccount("1", "2")],
+      [collections.childAccounts(null), keys.childAccount(null, "2")],
+      [collections.accountUsers("1"), keys.accountUser("1", "2")],
+      [collections.accountKeys("1"), keys.accountKey("1", "2")],
+      [collections.accountOrders("1"), keys.accountOrder("1", "2")],
+      [collections.events(order), keys.event(order, "2")],
+      [collections.attachments(order), keys.attachment(order, "2")],
+      [collections.receipts("1"), keys.receipt("1", "2")],
+      [collections.switches("1"), keys.switchEntry("1", "2")],
+      [collections.orderRequests("1"), keys.orderRequest("1", "2")],
+    ];
+    expect(items.map(([{ pk, prefix }]) => [pk, `${prefix}2`])).toEqual(items.map(([, { pk, sk }]) => [pk, sk]));
+    expect(collections.accountAndCounts("1")).toEqual({ pk: "ACCOUNT#1", prefix: "ACCOUNT" });
+  });
+
+  it("of an API key has its SHA-256", () => {
+    expect(hashApiKey("secret")).toBe("2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b");
+  });
+});
+
+describe("the expressions of a write", () => {
+  const key = { pk: "1", sk: "2" };
+  it.each<[string, Write, string, string?]>([
+    ["a put", { put: key }, ""],
+    ["a put of a new item", { put: key, when: { exists: false } }, "", "attribute_not_exists(#pk)"],
+    ["a delete of an item that exists", { delete: key, when: { exists: true } }, "", "attribute_exists(#pk)"],
+    ["two conditions", { delete: key, when: { equals: { a: 1, b: 2 } } }, "", "#a = :v0 AND #b = :v1"],
+    [
+      "an item that has expired",
+      { put: key, when: { absentOrExpiredAt: 0 } },
+      "",
+      "(attribute_not_exists(#pk) OR #expires_at <= :v0)",
+    ],
+    ["sets", { update: key, set: { a: 1, b: 2 }, when: {} }, "SET #a = :v0, #b = :v1"],
+    [
+      "all at once",
+      { update: key, set: { a: 1 }, add: { b: 2 }, remove: ["c", "d"], when: { equals: { e: 3 } } },
+      "SET #a = :v0 ADD #b :v1 REMOVE #c, #d",
+      "#e = :v2",
+    ],
+  ])("%s", (_, write, update, condition) => {
+    const all = expressions(write);
+    expect([all.update, all.ConditionExpression]).toEqual([update, condition]);
+    const used = (pattern: RegExp) => [...new Set(`${update} ${condition ?? ""}`.match(pattern) ?? [])].sort();
+    const names = Object.fromEntries(used(/#\w+/g).map((name) => [name, name.slice(1)]));
+    expect(all.ExpressionAttributeNames ?? {}).toEqual(names);
+    expect(Object.keys(all.ExpressionAttributeValues ?? {}).sort()).toEqual(used(/:v\d/g));
+    const present = ["ExpressionAttributeNames", "ExpressionAttributeValues"].filter((each) => each in all);
+    expect(present.length).toBe((used(/#\w+/g).length > 0 ? 1 : 0) + (used(/:v\d/g).length > 0 ? 1 : 0));
+    expect(all.ReturnValuesOnConditionCheckFailure).toBe("ALL_OLD");
+  });
+
+  it("have the values in their order", () => {
+    const write = { update: key, set: { a: 1 }, add: { b: 2 }, when: { equals: { e: "3" } } };
+    expect(expressions(write).ExpressionAttributeValues).toEqual({ ":v0": 1, ":v1": 2, ":v2": "3" });
+  });
+});
+
+describe("a transaction", () => {
+  const pk = `TEST#${crypto.randomUUID()}`;
+  const put = (sk: string, more = {}) => ({ put: { pk, sk, ...more }, when: { exists: false } });
+  const cancelled = (...codes: readonly (string | undefined)[]) =>
+    new TransactionCanceledException({
+      message: "injected",
+      $metadata: {},
+      CancellationReasons: codes.map((Code) => ({ ...(Code !== undefined && { Code }) })),
+    });
+  const failing = (...errors: readonly Error[]) => {
+    const send = vi.spyOn(dynamodb(), "send");
+    for (const error of errors) send.mockImplementationOnce(() => Promise.reject(error));
+    return send;
+  };
+
+  it("returns the stored items of the conditions that failed, and writes nothing", async () => {
+    expect((await transact({ first: put("1", { n: 1 }) })).size).toBe(0);
+    const failed = await transact({ again: put("1"), none: undefined, other: put("2") });
+    expect([...failed]).toEqual([["again", { pk, sk: "1", n: 1 }]]);
+    expect(failed.final).toBe(true);
+    const absent = await transact({ gone: { delete: { pk, sk: "2" }, when: { exists: true } } });
+    expect([...absent]).toEqual([["gone", undefined]]);
+  });
+
+  it("writes, updates and deletes", async () => {
+    await transact({ a: put("a", { n: 1, m: 1 }), b: put("b") });
+    const update = { update: { pk, sk: "a" }, set: { n: 2 }, add: { k: 5 }, remove: ["m"], when: { exists: true } };
+    await transact({ a: update, b: { delete: { pk, sk: "b" } } });
+    const schema = z.looseObject({});
+    expect(await readItem(schema, { pk, sk: "a" })).toEqual({ pk, sk: "a", n: 2, k: 5 });
+    expect(await readItem(schema, { pk, sk: "b" })).toBe(undefined);
+  });
+
+  it.each(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])(
+    "is repeated with the same token after %s",
+    async (code) => {
+      const send = failing(cancelled("None", code));
+      expect(await transact({ one: put(`after ${code}`) })).toMatchObject({ size: 0, final: true });
+      const tokens = send.mock.calls.map(([{ input }]) => "ClientRequestToken" in input && input.ClientRequestToken);
+      expect([tokens.length, new Set(tokens).size]).toEqual([2, 1]);
+    },
+  );
+
+  it("is repeated while an earlier attempt is in progress", async () => {
+    failing(new TransactionInProgressException({ message: "injected", $metadata: {} }));
+    expect((await transact({ one: put("after progress") })).size).toBe(0);
+  });
+
+  it("has failed if one condition has, although another write met a conflict", async () => {
+    failing(cancelled("TransactionConflict", "ConditionalCheckFailed"));
+    expect([...(await transact({ one: put("3"), two: put("4") })).keys()]).toEqual(["two"]);
+  });
+
+  it.each([
+    ["a reason that no retry mends", cancelled("ValidationError"), {}],
+    ["no reason", cancelled(undefined), {}],
+    ["an unavailable table", Object.assign(new Error(), { name: "ThrottlingException" }), { status: 503 }],
+    ["an unknown error", new Error("unknown"), { message: "unknown" }],
+  ])("throws %s", async (_, error, thrown) => {
+    failing(error);
+    await expect(transact({ one: put("never") })).rejects.toMatchObject(thrown);
+  });
+
+  it("is not final after an attempt that may have had no response", async () => {
+    const late = cancelled("ConditionalCheckFailed");
+    late.$metadata.attempts = 2;
+    failing(late);
+    expect((await transact({ one: put("5") })).final).toBe(false);
+    const conflict = cancelled("TransactionConflict");
+    conflict.$metadata.attempts = 2;
+    failing(conflict, cancelled("ConditionalCheckFailed"));
+    expect((await transact({ one: put("6") })).final).toBe(false);
+  });
+});
+
+describe("the wait before another attempt", () => {
+  it("ends after twelve, with the last reason", async () => {
+    await backOff(12, new Error("the last"));
+    const error = { status: 503, cause: { message: "Gave up.", attempts: 13, cause: { message: "the last" } } };
+    await expect(backOff(13, new Error("the last"))).rejects.toMatchObject(error);
+  });
+
+  it.each([
+    [1, 0.5, 20],
+    [2, 0.5, 40],
+    [5, 1, 640],
+    [6, 1, 1_000],
+    [12, 1, 1_000],
+  ])("of attempt %i with jitter %f needs more than %i ms until the deadline", async (attempt, jitter, ms) => {
+    vi.mocked(Math.random).mockReturnValue(jitter);
+    vi.spyOn(performance, "now").mockReturnValue(0);
+    const within = (remaining: number) => withDeadline(6_000 + remaining, () => backOff(attempt, undefined));
+    await expect(within(ms)).rejects.toMatchObject({ status: 503 });
+    if (ms < 100) await within(ms + 1);
+  });
+});
+
+describe("a page", () => {
+  const ids = Array.from({ length: 5 }, (_, index) => `01ARZ3NDEKTSV4RRFFQ69G5FA${index}`);
+  const list = { pk: `TEST#${crypto.randomUUID()}`, prefix: "ITEM#" };
+  const Item = z.object({ id: z.string() });
+  const itemOf = (id: string) => ({ pk: list.pk, sk: `${list.prefix}${id}`, id });
+  beforeEach(async () => {
+    const below = { put: { pk: list.pk, sk: "ITEM" } };
+    const above = { put: { pk: list.pk, sk: "ITEMS#1" } };
+    await transact({ ...Object.fromEntries(ids.map((id) => [id, { put: itemOf(id) }])), below, above });
+  });
+  const page = (request: Partial<PageRequest>) =>
+    readPage(list, { limit: 2, backward: false, startAfter: undefined, ...request }, Item);
+  /** The numbers of the items, and on which sides there are more. */
+  const shown = async (request: Partial<PageRequest>) => {
+    const { items, before, after } = await page(request);
+    return `${before ? "< " : ""}${items.map(({ id }) => ids.indexOf(id)).join("")}${after ? " >" : ""}`;
+  };
+
+  it.each<[Partial<PageRequest>, string]>([
+    [{}, "01 >"],
+    [{ limit: 4 }, "0123 >"],
+    [{ limit: 5 }, "01234"],
+    [{ limit: 6 }, "01234"],
+    [{ startAfter: ids[1] }, "< 23 >"],
+    [{ startAfter: ids[2] }, "< 34"],
+    [{ startAfter: ids[4] }, ""],
+    [{ backward: true }, "< 34"],
+    [{ backward: true, limit: 5 }, "01234"],
+    [{ backward: true, startAfter: ids[2] }, "01 >"],
+    [{ backward: true, startAfter: ids[3] }, "< 12 >"],
+    [{ backward: true, startAfter: ids[0] }, ""],
+  ])("of %j is %s", async (request, items) => {
+    expect(await shown(request)).toBe(items);
+  });
+
+  it("is continued by its cursors", async () => {
+    const first = await page({});
+    expect(first).toMatchObject({ limit: 2, before: null });
+    const next = pageRequest(list, { first: 2, after: first.after ?? "" });
+    expect(next).toEqual({ limit: 2, backward: false, startAfter: ids[1] });
+    const second = await readPage(list, next, Item);
+    expect(pageRequest(list, { before: second.before ?? "" })).toEqual({
+      ...{ limit: 50, backward: true, startAfter: ids[2] },
+    });
+  });
+
+  it.each([
+    [{}, { limit: 50, backward: false, startAfter: undefined }],
+    [{ first: 3 }, { limit: 3, backward: false, startAfter: undefined }],
+    [{ last: 3 }, { limit: 3, backward: true, startAfter: undefined }],
+  ])("requested by %j is %j", (asked, request) => {
+    expect(pageRequest(list, asked)).toEqual(request);
+  });
+
+  const refused = (asked: Parameters<typeof pageRequest>[1]) => {
+    try {
+      return pageRequest(list, asked);
+    } catch (error) {
+      const Errors = z.object({
+        body: z.object({
+          errors: z.array(z.object({ detail: z.string(), source: z.object({ pointer: z.string() }) })),
+        }),
+      });
+      return z.parse(Errors, error).body.errors.map(({ detail, source }) => `${source.pointer} ${detail}`);
+    }
+  };
+  const otherList = Buffer.from(`AAAAAAAAAAAA${ids[0]}`).toString("base64url");
+  it.each([
+    [{ first: 1, last: 1 }, ["/last can't be combined with first"]],
+    [{ first: 1, before: "x" }, ["/before can't be combined with first"]],
+    [{ after: "x", last: 1 }, ["/last can't be combined with after"]],
+    [
+      { after: "x", before: "x", last: 1 },
+      ["/last can't be combined with after", "/before can't be combined with after"],
+    ],
+    [{ after: "x" }, ["/after is not a cursor of this list"]],
+    [{ before: "x" }, ["/before is not a cursor of this list"]],
+    [{ after: otherList }, ["/after is not a cursor of this list"]],
+  ])("requested by %j is refused", (asked, problems) => {
+    expect(refused(asked)).toEqual(problems);
+  });
+
+  it.each([
+    [false, 30, "01234", "same"],
+    [false, 29, "0123", "3 >"],
+    [false, 10, "0", "0 >"],
+    [false, 0, "0", "0 >"],
+    [true, 30, "01234", "same"],
+    [true, 29, "1234", "< 1"],
+    [true, 5, "4", "< 4"],
+  ])("that is too large (backward: %s, %i bytes) keeps %s", async (backward, maxBytes, kept, cursor) => {
+    const full = await page({ limit: 5 });
+    const request = { limit: 5, backward, startAfter: undefined };
+    const short = truncatePage(list, request, full, () => 6, maxBytes);
+    expect(short.items.map(({ id }) => ids.indexOf(id)).join("")).toBe(kept);
+    const after = short.after && ids.indexOf(pageRequest(list, { after: short.after }).startAfter ?? "");
+    const before = short.before && ids.indexOf(pageRequest(list, { before: short.before }).startAfter ?? "");
+    const cursors = `${before === null ? "" : `< ${before}`}${after === null ? "" : `${after} >`}`;
+    expect(cursors || "same").toBe(cursor);
+  });
+
+  it.each([
+    [0, "up", true],
+    [4, "up", true],
+    [5, "up", false],
+    [0, "down", true],
+    [-1, "down", false],
+  ] as const)("beyond item %i, %s, has items: %s", async (index, direction, found) => {
+    const id = ids[index] ?? (index < 0 ? "0" : "9");
+    expect(await hasItemFrom(list, id, direction)).toBe(found);
+  });
+
+  it.each([99, 100, 101, 200])("of a long list is followed by the others: %i items", async (count) => {
+    const long = { pk: `TEST#${crypto.randomUUID()}`, prefix: "ITEM#" };
+    const all = Array.from({ length: count }, (_, index) => String(index).padStart(3, "0"));
+    for (const part of [all.slice(0, 100), all.slice(100)].filter(({ length }) => length > 0))
+      await transact(Object.fromEntries(part.map((id) => [id, { put: { pk: long.pk, sk: long.prefix + id } }])));
+    expect((await Array.fromAsync(queryAll(long))).length).toBe(count);
+    expect((await Array.fromAsync(queryAll(long, "001"))).length).toBe(count - 2);
+    expect((await query(long, { limit: 3, descending: true })).map(({ sk }) => sk)).toEqual(
+      all
+        .slice(-3)
+        .map((id) => long.prefix + id)
+        .toReversed(),
+    );
+  });
+
+  it("is completed when DynamoDB returns less, and ends at its limit", async () => {
+    const send = vi.spyOn(dynamodb(), "send");
+    const answers = [
+      { Items: [itemOf("0")], LastEvaluatedKey: { pk: "1", sk: "2" } },
+      { LastEvaluatedKey: { pk: "3", sk: "4" } },
+      { Items: [itemOf("1"), itemOf("2")], LastEvaluatedKey: { pk: "5", sk: "6" } },
+    ];
+    for (const answer of answers) send.mockImplementationOnce(async () => answer);
+    expect((await query(list, { limit: 3 })).map(({ id }) => id)).toEqual(["0", "1", "2"]);
+    const starts = send.mock.calls.map(([{ input }]) => ({ ...input }));
+    expect(starts).toMatchObject([
+      { Limit: 3, ScanIndexForward: true, ConsistentRead: true },
+      { Limit: 2, ExclusiveStartKey: { pk: "1", sk: "2" } },
+      { Limit: 2, ExclusiveStartKey: { pk: "3", sk: "4" } },
+    ]);
+    expect(starts.length).toBe(3);
+  });
+});
+
+describe("an item", () => {
+  it("that cannot be read is named without its values", () => {
+    const Shape = z.object({ id: z.string(), nested: z.object({ n: z.number() }) });
+    const broken = { pk: "1", sk: "2", id: "secret", nested: { n: "secret" } };
+    expect(() => parseItem(Shape, broken)).toThrow("The item 1 2 cannot be read: nested.n invalid_type");
+    expect(parseReadable(Shape, [broken, { id: "1", nested: { n: 1 } }])).toEqual([{ id: "1", nested: { n: 1 } }]);
+  });
+
+  it("has its next version", () => {
+    const now = new Date("2026-11-21T10:00:00.000Z");
+    expect(nextVersion({ version: 1 }, now)).toEqual({ updated_at: "2026-11-21T10:00:00.000Z", version: 2 });
+  });
+});
