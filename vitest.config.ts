@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 
-/** Files that spoil their calls, read all items or move the clock: each has a table and a bucket of its own. */
+/** Files that inject faults, read all items or move the clock: each has a table and a bucket of its own. */
 const ownTable = [
   "test/faults/*.test.ts",
   "test/functions/tenants/*.test.ts",

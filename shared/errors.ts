@@ -108,7 +108,7 @@ export const permissionMissing = (permission: string) =>
 /** 404 for a resource or, without arguments, for an unknown route. */
 export const notFound = (type?: string, id?: string) =>
   type === undefined
-    ? apiError("not_found", "There is nothing at this address.")
+    ? apiError("not_found", "No route matches this method and path.")
     : apiError("not_found", `The ${type.replaceAll("_", " ")} does not exist.`, { resource: { id, type } });
 
 export const preconditionFailed = () =>

@@ -41,7 +41,7 @@ const requireSameTree = async (accountId: string, userId: string): Promise<void>
 
 /** Asks for confirmation of a change that cannot be undone. Without a terminal, `--yes` is required. */
 const confirm = async (question: string): Promise<void> => {
-  if (!process.stdin.isTTY) throw new CommandError(`${question} There is no terminal to ask on: confirm with --yes.`);
+  if (!process.stdin.isTTY) throw new CommandError(`${question} Not a terminal: confirm with --yes.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`${safe(question)} [y/N] `);
   terminal.close();

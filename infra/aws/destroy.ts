@@ -26,7 +26,7 @@ const destroy = async () => {
   if (!(await describeStack(stackName)))
     console.log(`There is no stack ${stackName} at ${endpoint ?? "AWS"}: nothing to delete.`);
   else if (!given.force && !process.stdin.isTTY)
-    throw new Error(`There is no terminal to ask on whether to delete ${stackName}: confirm with --force.`);
+    throw new Error(`Not a terminal: confirm with --force that ${stackName} is to be deleted.`);
   else cdk(["destroy", "-c", `stage=${stage}`, ...args]);
   forgetEndpoint(stackName);
 };

@@ -57,7 +57,7 @@ const main = (): number => {
   }
   const baseUrl = given.values["base-url"];
   if (!baseUrl) throw new Error("Name the address of the deployment: --base-url <url>.");
-  if (!URL.canParse(baseUrl)) throw new Error(`${baseUrl} is no URL.`);
+  if (!URL.canParse(baseUrl)) throw new Error(`${baseUrl} is not a URL.`);
   return run(baseUrl, given);
 };
 

@@ -45,7 +45,7 @@ beforeAll(async () => {
   existing.switch = (await newSwitch(t.key("acme"), { name: "existing" })).id;
 });
 
-/** A valid ULID that contains AWS, which is no leak. */
+/** A valid ULID that contains AWS, which is not a leak. */
 const unknownId = "01AWS3NDEKTSV4RRFFQ69G5FAV";
 
 type Target = { readonly key?: string | undefined; readonly parent?: string; readonly resource?: string };

@@ -97,7 +97,7 @@ describe("a response of the gateway itself", () => {
   it("to an unknown path is a 404 without a resource", () => {
     const body = gatewayResponses().get("MISSING_AUTHENTICATION_TOKEN")?.ResponseTemplates["application/json"];
     expect(JSON.parse(body ?? "")).toEqual(
-      errorBody({ code: "not_found", title: "Not Found", detail: "There is nothing at this address." }),
+      errorBody({ code: "not_found", title: "Not Found", detail: "No route matches this method and path." }),
     );
   });
 });

@@ -65,7 +65,7 @@ describe("npm run destroy", () => {
     ]);
     expect(await destroy("-c", "name=here")).toEqual([
       "",
-      "There is no terminal to ask on whether to delete Patchbay-local-here: confirm with --force.\n",
+      "Not a terminal: confirm with --force that Patchbay-local-here is to be deleted.\n",
     ]);
   });
 });

@@ -128,7 +128,7 @@ describe("the local gateway", () => {
 
   it("returns 404 for unknown routes and wrong methods", async () => {
     const { url } = await gateway(echo);
-    const body = envelope("not_found", "Not Found", "There is nothing at this address.");
+    const body = envelope("not_found", "Not Found", "No route matches this method and path.");
     for (const [method, path] of [
       ["GET", "/"],
       ["GET", "/api/v2/requests"],

@@ -57,7 +57,7 @@ type Broken = ReturnType<typeof brokenPromises>[number];
 
 type Note = (promises: readonly Broken[]) => "more" | "enough";
 
-/** Prepares a checkout with a concurrent upload and delete, and the check of its outcome. Broken calls spoil the history, too. */
+/** Prepares a checkout with a concurrent upload and delete, and the check of its outcome. Rewritten calls break the history, too. */
 const prepare = async (changes: Changes, note: Note, { isBroken = false } = {}) => {
   const model = await newModel();
   observer.begin();
