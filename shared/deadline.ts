@@ -16,9 +16,7 @@ const cleanUpMs = 4_000;
 
 const run = <T>(ms: number, work: () => Promise<T>): Promise<T> => deadlines.run({ at: performance.now() + ms }, work);
 
-/**
- * Handles a request in a function that has `remainingMs` left. After the deadline, every call and every wait is a 503.
- */
+/** Handles a request in a function that has `remainingMs` left. After the deadline, every call and every wait is a 503. */
 export const withDeadline = <T>(remainingMs: number, work: () => Promise<T>): Promise<T> =>
   run(remainingMs - reserveMs, work);
 

@@ -42,9 +42,7 @@ export const env = {
   carrierToken: () => optional("CARRIER_TOKEN"),
   /** The secret in Secrets Manager that contains the token, instead of CARRIER_TOKEN. */
   carrierSecretArn: () => optional("CARRIER_SECRET_ARN"),
-  /**
-   * The timeout of one call to the carrier, in milliseconds. A call with a file gets more time: see checkout/limits.ts.
-   */
+  /** The timeout of one call to the carrier, in milliseconds. A call with a file gets more time: see checkout/limits.ts. */
   carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000),
   /**
    * The longest wait, in seconds, before a checkout calls an unavailable carrier again. A longer `Retry-After` takes

@@ -3,8 +3,7 @@ import { readCountedAccount } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
 import { change, create } from "./apply.ts";
 import { CommandError } from "./errors.ts";
-import { findAccount, parseId } from "./find.ts";
-import { accountsBelow, childAccounts } from "./lists.ts";
+import { accountsBelow, childAccounts, findAccount, parseId } from "./find.ts";
 import { format, printRecord, printRows } from "./output.ts";
 import { withProgress } from "./progress.ts";
 

@@ -46,8 +46,6 @@ const clientConfig = {
   requestHandler: { connectionTimeout: 2_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
 };
 
-const checkRegion = () => new DynamoDBClient(clientConfig).config.region();
-
 const checkCredentials = async () => {
   const { accessKeyId } = await new DynamoDBClient(clientConfig).config.credentials();
   return `access key ${accessKeyId.slice(0, 4)}…`;
@@ -108,7 +106,7 @@ const checkWorkflow = async () => {
 type NamedCheck = readonly [check: string, remedy: string, find: () => Promise<string> | string];
 
 const checksOfMachine = (): readonly NamedCheck[] => [
-  ["region", "Set AWS_REGION.", checkRegion],
+  ["region", "Set AWS_REGION.", () => new DynamoDBClient(clientConfig).config.region()],
   ["credentials", "Log in to AWS (`aws sso login`) and set AWS_PROFILE.", checkCredentials],
   ...endpoints().map((endpoint): NamedCheck => {
     const remedy = "Start the service there, or correct the AWS_ENDPOINT_URL variables.";

@@ -1,7 +1,13 @@
+import * as z from "zod/mini";
 import { parseUlid } from "../../shared/schema/fields.ts";
-import { readCountedAccount, readUser } from "../../shared/tenants/accounts.ts";
+import { type Collection, collections, hashApiKey, type Key, keys } from "../../shared/table/keys.ts";
+import { getMany, parseItem, queryAll, readItem } from "../../shared/table/read.ts";
+import { readAccounts, readCountedAccount, readUser } from "../../shared/tenants/accounts.ts";
 import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
+import { Account, ApiKey, Order, User } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./errors.ts";
+import { format, printRows, type Row } from "./output.ts";
+import { withProgress } from "./progress.ts";
 
 /** Converts an id to upper case. Any other text is returned unchanged: no item has it as its id. */
 export const parseId = (text: string): string => parseUlid(text) ?? text;
@@ -21,3 +27,93 @@ export const findOrder = finder("order", readOrder);
 
 export const requestHint = "`request list` lists the requests of an order";
 export const findRequest = finder("request", readRequest, requestHint);
+
+/** Lists by account. They read the entries of an account's partition, however large the table is. */
+
+const Entry = z.object({ id: z.string(), sha256: z.optional(z.string()) });
+type Entry = z.infer<typeof Entry>;
+
+/** Returns the items behind the entries of a list, by id. */
+const listed = async <S extends z.core.$ZodType>(schema: S, list: Collection, keyOf: (entry: Entry) => Key) => {
+  const entries = await Array.fromAsync(queryAll(list), (item) => parseItem(Entry, item));
+  const items = await getMany(entries.map(keyOf));
+  return items.flatMap((item) => (item ? [parseItem(schema, item)] : []));
+};
+
+/** Returns the accounts directly below an account, or the root accounts. */
+export const childAccounts = (parent: string | null): Promise<Account[]> =>
+  listed(Account, collections.childAccounts(parent), ({ id }) => keys.account(id));
+
+/** Yields all accounts below an account, or all accounts: each before those below it. */
+export async function* accountsBelow(parent: string | null): AsyncGenerator<Account> {
+  for (const account of await childAccounts(parent)) {
+    yield account;
+    yield* accountsBelow(account.id);
+  }
+}
+
+export const usersOf = (account: string): Promise<User[]> =>
+  listed(User, collections.accountUsers(account), ({ id }) => keys.user(id));
+
+export const ordersOf = (account: string): Promise<Order[]> =>
+  listed(Order, collections.accountOrders(account), ({ id }) => keys.order(id));
+
+/** An API key as it is stored, with its SHA-256 in hexadecimal. */
+const StoredKey = z.pipe(
+  z.extend(ApiKey, { pk: z.string() }),
+  z.transform(({ pk, ...key }) => ({ ...key, sha256: pk.slice("KEY#".length) })),
+);
+type StoredKey = z.infer<typeof StoredKey>;
+
+export const keysOf = (account: string): Promise<StoredKey[]> =>
+  listed(StoredKey, collections.accountKeys(account), ({ sha256 = "" }) => keys.apiKey(sha256));
+
+/** Finds an API key by its text or its id, if it exists. */
+export const findKey = async (reference: string): Promise<StoredKey | undefined> => {
+  const sha256 = reference.startsWith("apik_")
+    ? hashApiKey(reference)
+    : (await readItem(z.object({ sha256: z.string() }), keys.apiKeyId(reference.toUpperCase())))?.sha256;
+  return sha256 === undefined ? undefined : readItem(StoredKey, keys.apiKey(sha256));
+};
+
+/** Like `findKey`, but throws a CommandError if there is no such key. The error does not contain the key. */
+export const keyByReference = async (reference: string): Promise<StoredKey> => {
+  const key = await findKey(reference);
+  const id = reference.startsWith("apik_") ? "" : ` ${reference}`;
+  if (!key) throw new CommandError(`There is no such API key${id}: \`key list\` lists the existing ones.`);
+  return key;
+};
+
+type Owned = { readonly id: string; readonly account: string };
+
+/** Returns what `read` lists for one account or, without one, for every account from the root accounts down. */
+export const ofAccounts = async <T>(account: string | undefined, read: (id: string) => Promise<T[]>): Promise<T[]> => {
+  if (account !== undefined) await findAccount(account);
+  return withProgress(async () => {
+    if (account !== undefined) return read(account);
+    const all: T[] = [];
+    for await (const { id } of accountsBelow(null)) all.push(...(await read(id)));
+    return all;
+  });
+};
+
+/** Returns the names of the accounts that own these items, by id. */
+export const accountNames = async (owned: readonly Pick<Owned, "account">[]): Promise<ReadonlyMap<string, string>> => {
+  const accounts = await readAccounts([...new Set(owned.map(({ account }) => account))]);
+  return new Map(accounts.map(({ id, name }) => [id, name]));
+};
+
+/** Prints items that accounts own. A table has the names of the accounts, too. */
+export const printOwned = async (rows: readonly (Row & Owned)[]): Promise<void> => {
+  const names = format.json ? undefined : await accountNames(rows);
+  const withName = (row: Row & Owned) =>
+    Object.entries(row).flatMap(([property, value]) =>
+      names && property === "account"
+        ? [
+            ["account's name", names.get(row.account)],
+            ["account", value],
+          ]
+        : [[property, value]],
+    );
+  printRows(rows.map((row) => Object.fromEntries(withName(row))));
+};

@@ -4,8 +4,7 @@ import { Event } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { getMany, parseItem, query, queryAll } from "../../shared/table/read.ts";
 import { readRequest } from "../../shared/tenants/orders.ts";
-import { parseId } from "./find.ts";
-import { accountNames, findKey, keyByReference } from "./lists.ts";
+import { accountNames, findKey, keyByReference, parseId } from "./find.ts";
 import { format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 

@@ -4,8 +4,7 @@ import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
 import { change, create } from "./apply.ts";
 import { CommandError } from "./errors.ts";
-import { parseId } from "./find.ts";
-import { keyByReference, keysOf, ofAccounts, printOwned } from "./lists.ts";
+import { keyByReference, keysOf, ofAccounts, parseId, printOwned } from "./find.ts";
 import { printRecord, safe } from "./output.ts";
 
 const hours = (text: string): number => {

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { create } from "./apply.ts";
 import { checkOut } from "./checkout.ts";
-import { parseId } from "./find.ts";
-import { ofAccounts, ordersOf, printOwned } from "./lists.ts";
+import { ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { showOrder } from "./show-order.ts";
 

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
 import { create } from "./apply.ts";
-import { findOrder, parseId } from "./find.ts";
-import { printOwned } from "./lists.ts";
+import { findOrder, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { showRequest } from "./show-order.ts";
 

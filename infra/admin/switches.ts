@@ -2,8 +2,7 @@ import type { Command } from "commander";
 import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
 import type { SwitchData } from "../../shared/switches/schema.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
-import { findAccount, finder, parseId } from "./find.ts";
-import { printOwned } from "./lists.ts";
+import { findAccount, finder, parseId, printOwned } from "./find.ts";
 import { format, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 

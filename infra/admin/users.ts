@@ -5,8 +5,7 @@ import { parentPermissions } from "../../shared/attachments/routes.ts";
 import { routes } from "../../shared/routes.ts";
 import { User } from "../../shared/tenants/schema.ts";
 import { change, create } from "./apply.ts";
-import { findUser, parseId } from "./find.ts";
-import { ofAccounts, printOwned, usersOf } from "./lists.ts";
+import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./find.ts";
 import { format, printRecord, printRows } from "./output.ts";
 
 const exactPermissions = [

@@ -16,9 +16,6 @@ import type { Settings } from "./settings.ts";
 import { createStorage } from "./storage.ts";
 import { createSweep } from "./sweep.ts";
 
-/** W3005: CDK makes every function depend on its role, which the function refers to anyway. */
-const lintConfig = { config: { ignore_checks: ["W3005"] } };
-
 /** Creates the whole stack. `bundles` is the directory with the bundled functions. */
 export const patchbay = (app: Construct, settings: Settings, bundles: string): Stack => {
   const stack = new Stack(app, settings.stackName, {
@@ -26,7 +23,8 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     terminationProtection: settings.retainData,
   });
 
-  stack.templateOptions.metadata = { "cfn-lint": lintConfig };
+  // W3005: CDK makes every function depend on its role, which the function refers to anyway.
+  stack.templateOptions.metadata = { "cfn-lint": { config: { ignore_checks: ["W3005"] } } };
   const storage = createStorage(stack, settings);
   const deadLetters = deadLetterQueue(stack);
   const deployment = { settings, storage, bundles, deadLetters };

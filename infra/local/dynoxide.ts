@@ -81,8 +81,6 @@ const run = (binary: string, args: readonly string[]): Running => {
   return { child, exited };
 };
 
-const keepsExiting = (reason: string) => new Error(`The embedded DynamoDB keeps exiting (${reason}).`);
-
 /** Starts dynoxide at an address that no web page can reach. */
 export const startDynoxide = async ({ dbPath, onEnd }: DynoxideOptions) => {
   const { platform, arch, env } = process;
@@ -100,7 +98,7 @@ export const startDynoxide = async ({ dbPath, onEnd }: DynoxideOptions) => {
         const reason = await running.exited;
         if (stopped) return;
         if (restarts.filter((at) => performance.now() - at < 60_000).length >= maxRestarts)
-          return onEnd?.(keepsExiting(reason));
+          return onEnd?.(new Error(`The embedded DynamoDB keeps exiting (${reason}).`));
         console.error(`The embedded DynamoDB has exited (${reason}) and is restarted.`);
         running = run(binary, args);
       }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
+import type { APIGatewayProxyResult, Context } from "aws-lambda";
 import pLimit from "p-limit";
 import { env } from "../../shared/env.ts";
 import {
@@ -15,6 +15,7 @@ import {
   rateLimited,
   serviceUnavailable,
 } from "../../shared/errors.ts";
+import type { GatewayEvent } from "../../shared/http/request.ts";
 import { limits } from "../../shared/limits.ts";
 import type { Route } from "../../shared/route.ts";
 import { listen } from "./listen.ts";
@@ -36,7 +37,8 @@ const largeBytes = 64 * 1024;
 /** How long requests in progress may take once the gateway closes. */
 const closeGraceMs = 3_000;
 
-export type Handler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>;
+type FunctionContext = Pick<Context, "getRemainingTimeInMillis">;
+export type Handler = (event: GatewayEvent, context: FunctionContext) => Promise<APIGatewayProxyResult>;
 
 /** API Gateway throttles a stage with a token bucket: `rate` requests per second, and `burst` at once. */
 type Throttle = { readonly rate: number; readonly burst: number };
@@ -182,7 +184,7 @@ const tooLarge = ({ reads }: Route): ApiError => {
 const invoke = async (
   { load, functionTimeoutMs = 29_000 }: GatewayOptions,
   { route }: Matched,
-  event: APIGatewayProxyEvent,
+  event: GatewayEvent,
 ): Promise<Outcome> => {
   const { requestId } = event.requestContext;
   const handler = load(route);
@@ -194,8 +196,9 @@ const invoke = async (
   };
   const timer = setTimeout(() => resolve(tooSlow), functionTimeoutMs);
   try {
-    const context = lambdaContext(route.name, requestId, functionTimeoutMs);
-    const result = handler(event, context).then((each) => ({ response: functionResponse(each) }));
+    const result = handler(event, lambdaContext(functionTimeoutMs)).then((each) => ({
+      response: functionResponse(each),
+    }));
     return await Promise.race([result, timeout]);
   } catch (error) {
     return { response: errorResponse(internalError(), requestId), error };

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { APIGatewayProxyEvent, Context } from "aws-lambda";
+import type { GatewayEvent } from "../../shared/http/request.ts";
 import type { Route } from "../../shared/route.ts";
 import type { Matched } from "./match.ts";
 
@@ -30,7 +30,7 @@ export const proxyEvent = (
   url: URL,
   body: Buffer,
   requestId: string,
-): APIGatewayProxyEvent => {
+): GatewayEvent => {
   const headers = multiValues(headerPairs(incoming.rawHeaders));
   const query = multiValues(url.searchParams);
   return {
@@ -43,76 +43,24 @@ export const proxyEvent = (
     multiValueQueryStringParameters: orNull(query),
     pathParameters: orNull({ ...pathParameters }),
     stageVariables: null,
-    requestContext: requestContext(route, {
-      path: url.pathname,
-      requestId,
-      protocol: `HTTP/${incoming.httpVersion}`,
-      sourceIp: incoming.socket.remoteAddress,
-      userAgent: incoming.headers["user-agent"],
-    }),
+    requestContext: requestContext(route, requestId, incoming.socket.remoteAddress),
     // The API treats every media type as binary, so that no byte of a body changes.
     body: body.length > 0 ? body.toString("base64") : null,
     isBase64Encoded: body.length > 0,
   };
 };
 
-type From = {
-  readonly path: string;
-  readonly requestId?: string;
-  readonly protocol?: string;
-  readonly sourceIp?: string | undefined;
-  readonly userAgent?: string | undefined;
-};
-
-export const requestContext = (
-  route: Route,
-  { path, requestId = randomUUID(), protocol = "HTTP/1.1", sourceIp = "127.0.0.1", userAgent }: From,
-): APIGatewayProxyEvent["requestContext"] => ({
-  accountId: "000000000000",
-  apiId: "local",
-  authorizer: null,
-  extendedRequestId: randomBytes(11).toString("base64"),
-  httpMethod: route.method,
-  identity: {
-    accessKey: null,
-    accountId: null,
-    apiKey: null,
-    apiKeyId: null,
-    caller: null,
-    clientCert: null,
-    cognitoAuthenticationProvider: null,
-    cognitoAuthenticationType: null,
-    cognitoIdentityId: null,
-    cognitoIdentityPoolId: null,
-    principalOrgId: null,
-    sourceIp,
-    user: null,
-    userAgent: userAgent ?? null,
-    userArn: null,
-  },
-  path,
-  protocol,
+export const requestContext = (route: Route, requestId: string = randomUUID(), sourceIp = "127.0.0.1") => ({
   requestId,
+  extendedRequestId: randomBytes(11).toString("base64"),
   requestTimeEpoch: Date.now(),
-  resourceId: "local",
+  httpMethod: route.method,
   resourcePath: route.path,
-  stage: "local",
+  identity: { sourceIp },
 });
 
-export const lambdaContext = (name: string, requestId: string, timeoutMs: number): Context => {
+/** What the functions read of Lambda's context. */
+export const lambdaContext = (timeoutMs: number) => {
   const deadline = Date.now() + timeoutMs;
-  return {
-    awsRequestId: requestId,
-    callbackWaitsForEmptyEventLoop: false,
-    functionName: name,
-    functionVersion: "$LATEST",
-    invokedFunctionArn: `arn:aws:lambda:us-east-1:000000000000:function:${name}`,
-    logGroupName: `/aws/lambda/${name}`,
-    logStreamName: "local",
-    memoryLimitInMB: "512",
-    getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()),
-    done: () => {},
-    fail: () => {},
-    succeed: () => {},
-  };
+  return { getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()) };
 };

@@ -56,9 +56,7 @@ const beginsWith = (start: string, signature: string) =>
 /** How far from the end of a PDF `startxref`, the offset of its cross-reference, is searched for. */
 const tailBytes = 65_536;
 
-/**
- * How far after the beginning of a cross-reference table its trailer is searched for. The table has 20 bytes per object.
- */
+/** How far after the beginning of a cross-reference table its trailer is searched for. The table has 20 bytes per object. */
 const maxTableBytes = 1_048_576;
 
 /** How much of a trailer is read: far more than it needs. */

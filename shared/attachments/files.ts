@@ -94,9 +94,7 @@ export const signedPut = async (key: string, { content_type, bytes, sha256 }: Up
   return { method: "PUT", url, headers } as const;
 };
 
-/**
- * How much of a file is read at each end. It contains the cross-reference and the trailer of a PDF with 6,000 objects.
- */
+/** How much of a file is read at each end. It contains the cross-reference and the trailer of a PDF with 6,000 objects. */
 const endBytes = 131_072;
 
 /** Returns a file's length, media type, first bytes and last bytes, or undefined if there is no file. */
@@ -125,12 +123,12 @@ const readRange = async (key: string, range: string) => {
     .catch((error: unknown) => {
       if (error instanceof NoSuchKey) return undefined;
       // No range of an empty file is valid.
-      return isInvalidRange(error) ? { ContentRange: "bytes */0", ContentType: undefined } : unavailableAs503(error);
+      if (error instanceof Error && error.name === "InvalidRange")
+        return { ContentRange: "bytes */0", ContentType: undefined };
+      return unavailableAs503(error);
     });
   return found && { bytes: Number(found.ContentRange?.split("/")[1]), content_type: found.ContentType, content };
 };
-
-const isInvalidRange = (error: unknown) => error instanceof Error && error.name === "InvalidRange";
 
 /** Removes a file. Succeeds if there is none. */
 export const removeFile = async (key: string): Promise<void> => {
@@ -164,9 +162,7 @@ export const signedGet = async (key: string, seconds: number): Promise<SignedFil
 
 export type StoredFile = { readonly key: string; readonly bytes: number; readonly storedAt: Date };
 
-/**
- * Lists up to `limit` files whose keys begin with `prefix` and come after `after`, in order, and whether there are more.
- */
+/** Lists up to `limit` files whose keys begin with `prefix` and come after `after`, in order, and whether there are more. */
 export const listFiles = async (
   prefix: string,
   after?: string,

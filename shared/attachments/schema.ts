@@ -52,9 +52,7 @@ export const minimalMetadata = (name: string) => z.parse(z.object(metadata), { n
 /** The properties that a PATCH can change. */
 export const changeable = { name: true, notes: true, file_hint: true } as const;
 
-/**
- * 1 to 255 characters, without path separators and control characters. Names of folders (`.` and `..`) are not allowed.
- */
+/** 1 to 255 characters, without path separators and control characters. Names of folders (`.` and `..`) are not allowed. */
 const Filename = text(limits.filenameLength).check(
   z.minLength(1),
   z.regex(/[^\s.]|\.[^.]|[^.]\.|\.{3}/, { error: "must not be blank, . or .." }),
@@ -150,9 +148,7 @@ export const ForwardingData = z.object({
 });
 export type ForwardingData = z.infer<typeof ForwardingData>;
 
-/**
- * What the carrier has of an attachment under one request: the properties of a checkout's receipt that callers may know.
- */
+/** What the carrier has of an attachment under one request: the properties of a checkout's receipt that callers may know. */
 export const CarrierReceipt = z.object({
   state: z.enum(["pending", "forwarded", "withdrawn", "refused"]),
   at: z.string(),

@@ -1,4 +1,3 @@
-import type { Attachment } from "../attachments/schema.ts";
 import { recordOf } from "../history/record.ts";
 import { keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
@@ -76,7 +75,8 @@ const recordDecision = (
 export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
   const endsBy = now.getTime() + longestCallMs(attachment.bytes) + checkoutLimits.clockSkewMs;
   const earlier = Date.parse(receipt?.in_flight_until ?? "") || 0;
-  const { sent, version } = receipt?.state === "pending" ? receipt : currentMetadata(attachment);
+  const current = { sent: sentMetadataOf(attachment), version: attachment.version };
+  const { sent, version } = receipt?.state === "pending" ? receipt : current;
   return {
     attachment: attachment.id,
     of,
@@ -94,8 +94,6 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
     next_try_at: null,
   };
 };
-
-const currentMetadata = (attachment: Attachment) => ({ sent: sentMetadataOf(attachment), version: attachment.version });
 
 /** How long an earlier call that forwards the attachment may still be in flight, in seconds. */
 export const secondsInFlight = ({ in_flight_until }: Receipt) =>

@@ -49,9 +49,7 @@ export const liftSeal = async (parent: ParentRef, runs: readonly string[]): Prom
 
 export const Round = z.object({
   ...RunRef.shape,
-  /**
-   * The order's version at the beginning of the round. Everything that the round reads of the order is at least as new.
-   */
+  /** The order's version at the beginning of the round. Everything that the round reads of the order is at least as new. */
   version: z.number(),
   pages: z.array(RequestPage),
 });

@@ -10,7 +10,8 @@ import { hashApiKey, keys } from "../table/keys.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
 import { readItem } from "../table/read.ts";
 import type { AccessCheck, Lookup, PageReader, Principal } from "../tenants/access.ts";
-import { ApiKey, User } from "../tenants/schema.ts";
+import { readUser } from "../tenants/accounts.ts";
+import { ApiKey, type User } from "../tenants/schema.ts";
 import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
 import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
 import { header, pathId, type RequestEvent } from "./request.ts";
@@ -39,10 +40,6 @@ const readApiKey = (event: RequestEvent): Promise<ApiKey | undefined> => {
   return readItem(ApiKey, keys.apiKey(hashApiKey(token)));
 };
 
-/** Reads the user that an API key impersonates, if there is one. */
-const readUser = async (apiKey: ApiKey | undefined): Promise<User | undefined> =>
-  apiKey?.user ? readItem(User, keys.user(apiKey.user)) : undefined;
-
 /**
  * Returns the caller. 401 for an API key that is unknown, revoked or expired, and for a user that is missing or disabled.
  * Nothing is cached between requests, so revoking a key takes effect at once.
@@ -69,7 +66,7 @@ const authorize = async <R extends Route, L, S extends Scope, P>(
   const loading = access.load(lookup, route);
   const [loaded, user, idempotencyKey, [found]] = await Promise.all([
     loading,
-    apiKey.then(readUser),
+    apiKey.then((key) => (key?.user ? readUser(key.user) : undefined)),
     readIdempotencyKey(event, apiKey),
     Promise.allSettled([read(lookup, loading)]),
   ]);
@@ -97,8 +94,6 @@ const originOf = (event: RequestEvent, { apiKey, user }: Principal, now: Date): 
   request_id: event.requestContext.requestId,
 });
 
-const readNothing = async () => undefined;
-
 /**
  * Creates the function that builds endpoints: each is a route, an access check and a handler. The checks run in the order
  * that functions/README.md describes. The body reader is a parameter, so that a bundle contains only the one that it uses.
@@ -117,7 +112,7 @@ export const endpointWith =
   ) =>
     handlerOf(route, async (event) => {
       const now = new Date();
-      const { principal, scope, idempotencyKey } = await authorize(event, route, access, now, readNothing);
+      const { principal, scope, idempotencyKey } = await authorize(event, route, access, now, async () => undefined);
       const problems = idempotencyKey?.problems ?? [];
       const { input, compared } = await readInput(event, route.reads, readBody, scope.current, problems);
       const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
@@ -132,9 +127,7 @@ export const endpointWith =
 /** An endpoint that reads a JSON body, a query, or nothing. */
 export const endpoint = endpointWith(readJson, ["json", "query", "nothing"]);
 
-/**
- * An endpoint that returns a list. `readPage` runs at the same time as the access check, so that it adds no round trip.
- */
+/** An endpoint that returns a list. `readPage` runs at the same time as the access check, so that it adds no round trip. */
 export const listEndpoint = <
   S extends z.core.$ZodType,
   R extends Route & { readonly reads: QueryReads<S> },

@@ -124,7 +124,8 @@ const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: 
   content: new Uint8Array(content.buffer, content.byteOffset, content.length),
   sha256: createHash("sha256").update(content).digest("hex"),
   filename: cleanFilename(filename),
-  contentType: cleanMediaType(mediaType),
+  // The generic type, if a header cannot contain this one.
+  contentType: z.safeParse(MediaType, mediaType).data ?? "application/octet-stream",
 });
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the control characters are removed
@@ -147,10 +148,6 @@ const shortened = (name: string): string => {
   const extension = [...(/\.[^.\s]{1,20}$/.exec(name)?.[0] ?? "")];
   return [...characters.slice(0, limits.filenameLength - extension.length), ...extension].join("");
 };
-
-/** Returns the media type of an uploaded file, or the generic one if a header cannot contain it. */
-const cleanMediaType = (mediaType: string): string =>
-  z.safeParse(MediaType, mediaType).data ?? "application/octet-stream";
 
 /** An endpoint that accepts a form with a file. */
 export const uploadEndpoint = endpointWith(readForm, ["form"]);

@@ -46,9 +46,7 @@ const StoredUse = z.object({ fingerprint: z.string(), id: z.string(), at: z.stri
 /** Leaves out the bytes of a file: its SHA-256 is compared instead. */
 const withoutBytes = (_name: string, value: unknown) => (value instanceof Uint8Array ? undefined : value);
 
-/**
- * Two bodies are the same if their parsed content and their paths are. Another multipart boundary makes no difference.
- */
+/** Two bodies are the same if their parsed content and their paths are. Another multipart boundary makes no difference. */
 const fingerprintOf = ({ name }: Pick<Route, "name">, event: RequestEvent, compared: unknown): string => {
   const ids = Object.keys(event.pathParameters ?? {}).map((name) => pathId(event, name).requestedId);
   return createHash("sha256")

@@ -2,8 +2,15 @@ import type { APIGatewayProxyEvent } from "aws-lambda";
 import { noId, parseUlid } from "../schema/fields.ts";
 import type { PathId } from "../tenants/access.ts";
 
+type GatewayContext = APIGatewayProxyEvent["requestContext"];
+
+/** An event of API Gateway's REST proxy integration, with what the functions read of its context. */
+export type GatewayEvent = Omit<APIGatewayProxyEvent, "requestContext"> & {
+  readonly requestContext: Pick<GatewayContext, "requestId" | "extendedRequestId" | "requestTimeEpoch">;
+};
+
 /** A request as the middleware passes it on. `logged` is for its log line: who called, and what was changed. */
-export type RequestEvent = APIGatewayProxyEvent & { logged?: Readonly<Record<string, unknown>> };
+export type RequestEvent = GatewayEvent & { logged?: Readonly<Record<string, unknown>> };
 
 /** Returns a header's value, or the last of several. The name is not case-sensitive. */
 export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name: string): string | undefined => {

@@ -12,11 +12,10 @@ import { listHeader, pathIds, type RequestEvent } from "./request.ts";
  * The strong ETag of a document: its version, which counts its writes. Included documents change independently, so their
  * hash is appended.
  */
-export const etag = (version: number, included: object = {}) =>
-  Object.keys(included).length === 0 ? `"${version}"` : `"${version}.${hashOf(included)}"`;
-
-const hashOf = (included: object) =>
-  createHash("sha256").update(JSON.stringify(included)).digest("base64url").slice(0, 16);
+export const etag = (version: number, included: object = {}) => {
+  if (Object.keys(included).length === 0) return `"${version}"`;
+  return `"${version}.${createHash("sha256").update(JSON.stringify(included)).digest("base64url").slice(0, 16)}"`;
+};
 
 /** Whether an ETag belongs to this version of a document, with or without included documents. */
 const isOfVersion = (tag: string, version: number) => /^"(\d+)(?:\.[\w-]+)?"$/.exec(tag)?.[1] === String(version);

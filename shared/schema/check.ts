@@ -52,9 +52,7 @@ const describeIssue = (issue: Issue): Pick<Problem, "sub_code" | "detail"> => {
   }
 };
 
-/**
- * The schema's own message, if it has one. The default message of zod/mini is "Invalid input", and zod's starts with it.
- */
+/** The schema's own message, if it has one. The default message of zod/mini is "Invalid input", and zod's starts with it. */
 const customMessage = ({ message }: Issue) => (message.startsWith("Invalid input") ? undefined : message);
 
 /** Lists values for an error's detail: "one of A, B", or the only value. */

@@ -4,7 +4,7 @@ import { collections, keys } from "../table/keys.ts";
 import { type Page, pageRequest, readPage, truncatePage } from "../table/pages.ts";
 import { getMany, parseItem, parseReadable, queryAll, readItem } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
-import { readAccount, readAccounts } from "../tenants/accounts.ts";
+import { readAccounts } from "../tenants/accounts.ts";
 import type { Account } from "../tenants/schema.ts";
 import type { CollectionRoute } from "./access.ts";
 import { Switch, switchDocument } from "./schema.ts";
@@ -29,11 +29,6 @@ type Include = readonly "account"[] | undefined;
 
 const accountAssociation = ({ id, name }: Account) => ({ account: { type: "account", data: { id, name } } });
 
-export const includedAssociations = async ({ account }: Switch, include: Include): Promise<object> => {
-  const owner = include?.includes("account") ? await readAccount(account) : undefined;
-  return owner ? accountAssociation(owner) : {};
-};
-
 /** Adds the included associations to the switches of a page. Reads all their accounts in one round trip. */
 const withIncluded = async (switches: readonly Switch[], include: Include): Promise<ListedSwitch[]> => {
   if (!include?.includes("account")) return switches.map((one) => ({ ...one, included: {} }));
@@ -43,6 +38,9 @@ const withIncluded = async (switches: readonly Switch[], include: Include): Prom
     return { ...one, included: owner ? accountAssociation(owner) : {} };
   });
 };
+
+export const includedAssociations = async (one: Switch, include: Include): Promise<object> =>
+  (await withIncluded([one], include))[0]?.included ?? {};
 
 /** Reads switches. Leaves out those that were deleted after their entries were read. */
 const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {

@@ -9,8 +9,6 @@ export type Idempotency = {
   readonly created: Created | undefined;
   /** A write for the transaction. Its condition fails if another POST with the same key was faster. */
   readonly write: (created: Created) => Write;
-  /**
-   * Returns what that other POST created, from the item that made the condition fail. 422 if its content was different.
-   */
+  /** Returns what that other POST created, from the item that made the condition fail. 422 if its content was different. */
   readonly winner: (stored: Item | undefined) => Created;
 };

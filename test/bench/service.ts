@@ -1,5 +1,5 @@
-import type { APIGatewayProxyEvent } from "aws-lambda";
 import type { Handler } from "../../infra/local/gateway.ts";
+import type { GatewayEvent } from "../../shared/http/request.ts";
 import type { EndpointRequest } from "../support/requests/request-per-endpoint.ts";
 import { startParts } from "./parts.ts";
 
@@ -12,7 +12,7 @@ export const benchService = async (latencyMs = 0) => {
   const { startGateway } = await import("../../infra/local/gateway.ts");
   const { tenants } = await import("../support/fixtures/tenants.ts");
   const handlers = await loadEndpoints(routes);
-  let captured: APIGatewayProxyEvent | undefined;
+  let captured: GatewayEvent | undefined;
   let capturing = false;
   const capture: Handler = async (event) => {
     captured = event;
@@ -32,7 +32,7 @@ export const benchService = async (latencyMs = 0) => {
     send,
     place: { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") },
     /** The event that the gateway passes to the function. */
-    eventOf: async (request: EndpointRequest): Promise<APIGatewayProxyEvent> => {
+    eventOf: async (request: EndpointRequest): Promise<GatewayEvent> => {
       capturing = true;
       await send(request);
       capturing = false;

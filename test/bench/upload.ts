@@ -31,7 +31,7 @@ export const upload = async (repetitions: number): Promise<Section> => {
     const response = await send();
     if (response?.statusCode !== 201) throw new Error(`the upload returned ${response?.statusCode}`);
   };
-  const context = lambdaContext("request-attachments/create", "bench", 29_000);
+  const context = lambdaContext(29_000);
   const [ourTimes, bareTimes] = await alternating(
     checked(() => handler?.(event, context)),
     checked(() => uploadBare(event)),

@@ -93,7 +93,7 @@ export const warm = async (repetitions: number, latencyMs: number): Promise<Sect
     const handler = service.handlers.get(name);
     if (!handler) throw new Error(`no handler ${name}`);
     const event = await service.eventOf(prepared);
-    return async () => handler(event, lambdaContext(name, "bench", 29_000));
+    return async () => handler(event, lambdaContext(29_000));
   };
   const rows: Record<string, string | number>[] = [];
   for (const [name, prepare] of Object.entries(requestPerEndpoint(service.send, service.place))) {

@@ -2,7 +2,6 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
-import type { APIGatewayProxyEvent } from "aws-lambda";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type GatewayOptions, type Handler, type Served, startGateway } from "../../../infra/local/gateway.ts";
 import {
@@ -10,6 +9,7 @@ import {
   showOrderAttachment,
   showRequestAttachment,
 } from "../../../shared/attachments/routes.ts";
+import type { GatewayEvent } from "../../../shared/http/request.ts";
 import type { Route } from "../../../shared/route.ts";
 import { createSwitch } from "../../../shared/switches/routes.ts";
 
@@ -61,7 +61,7 @@ describe("the local gateway", () => {
       headers: { "Content-Type": "application/json", "X-Two": "one" },
       body: '{"ü":1}',
     });
-    const event: APIGatewayProxyEvent = JSON.parse(await response.text());
+    const event: GatewayEvent = JSON.parse(await response.text());
     expect(event).toMatchObject({
       resource: "/things/{thing_id}",
       path: "/things/a%2Fb%20c",
@@ -85,19 +85,19 @@ describe("the local gateway", () => {
       const bytes = Uint8Array.from({ length: 256 }, (_, n) => n);
       const headers = type === undefined ? {} : { "content-type": type };
       const sent = await fetch(`${url}/things/1`, { method: "POST", headers, body: bytes });
-      const event: APIGatewayProxyEvent = JSON.parse(await sent.text());
+      const event: GatewayEvent = JSON.parse(await sent.text());
       expect([event.isBase64Encoded, Buffer.from(event.body ?? "", "base64")]).toEqual([true, Buffer.from(bytes)]);
     },
   );
 
   it("passes on null for missing parts", async () => {
     const { url } = await gateway(echo);
-    const empty: APIGatewayProxyEvent = JSON.parse(await (await fetch(`${url}/things/1`, { method: "POST" })).text());
+    const empty: GatewayEvent = JSON.parse(await (await fetch(`${url}/things/1`, { method: "POST" })).text());
     expect([empty.body, empty.queryStringParameters, empty.isBase64Encoded]).toEqual([null, null, false]);
   });
 
   it("accepts parameters named like properties of every object", async () => {
-    let event: APIGatewayProxyEvent | undefined;
+    let event: GatewayEvent | undefined;
     const { port } = await gateway(async (each) => {
       event = each;
       return { statusCode: 200, body: "" };

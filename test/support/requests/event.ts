@@ -1,6 +1,7 @@
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import type { APIGatewayProxyResult } from "aws-lambda";
 import { loadEndpoints } from "../../../infra/local/handlers.ts";
 import { lambdaContext, requestContext } from "../../../infra/local/proxy-event.ts";
+import type { GatewayEvent } from "../../../shared/http/request.ts";
 import type { Route } from "../../../shared/route.ts";
 
 export type Input = {
@@ -11,7 +12,7 @@ export type Input = {
 };
 
 /** The event that API Gateway would create, even for requests that no HTTP client can send. Bytes are base64. */
-export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: Input): APIGatewayProxyEvent => ({
+export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: Input): GatewayEvent => ({
   resource: route.path,
   path: route.path,
   httpMethod: route.method,
@@ -21,7 +22,7 @@ export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: I
   multiValueQueryStringParameters: null,
   pathParameters: ids,
   stageVariables: null,
-  requestContext: requestContext(route, { path: route.path }),
+  requestContext: requestContext(route),
   body: body === undefined ? null : typeof body === "string" ? body : Buffer.from(body).toString("base64"),
   isBase64Encoded: typeof body === "object",
 });
@@ -30,6 +31,5 @@ export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: I
 export const invoke = async (route: Route, input: Input): Promise<APIGatewayProxyResult> => {
   const handler = (await loadEndpoints([route])).get(route.name);
   if (!handler) throw new Error(`There is no function ${route.name}.`);
-  const event = eventOf(route, input);
-  return handler(event, lambdaContext(route.name, event.requestContext.requestId, 29_000));
+  return handler(eventOf(route, input), lambdaContext(29_000));
 };
