@@ -115,6 +115,7 @@ describe("the READMEs", () => {
     const [, examples = ""] = service.output.stdout.split("Paste these:");
     const { output, code } = await run(examples.split("In a browser:")[0] ?? "");
     expect([code, output]).toEqual([0, expect.not.stringContaining('"errors"')]);
+    expect(output).toContain('"name":"Scan"');
     for (const type of ["request_attachment", "order_attachment", "list"])
       expect(output).toContain(`{"type":"${type}","data":{`);
   });

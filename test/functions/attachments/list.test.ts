@@ -40,30 +40,19 @@ describe.each(sampledParentTypes("order"))("attachments of a %s", (kind) => {
       expect(pageOf(empty)).toEqual({ ids: [], after: null, before: null, limit: 50, total: 0 });
     });
 
-    it("visits every item once when read forward, with any page size", async () => {
+    it.each([
+      ["first", "after"],
+      ["last", "before"],
+    ] as const)("visits every item once, ascending, when read with `%s`, with any page size", async (count, side) => {
       for (const size of [1, 2, 3, 7, 100]) {
-        const visited: string[] = [];
-        for (let after: string | null = ""; after !== null; ) {
-          const page = pageOf(await list(`?first=${size}${after && `&after=${cursor(after)}`}`));
-          expect(page.before === null).toBe(visited.length === 0);
-          visited.push(...page.ids);
-          after = page.after;
+        const visited: string[][] = [];
+        for (let next: string | null = ""; next !== null; ) {
+          const page = pageOf(await list(`?${count}=${size}${next && `&${side}=${cursor(next)}`}`));
+          expect((side === "after" ? page.before : page.after) === null).toBe(visited.length === 0);
+          visited.push(page.ids);
+          next = page[side];
         }
-        expect(visited, `pages of ${size}`).toEqual(ids);
-      }
-    });
-
-    it("visits every item once when read backward, in pages that are still ascending", async () => {
-      for (const size of [1, 2, 3, 7, 100]) {
-        let visited: string[] = [];
-        for (let before: string | null = ""; before !== null; ) {
-          const page = pageOf(await list(`?last=${size}${before && `&before=${cursor(before)}`}`));
-          expect(page.after === null).toBe(visited.length === 0);
-          expect(page.ids).toEqual([...page.ids].sort());
-          visited = [...page.ids, ...visited];
-          before = page.before;
-        }
-        expect(visited, `pages of ${size}`).toEqual(ids);
+        expect((side === "after" ? visited : visited.reverse()).flat(), `pages of ${size}`).toEqual(ids);
       }
     });
 
@@ -85,20 +74,6 @@ describe.each(sampledParentTypes("order"))("attachments of a %s", (kind) => {
       expect(next).toMatchObject({ ids: [uploaded[1]], before: null, total: 2 });
       const last = pageOf(await list(`?after=${cursor(next.after)}`, ownList));
       expect(last).toMatchObject({ ids: [uploaded[2]], after: null, before: expect.any(String) });
-    });
-
-    it("includes every confirmed create, update and delete at once", async () => {
-      const ownList = t.attachments(kind, "east");
-      for (let n = 1; n <= 3; n += 1) {
-        const { id } = await upload(ownList, key);
-        const page = pageOf(await list("", ownList));
-        expect([page.total, page.ids.includes(id)]).toEqual([n, true]);
-        await call("PATCH", `${ownList}/${id}`, { key, json: { type: `${kind}_attachment`, data: { name: `n${n}` } } });
-        const { body } = await list("?last=1", ownList);
-        expect(body).toMatchObject({ data: { items: [{ data: { name: `n${n}` } }] } });
-      }
-      await call("DELETE", `${ownList}/${pageOf(await list("", ownList)).ids[0]}`, { key });
-      expect(pageOf(await list("", ownList))).toMatchObject({ total: 2 });
     });
 
     it("contains only the attachments of its own parent, not those of the request's order", async () => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, invalidParametersOf } from "../../support/requests/client.ts";
+import { call, invalidParametersOf } from "../../support/requests/client.ts";
 
 describe.each(sampledParentTypes("request"))("the list of a %s by reference_id", (kind) => {
   let t: Awaited<ReturnType<typeof tenants>>;
@@ -47,10 +47,5 @@ describe.each(sampledParentTypes("request"))("the list of a %s by reference_id",
   ])("returns 422: %s", async (query, parameters) => {
     const response = await list(query);
     expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
-  });
-
-  it("returns 404 to another tenant", async () => {
-    const response = await call("GET", `${path}?reference_id=${uuid}`, { key: t.key("other") });
-    expect([response.status, codeOf(response)]).toEqual([404, "not_found"]);
   });
 });

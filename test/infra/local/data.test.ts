@@ -109,19 +109,6 @@ describe("npm start -- --data", () => {
   );
 
   it.runIf(exhaustive)(
-    "starts with truncated metadata files, and still has the bytes",
-    async () => {
-      const first = await services.start();
-      await uploadTwo(first);
-      await first.kill();
-      for (const file of [...filesOf(".meta.json"), ...filesOf(".bucket.json")]) truncateSync(file, 10);
-      const second = await services.start();
-      await expectWhole(second);
-    },
-    60_000,
-  );
-
-  it.runIf(exhaustive)(
     "reports a file that has lost bytes, and `admin check` does, too",
     async () => {
       const first = await services.start();
@@ -169,13 +156,4 @@ describe("npm start -- --data", () => {
     },
     120_000,
   );
-
-  it.runIf(exhaustive)("can be used by only one process at a time", async () => {
-    await services.start();
-    const second = services.spawnService();
-    expect(await second.ready).toBe(false);
-    expect(second.output.stderr).toMatch(
-      /^The data in \S+ is in use by process \d+: stop it, or choose another folder\.\n$/,
-    );
-  });
 });
