@@ -1,7 +1,14 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
 import { createRequestAttachment, updateRequestAttachment } from "../../../shared/attachments/routes.ts";
-import { cleanUp, currentDeadline, remainingMs, withDeadline } from "../../../shared/deadline.ts";
+import {
+  cleanUp,
+  currentDeadline,
+  limitAttempt,
+  limitCall,
+  remainingMs,
+  withDeadline,
+} from "../../../shared/deadline.ts";
 import { ApiError } from "../../../shared/errors.ts";
 import { readForm } from "../../../shared/http/form.ts";
 import { idempotencyOf, readIdempotencyKey } from "../../../shared/http/idempotency.ts";
@@ -14,6 +21,7 @@ import {
   listReply,
   precondition,
   responseOrNotModified,
+  showReply,
 } from "../../../shared/http/responses.ts";
 import { limits } from "../../../shared/limits.ts";
 import { showSwitch } from "../../../shared/switches/routes.ts";
@@ -113,6 +121,14 @@ describe("an ETag", () => {
     expect(responseOrNotModified(event, 200, { body: {} }).statusCode).toBe(200);
   });
 
+  it("of two digits is compared whole", () => {
+    const check = precondition(eventOf(showSwitch, { headers: { "if-match": '"12.abc-_"' } }));
+    expect(check(12)).toBe(undefined);
+    expect(() => check(1)).toThrow(expect.objectContaining({ status: 412 }));
+    const after = precondition(eventOf(showSwitch, { headers: { "if-match": '"12"x' } }));
+    expect(after(12)).toBe(undefined);
+  });
+
   it("is in the replies, with what is logged", () => {
     const body = { data: { id: "1" } };
     expect(documentReply(body, 3, 15)).toEqual({ body, headers: { ETag: plain }, logged: { bytes: 15 } });
@@ -122,6 +138,8 @@ describe("an ETag", () => {
     expect(createdReply(body, 3, { replayed: true })).toEqual({
       ...{ body, headers: { ETag: plain, "Idempotency-Replayed": "true" } },
     });
+    const included = { account: { id: "1" } };
+    expect(showReply(body, 3, included)).toEqual({ body, headers: { ETag: etag(3, included) } });
     const page = { items: [1, 2], after: "a", before: null, limit: 2 };
     expect(listReply(page, 5, (item) => item * 10)).toEqual({
       body: { type: "list", data: { items: [10, 20], page_info: { after: "a", before: null, limit: 2, total: 5 } } },
@@ -213,6 +231,16 @@ describe("a JSON body", () => {
       "is bad",
       "last",
     ]);
+    const fixed = readInput(
+      eventOf(updateRequestAttachment, { headers: json, body: '{"data":{"fixed":2}}' }),
+      { from: "json", schema: z.looseObject({}), immutable: { fixed: isSame } },
+      readJson,
+      undefined,
+      [],
+    );
+    const source = { in: "body", pointer: "/data/fixed" };
+    const error = { code: "invalid_parameter", title: "Invalid Parameter", sub_code: "constraint.immutable" };
+    await expect(fixed).rejects.toMatchObject({ body: { errors: [{ ...error, detail: "can't be changed", source }] } });
     expect(await input({ data: { fixed: 2 } })).toEqual([422, "can't be blank", "can't be changed"]);
     expect(await input({ data: { a: "x" } }, ["the only one"])).toEqual([422, "the only one"]);
     expect(await input({ data: { fixed: null, a: "x" } })).toEqual([422, "can't be changed"]);
@@ -515,5 +543,36 @@ describe("a deadline", () => {
     );
     expect(await cleanUp(async () => remainingMs())).toBe(Number.POSITIVE_INFINITY);
     vi.restoreAllMocks();
+  });
+
+  const context = { clientName: "DynamoDBClient", commandName: "GetItemCommand" };
+  const described = { call: "dynamodb GetItem" };
+  const late = { name: "TimeoutError", message: "The request's deadline has passed." };
+
+  it("ends a call and its attempts, whose number is in the error", async () => {
+    const failing = { ...context };
+    const attempt = limitAttempt(async () => {
+      throw new Error("injected");
+    }, failing);
+    const twice = limitCall(() => attempt({}).catch(() => attempt({})), failing);
+    await expect(twice({})).rejects.toMatchObject({ message: "injected", ...described, attempts: 2 });
+    const never = limitCall(() => new Promise(() => undefined), { ...context });
+    await expect(withDeadline(6_010, () => never({}))).rejects.toMatchObject({ ...late, ...described, attempts: 0 });
+    const works = limitCall(async (input: number) => input + 1, { ...context });
+    expect([await works(1), await withDeadline(29_000, () => works(1))]).toEqual([2, 2]);
+  });
+
+  it("that has passed lets no call and no attempt start", async () => {
+    vi.spyOn(performance, "now").mockReturnValue(1_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    let started = 0;
+    const send = async () => {
+      started += 1;
+    };
+    await expect(withDeadline(6_000, () => limitCall(send, { ...context })({}))).rejects.toMatchObject(late);
+    await expect(withDeadline(6_000, () => limitAttempt(send, { ...context })({}))).rejects.toMatchObject(late);
+    expect(started).toBe(0);
+    await withDeadline(6_001, () => limitAttempt(send, { ...context })({}));
+    expect(started).toBe(1);
   });
 });
