@@ -1,5 +1,5 @@
 import { S3Client } from "@aws-sdk/client-s3";
-import type { APIGatewayProxyEvent } from "aws-lambda";
+import type { Context } from "aws-lambda";
 import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
 import { lambdaContext } from "../../../infra/local/proxy-event.ts";
@@ -21,6 +21,7 @@ import {
 import { minimalMetadata } from "../../../shared/attachments/schema.ts";
 import { ApiError, notFound } from "../../../shared/errors.ts";
 import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
+import type { GatewayEvent } from "../../../shared/http/request.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { accountInPath, oneSwitch, ownAccount } from "../../../shared/switches/access.ts";
 import {
@@ -133,10 +134,10 @@ describe("attachments", () => {
   const item = { pk: "REQUEST#1", sk: "ATTACHMENT#2", ...stored };
 
   it("one by one are not found after the parent is", () => {
-    const loaded = { ...found("CART"), attachmentId: pathIdOf("2") };
+    const loaded = { ...found("CART"), itemId: pathIdOf("2") };
     const show = (one: typeof item | undefined, ...permissions: readonly string[]) =>
       outcomeOf(() =>
-        oneAttachment.admit({ ...loaded, item: one }, callerFrom("own", ...permissions), showRequestAttachment, now),
+        oneAttachment.admit({ ...loaded, items: [one] }, callerFrom("own", ...permissions), showRequestAttachment, now),
       );
     expect(show(undefined)).toBe(lacks("ordering_cart_requests:show"));
     expect(show(undefined, ...all)).toBe(missing("request_attachment", "2"));
@@ -158,13 +159,13 @@ describe("attachments", () => {
   ])("from an upload that is %s after %i ms: %s", (state, age, admitted) => {
     const inserted_at = new Date(now.getTime() - age).toISOString();
     const upload = { ...{ id: "3", filename: "a", content_type: "a/b", bytes: 1, sha256: "0" }, inserted_at, state };
-    const loaded = { ...found("CART"), uploadId: pathIdOf("3"), item: upload };
+    const loaded = { ...found("CART"), itemId: pathIdOf("3"), items: [upload] };
     const admit = (one: object) =>
       outcomeOf(() =>
         uploadOfParent.admit({ ...loaded, ...one }, callerFrom("own", ...all), completeRequestUpload, now),
       );
     expect(admit({})).toEqual(admitted ? expect.objectContaining({ owner: "own", upload }) : missing("upload", "3"));
-    expect(admit({ item: undefined })).toBe(missing("upload", "3"));
+    expect(admit({ items: [] })).toBe(missing("upload", "3"));
   });
 
   it("are loaded by the ids in the path", async () => {
@@ -187,7 +188,7 @@ describe("attachments", () => {
     const ids: Record<string, string> = { order_id: order.id, upload_id: "3" };
     const lookup: Lookup = { pathId: (name) => pathIdOf(ids[name] ?? "0"), apiKey: Promise.resolve(undefined) };
     expect(await uploadOfParent.load(lookup, completeOrderUpload)).toMatchObject({
-      ...{ parentId: pathIdOf(order.id), uploadId: pathIdOf("3"), item: upload },
+      ...{ parentId: pathIdOf(order.id), itemId: pathIdOf("3"), items: [upload] },
       parent: { type: "order", id: order.id, state: "CART", forwarded: true, account },
     });
     const absent: Lookup = { ...lookup, pathId: () => pathIdOf("0") };
@@ -359,13 +360,10 @@ describe("a caller", () => {
   };
   const bearer = (value = `Bearer ${secret}`) => ({ headers: { authorization: value } });
   const invoke = async (
-    handler: (
-      event: APIGatewayProxyEvent,
-      context: ReturnType<typeof lambdaContext>,
-    ) => Promise<{ statusCode: number; body: string }>,
+    handler: (event: GatewayEvent, context: Context) => Promise<{ statusCode: number; body: string }>,
     event = eventOf(showSwitch, bearer()),
     ms = 29_000,
-  ) => handler(event, lambdaContext("test", "1", ms));
+  ) => handler(event, z.parse(z.custom<Context>(), lambdaContext(ms)));
   const plain = endpoint({ ...showSwitch, reads: readsNothing }, admits, ({ loaded, origin }) => ({
     ...{ body: { loaded, origin }, logged: { extra: 1 } },
   }));
