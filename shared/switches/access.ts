@@ -9,7 +9,7 @@ import type { Switch } from "./schema.ts";
 /** Access checks for switches: the account in the path, if there is one, then the permission, then the switch. */
 
 type SwitchRoute = Route & { readonly resource: "switch" };
-export type CollectionRoute = SwitchRoute & { readonly operation: "index" | "create" };
+type CollectionRoute = SwitchRoute & { readonly operation: "index" | "create" };
 type ItemRoute = SwitchRoute & { readonly operation: "show" | "update" | "delete" };
 
 const requirePermission = (route: SwitchRoute, { user }: Principal): void => {

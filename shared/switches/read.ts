@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import type { Route } from "../route.ts";
 import { noId, type PageQuery, Ulid } from "../schema/fields.ts";
 import { collections, keys } from "../table/keys.ts";
 import { type Page, pageRequest, readPage, truncatePage } from "../table/pages.ts";
@@ -6,7 +7,6 @@ import { getMany, parseItem, parseReadable, queryAll, readItem } from "../table/
 import type { PageReader } from "../tenants/access.ts";
 import { readAccounts } from "../tenants/accounts.ts";
 import type { Account } from "../tenants/schema.ts";
-import type { CollectionRoute } from "./access.ts";
 import { Switch, switchDocument } from "./schema.ts";
 
 export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(Switch, keys.switch(id));
@@ -60,7 +60,7 @@ type Query = PageQuery & { readonly include?: Include };
  * does not exist. A page that would exceed Lambda's limit ends early.
  */
 export const switchPage: PageReader<
-  CollectionRoute,
+  Route,
   Page<ListedSwitch>,
   Query,
   { readonly account: Account | undefined }
