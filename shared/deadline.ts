@@ -42,6 +42,12 @@ const beforeDeadline = async <T>(work: () => Promise<T>): Promise<T> => {
   }
 };
 
+/** The settings of every client of AWS. In milliseconds: how long an attempt may take. A connection may take two seconds. */
+export const clientSettings = (requestTimeout: number) => ({
+  maxAttempts: 3,
+  requestHandler: { connectionTimeout: 2_000, requestTimeout, throwOnRequestTimeout: true },
+});
+
 /** What the SDK passes to its middleware. All attempts of a call share the same object. */
 type CallContext = { readonly clientName?: string; readonly commandName?: string };
 type Send<Input, Output> = (input: Input) => Promise<Output>;

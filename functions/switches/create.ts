@@ -1,11 +1,11 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { createdReply } from "../../shared/http/responses.ts";
-import { ownAccount } from "../../shared/switches/access.ts";
+import { accountOfSwitches } from "../../shared/switches/access.ts";
 import { createSwitch as route } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/schema.ts";
 import { createSwitch } from "../../shared/switches/switches.ts";
 
-export const handler = endpoint(route, ownAccount, async ({ account, input, origin, idempotency }) => {
+export const handler = endpoint(route, accountOfSwitches, async ({ account, input, origin, idempotency }) => {
   const { created, replayed } = await createSwitch(account, input.data, origin, idempotency);
   return createdReply(switchDocument(created), created.version, { replayed });
 });

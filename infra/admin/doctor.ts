@@ -5,6 +5,7 @@ import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from 
 import { HeadBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
+import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
 import { adviceOn, CommandError, messageOf } from "./errors.ts";
 import { format, printIndented, printJson } from "./output.ts";
@@ -41,10 +42,7 @@ const runCheck = async (check: string, remedy: string, find: () => Promise<strin
 };
 
 /** A check reports the first failure. */
-const clientConfig = {
-  maxAttempts: 1,
-  requestHandler: { connectionTimeout: 2_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
-};
+const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
 
 const checkCredentials = async () => {
   const { accessKeyId } = await new DynamoDBClient(clientConfig).config.credentials();

@@ -4,15 +4,8 @@ import {
   DescribeStacksCommand,
 } from "@aws-sdk/client-cloudformation";
 
-type DeployedStack = {
-  readonly region: string;
-  readonly account: string;
-  /** By name. */
-  readonly outputs: Readonly<Record<string, string | undefined>>;
-};
-
-/** Undefined if there is no stack of that name. */
-export const describeStack = async (stackName: string): Promise<DeployedStack | undefined> => {
+/** The region, the account and the outputs of a stack. Undefined if there is no stack of that name. */
+export const describeStack = async (stackName: string) => {
   const client = new CloudFormationClient({
     maxAttempts: 2,
     requestHandler: { connectionTimeout: 2_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
@@ -21,7 +14,7 @@ export const describeStack = async (stackName: string): Promise<DeployedStack | 
     const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName: stackName }));
     if (!stack) return undefined;
     const [, , , region = "", account = ""] = (stack.StackId ?? "").split(":");
-    const outputs = (stack.Outputs ?? []).map(({ OutputKey = "", OutputValue }) => [OutputKey, OutputValue]);
+    const outputs = (stack.Outputs ?? []).map(({ OutputKey = "", OutputValue }) => [OutputKey, OutputValue] as const);
     return { region, account, outputs: Object.fromEntries(outputs) };
   } catch (error) {
     // CloudFormation has no error code for this, only the message "Stack with id … does not exist".

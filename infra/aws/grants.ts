@@ -2,14 +2,10 @@ import { Aws } from "aws-cdk-lib";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { Key } from "aws-cdk-lib/aws-kms";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
-import type { FileAction, TableAction } from "../../shared/route.ts";
+import type { Route, TableAction } from "../../shared/route.ts";
 import type { Storage } from "./storage.ts";
 
-/** The access in the row of a route or a step. */
-export type Access = {
-  readonly table: readonly TableAction[];
-  readonly files: readonly FileAction[];
-};
+export type Access = Route["access"];
 
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 

@@ -108,16 +108,10 @@ const alarmsOf = ({ sweeps, ...metrics }: Metrics): Readonly<Record<string, Alar
   },
 });
 
-/** The resources that alarms and the dashboard monitor. */
-type Monitored = {
+/** The resources that alarms and the dashboard monitor. `failure` is the step that ends a failed checkout. */
+type Monitored = Readonly<Record<"failure" | "release" | "sweep" | "publisher", IFunction>> & {
   readonly rest: RestApi;
   readonly machine: StateMachine;
-  /** The step that ends a failed checkout. */
-  readonly failure: IFunction;
-  /** Releases the lock of a checkout that ended without releasing it. */
-  readonly release: IFunction;
-  readonly sweep: IFunction;
-  readonly publisher: IFunction;
 };
 
 type Metrics = ReturnType<typeof metricsOf>;

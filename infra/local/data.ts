@@ -5,16 +5,7 @@ import { Demo } from "./demo.ts";
 import { makeFolder, readJson, writeJson } from "./json-file.ts";
 
 /** Where a local stack stores its data between runs. */
-export type Data = {
-  readonly table: string;
-  readonly files: string;
-  readonly carts: string;
-  readonly events: string;
-  /** The demo of an earlier run. Its key is stored nowhere else. */
-  readonly readDemo: () => Demo | undefined;
-  readonly saveDemo: (demo: Demo) => void;
-  readonly close: () => void;
-};
+export type Data = ReturnType<typeof open>;
 
 const read = (file: string): string | undefined => (existsSync(file) ? readFileSync(file, "utf8") : undefined);
 
@@ -40,7 +31,7 @@ const lock = (folder: string): DatabaseSync => {
 };
 
 /** Opens and locks a folder, because the embedded DynamoDB does not prevent a second use. Throws if it is in use. */
-export const openData = (folder: string): Data => {
+export const openData = (folder: string) => {
   try {
     return open(folder);
   } catch (error) {
@@ -52,7 +43,7 @@ export const openData = (folder: string): Data => {
   }
 };
 
-const open = (folder: string): Data => {
+const open = (folder: string) => {
   makeFolder(folder);
   const openLock = lock(folder);
   const [table, demoFile] = [join(folder, "table.db"), join(folder, "demo.json")];
@@ -65,6 +56,7 @@ const open = (folder: string): Data => {
     files: join(folder, "files"),
     carts: join(folder, "carts"),
     events: join(folder, "events.json"),
+    /** The demo of an earlier run. Its key is stored nowhere else. */
     readDemo: () => {
       const demo = readJson(Demo, demoFile);
       if (demo || !existsSync(demoFile)) return demo;
@@ -72,7 +64,7 @@ const open = (folder: string): Data => {
         `${demoFile} is damaged: delete it, and the next start creates a new demo customer beside your data.`,
       );
     },
-    saveDemo: (demo) => writeJson(demoFile, demo),
+    saveDemo: (demo: Demo) => writeJson(demoFile, demo),
     close: () => openLock.close(),
   };
 };

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -53,14 +53,8 @@ const killWithParent = (pid: number): (() => void) => {
   return () => watcher.kill("SIGKILL");
 };
 
-type Running = {
-  readonly child: ChildProcess;
-  /** Resolves with dynoxide's error message, or its signal or exit code. */
-  readonly exited: Promise<string>;
-};
-
 /** Starts the binary in its own process group, so that Ctrl-C does not reach it before this process can stop it. */
-const run = (binary: string, args: readonly string[]): Running => {
+const run = (binary: string, args: readonly string[]) => {
   const child = spawn(binary, args, { stdio: ["ignore", "ignore", "pipe"], detached: process.platform !== "win32" });
   const stopWatching = child.pid === undefined ? () => {} : killWithParent(child.pid);
   const onExit = () => child.kill("SIGKILL");
@@ -69,6 +63,7 @@ const run = (binary: string, args: readonly string[]): Running => {
   child.stderr?.on("data", (chunk) => {
     output = `${output}${chunk}`.slice(-2_000);
   });
+  /** Resolves with dynoxide's error message, or its signal or exit code. */
   const exited = new Promise<string>((resolve) => {
     child.once("error", (error) => resolve(error.message));
     child.once("close", (code, signal) => {

@@ -21,6 +21,8 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
 
 Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 replace the embedded DynamoDB and S3.`;
 
+export type Options = ReturnType<typeof readOptions>;
+
 const readOptions = () => {
   requireSeparator("start", ["port", "data", "events-to", "throttle", "carrier-function"]);
   const { values } = parseArgs({

@@ -8,21 +8,15 @@ import { createDemo, type Demo, prefillOf, variablesOf } from "./demo.ts";
 import type { Prefill } from "./docs.ts";
 import { startEvents } from "./events.ts";
 import { examples } from "./examples.ts";
-import type { GatewayOptions } from "./gateway.ts";
 import type { LambdaHandler } from "./lambda.ts";
 import { onParentExit } from "./parent-process.ts";
+import type { Options } from "./run.ts";
 import { startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
 import { terminal } from "./terminal.ts";
 
-type Options = {
-  readonly port: number;
-  readonly throttle: GatewayOptions["throttle"];
-  readonly data?: string | undefined;
-  readonly "events-to"?: string | undefined;
-  readonly carrierFunction?: LambdaHandler | undefined;
-  readonly quiet: boolean;
-  readonly verbose: boolean;
+type StartOptions = Omit<Options, "help" | "carrier-function"> & {
+  readonly carrierFunction: LambdaHandler | undefined;
 };
 
 const stopOnSignal = (stop: () => Promise<void>) => {
@@ -57,7 +51,7 @@ export const start = async ({
   data: folder,
   "events-to": postTo,
   ...options
-}: Options): Promise<void> => {
+}: StartOptions): Promise<void> => {
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);

@@ -68,16 +68,14 @@ const startDoor = (endpoint: string) => {
   });
 };
 
-type LocalTable = LocalService & {
-  /** The endpoint for other programs. This process uses `endpoint`, which is faster and which no browser connects to. */
-  readonly door: string;
-};
-
 /**
  * Starts the embedded DynamoDB, or uses the one at AWS_ENDPOINT_URL_DYNAMODB, and creates the table. With data in memory, where a
  * stream cannot be indexed, it has none.
  */
-export const startTable = async (name: string, options: DynoxideOptions = {}): Promise<LocalTable> => {
+export const startTable = async (
+  name: string,
+  options: DynoxideOptions = {},
+): Promise<LocalService & { readonly door: string }> => {
   const { dbPath } = options;
   const hasStream = dbPath !== undefined;
   const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
@@ -94,6 +92,7 @@ export const startTable = async (name: string, options: DynoxideOptions = {}): P
     throw new Error(startError(error, dbPath), { cause: error });
   }
   void dynoxide.keepRunning();
+  // For other programs. This process uses `endpoint`, which is faster and which no browser connects to.
   const door = await startDoor(dynoxide.endpoint);
   const stop = async () => {
     await Promise.all([door.close(), dynoxide.stop()]);

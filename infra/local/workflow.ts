@@ -25,20 +25,6 @@ export type WorkflowOptions = {
 type EventLogs = ReturnType<StateMachine["run"]>["eventLogs"];
 export type WorkflowEvent = EventLogs extends AsyncGenerator<infer Event> ? Event : never;
 
-export type Execution = {
-  readonly name: string;
-  readonly input: string;
-  readonly startedAt: Date;
-  readonly status: () => "RUNNING" | "SUCCEEDED" | "FAILED" | "ABORTED";
-  readonly ended: Promise<{
-    readonly at: Date;
-    readonly output?: string;
-    readonly error?: string;
-    readonly cause?: string;
-  }>;
-  readonly abort: () => void;
-};
-
 /** The tasks of the workflow and of its map: the state's name, and its step. */
 const tasks = Object.entries({ ...workflow.States, ...workflow.States.ForwardPages.ItemProcessor.States }).flatMap(
   ([state, definition]) => {
@@ -51,7 +37,7 @@ const tasks = Object.entries({ ...workflow.States, ...workflow.States.ForwardPag
 /** Payloads go to and from a Lambda function as JSON. */
 const throughJson = (value: unknown) => JSON.parse(JSON.stringify(value));
 
-const overrides = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<RunOptions["overrides"]> => {
+const overridesOf = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<RunOptions["overrides"]> => {
   const invoke = (name: Step["name"]) => {
     const handler = load(name);
     if (!handler) throw new Error(`There is no function for the step ${name}.`);
@@ -69,36 +55,38 @@ const overrides = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<RunOp
 const payloadOf = (input: unknown) =>
   typeof input === "object" && input !== null && "Payload" in input ? input.Payload : null;
 
+type RunSettings = Pick<WorkflowOptions, "onEvent"> & { readonly overrides: ReturnType<typeof overridesOf> };
+export type Execution = ReturnType<typeof run>;
+
+const run = (machine: StateMachine, name: string, input: string, { overrides, onEvent }: RunSettings) => {
+  let status: "RUNNING" | "SUCCEEDED" | "FAILED" | "ABORTED" = "RUNNING";
+  const context = { Execution: { Name: name } };
+  const execution = machine.run(JSON.parse(input), { overrides, context });
+  const eventsReported = (async () => {
+    for await (const event of execution.eventLogs) onEvent?.(event);
+  })();
+  const ended = execution.result.then(
+    async (output) => {
+      await eventsReported;
+      if (status === "RUNNING") status = "SUCCEEDED";
+      return { at: new Date(), output: JSON.stringify(output) };
+    },
+    async (failure: unknown) => {
+      if (status === "RUNNING") status = "FAILED";
+      return { at: new Date(), ...errorOf(failure) };
+    },
+  );
+  const abort = () => {
+    status = "ABORTED";
+    execution.abort();
+  };
+  return { name, input, startedAt: new Date(), status: () => status, ended, abort };
+};
+
 /** Runs executions of the workflow with the functions of the steps. As in Step Functions, a name can be used only once. */
 export const startWorkflow = (options: WorkflowOptions) => {
-  const runOverrides = overrides(options);
   const executions = new Map<string, Execution>();
-
-  const run = (stateMachine: StateMachine, name: string, input: string): Execution => {
-    let status: ReturnType<Execution["status"]> = "RUNNING";
-    const context = { Execution: { Name: name } };
-    const { result, eventLogs, abort } = stateMachine.run(JSON.parse(input), { overrides: runOverrides, context });
-    const eventsReported = (async () => {
-      for await (const event of eventLogs) options.onEvent?.(event);
-    })();
-    const ended = result.then(
-      async (output) => {
-        await eventsReported;
-        if (status === "RUNNING") status = "SUCCEEDED";
-        return { at: new Date(), output: JSON.stringify(output) };
-      },
-      async (failure: unknown) => {
-        if (status === "RUNNING") status = "FAILED";
-        return { at: new Date(), ...errorOf(failure) };
-      },
-    );
-    const stop = () => {
-      status = "ABORTED";
-      abort();
-    };
-    return { name, input, startedAt: new Date(), status: () => status, ended, abort: stop };
-  };
-
+  const settings = { ...options, overrides: overridesOf(options) };
   return {
     /** Starts an execution, or returns a running one with the same name and input. Undefined if the name is already used. */
     start: async (name: string, input: string): Promise<Execution | undefined> => {
@@ -106,7 +94,7 @@ export const startWorkflow = (options: WorkflowOptions) => {
       const stateMachine = await machine;
       const existing = executions.get(name);
       if (existing) return existing.status() === "RUNNING" && existing.input === input ? existing : undefined;
-      const execution = run(stateMachine, name, input);
+      const execution = run(stateMachine, name, input, settings);
       executions.set(name, execution);
       return execution;
     },

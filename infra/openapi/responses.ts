@@ -88,22 +88,19 @@ const notModified: Json = {
   headers: headersNamed(["X-Request-Id", "ETag"]),
 };
 
-const errorResponse = (errors: readonly ErrorExample[], schema: Json): Json => {
-  const codes = [...new Set(errors.map(({ code }) => code))];
-  const examples = errors.map(({ title, error }) => [title, { summary: title, value: error.body }]);
-  const extra = errors.flatMap(({ error }) => Object.keys(error.headers));
-  return {
-    description: codes.map((code) => `\`${code}\`: ${reasons[code]}`).join("\n\n"),
-    headers: headersNamed(["X-Request-Id", ...new Set(extra)]),
-    content: { "application/json": { schema, examples: Object.fromEntries(examples) } },
-  };
-};
-
-const plainResponse = (description: string, schema: Json, examples?: Json): Json => ({
+const plainResponse = (description: string, schema: Json, examples?: Json, extra: Iterable<string> = []): Json => ({
   description,
-  headers: headersNamed(["X-Request-Id"]),
+  headers: headersNamed(["X-Request-Id", ...extra]),
   content: { "application/json": { schema, ...(examples && { examples }) } },
 });
+
+const errorResponse = (errors: readonly ErrorExample[], schema: Json): Json => {
+  const codes = [...new Set(errors.map(({ code }) => code))];
+  const description = codes.map((code) => `\`${code}\`: ${reasons[code]}`).join("\n\n");
+  const examples = errors.map(({ title, error }) => [title, { summary: title, value: error.body }]);
+  const extra = new Set(errors.flatMap(({ error }) => Object.keys(error.headers)));
+  return plainResponse(description, schema, Object.fromEntries(examples), extra);
+};
 
 /** The errors that the gateway returns before a request reaches its operation, and all others. */
 const gatewayResponses = (schema: Json, share: Share): Json => {

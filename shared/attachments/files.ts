@@ -10,7 +10,7 @@ import {
   S3Client,
 } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
-import { limitAttempt, limitCall } from "../deadline.ts";
+import { clientSettings, limitAttempt, limitCall } from "../deadline.ts";
 import { env } from "../env.ts";
 import { unavailableAs503 } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -26,12 +26,8 @@ const s3 = (): S3Client => {
 };
 
 const createClient = () => {
-  const plain = new S3Client({
-    // Emulators have no subdomain for each bucket.
-    forcePathStyle: env.hasS3Endpoint(),
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: 2_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
-  });
+  // Emulators have no subdomain for each bucket.
+  const plain = new S3Client({ ...clientSettings(5_000), forcePathStyle: env.hasS3Endpoint() });
   plain.middlewareStack.add(limitCall, { step: "initialize", name: "limitCall" });
   plain.middlewareStack.add(limitAttempt, { step: "finalizeRequest", name: "limitAttempt", priority: "low" });
   return plain;

@@ -1,4 +1,5 @@
 import { GetSecretValueCommand, SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
+import { clientSettings } from "../deadline.ts";
 import { env } from "../env.ts";
 
 /** How long the secret is cached. A new secret is used after this time at the latest, without a deployment. */
@@ -33,10 +34,7 @@ export const renewedCarrierToken = async (rejected: string | undefined): Promise
 };
 
 const readSecret = async (arn: string): Promise<string> => {
-  const client = new SecretsManagerClient({
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: 2_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
-  });
+  const client = new SecretsManagerClient(clientSettings(2_500));
   const { SecretString: token } = await client.send(new GetSecretValueCommand({ SecretId: arn }));
   if (!token) throw new Error("The carrier's secret is empty.");
   return token;

@@ -1,4 +1,4 @@
-import type { TableAction } from "../route.ts";
+import type { Route } from "../route.ts";
 
 /**
  * The table of the workflow's steps, the counterpart of routes.ts. The functions and their permissions on AWS, the handlers
@@ -9,7 +9,7 @@ export type Step = {
   /** Its file below `functions/`, and the function's name. */
   readonly name: string;
   /** The actions on the table and the bucket that its function is allowed. */
-  readonly access: { readonly table: readonly TableAction[]; readonly files: readonly "GetObject"[] };
+  readonly access: Route["access"];
   /** Whether it calls the carrier, and therefore needs the carrier's address and token. */
   readonly carrier?: boolean;
   readonly timeoutSeconds: number;

@@ -2,6 +2,7 @@ import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { EventBridgeClient, PutEventsCommand } from "@aws-sdk/client-eventbridge";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import * as z from "zod/mini";
+import { clientSettings } from "../deadline.ts";
 import { env } from "../env.ts";
 import { log } from "../log.ts";
 import { Event } from "./event.ts";
@@ -21,10 +22,7 @@ const perCall = 10;
 let client: EventBridgeClient | undefined;
 
 const eventBridge = () => {
-  client ??= new EventBridgeClient({
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: 2_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
-  });
+  client ??= new EventBridgeClient(clientSettings(5_000));
   return client;
 };
 

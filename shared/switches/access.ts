@@ -19,44 +19,23 @@ const requirePermission = (route: SwitchRoute, { user }: Principal): void => {
 /** `owner` is the account that owns the switches. */
 type Scope = { readonly owner: string };
 
-type FoundAccount = { readonly account: Account | undefined };
-
-/** A list needs the exact number of its switches. */
-const readAccountFor = ({ operation }: CollectionRoute) => (operation === "index" ? readCountedAccount : readAccount);
-
-/** For listing the switches of the API key's own account, and creating one in it. */
-export const ownAccount: AccessCheck<
-  CollectionRoute & { readonly parent: null },
-  FoundAccount,
-  Scope & { readonly account: Account }
-> = {
-  load: async ({ apiKey }, route) => {
-    const own = (await apiKey)?.account;
-    return { account: own === undefined ? undefined : await readAccountFor(route)(own) };
-  },
-  admit: ({ account }, principal, route) => {
-    if (!account) throw unauthorized();
-    requirePermission(route, principal);
-    return { account, owner: account.id };
-  },
-};
+type FoundAccount = { readonly accountId: PathId | undefined; readonly account: Account | undefined };
 
 /**
- * For listing the switches of the account in the path, and creating one in it. The account is the API key's own or one below
- * it; any other is loaded as undefined.
+ * For listing the switches of an account, and creating one in it: the account in the path or, without one, the API key's own. The
+ * account in the path is the API key's own or one below it; any other is loaded as undefined.
  */
-export const accountInPath: AccessCheck<
-  CollectionRoute & { readonly parent: "account" },
-  FoundAccount & { readonly accountId: PathId },
-  Scope & { readonly account: Account }
-> = {
-  load: async ({ pathId, apiKey }, route) => {
-    const accountId = pathId("account_id");
-    const [account, caller] = await Promise.all([readAccountFor(route)(accountId.id), apiKey]);
-    return { accountId, account: account && caller && canAccess(caller.account, account) ? account : undefined };
+export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Scope & { readonly account: Account }> = {
+  load: async ({ pathId, apiKey }, { parent, operation }) => {
+    // A list needs the exact number of its switches.
+    const read = operation === "index" ? readCountedAccount : readAccount;
+    const accountId = parent ? pathId("account_id") : undefined;
+    const [named, caller] = await Promise.all([accountId && read(accountId.id), apiKey]);
+    if (!accountId) return { accountId, account: caller && (await read(caller.account)) };
+    return { accountId, account: named && caller && canAccess(caller.account, named) ? named : undefined };
   },
   admit: ({ accountId, account }, principal, route) => {
-    if (!account) throw notFound("account", accountId.requestedId);
+    if (!account) throw accountId ? notFound("account", accountId.requestedId) : unauthorized();
     requirePermission(route, principal);
     return { account, owner: account.id };
   },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { currentDeadline, limitAttempt, limitCall, remainingMs } from "../deadline.ts";
+import { clientSettings, currentDeadline, limitAttempt, limitCall, remainingMs } from "../deadline.ts";
 import { serviceUnavailable } from "../errors.ts";
 
 let client: DynamoDBDocumentClient | undefined;
@@ -13,10 +13,7 @@ export const dynamodb = (): DynamoDBDocumentClient => {
 };
 
 const createClient = () => {
-  const plain = new DynamoDBClient({
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: 2_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
-  });
+  const plain = new DynamoDBClient(clientSettings(2_500));
   plain.middlewareStack.add(limitCall, { step: "initialize", name: "limitCall" });
   plain.middlewareStack.add(limitAttempt, { step: "finalizeRequest", name: "limitAttempt", priority: "low" });
   return DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });

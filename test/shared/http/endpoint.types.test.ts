@@ -15,7 +15,7 @@ import {
 } from "../../../shared/attachments/routes.ts";
 import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
 import { uploadEndpoint } from "../../../shared/http/form.ts";
-import { accountInPath, oneSwitch, ownAccount } from "../../../shared/switches/access.ts";
+import { accountOfSwitches, oneSwitch } from "../../../shared/switches/access.ts";
 import { createSwitch, createSwitchUnderAccount, updateSwitch } from "../../../shared/switches/routes.ts";
 
 /** A route with the wrong access check or the wrong reader does not compile: `npm run check` tests this file's types. */
@@ -28,8 +28,8 @@ describe("an endpoint", () => {
       uploadEndpoint(createOrderAttachment, attachmentParent, reply),
       endpoint(showRequestAttachment, oneAttachment, reply),
       endpoint(deleteOrderAttachment, deletableAttachment, reply),
-      endpoint(createSwitch, ownAccount, reply),
-      endpoint(createSwitchUnderAccount, accountInPath, reply),
+      endpoint(createSwitch, accountOfSwitches, reply),
+      endpoint(createSwitchUnderAccount, accountOfSwitches, reply),
       endpoint(updateSwitch, oneSwitch, reply),
     ];
     for (const handler of handlers) expect(handler).toBeTypeOf("function");
@@ -49,12 +49,10 @@ describe("an endpoint", () => {
       endpoint(deleteOrderAttachment, oneAttachment, reply),
       // @ts-expect-error a switch is not an attachment
       endpoint(updateSwitch, oneAttachment, reply),
-      // @ts-expect-error the path has no account
-      endpoint(createSwitch, accountInPath, reply),
-      // @ts-expect-error the key's own account is not the one in the path
-      endpoint(createSwitchUnderAccount, ownAccount, reply),
+      // @ts-expect-error a switch in the path is looked up
+      endpoint(updateSwitch, accountOfSwitches, reply),
     ];
-    expect(handlers).toHaveLength(8);
+    expect(handlers).toHaveLength(7);
   });
 
   it("does not compile with a reader that its route does not have", () => {
@@ -62,7 +60,7 @@ describe("an endpoint", () => {
       // @ts-expect-error a form is not read as JSON
       endpoint(createRequestAttachment, attachmentParent, reply),
       // @ts-expect-error JSON is not read as a form
-      uploadEndpoint(createSwitch, ownAccount, reply),
+      uploadEndpoint(createSwitch, accountOfSwitches, reply),
       // @ts-expect-error only lists have pages
       listEndpoint(createRequestAttachment, attachmentParent, attachmentPage, reply),
     ];
