@@ -33,7 +33,7 @@ type Choice = {
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly name?: string;
   readonly emulator?: string;
-  /** Whether to look for findings of cdk-nag, which takes as long as the rest. `npm run synth` does for a sandbox. */
+  /** Whether to look for findings of cdk-nag, which takes as long as the rest. */
   readonly nag?: boolean;
 };
 
@@ -65,7 +65,7 @@ const choices = {
     },
     nag: true,
   },
-  sandbox: { stage: "sandbox" },
+  sandbox: { stage: "sandbox", nag: true },
   /** A sandbox with settings of its own. */
   anna: {
     stage: "sandbox",
