@@ -99,28 +99,22 @@ describe("the folder of npm start -- --data", () => {
   );
 
   it.runIf(exhaustive)(
-    "and its content can be read only by their owner",
+    "and its content can be read only by their owner, also if an earlier version left them open",
     async () => {
       const service = await services.start();
       await fetch(`${service.environment.CARRIER_URL}/carts/one/checkout`, { method: "POST" });
-      const readable = (folder: string): string[] => {
-        const inside = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
-        return [folder, ...inside].filter((path) => (statSync(path).mode & 0o077) !== 0);
-      };
+      const inside = (folder: string) => [
+        folder,
+        ...readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
+      ];
+      const readable = (paths: readonly string[]) => paths.filter((path) => (statSync(path).mode & 0o077) !== 0);
       expect(readdirSync(services.data)).toEqual(expect.arrayContaining(["carts", "demo.json", "files", "table.db"]));
-      expect([...readable(services.data), ...readable(services.state)]).toEqual([]);
-    },
-    60_000,
-  );
-
-  it.runIf(exhaustive)(
-    "is made private if an earlier version left it open",
-    async () => {
-      await (await services.start()).stop();
+      expect(readable([...inside(services.data), ...inside(services.state)])).toEqual([]);
+      await service.stop();
       const paths = [services.data, ...readdirSync(services.data).map((name) => join(services.data, name))];
       for (const path of paths) chmodSync(path, statSync(path).isDirectory() ? 0o755 : 0o644);
       await services.start();
-      expect(paths.filter((path) => (statSync(path).mode & 0o077) !== 0)).toEqual([]);
+      expect(readable(paths)).toEqual([]);
     },
     60_000,
   );
