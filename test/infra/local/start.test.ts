@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openData } from "../../../infra/local/data.ts";
 import { form } from "../../support/fixtures/attachments.ts";
-import { type LocalService, localServices } from "../../support/processes/local-service.ts";
+import { type LocalService, localServices, withReference } from "../../support/processes/local-service.ts";
 import { byExtent, extent } from "../../support/setup/extent.ts";
 
 let services: ReturnType<typeof localServices>;
@@ -237,7 +237,7 @@ describe("npm start", () => {
   it.runIf(exhaustive && process.platform === "linux")(
     "serves the API reference without a free file descriptor, and everything once there are some",
     async () => {
-      const service = await services.start([], { ESBUILD_BINARY_PATH: "" });
+      const service = await services.start([], withReference);
       const { port } = new URL(service.url);
       const limit = (files: number) =>
         promisify(execFile)("prlimit", [`--pid=${service.child.pid}`, `--nofile=${files}:`]);
