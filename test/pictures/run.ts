@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { chromiumPath, launchChromium } from "../support/processes/chromium.ts";
-import { startDemo } from "../support/processes/npm-start.ts";
+import { localServices, withReference } from "../support/processes/local-service.ts";
 import { recordSession } from "./session.ts";
 import { terminalSvg } from "./terminal.ts";
 
@@ -20,7 +20,8 @@ const folder = join(import.meta.dirname, "../../docs/images");
 
 const reference = async () => {
   if (!chromiumPath) throw new Error("The pictures of the API reference need Chromium: set CHROMIUM to its path.");
-  const [demo, browser] = await Promise.all([startDemo(), launchChromium()]);
+  const services = localServices();
+  const [demo, browser] = await Promise.all([services.start([], withReference), launchChromium()]);
   try {
     for (const colorScheme of ["light", "dark"] as const) {
       const page = await browser.newPage({
@@ -37,7 +38,7 @@ const reference = async () => {
     }
   } finally {
     await browser.close();
-    await demo.stop();
+    await services.remove();
   }
 };
 

@@ -1,14 +1,11 @@
-import { Match, type Template } from "aws-cdk-lib/assertions";
-import { beforeAll, describe, expect, it } from "vitest";
+import { Match } from "aws-cdk-lib/assertions";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../../shared/routes.ts";
 import { synthesize } from "../../support/models/template.ts";
 import { errorBody } from "../../support/requests/client.ts";
 
-let template: Template;
-beforeAll(() => {
-  template = synthesize("production").template;
-});
+const { template } = synthesize("production");
 
 const GatewayResponse = z.object({
   Properties: z.object({

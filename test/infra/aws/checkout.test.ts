@@ -1,15 +1,12 @@
 import { Match, type Template } from "aws-cdk-lib/assertions";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { placeholderOf } from "../../../functions/checkout/workflow.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { permissionsOf } from "../../support/models/permissions.ts";
 import { synthesize } from "../../support/models/template.ts";
 
-let template: Template;
-beforeAll(() => {
-  template = synthesize("production").template;
-});
+const { template } = synthesize("production");
 
 const Machine = z.object({
   Properties: z.object({ DefinitionString: z.string(), DefinitionSubstitutions: z.record(z.string(), z.unknown()) }),

@@ -1,11 +1,8 @@
-import { Match, type Template } from "aws-cdk-lib/assertions";
-import { beforeAll, describe, expect, it } from "vitest";
+import { Match } from "aws-cdk-lib/assertions";
+import { describe, expect, it } from "vitest";
 import { synthesize } from "../../support/models/template.ts";
 
-let template: Template;
-beforeAll(() => {
-  template = synthesize("production").template;
-});
+const { template } = synthesize("production");
 
 /** The principal CloudWatch, restricted to the alarms of this account. */
 const alarms = {

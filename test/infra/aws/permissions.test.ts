@@ -1,5 +1,5 @@
-import { Match, type Template } from "aws-cdk-lib/assertions";
-import { beforeAll, describe, expect, it } from "vitest";
+import { Match } from "aws-cdk-lib/assertions";
+import { describe, expect, it } from "vitest";
 import { managedPermissionsOf, permissionsOf } from "../../support/models/permissions.ts";
 import { synthesize } from "../../support/models/template.ts";
 
@@ -114,12 +114,8 @@ const common = (name: string) => {
   ];
 };
 
-let template: Template;
-let permissions: Record<string, string[]>;
-beforeAll(() => {
-  template = synthesize("production").template;
-  permissions = permissionsOf(template);
-});
+const { template } = synthesize("production");
+const permissions = permissionsOf(template);
 
 describe("a function's role", () => {
   it.each(Object.entries(expected))("has exactly the expected permissions: %s", (name, actions) => {

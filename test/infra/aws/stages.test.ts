@@ -8,19 +8,24 @@ import { readSettings } from "../../../infra/aws/settings.ts";
 import { synthesize } from "../../support/models/template.ts";
 
 const carrierUrl = "https://carrier.example";
+const production = synthesize("production");
+const frugal = synthesize("frugal");
+const sandbox = synthesize("sandbox");
+const anna = synthesize("anna");
+const emulated = synthesize("emulated");
 const both = [
-  ["production", () => synthesize("production")],
-  ["sandbox", () => synthesize("sandbox")],
+  ["production", production],
+  ["sandbox", sandbox],
 ] as const;
 
 describe("direct uploads", () => {
   it("have no CORS unless a stage names origins", () => {
     for (const [, stack] of both)
-      stack().template.allResourcesProperties("AWS::S3::Bucket", { CorsConfiguration: Match.absent() });
+      stack.template.allResourcesProperties("AWS::S3::Bucket", { CorsConfiguration: Match.absent() });
   });
 
   it("are allowed from the origins that a stage names: only PUT, with the signed headers", () => {
-    synthesize("anna").template.hasResourceProperties("AWS::S3::Bucket", {
+    anna.template.hasResourceProperties("AWS::S3::Bucket", {
       CorsConfiguration: {
         CorsRules: [
           {
@@ -35,7 +40,7 @@ describe("direct uploads", () => {
   });
 
   it("have the limit that a stage sets, only in the functions that prepare them", () => {
-    const limited = synthesize("anna").template.findResources("AWS::Lambda::Function", {
+    const limited = anna.template.findResources("AWS::Lambda::Function", {
       Properties: { Environment: { Variables: { MAX_UPLOAD_BYTES: "1000" } } },
     });
     expect(Object.values(limited).map(({ Properties }) => Properties.Description)).toEqual(
@@ -45,13 +50,9 @@ describe("direct uploads", () => {
 });
 
 describe.each(both)("%s", (_, stack) => {
-  it("has no cdk-nag finding that is not accepted with a reason", () => {
-    expect(stack().findings).toEqual([]);
-  });
-
   it("has an on-demand table, encrypted with our key, with point-in-time recovery and TTL", () => {
-    stack().template.resourceCountIs("AWS::DynamoDB::Table", 1);
-    stack().template.hasResourceProperties("AWS::DynamoDB::Table", {
+    stack.template.resourceCountIs("AWS::DynamoDB::Table", 1);
+    stack.template.hasResourceProperties("AWS::DynamoDB::Table", {
       BillingMode: "PAY_PER_REQUEST",
       KeySchema: [
         { AttributeName: "pk", KeyType: "HASH" },
@@ -61,11 +62,11 @@ describe.each(both)("%s", (_, stack) => {
       PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
       TimeToLiveSpecification: { AttributeName: "expires_at", Enabled: true },
     });
-    stack().template.hasResourceProperties("AWS::KMS::Key", { EnableKeyRotation: true });
+    stack.template.hasResourceProperties("AWS::KMS::Key", { EnableKeyRotation: true });
   });
 
   it("has a private, unversioned bucket, encrypted with our key, that requires TLS and removes incomplete uploads", () => {
-    stack().template.hasResourceProperties("AWS::S3::Bucket", {
+    stack.template.hasResourceProperties("AWS::S3::Bucket", {
       PublicAccessBlockConfiguration: {
         BlockPublicAcls: true,
         BlockPublicPolicy: true,
@@ -82,7 +83,7 @@ describe.each(both)("%s", (_, stack) => {
         Rules: [{ AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: "Enabled" }],
       },
     });
-    stack().template.allResourcesProperties("AWS::S3::BucketPolicy", {
+    stack.template.allResourcesProperties("AWS::S3::BucketPolicy", {
       PolicyDocument: {
         Statement: Match.arrayWith([
           Match.objectLike({
@@ -97,8 +98,12 @@ describe.each(both)("%s", (_, stack) => {
   });
 
   it("has a secret for the carrier, encrypted with our key", () => {
-    stack().template.hasResourceProperties("AWS::SecretsManager::Secret", { KmsKeyId: Match.anyValue() });
+    stack.template.hasResourceProperties("AWS::SecretsManager::Secret", { KmsKeyId: Match.anyValue() });
   });
+});
+
+it("no stage has a cdk-nag finding that is not accepted with a reason", () => {
+  expect([production.findings, frugal.findings, sandbox.findings]).toEqual([[], [], []]);
 });
 
 /** The types of the resources that are kept when the stack is deleted. */
@@ -110,11 +115,11 @@ const kept = ({ template }: ReturnType<typeof synthesize>): string[] => {
 
 describe("production", () => {
   it("keeps its data if the stack is deleted, and is protected from deletion", () => {
-    expect(synthesize("production").terminationProtection).toBe(true);
-    synthesize("production").template.hasResourceProperties("AWS::DynamoDB::Table", {
+    expect(production.terminationProtection).toBe(true);
+    production.template.hasResourceProperties("AWS::DynamoDB::Table", {
       DeletionProtectionEnabled: true,
     });
-    expect(kept(synthesize("production"))).toEqual(
+    expect(kept(production)).toEqual(
       expect.arrayContaining([
         "AWS::DynamoDB::Table",
         "AWS::KMS::Key",
@@ -126,30 +131,27 @@ describe("production", () => {
   });
 
   it("leaves only the protected table behind if its first deployment fails", () => {
-    const resources: Record<string, { Type: string; DeletionPolicy?: string }> =
-      synthesize("production").template.toJSON().Resources;
+    const resources: Record<string, { Type: string; DeletionPolicy?: string }> = production.template.toJSON().Resources;
     const left = Object.values(resources).filter(({ DeletionPolicy }) => DeletionPolicy === "Retain");
     expect(left.map(({ Type }) => Type)).toEqual(["AWS::DynamoDB::Table"]);
   });
 
   it("can use a table restored from a backup, with the same metrics and permissions", () => {
-    const restored = synthesize("frugal");
-    restored.template.resourceCountIs("AWS::DynamoDB::Table", 0);
-    expect(restored.findings).toEqual([]);
-    restored.template.hasOutput("TableName", { Value: "restored" });
-    restored.template.allResourcesProperties("AWS::Lambda::Function", {
+    frugal.template.resourceCountIs("AWS::DynamoDB::Table", 0);
+    frugal.template.hasOutput("TableName", { Value: "restored" });
+    frugal.template.allResourcesProperties("AWS::Lambda::Function", {
       Environment: { Variables: Match.objectLike({ TABLE_NAME: "restored" }) },
     });
-    const tables = JSON.stringify(restored.template.findResources("AWS::IAM::Role")).match(/:table\/[^"]*/g);
+    const tables = JSON.stringify(frugal.template.findResources("AWS::IAM::Role")).match(/:table\/[^"]*/g);
     expect(new Set(tables)).toEqual(new Set([":table/restored"]));
-    restored.template.hasResourceProperties("AWS::CloudWatch::Alarm", {
+    frugal.template.hasResourceProperties("AWS::CloudWatch::Alarm", {
       MetricName: "WriteThrottleEvents",
       Dimensions: [{ Name: "TableName", Value: "restored" }],
     });
   });
 
   it("shifts traffic to new versions step by step, and back if requests or checkouts fail", () => {
-    const { template } = synthesize("production");
+    const { template } = production;
     const aliases = Object.values(template.findResources("AWS::Lambda::Alias"));
     expect(aliases).toHaveLength(functionNames.length);
     const rollouts = aliases.map(
@@ -172,18 +174,17 @@ describe("production", () => {
   });
 
   it("stays far below the 500 resources that CloudFormation allows", () => {
-    expect(Object.keys(synthesize("production").template.toJSON().Resources).length).toBeLessThan(450);
+    expect(Object.keys(production.template.toJSON().Resources).length).toBeLessThan(450);
   });
 
   it("says at synth that it has no alarm address and no web ACL, until it has", () => {
-    const bare = synthesize("frugal").warnings;
     const without = ["restoredTableStream is not set", "alarmEmail is not set", "webAclArn is not set"];
-    expect(bare.map((each) => each.split(":")[0])).toEqual(without);
-    expect([synthesize("production").warnings, synthesize("sandbox").warnings]).toEqual([[], []]);
+    expect(frugal.warnings.map((each) => each.split(":")[0])).toEqual(without);
+    expect([production.warnings, sandbox.warnings]).toEqual([[], []]);
   });
 
   it("copies daily backups of the table to another region, and reports those that fail", () => {
-    const { template } = synthesize("production");
+    const { template } = production;
     const rule = { DeleteAfterDays: 35 };
     template.hasResourceProperties("AWS::Backup::BackupPlan", {
       BackupPlan: {
@@ -217,7 +218,7 @@ describe("production", () => {
   });
 
   it("has a name of its own, as strict as the API's, which every client's URL and a DNS record need", () => {
-    const { template } = synthesize("production");
+    const { template } = production;
     template.hasResourceProperties("AWS::ApiGateway::DomainName", {
       DomainName: "api.example.com",
       RegionalCertificateArn: Match.stringLikeRegexp("^arn:aws:acm:"),
@@ -234,7 +235,6 @@ describe("production", () => {
   });
 
   it("can have fewer logs and no traces", () => {
-    const frugal = synthesize("frugal");
     frugal.template.allResourcesProperties("AWS::ApiGateway::Stage", {
       AccessLogSetting: Match.absent(),
       TracingEnabled: false,
@@ -250,12 +250,12 @@ describe("production", () => {
   });
 
   it("does not keep its state machine, which has no data", () => {
-    synthesize("production").template.hasResource("AWS::StepFunctions::StateMachine", { DeletionPolicy: "Delete" });
+    production.template.hasResource("AWS::StepFunctions::StateMachine", { DeletionPolicy: "Delete" });
   });
 
   it("keeps logs for a year, and records access to each file", () => {
-    synthesize("production").template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 365 });
-    synthesize("production").template.hasResourceProperties("AWS::S3::Bucket", {
+    production.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 365 });
+    production.template.hasResourceProperties("AWS::S3::Bucket", {
       LoggingConfiguration: { LogFilePrefix: "files/" },
     });
   });
@@ -264,7 +264,7 @@ describe("production", () => {
 describe("every resource that can have tags", () => {
   it("has those of the application, the stage and the stage's file", () => {
     const resources: Record<string, { Type: string; Properties?: { Tags?: unknown } }> =
-      synthesize("production").template.toJSON().Resources;
+      production.template.toJSON().Resources;
     const tagged = Object.values(resources).filter(({ Properties }) => Array.isArray(Properties?.Tags));
     const types = new Set(tagged.map(({ Type }) => Type.split("::")[1]));
     expect([...types].sort()).toEqual(
@@ -288,41 +288,41 @@ describe("every resource that can have tags", () => {
 
 describe("a sandbox", () => {
   it("leaves nothing behind but the region's role for logs, not even its files", () => {
-    expect(synthesize("sandbox").terminationProtection).toBe(false);
-    expect(kept(synthesize("sandbox"))).toEqual(["AWS::ApiGateway::Account", "AWS::IAM::Role"]);
-    synthesize("sandbox").template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
-    synthesize("sandbox").template.resourceCountIs("Custom::S3AutoDeleteObjects", 1);
-    synthesize("sandbox").template.hasResourceProperties("AWS::Lambda::Function", {
+    expect(sandbox.terminationProtection).toBe(false);
+    expect(kept(sandbox)).toEqual(["AWS::ApiGateway::Account", "AWS::IAM::Role"]);
+    sandbox.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: false });
+    sandbox.template.resourceCountIs("Custom::S3AutoDeleteObjects", 1);
+    sandbox.template.hasResourceProperties("AWS::Lambda::Function", {
       LoggingConfig: { LogGroup: { Ref: Match.stringLikeRegexp("^CustomS3AutoDeleteObjects") } },
     });
   });
 
   it("moves all traffic to new versions at once", () => {
-    synthesize("sandbox").template.resourceCountIs("AWS::CodeDeploy::DeploymentGroup", 0);
-    synthesize("sandbox").template.resourceCountIs("AWS::Lambda::Alias", functionNames.length);
+    sandbox.template.resourceCountIs("AWS::CodeDeploy::DeploymentGroup", 0);
+    sandbox.template.resourceCountIs("AWS::Lambda::Alias", functionNames.length);
   });
 
   it("keeps logs for a week, and has a lower request limit", () => {
-    synthesize("sandbox").template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 7 });
-    synthesize("sandbox").template.hasResourceProperties("AWS::ApiGateway::Stage", {
+    sandbox.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 7 });
+    sandbox.template.hasResourceProperties("AWS::ApiGateway::Stage", {
       MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 })],
     });
   });
 
   it("on an emulator has the emulator's address and no function that empties the bucket", () => {
-    synthesize("emulated").template.resourceCountIs("Custom::S3AutoDeleteObjects", 0);
-    synthesize("emulated").template.hasOutput("BaseUrl", {
+    emulated.template.resourceCountIs("Custom::S3AutoDeleteObjects", 0);
+    emulated.template.hasOutput("BaseUrl", {
       Value: { "Fn::Join": ["", Match.arrayWith(["http://127.0.0.1:4566/restapis/"])] },
     });
     const machine = process.arch === "arm64" ? "arm64" : "x86_64";
-    synthesize("emulated").template.allResourcesProperties("AWS::Lambda::Function", { Architectures: [machine] });
+    emulated.template.allResourcesProperties("AWS::Lambda::Function", { Architectures: [machine] });
   });
 });
 
 describe("the region's role for API Gateway's logs", () => {
   it.each(both)("belongs to %s, and is kept when the stack is deleted", (_, stack) => {
-    stack().template.hasResource("AWS::ApiGateway::Account", { DeletionPolicy: "RetainExceptOnCreate" });
-    stack().template.hasResource("AWS::IAM::Role", {
+    stack.template.hasResource("AWS::ApiGateway::Account", { DeletionPolicy: "RetainExceptOnCreate" });
+    stack.template.hasResource("AWS::IAM::Role", {
       DeletionPolicy: "RetainExceptOnCreate",
       Properties: {
         AssumeRolePolicyDocument: {
@@ -333,30 +333,30 @@ describe("the region's role for API Gateway's logs", () => {
   });
 
   it("does not belong to a stage whose file says that one exists", () => {
-    synthesize("anna").template.resourceCountIs("AWS::ApiGateway::Account", 0);
+    anna.template.resourceCountIs("AWS::ApiGateway::Account", 0);
   });
 });
 
 describe("a stack", () => {
   it("is named after its stage's file, and the name that the context may give", () => {
-    expect((["production", "sandbox", "anna"] as const).map((name) => synthesize(name).stackName)).toEqual([
+    expect([production, sandbox, anna].map(({ stackName }) => stackName)).toEqual([
       "Patchbay-production",
       "Patchbay-sandbox",
       "Patchbay-sandbox-anna",
     ]);
-    synthesize("anna").template.hasResourceProperties("AWS::CloudWatch::Alarm", {
+    anna.template.hasResourceProperties("AWS::CloudWatch::Alarm", {
       AlarmName: "Patchbay-sandbox-anna-ServerErrors",
     });
-    synthesize("anna").template.hasResourceProperties("AWS::CloudWatch::Dashboard", {
+    anna.template.hasResourceProperties("AWS::CloudWatch::Dashboard", {
       DashboardName: "Patchbay-sandbox-anna",
     });
   });
 
   it("has the settings in its stage's file", () => {
-    synthesize("anna").template.hasResourceProperties("AWS::ApiGateway::Stage", {
+    anna.template.hasResourceProperties("AWS::ApiGateway::Stage", {
       MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 7, ThrottlingBurstLimit: 200 })],
     });
-    synthesize("anna").template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 30 });
+    anna.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 30 });
   });
 });
 

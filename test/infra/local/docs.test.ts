@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
-import { beforeAll, describe, expect, inject, it } from "vitest";
-import { startDemo } from "../../support/processes/npm-start.ts";
+import { describe, expect, inject, it } from "vitest";
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -82,42 +81,5 @@ describe("the local gateway", () => {
   it("serves the page only for GET and HEAD", async () => {
     const statusOf = async (method: string) => (await fetch(`${inject("baseUrl")}/docs/`, { method })).status;
     expect(await Promise.all(["HEAD", "POST"].map(statusOf))).toEqual([200, 404]);
-  });
-});
-
-describe("the demo's key", () => {
-  let demo: Awaited<ReturnType<typeof startDemo>>;
-  beforeAll(async () => {
-    demo = await startDemo();
-    return demo.stop;
-  }, 60_000);
-
-  const demoFor = async (headers: Headers) => {
-    const { status, headers: got, body } = await ask("/docs/demo.json", headers, demo.url);
-    expect(got["access-control-allow-origin"]).toBeUndefined();
-    return { status, cached: got["cache-control"], body: JSON.parse(body.toString()) };
-  };
-
-  it("is served to the page, with ids that exist", async () => {
-    expect(await demoFor({ "Sec-Fetch-Site": "same-origin" })).toEqual({
-      status: 200,
-      cached: "no-store",
-      body: {
-        key: expect.stringMatching(/^apik_/),
-        ids: { account_id: expect.any(String), order_id: expect.any(String), request_id: expect.any(String) },
-      },
-    });
-    expect(await demoFor({ Host: `localhost:${new URL(demo.url).port}` })).toHaveProperty("body.key");
-  });
-
-  it.each<Headers>([
-    { Host: "rebound.example" },
-    { Host: "127.0.0.1.rebound.example" },
-    { "Sec-Fetch-Site": "cross-site" },
-    { "Sec-Fetch-Site": "same-site" },
-    { Origin: "https://elsewhere.example" },
-  ])("is not served for %o", async (headers) => {
-    const { status, body } = await demoFor(headers);
-    expect([status, body]).toEqual([404, expect.not.objectContaining({ key: expect.anything() })]);
   });
 });

@@ -54,6 +54,17 @@ const printed = async (service: LocalService, ...expected: (string | RegExp)[]) 
   return lines();
 };
 
+it("npm start gives the API reference the demo's key and ids, which no cache stores and no other origin reads", async () => {
+  const { url, demo } = serviceOf("quiet");
+  const response = await fetch(`${url}/docs/demo.json`, { headers: { "sec-fetch-site": "same-origin" } });
+  expect([response.headers.get("cache-control"), response.headers.get("access-control-allow-origin")]).toEqual([
+    "no-store",
+    null,
+  ]);
+  const ids = { account_id: demo.SUB_ACCOUNT, order_id: demo.ORDER, request_id: demo.REQUEST };
+  expect(await response.json()).toEqual({ key: demo.KEY, ids });
+});
+
 describe("the terminal of npm start", () => {
   it("has a line for each request, with its account and its errors", async () => {
     const service = serviceOf("plain");

@@ -9,7 +9,7 @@ import * as z from "zod/mini";
 import { operationId } from "../../../infra/openapi/names.ts";
 import { routes } from "../../../shared/routes.ts";
 import { chromiumPath, launchChromium } from "../../support/processes/chromium.ts";
-import { startDemo } from "../../support/processes/npm-start.ts";
+import { type LocalService, localServices, withReference } from "../../support/processes/local-service.ts";
 import { byExtent, extent } from "../../support/setup/extent.ts";
 
 const artefacts = join(import.meta.dirname, "../../../test-artifacts");
@@ -59,13 +59,14 @@ const exhaustive = extent !== "sample";
 const scan = Buffer.alloc(5_000_000, "scan");
 
 describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_000 }, () => {
-  let demo: Awaited<ReturnType<typeof startDemo>>;
+  const services = localServices();
+  let demo: LocalService;
   let browser: Browser;
   let page: Page;
   const problems: string[] = [];
 
   beforeAll(async () => {
-    [demo, browser] = await Promise.all([startDemo(), launchChromium()]);
+    [demo, browser] = await Promise.all([services.start([], withReference), launchChromium()]);
     // One tab for all tests: a context for each would take seconds of processor time more.
     page = await browser.newPage();
     page.on("console", (message) => {
@@ -83,7 +84,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
 
   afterAll(async () => {
     await browser?.close();
-    await demo?.stop();
+    await services.remove();
   });
 
   /** Loads the page in a window of this size, with nothing stored from earlier visits. */

@@ -11,6 +11,7 @@ import { checkHistory } from "../../support/models/invariants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts } from "../../support/servers/workflow.ts";
+import { byExtent } from "../../support/setup/extent.ts";
 
 /** Step Functions may invoke a step again while an earlier invocation of it is still running. */
 
@@ -123,7 +124,7 @@ describe("two copies of the forwarding step at once", () => {
   });
 
   it("store each file once", async () => {
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < byExtent({ sample: 2, most: 5, all: 5 }); round += 1) {
       const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
       const places = [await order.attach(0), await order.attach(1)].map(
         (id, index) => `${order.requests[index]} ${id}`,
@@ -149,19 +150,23 @@ describe("two copies of the forwarding step at once", () => {
 });
 
 describe("a late copy of the forwarding step", () => {
+  /** Does something once the step has decided what to send, and is about to write the receipt. */
+  const beforeReceipt = (id: string, act: () => Promise<unknown>) => {
+    let planned = false;
+    return interceptTableCalls(async ({ items }, pass) => {
+      if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
+        planned = true;
+        await act();
+      }
+      return pass();
+    });
+  };
+
   it("sends nothing if the attachment was deleted after the copy read it", async () => {
     const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const page = await startRunOf(order);
-    let planned = false;
-    const stopIntercepting = interceptTableCalls(async ({ items }, pass) => {
-      // The step has decided what to send, and is about to write the receipt.
-      if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
-        planned = true;
-        await change("DELETE", order, id);
-      }
-      return pass();
-    });
+    const stopIntercepting = beforeReceipt(id, () => change("DELETE", order, id));
     await forwardPage(page);
     stopIntercepting();
     expect(await upstream.calls(order.id)).toEqual([]);
@@ -171,14 +176,7 @@ describe("a late copy of the forwarding step", () => {
     const order = await newOrder(addMessagingNumbers);
     const id = await order.attach(0);
     const page = await startRunOf(order);
-    let planned = false;
-    const stopIntercepting = interceptTableCalls(async ({ items }, pass) => {
-      if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
-        planned = true;
-        await failRun(page, "injected failure", new Date());
-      }
-      return pass();
-    });
+    const stopIntercepting = beforeReceipt(id, () => failRun(page, "injected failure", new Date()));
     expect((await forwardPage(page)).outcome).toBe("FAILED");
     stopIntercepting();
     expect(await upstream.calls(order.id)).toEqual([]);
