@@ -15,5 +15,6 @@ await new Stryker({
   jsonReporter: { fileName: process.argv[5] ?? "/tmp/mutants.json" },
   ignorePatterns: ["docs", ".ci", "test/bench"],
   timeoutMS: 3_000,
+  ignoreStatic: process.argv[6] === "ignore-static",
   allowEmpty: true,
 }).runMutationTest();

@@ -1,21 +1,19 @@
-import { declareValuePlugin, type Ignorer, PluginKind } from "@stryker-mutator/api/plugin";
+import * as z from "zod/mini";
 
-/** What is not mutated: the wording of texts and logs. Texts are the strings with a space. */
+/** What is not mutated: the wording of texts and of logs. A text is a string with a space. */
 
-const textOf = (node: Parameters<Ignorer["shouldIgnore"]>[0]["node"]): string => {
-  if (node.type === "StringLiteral") return node.value;
-  return node.type === "TemplateLiteral" ? node.quasis.map(({ value }) => value.raw).join("") : "";
-};
+const text = z.string().check(z.regex(/ /));
+const Text = z.object({ type: z.literal("StringLiteral"), value: text });
+const Quasis = z.array(z.object({ value: z.object({ raw: z.string() }) }));
+const Template = z.object({ type: z.literal("TemplateLiteral"), quasis: Quasis });
+const callee = z.object({ object: z.object({ name: z.literal("log") }) });
+const Log = z.object({ type: z.literal("ExpressionStatement"), expression: z.object({ callee }) });
 
-const isLog = ({ node }: Parameters<Ignorer["shouldIgnore"]>[0]) =>
-  node.type === "CallExpression" &&
-  node.callee.type === "MemberExpression" &&
-  node.callee.object.type === "Identifier" &&
-  node.callee.object.name === "log";
+const isText = (node: unknown) =>
+  z.safeParse(Text, node).success ||
+  (z.safeParse(Template, node).data?.quasis ?? []).some(({ value }) => value.raw.includes(" "));
 
-const texts: Ignorer = {
-  shouldIgnore: (path) =>
-    textOf(path.node).includes(" ") || isLog(path) ? "the wording of a text or a log" : undefined,
-};
+const shouldIgnore = ({ node }: { readonly node: unknown }) =>
+  isText(node) || z.safeParse(Log, node).success ? "the wording of a text or a log" : undefined;
 
-export const strykerPlugins = [declareValuePlugin(PluginKind.Ignore, "texts", texts)];
+export const strykerPlugins = [{ kind: "Ignore", name: "texts", value: { shouldIgnore } }];

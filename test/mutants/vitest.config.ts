@@ -26,7 +26,7 @@ const rank = ({ moduleId }: TestSpecification) => (moduleId.endsWith(".cases.tes
 export default defineConfig({
   plugins: [pool],
   test: {
-    include: (process.env.MUTANTS_TESTS ?? "").split(","),
+    include: (process.env.MUTANTS_TESTS ?? "").split(process.env.MUTANTS_TESTS?.includes(" ") ? " " : ","),
     globalSetup: served ? ["test/support/servers/stack.ts"] : [],
     setupFiles: ["test/mutants/setup.ts"],
     sequence: { sequencer: CasesFirst },
