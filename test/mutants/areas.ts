@@ -20,11 +20,11 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: ["test/shared/tenants/access.cases.test.ts"],
   },
   "calls of the checkout": {
-    mutate: ["shared/checkout/{carrier-client,carrier-form,for-each-concurrently,limits,receipts}.ts"],
+    mutate: ["shared/checkout/{carrier-client,carrier-form,for-each-concurrently,limits}.ts"],
     tests: ["test/shared/checkout/*.cases.test.ts", "test/shared/checkout/for-each-concurrently.test.ts"],
   },
   "steps of the checkout": {
-    mutate: ["shared/checkout/{carrier,end,forward,forward-attachment,plan,run,seal}.ts"],
+    mutate: ["shared/checkout/{carrier,end,forward,forward-attachment,plan,receipts,run,seal}.ts"],
     tests: ["test/shared/checkout/*.cases.test.ts", "test/shared/checkout/{run,start,state}.test.ts"],
     ignoreStatic: true,
   },

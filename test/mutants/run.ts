@@ -48,7 +48,7 @@ const codeOf = ({ fileName, location: { start, end } }: Mutant): string => {
   const last = lines.length - 1;
   return oneLine(
     lines
-      .map((line, index) => line.slice(index === 0 ? start.column : 0, index === last ? end.column : undefined))
+      .map((line, index) => line.slice(index === 0 ? start.column - 1 : 0, index === last ? end.column - 1 : undefined))
       .join("\n"),
   );
 };
