@@ -21,11 +21,14 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   "calls of the checkout": {
     mutate: ["shared/checkout/{carrier-client,carrier-form,for-each-concurrently,limits}.ts"],
-    tests: ["test/shared/checkout/*.cases.test.ts", "test/shared/checkout/for-each-concurrently.test.ts"],
+    tests: [
+      "test/shared/checkout/{carrier-client,protocol}.cases.test.ts",
+      "test/shared/checkout/for-each-concurrently.test.ts",
+    ],
   },
   "steps of the checkout": {
     mutate: ["shared/checkout/{carrier,end,forward,forward-attachment,plan,receipts,run,seal}.ts"],
-    tests: ["test/shared/checkout/*.cases.test.ts", "test/shared/checkout/{run,start,state}.test.ts"],
+    tests: ["test/shared/checkout/{protocol,steps}.cases.test.ts"],
     ignoreStatic: true,
   },
 };
