@@ -66,7 +66,7 @@ export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
     if (result.kind !== "retry") return result;
     mayHaveActed ||= result.mayHaveActed;
     const wait = waitMs(attempt, result.retryAfter, Math.random);
-    if (attempt >= checkoutLimits.tries || wait > checkoutLimits.longestWaitInStepMs || Date.now() + wait >= endsBy)
+    if (!isRepeatedInStep(attempt, wait, endsBy - Date.now()))
       return { kind: "unavailable", reason: result.reason, wait_seconds: result.retryAfter, mayHaveActed };
     await sleep(wait);
   }
@@ -75,6 +75,10 @@ export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
 /** The wait after attempt `attempt`: a growing, jittered one, or the carrier's Retry-After if that is longer. */
 export const waitMs = (attempt: number, retryAfter: number, random: () => number): number =>
   Math.max(retryAfter * 1000, firstWaitMs * 2 ** (attempt - 1) * (0.5 + random() / 2));
+
+/** Whether the step itself makes another attempt after this wait. Otherwise, the workflow waits. */
+export const isRepeatedInStep = (attempt: number, wait: number, leftMs: number): boolean =>
+  attempt < checkoutLimits.tries && wait <= checkoutLimits.longestWaitInStepMs && wait < leftMs;
 
 /** The attempts of one call. The first 401 may mean that the secret has a new token, so it is read again. */
 const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<TryResult>) => {

@@ -1,19 +1,99 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, matchesGlob, relative } from "node:path";
+import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
+import { type Area, areas } from "./areas.ts";
+import { judged } from "./judged.ts";
 
-process.env.MUTANTS_TESTS = process.argv[3];
-process.env.MUTANTS_SERVED = process.argv[4];
-await new Stryker({
-  mutate: (process.argv[2] ?? "").split(","),
-  plugins: ["@stryker-mutator/vitest-runner", new URL("./texts.ts", import.meta.url).href],
-  ignorers: ["texts"],
-  testRunner: "vitest",
-  vitest: { configFile: "test/mutants/vitest.config.ts", related: false },
-  coverageAnalysis: "perTest",
-  concurrency: 2,
-  tempDirName: "/tmp/patchbay-mutants",
-  reporters: ["clear-text", "progress-append-only", "json"],
-  jsonReporter: { fileName: process.argv[5] ?? "/tmp/mutants.json" },
-  ignorePatterns: ["docs", ".ci", "test/bench"],
-  timeoutMS: 3_000,
-  allowEmpty: true,
-}).runMutationTest();
+/** `npm run mutants`: changes the code in one place at a time, and reports the changes that no test notices. */
+
+const root = join(import.meta.dirname, "../..");
+const cache = join(root, "node_modules/.cache/mutants");
+const reportFile = join(root, "test-artifacts/mutants.md");
+
+type Mutant = Awaited<ReturnType<Stryker["runMutationTest"]>>[number];
+
+const runArea = (name: string, { mutate, tests, ignoreStatic = false }: Area) => {
+  process.env.MUTANTS_TESTS = tests.join(" ");
+  return new Stryker({
+    mutate: [...mutate],
+    plugins: [import.meta.resolve("@stryker-mutator/vitest-runner"), import.meta.resolve("./texts.ts")],
+    ignorers: ["texts"],
+    ignoreStatic,
+    testRunner: "vitest",
+    vitest: { configFile: "test/mutants/vitest.config.ts", related: false },
+    coverageAnalysis: "perTest",
+    incremental: true,
+    incrementalFile: join(cache, `${name.replaceAll(/\W/g, "-")}.json`),
+    concurrency: 2,
+    timeoutMS: 3_000,
+    tempDirName: join(tmpdir(), "patchbay-mutants"),
+    ignorePatterns: ["docs", ".ci", "test/bench", "test-artifacts"],
+    reporters: ["progress-append-only"],
+    allowEmpty: true,
+  }).runMutationTest();
+};
+
+const statusesNoticed = ["Killed", "Timeout"];
+const statusesMissed = ["Survived", "NoCoverage"];
+
+const oneLine = (code: string) => code.replaceAll(/\s+/g, " ").trim();
+
+/** The code that a mutant replaces. */
+const codeOf = ({ fileName, location: { start, end } }: Mutant): string => {
+  const lines = readFileSync(fileName, "utf8")
+    .split("\n")
+    .slice(start.line - 1, end.line);
+  const last = lines.length - 1;
+  return oneLine(
+    lines
+      .map((line, index) => line.slice(index === 0 ? start.column - 1 : 0, index === last ? end.column - 1 : undefined))
+      .join("\n"),
+  );
+};
+
+const describeSurvivor = (mutant: Mutant): string => {
+  const file = relative(root, mutant.fileName);
+  const [code, replacement] = [codeOf(mutant), oneLine(mutant.replacement ?? "")];
+  const verdict = judged.find((each) => each.file === file && each.code === code && each.mutant === replacement);
+  return `- ${file}:${mutant.location.start.line} \`${code}\` → \`${replacement}\`: ${verdict?.why ?? "**not judged**"}`;
+};
+
+/** A table of scores, then the survivors. */
+const reportOf = (results: ReadonlyMap<string, readonly Mutant[]>): string => {
+  const rows = [...results].map(([name, mutants]) => {
+    const [noticed, missed] = [statusesNoticed, statusesMissed].map(
+      (statuses) => mutants.filter(({ status }) => statuses.includes(status)).length,
+    );
+    const score = (100 * (noticed ?? 0)) / Math.max(1, (noticed ?? 0) + (missed ?? 0));
+    return `| ${name} | ${noticed} | ${missed} | ${score.toFixed(1)} % |`;
+  });
+  const survivors = [...results].map(([name, mutants]) => {
+    const missed = mutants.filter(({ status }) => statusesMissed.includes(status));
+    return `## ${name}\n\n${missed.map(describeSurvivor).join("\n")}`;
+  });
+  const head = "| area | noticed | survived | score |\n| --- | --- | --- | --- |";
+  return `${head}\n${rows.join("\n")}\n\n${survivors.join("\n\n")}\n`;
+};
+
+/** The area's files below these paths, or all of them. */
+const within = (paths: readonly string[], area: Area): Area => {
+  const files = area.mutate.filter((glob) => paths.length === 0 || paths.some((path) => matchesGlob(path, glob)));
+  return files.length > 0 && paths.length > 0
+    ? { ...area, mutate: paths.filter((path) => files.some((glob) => matchesGlob(path, glob))) }
+    : { ...area, mutate: files };
+};
+
+const { positionals } = parseArgs({ allowPositionals: true });
+const chosen = Object.entries(areas).flatMap(([name, area]) => {
+  const part = positionals.includes(name) ? area : within(positionals, area);
+  return part.mutate.length > 0 ? [[name, part] as const] : [];
+});
+if (chosen.length === 0) throw new Error(`Choose files or areas: ${Object.keys(areas).join(", ")}.`);
+const results = new Map<string, readonly Mutant[]>();
+for (const [name, area] of chosen) results.set(name, await runArea(name, area));
+const report = reportOf(results);
+mkdirSync(join(root, "test-artifacts"), { recursive: true });
+writeFileSync(reportFile, report);
+console.log(`${report}\nThis report is in ${relative(root, reportFile)}.`);

@@ -1,4 +1,5 @@
 import { inject } from "vitest";
+import { resetEnvironment } from "../support/servers/environment.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -13,8 +14,6 @@ declare global {
 // A kept thread still has the mutant of its last run. It must not be active while modules load.
 if (inject("mutantActivation") !== "static" && globalThis.__stryker__) globalThis.__stryker__.activeMutant = undefined;
 
-if (process.env.MUTANTS_SERVED !== "pure") {
-  const { resetEnvironment } = await import("../support/servers/environment.ts");
-  resetEnvironment();
-  process.env.PATCHBAY_URL = inject("baseUrl");
-}
+// The service that creates tenants and orders for tests is in another process, whose code is never mutated.
+resetEnvironment();
+process.env.PATCHBAY_URL = inject("baseUrl");

@@ -3,9 +3,6 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { keptThread } from "./kept-thread.ts";
 
-/** The tests that `run.ts` has chosen, for one mutant after the other. */
-const served = process.env.MUTANTS_SERVED !== "pure";
-
 const pool = {
   name: "kept threads",
   configureVitest: ({ project }: { project: { config: object } }) => {
@@ -26,8 +23,9 @@ const rank = ({ moduleId }: TestSpecification) => (moduleId.endsWith(".cases.tes
 export default defineConfig({
   plugins: [pool],
   test: {
-    include: (process.env.MUTANTS_TESTS ?? "").split(","),
-    globalSetup: served ? ["test/support/servers/stack.ts"] : [],
+    // run.ts chooses them.
+    include: (process.env.MUTANTS_TESTS ?? "").split(" "),
+    globalSetup: ["test/support/servers/stack.ts"],
     setupFiles: ["test/mutants/setup.ts"],
     sequence: { sequencer: CasesFirst },
     testTimeout: 20_000,

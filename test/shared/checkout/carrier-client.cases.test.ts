@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   callCarrier,
   describeRefusal,
   interpret,
+  isRepeatedInStep,
   longestRetryAfterSeconds,
   retryAfterSeconds,
   waitMs,
@@ -121,6 +123,26 @@ describe("a wait", () => {
   ])("after attempt %i with Retry-After %i and jitter %f takes %i ms", (attempt, retryAfter, jitter, ms) => {
     expect(waitMs(attempt, retryAfter, () => jitter)).toBe(ms);
   });
+
+  it.each([
+    [1, 5_000, 5_001, true],
+    [3, 5_000, 5_001, true],
+    [4, 5_000, 5_001, false],
+    [1, 5_001, 9_000, false],
+    [1, 5_000, 5_000, false],
+  ])("after attempt %i of %i ms, of %i that are left, is in the step: %s", (attempt, wait, left, inStep) => {
+    expect(isRepeatedInStep(attempt, wait, left)).toBe(inStep);
+  });
+
+  it("that the carrier asks for is the workflow's if the step has no time for it", async () => {
+    vi.stubEnv("CARRIER_URL", "http://carrier.test");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const busy = async () => new Response(null, { status: 503, headers: { "Retry-After": "4" } });
+    vi.spyOn(globalThis, "fetch").mockImplementation(busy);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const call = { method: "POST", path: "/", idempotencyKey: "1", endsBy: Date.now() + 4_000 } as const;
+    expect(await callCarrier(call)).toMatchObject({ kind: "unavailable", wait_seconds: 4, mayHaveActed: false });
+  });
 });
 
 /** What a carrier does with one attempt: a status, or the code of a network error. */
@@ -174,5 +196,126 @@ describe("a call", () => {
     const fetched = carrierThat(...attempts);
     expect(await callCarrier(call)).toMatchObject(outcome);
     expect(fetched.mock.calls.length).toBe(attempts.length);
+  });
+
+  it.each([
+    [0, undefined, 30_000],
+    [1_000_000, undefined, 31_000],
+    [1_000_000, 100, 100],
+    [1_000_000, -5, 1],
+  ])("with %i bytes, of which %j ms are left, may take %i ms", async (bytes, left, ms) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const timeout = vi.spyOn(AbortSignal, "timeout");
+    carrierThat(200);
+    await callCarrier({ ...call, bytes, ...(left !== undefined && { endsBy: Date.now() + left }) });
+    expect(timeout).toHaveBeenCalledExactlyOnceWith(ms);
+  });
+
+  const body = (failure?: Error) => ({
+    headers: { "Content-Type": "text/plain" },
+    chunks: async function* () {
+      yield Buffer.from("body");
+    },
+    failure: () => failure,
+  });
+
+  it("is sent with its key, its token and its body to the carrier's address", async () => {
+    vi.stubEnv("CARRIER_TOKEN", "the-token");
+    const fetched = carrierThat(200, 200);
+    await callCarrier({ ...call, body });
+    const headers = { "Idempotency-Key": "checkout-1", Accept: "application/json" };
+    const [url, init] = fetched.mock.calls[0] ?? [];
+    expect([url, init]).toEqual([
+      "http://carrier.test/api/carts/1/checkout",
+      {
+        ...{ method: "POST", redirect: "error", duplex: "half", signal: expect.any(AbortSignal) },
+        headers: { ...headers, Authorization: "Bearer the-token", "Content-Type": "text/plain" },
+        body: expect.any(ReadableStream),
+      },
+    ]);
+    vi.stubEnv("CARRIER_TOKEN", "");
+    await callCarrier(call);
+    expect(fetched.mock.calls[1]?.[1]).toEqual({
+      method: "POST",
+      redirect: "error",
+      headers,
+      signal: expect.any(AbortSignal),
+    });
+  });
+
+  it("throws the error that interrupted its body", async () => {
+    carrierThat("ECONNRESET");
+    await expect(callCarrier({ ...call, body: () => body(new Error("no file")) })).rejects.toThrow("no file");
+  });
+
+  const reasonAfter = async (error: Error, signal = new AbortController().signal) => {
+    vi.spyOn(AbortSignal, "timeout").mockReturnValue(signal);
+    vi.spyOn(globalThis, "fetch").mockRejectedValue(error);
+    const outcome = await callCarrier({ ...call, endsBy: 0 });
+    return outcome.kind === "unavailable" ? [outcome.reason, outcome.mayHaveActed] : outcome.kind;
+  };
+  it.each([
+    ["a code", networkError("ECONNRESET"), "the connection broke (ECONNRESET)", true],
+    ["a code of its own", Object.assign(new Error(), { code: "EPIPE" }), "the connection broke (EPIPE)", true],
+    ["no code", new RangeError("injected"), "the connection broke (RangeError)", true],
+    ["a code that is a number", Object.assign(new Error(), { code: 7 }), "the connection broke (Error)", true],
+    [
+      "several addresses",
+      new TypeError("fetch failed", {
+        cause: new AggregateError([networkError("ECONNREFUSED"), networkError("EHOSTUNREACH")]),
+      }),
+      "the connection broke (ECONNREFUSED)",
+      false,
+    ],
+    [
+      "a cause that is no TypeError's",
+      new Error("x", { cause: new Error("unexpected redirect") }),
+      "the connection broke (Error)",
+      true,
+    ],
+  ])("is unavailable after an error with %s", async (_, error, reason, mayHaveActed) => {
+    expect(await reasonAfter(error)).toEqual([reason, mayHaveActed]);
+  });
+
+  it("is unavailable after its timeout", async () => {
+    expect(await reasonAfter(new Error("aborted"), AbortSignal.abort())).toEqual(["it did not respond in time", true]);
+  });
+
+  describe("with a token from a secret", () => {
+    let minutes = 0;
+    const secrets = (...tokens: readonly string[]) => {
+      const left = [...tokens];
+      vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:carrier");
+      // The cache is of this process: each test begins after it has expired.
+      minutes += 10;
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + minutes * 60_000 });
+      onTestFinished(() => void vi.useRealTimers());
+      return vi
+        .spyOn(SecretsManagerClient.prototype, "send")
+        .mockImplementation(async () => ({ SecretString: left.shift() }));
+    };
+
+    it.each<[string, readonly string[], Attempt[], object, number]>([
+      ["is repeated once with a new token after 401", ["old", "new"], [401, 200], { kind: "done" }, 2],
+      ["is refused after two 401", ["old", "new"], [401, 401], { kind: "refused", status: 401 }, 2],
+      ["is refused after 403 at once", ["old"], [403], { kind: "refused", status: 403 }, 1],
+      ["is renewed once in all its attempts", ["old", "new"], [401, 500, 401], { kind: "refused", status: 401 }, 2],
+      ["is done at once", ["old"], [200], { kind: "done" }, 1],
+    ])("%s", async (_, tokens, attempts, outcome, reads) => {
+      const read = secrets(...tokens);
+      const fetched = carrierThat(...attempts);
+      expect(await callCarrier(call)).toMatchObject(outcome);
+      expect([fetched.mock.calls.length, read.mock.calls.length]).toEqual([attempts.length, reads]);
+      const sent = fetched.mock.calls.map(([, init]) => new Headers(init?.headers).get("authorization"));
+      expect(sent).toEqual(attempts.map((_attempt, index) => `Bearer ${tokens[Math.min(index, tokens.length - 1)]}`));
+    });
+
+    it("is refused after one 401 where there is no secret", async () => {
+      vi.stubEnv("CARRIER_TOKEN", "the-token");
+      const fetched = carrierThat(401);
+      expect(await callCarrier(call)).toMatchObject({ kind: "refused", status: 401 });
+      expect(fetched.mock.calls.length).toBe(1);
+    });
   });
 });

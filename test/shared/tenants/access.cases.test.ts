@@ -13,9 +13,11 @@ import { createAttachment, deleteAttachment } from "../../../shared/attachments/
 import {
   completeOrderUpload,
   completeRequestUpload,
+  deleteOrderAttachment,
   deleteRequestAttachment,
   listOrderAttachments,
   listRequestAttachments,
+  showOrderAttachment,
   showRequestAttachment,
 } from "../../../shared/attachments/routes.ts";
 import { minimalMetadata } from "../../../shared/attachments/schema.ts";
@@ -184,12 +186,19 @@ describe("attachments", () => {
       account: { put: { ...keys.account(account.id), ...account } },
       order: { put: { ...keys.order(order.id), ...order, attachments_version: 0 } },
       upload: { put: { ...keys.upload(parent, "3"), ...upload } },
+      attachment: { put: { ...keys.attachment(parent, "2"), ...stored } },
+      unfinished: { put: { ...keys.unfinishedDelete(parent, "2"), ...stored, name: "Unfinished" } },
     });
-    const ids: Record<string, string> = { order_id: order.id, upload_id: "3" };
+    const ids: Record<string, string> = { order_id: order.id, upload_id: "3", attachment_id: "2" };
     const lookup: Lookup = { pathId: (name) => pathIdOf(ids[name] ?? "0"), apiKey: Promise.resolve(undefined) };
     expect(await uploadOfParent.load(lookup, completeOrderUpload)).toMatchObject({
       ...{ parentId: pathIdOf(order.id), itemId: pathIdOf("3"), items: [upload] },
       parent: { type: "order", id: order.id, state: "CART", forwarded: true, account },
+    });
+    const one = { parentId: pathIdOf(order.id), attachmentId: pathIdOf("2"), parent: { id: order.id } };
+    expect(await oneAttachment.load(lookup, showOrderAttachment)).toMatchObject({ ...one, item: stored });
+    expect(await deletableAttachment.load(lookup, deleteOrderAttachment)).toMatchObject({
+      ...{ ...one, items: [stored, { ...stored, name: "Unfinished" }] },
     });
     const absent: Lookup = { ...lookup, pathId: () => pathIdOf("0") };
     expect(await attachmentParent.load(absent, listRequestAttachments)).toMatchObject({ parent: undefined });
@@ -349,7 +358,7 @@ describe("a caller", () => {
   const readsNothing = { from: "nothing", schema: z.undefined() } as const;
   const readsQuery = { from: "query", schema: z.object({ n: z.optional(z.string()) }) } as const;
   const admits = {
-    load: async () => "loaded",
+    load: async ({ pathId, apiKey: key }: Lookup) => `${pathId("id").id} for ${(await key)?.id}`,
     admit: (loaded: string) => ({ owner: "owner", loaded }),
   };
   const refuses = {
@@ -403,7 +412,7 @@ describe("a caller", () => {
     const lines = await logged(async () => {
       const { body } = await invoke(plain, event);
       const origin = { now: now.toISOString(), actor: { type: "api_key", id: "key", user: "user" }, request_id };
-      expect(JSON.parse(body)).toEqual({ loaded: "loaded", origin });
+      expect(JSON.parse(body)).toEqual({ loaded: "01ARZ3NDEKTSV4RRFFQ69G5FAV for key", origin });
     });
     const who = { key_id: "key", account_id: "own", user_id: "user", owner_account_id: "owner", extra: 1 };
     const path = { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
