@@ -48,11 +48,13 @@ const Cart = z.object({
 });
 export type Cart = z.infer<typeof Cart>;
 
-/** Reads a cart from a file. A cart that was never stored is empty. */
+/** Reads a cart from a file. A cart that was never stored, or whose file is damaged, is empty. */
 const readCart = (file: string | undefined): Cart => {
   const maps = { held: new Map(), keys: new Map(), withdrawn: new Map(), answers: new Map() };
-  if (!file || !existsSync(file)) return { checked_out: false, calls: [], ...maps };
-  return z.parse(Cart, deserialize(readFileSync(file)));
+  try {
+    if (file && existsSync(file)) return z.parse(Cart, deserialize(readFileSync(file)));
+  } catch {}
+  return { checked_out: false, calls: [], ...maps };
 };
 
 /** Carts by order id, in memory or in the files of a folder. */

@@ -1,4 +1,4 @@
-import { globSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { readJson, stateFolder, writeJson } from "./json-file.ts";
@@ -31,7 +31,8 @@ const isAlive = ({ pid }: State): boolean => {
 };
 
 export const runningStacks = (): State[] =>
-  globSync("[0-9]*.json", { cwd: stateFolder() })
+  (existsSync(stateFolder()) ? readdirSync(stateFolder()) : [])
+    .filter((file) => /^\d+\.json$/.test(file))
     .flatMap((file) => readJson(State, join(stateFolder(), file)) ?? [])
     .filter(isAlive)
     .sort((a, b) => a.port - b.port);

@@ -20,7 +20,7 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: ["test/shared/tenants/access.cases.test.ts"],
   },
   "calls of the checkout": {
-    mutate: ["shared/checkout/{carrier-client,carrier-form,for-each-concurrently,limits}.ts"],
+    mutate: ["shared/checkout/{carrier-client,carrier-form,carrier-function,for-each-concurrently,limits}.ts"],
     tests: [
       "test/shared/checkout/{carrier-client,protocol}.cases.test.ts",
       "test/shared/checkout/for-each-concurrently.test.ts",

@@ -56,7 +56,10 @@ const codeOf = ({ fileName, location: { start, end } }: Mutant): string => {
 const describeSurvivor = (mutant: Mutant): string => {
   const file = relative(root, mutant.fileName);
   const [code, replacement] = [codeOf(mutant), oneLine(mutant.replacement ?? "")];
-  const verdict = judged.find((each) => each.file === file && each.code === code && each.mutant === replacement);
+  const found = { file, code, mutant: replacement };
+  const verdict = judged.find((each) =>
+    (["file", "code", "mutant"] as const).every((name) => each[name] === undefined || each[name] === found[name]),
+  );
   return `- ${file}:${mutant.location.start.line} \`${code}\` → \`${replacement}\`: ${verdict?.why ?? "**not judged**"}`;
 };
 

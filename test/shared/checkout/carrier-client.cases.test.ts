@@ -318,4 +318,54 @@ describe("a call", () => {
       expect(fetched.mock.calls.length).toBe(1);
     });
   });
+
+  describe("through an adapter function", () => {
+    beforeEach(() => {
+      vi.stubEnv("CARRIER_FUNCTION", "the-adapter");
+      vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", "http://lambda.test");
+    });
+    const returns = (result: unknown) => new Response(JSON.stringify(result));
+    const fails = (status: number, type?: string) =>
+      new Response(null, { status, headers: { ...(type && { "x-amzn-errortype": type }) } });
+    const failed = "its function failed or returned no status, and its log says why";
+    it.each<[string, Response, object]>([
+      ["a text", returns({ status: 200, body: "why" }), { kind: "done", status: 200, answer: "why" }],
+      ["JSON", returns({ status: 422, body: { a: 1 } }), { kind: "refused", status: 422, answer: '{"a":1}' }],
+      ["no body", returns({ status: 204, body: "left out" }), { kind: "done", status: 204, answer: "" }],
+      ["the first status", returns({ status: 200 }), { kind: "done", answer: "" }],
+      ["the last status", returns({ status: 599 }), { reason: "it responded with 599", mayHaveActed: true }],
+      ["too low a status", returns({ status: 199 }), { reason: failed, mayHaveActed: true }],
+      ["too high a status", returns({ status: 600 }), { reason: failed, mayHaveActed: true }],
+      ["an error", returns({ errorMessage: "x" }), { reason: failed, mayHaveActed: true }],
+      ["nothing", new Response(""), { reason: failed, mayHaveActed: true }],
+      [
+        "headers",
+        returns({ status: 503, headers: { "Retry-After": "60" } }),
+        { wait_seconds: 60, mayHaveActed: false },
+      ],
+      ["429 of Lambda", fails(429), { reason: "it responded with 429", mayHaveActed: false }],
+      [
+        "404 of Lambda",
+        fails(404, "Gone:x"),
+        { reason: "its function could not be invoked: Gone", mayHaveActed: false },
+      ],
+      ["499 of Lambda", fails(499), { reason: "its function could not be invoked: 499", mayHaveActed: false }],
+      ["500 of Lambda", fails(500), { reason: "its function could not be invoked: 500", mayHaveActed: true }],
+    ])("that returns %s", async (_, response, outcome) => {
+      const fetched = vi.spyOn(globalThis, "fetch").mockResolvedValue(response);
+      expect(await callCarrier({ ...call, endsBy: 0 })).toMatchObject(outcome);
+      const headers = { "Idempotency-Key": "checkout-1", Accept: "application/json" };
+      const [url, init] = fetched.mock.calls[0] ?? [];
+      expect(String(url)).toBe("http://lambda.test/2015-03-31/functions/the-adapter/invocations");
+      const event = { method: "POST", path: "/carts/1/checkout", headers, body: null, file: null };
+      expect([JSON.parse(String(init?.body)), init?.redirect]).toEqual([event, "error"]);
+    });
+
+    it("gets a description in place of the body", async () => {
+      const fetched = vi.spyOn(globalThis, "fetch").mockResolvedValue(returns({ status: 200 }));
+      const described = async () => ({ body: { id: "1" }, file: null });
+      await callCarrier({ ...call, body, described });
+      expect(JSON.parse(String(fetched.mock.calls[0]?.[1]?.body))).toMatchObject({ body: { id: "1" }, file: null });
+    });
+  });
 });

@@ -1,14 +1,15 @@
 import { createHash } from "node:crypto";
+import { S3Client } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
-import { putFile } from "../../../shared/attachments/files.ts";
+import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { minimalMetadata } from "../../../shared/attachments/schema.ts";
 import { failRun, finishRun, submitCart } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
-import { planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
+import { forwardedRequests, planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
 import { markCrashed, readRun, startRun, stopRun, updateRun } from "../../../shared/checkout/run.ts";
-import type { CheckoutRun } from "../../../shared/checkout/schema.ts";
+import type { CheckoutRun, Receipt } from "../../../shared/checkout/schema.ts";
 import { beginRound, endRound, sealPage } from "../../../shared/checkout/seal.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { collections, keys, type ParentRef } from "../../../shared/table/keys.ts";
@@ -369,6 +370,11 @@ describe("a round", () => {
 describe("a page", () => {
   const bytes = Buffer.from("%PDF");
   const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const uploaded = (text: string) => ({
+    content: new Uint8Array(Buffer.from(text)),
+    sha256: createHash("sha256").update(text).digest("hex"),
+    ...{ filename: "a.pdf", contentType: "application/pdf" },
+  });
   /** An order with one request, and an attachment of each. */
   const stored = async () => {
     const { order, requests, ref } = await storedOrder(forwardedType);
@@ -497,5 +503,105 @@ describe("a page", () => {
     let reads = 0;
     vi.spyOn(Date, "now").mockImplementation(() => now.getTime() + (reads++ === 0 ? 0 : ms));
     expect(await forwardPage(page)).toMatchObject({ outcome, wait_seconds: 0 });
+  });
+
+  it("is called with the same key for the same metadata, until its announced time", async () => {
+    const { order, request, ids, page } = await stored();
+    const timeout = vi.spyOn(AbortSignal, "timeout");
+    const keysOf: (string | null)[] = [];
+    const bodies: string[] = [];
+    vi.spyOn(globalThis, "fetch").mockImplementation(async (_, init) => {
+      keysOf.push(new Headers(init?.headers).get("idempotency-key"));
+      if (init?.body instanceof ReadableStream) bodies.push(await new Response(init.body).text());
+      return new Response(null, { status: 200 });
+    });
+    await forwardPage(page);
+    expect(keysOf.sort()).toEqual(ids.map((id) => `forward-${request}-${id}-1`).sort());
+    for (const id of ids) {
+      const body = bodies.find((each) => each.includes(id)) ?? "";
+      expect(body).toMatch(`--patchbay-${request}-${id}\r\n`);
+      expect(body).toMatch(`{"id":"${id}","request_id":"${request}"`);
+    }
+    expect(timeout).toHaveBeenCalledWith(30_001);
+    await transact({ gone: { delete: keys.attachment({ type: "request", id: request }, ids[1] ?? "") } });
+    await forwardPage(page);
+    await submitCart(page, 0, now);
+    expect(keysOf.slice(2)).toEqual([`withdraw-${request}-${ids[1]}-1`, `checkout-${order}`]);
+  });
+
+  const removed = (of: ParentRef, id: string) => removeFile(fileKey(of, id));
+  it.each<[string, (of: ParentRef, id: string) => Promise<unknown>, object, RegExp | null]>([
+    ["is gone", removed, { outcome: "FAILED" }, /its file is gone from storage\.$/],
+    [
+      "is another",
+      (of, id) => putFile(fileKey(of, id), { ...uploaded("%PDG") }),
+      { outcome: "FAILED" },
+      /its stored file is not the one uploaded\.$/,
+    ],
+    [
+      "is unavailable",
+      async () => {
+        const error = Object.assign(new Error("injected"), { name: "SlowDown" });
+        vi.spyOn(S3Client.prototype, "send").mockImplementation(() => Promise.reject(error));
+      },
+      { outcome: "WAIT", wait_seconds: 0 },
+      null,
+    ],
+    [
+      "is deleted meanwhile",
+      async (of, id) => {
+        await removed(of, id);
+        const { send } = S3Client.prototype;
+        vi.spyOn(S3Client.prototype, "send").mockImplementation(async function (this: S3Client, command) {
+          await transact({ gone: { delete: keys.attachment(of, id) } });
+          return Reflect.apply(send, this, [command]);
+        });
+      },
+      { outcome: "FORWARDED" },
+      null,
+    ],
+  ])("whose file %s", async (_, change, outcome, reason) => {
+    const { order, request, ids, page } = await stored();
+    await transact({ other: { delete: keys.attachment({ type: "order", id: order }, ids[0] ?? "") } });
+    await change({ type: "request", id: request }, ids[1] ?? "");
+    carrierThat(201);
+    expect(await forwardPage(page)).toMatchObject(outcome);
+    const run = await readRun(order);
+    expect(run?.reason ?? null).toEqual(reason && expect.stringMatching(reason));
+    const receipt = {
+      state: "pending",
+      answer: reason ? expect.stringMatching(/^its /) : expect.anything(),
+      last_answer: null,
+    };
+    const waits = { state: "pending", answer: null, last_answer: "S3 is unavailable" };
+    expect(await receiptsOf(request)).toMatchObject(["wait_seconds" in outcome ? waits : receipt]);
+  });
+
+  it.each<[string, Partial<Receipt>, string, number]>([
+    ["new metadata wait", { state: "pending", version: 0, in_flight_until: at(90) }, "FORWARDED", 0],
+    ["an announced version is repeated", { state: "pending", in_flight_until: at(90) }, "FORWARDED", 0],
+    ["an earlier version waits", { state: "forwarded", version: 0, in_flight_until: at(90) }, "WAIT", 90],
+    ["an earlier version is replaced", { state: "forwarded", version: 0, in_flight_until: at(0) }, "FORWARDED", 0],
+  ])("whose call may be in flight: %s", async (_, changes, outcome, wait_seconds) => {
+    const { order, request, ids, page } = await stored();
+    await transact({ other: { delete: keys.attachment({ type: "order", id: order }, ids[0] ?? "") } });
+    const id = ids[1] ?? "";
+    const sent = { name: "LOA", notes: null, file_hint: "LOA", filename: "older.pdf" };
+    const call = { attachment: id, of: "request", at: at(-9), sha256, bytes: 4, sent, version: 1, attempts: 1 };
+    const ends = { status: null, answer: null, last_answer: null, next_try_at: null };
+    await transact({ receipt: { put: { ...keys.receipt(request, id), ...call, ...ends, ...changes } } });
+    carrierThat(201);
+    expect(await forwardPage(page)).toMatchObject({ outcome, wait_seconds });
+  });
+
+  it("leaves out other requests, and those after its last", async () => {
+    const { order, requests, ref } = await storedOrder(forwardedType, "OTHER", forwardedType);
+    const [first, last] = [requests[0] ?? "", requests.at(-1) ?? ""];
+    const all = await forwardedRequests(order);
+    expect(await forwardedRequests(order, { after: null, through: last })).toEqual(all);
+    expect(await forwardedRequests(order, { after: first })).toEqual(all.filter((id) => id > first));
+    expect(await forwardedRequests(order, { through: first })).toEqual(all.filter((id) => id <= first));
+    expect(all.length).toBe(2);
+    expect(ref.order_id).toBe(order);
   });
 });

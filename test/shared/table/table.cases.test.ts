@@ -237,6 +237,8 @@ describe("a page", () => {
     [{ backward: true, startAfter: ids[2] }, "01 >"],
     [{ backward: true, startAfter: ids[3] }, "< 12 >"],
     [{ backward: true, startAfter: ids[0] }, ""],
+    [{ backward: true, startAfter: "7" }, "< 34"],
+    [{ startAfter: "0" }, "01 >"],
   ])("of %j is %s", async (request, items) => {
     expect(await shown(request)).toBe(items);
   });
@@ -244,6 +246,9 @@ describe("a page", () => {
   it("is continued by its cursors", async () => {
     const first = await page({});
     expect(first).toMatchObject({ limit: 2, before: null });
+    const ofThree = await page({ limit: 3, startAfter: ids[0] });
+    expect(pageRequest(list, { after: ofThree.after ?? "" }).startAfter).toBe(ids[3]);
+    expect(pageRequest(list, { before: ofThree.before ?? "" }).startAfter).toBe(ids[1]);
     const next = pageRequest(list, { first: 2, after: first.after ?? "" });
     expect(next).toEqual({ limit: 2, backward: false, startAfter: ids[1] });
     const second = await readPage(list, next, Item);
@@ -266,7 +271,13 @@ describe("a page", () => {
     } catch (error) {
       const Errors = z.object({
         body: z.object({
-          errors: z.array(z.object({ detail: z.string(), source: z.object({ pointer: z.string() }) })),
+          errors: z.array(
+            z.object({
+              detail: z.string(),
+              sub_code: z.literal("constraint.format"),
+              source: z.object({ in: z.literal("query"), pointer: z.string() }),
+            }),
+          ),
         }),
       });
       return z.parse(Errors, error).body.errors.map(({ detail, source }) => `${source.pointer} ${detail}`);
