@@ -160,7 +160,8 @@ describe("a carrier that redirects", () => {
     await upstream.misbehave({ method: "POST", action: "status", status: 302, headers: { Location: "/" } });
     expect((await checkOut(order.id)).cause).toContain("Whether the cart is checked out is not known");
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-  }););
+  });
+});
 
 describe("a carrier that rejects the token", () => {
   /** Starts a stand-in Secrets Manager that returns these tokens in turn, and the last one from then on. */

@@ -25,7 +25,7 @@ import { ApiError, notFound } from "../../../shared/errors.ts";
 import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
 import type { GatewayEvent } from "../../../shared/http/request.ts";
 import { newId } from "../../../shared/schema/fields.ts";
-import { accountInPath, oneSwitch, ownAccount } from "../../../shared/switches/access.ts";
+import { accountOfSwitches, oneSwitch } from "../../../shared/switches/access.ts";
 import {
   createSwitch,
   createSwitchUnderAccount,
@@ -195,8 +195,8 @@ describe("attachments", () => {
       ...{ parentId: pathIdOf(order.id), itemId: pathIdOf("3"), items: [upload] },
       parent: { type: "order", id: order.id, state: "CART", forwarded: true, account },
     });
-    const one = { parentId: pathIdOf(order.id), attachmentId: pathIdOf("2"), parent: { id: order.id } };
-    expect(await oneAttachment.load(lookup, showOrderAttachment)).toMatchObject({ ...one, item: stored });
+    const one = { parentId: pathIdOf(order.id), itemId: pathIdOf("2"), parent: { id: order.id } };
+    expect(await oneAttachment.load(lookup, showOrderAttachment)).toMatchObject({ ...one, items: [stored] });
     expect(await deletableAttachment.load(lookup, deleteOrderAttachment)).toMatchObject({
       ...{ ...one, items: [stored, { ...stored, name: "Unfinished" }] },
     });
@@ -278,7 +278,12 @@ describe("switches", () => {
   it("of the own account need the permission", () => {
     const admit = (loaded: Partial<typeof created>, ...permissions: readonly string[]) =>
       outcomeOf(() =>
-        ownAccount.admit({ account: loaded.account }, callerFrom("own", ...permissions), listSwitches, now),
+        accountOfSwitches.admit(
+          { accountId: undefined, account: loaded.account },
+          callerFrom("own", ...permissions),
+          listSwitches,
+          now,
+        ),
       );
     expect(admit({})).toBe("unauthorized {}");
     expect(admit(created)).toBe(lacks("messaging_switches:index"));
@@ -289,7 +294,7 @@ describe("switches", () => {
     const loaded = { accountId: pathIdOf("1") };
     const admit = (found: Partial<typeof created>, ...permissions: readonly string[]) =>
       outcomeOf(() =>
-        accountInPath.admit(
+        accountOfSwitches.admit(
           { ...loaded, account: found.account },
           callerFrom("own", ...permissions),
           listSwitchesUnderAccount,
@@ -303,12 +308,16 @@ describe("switches", () => {
 
   it("have their account, with its exact count for a list only", async () => {
     const own = { ...apiKey, account: id };
-    expect(await ownAccount.load(lookup("0", own), listSwitches)).toMatchObject({ account: { id, switch_count: 3 } });
-    expect(await ownAccount.load(lookup("0", own), createSwitch)).toMatchObject({ account: { id, switch_count: 1 } });
+    expect(await accountOfSwitches.load(lookup("0", own), listSwitches)).toMatchObject({
+      account: { id, switch_count: 3 },
+    });
+    expect(await accountOfSwitches.load(lookup("0", own), createSwitch)).toMatchObject({
+      account: { id, switch_count: 1 },
+    });
     const none = { ...lookup("0"), apiKey: Promise.resolve(undefined) };
-    expect(await ownAccount.load(none, listSwitches)).toEqual({ account: undefined });
+    expect(await accountOfSwitches.load(none, listSwitches)).toEqual({ account: undefined });
     const load = (from: string | undefined, route: typeof listSwitchesUnderAccount | typeof createSwitchUnderAccount) =>
-      accountInPath.load(
+      accountOfSwitches.load(
         { ...lookup(id), apiKey: Promise.resolve(from === undefined ? from : { ...apiKey, account: from }) },
         route,
       );
@@ -318,7 +327,7 @@ describe("switches", () => {
     expect(await load("sibling", listSwitchesUnderAccount)).toEqual({ accountId, account: undefined });
     expect(await load(undefined, listSwitchesUnderAccount)).toEqual({ accountId, account: undefined });
     const absent = { ...lookup("absent"), apiKey: Promise.resolve(apiKey) };
-    expect(await accountInPath.load(absent, listSwitchesUnderAccount)).toMatchObject({ account: undefined });
+    expect(await accountOfSwitches.load(absent, listSwitchesUnderAccount)).toMatchObject({ account: undefined });
   });
 
   it("one by one need the permission before they are found", async () => {
