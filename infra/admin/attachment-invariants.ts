@@ -1,3 +1,4 @@
+import { isValid } from "ulid";
 import { fileDay, fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
 import { listFiles, type StoredFile } from "../../shared/attachments/files.ts";
 import { keys, type ParentRef } from "../../shared/table/keys.ts";
@@ -33,6 +34,9 @@ export const attachmentChecks = (item: StoredItem, suspects: ReadonlySet<string>
   }
   if (kind !== "ATTACHMENT") return [];
   addCount(sums, pk, -1);
+  // Its file's key contains the time in the id.
+  if (!isValid(id))
+    return [checkOf("an attachment's id is a ULID", keyText(item), undefined, () => `${id} is not one`)];
   const file = fileKey(parent, id);
   const day = fileDay(file) ?? "";
   toggleLink(sums, day, file, bytes);

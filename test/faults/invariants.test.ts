@@ -99,6 +99,11 @@ describe("the check of the invariants", () => {
       ["violation: a reference has its owner"],
     ],
     [
+      "an attachment whose id is not a ULID",
+      () => write({ put: { ...keys.attachment(t.parent, "no-ulid"), id: "no-ulid" } }),
+      ["violation: an attachment's id is a ULID", "violation: attachment_count is exact"],
+    ],
+    [
       "an unfinished delete",
       () => write({ put: { ...keys.unfinishedDelete(t.parent, "01ARZ3NDEKTSV4RRFFQ69G5FAV"), id: "x" } }),
       ["notice: a delete is finished"],
