@@ -114,7 +114,7 @@ describe("a checkout during an upload and a delete", { timeout: 900_000 }, () =>
         broken.push(...found);
         return "more" as const;
       };
-      const count = byExtent({ sample: 1, most: 40, all: 0 });
+      const count = byExtent({ sample: 1, most: 20, all: 0 });
       const schedules = await explore(() => prepare(changes, note), count);
       console.log(`upload to the ${changes.upload}, delete from the ${changes.delete}: ${schedules} schedules`);
       total += schedules;
@@ -166,7 +166,7 @@ describe("a checkout during a PATCH and the creation of a request", { timeout: 9
       results.push(result);
       return "more" as const;
     };
-    const schedules = await explore(() => run(place, note), byExtent({ sample: 1, most: 40, all: 0 }));
+    const schedules = await explore(() => run(place, note), byExtent({ sample: 1, most: 20, all: 0 }));
     console.log(`PATCH of the ${place} and a new request: ${schedules} schedules`);
     for (const { expected, actual } of results) expect(actual, `SEED=${seed}`).toEqual(expected);
   });
