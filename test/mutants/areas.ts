@@ -16,7 +16,11 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: ["test/shared/http/http.cases.test.ts", "test/shared/tenants/access.cases.test.ts"],
   },
   "access checks": {
-    mutate: ["shared/attachments/access.ts", "shared/switches/access.ts", "shared/tenants/{accounts,orders,schema}.ts"],
+    mutate: ["shared/attachments/access.ts", "shared/switches/access.ts"],
+    tests: ["test/shared/tenants/access.cases.test.ts"],
+  },
+  "shared/tenants": {
+    mutate: ["shared/tenants/{accounts,orders,schema}.ts"],
     tests: ["test/shared/tenants/access.cases.test.ts"],
   },
   "calls of the checkout": {

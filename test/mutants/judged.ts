@@ -7,6 +7,8 @@ type Verdict = { readonly file?: string; readonly code?: string; readonly mutant
 const form = "shared/http/form.ts";
 const input = "shared/http/input.ts";
 const read = "shared/table/read.ts";
+const forward = "shared/checkout/forward.ts";
+const run = "shared/checkout/run.ts";
 const client = "shared/checkout/carrier-client.ts";
 
 const sameForAnyText = "equivalent: a missing value is refused or ignored like any other that is wrong";
@@ -69,4 +71,15 @@ export const judged: readonly Verdict[] = [
   { file: client, code: "text.length > 500", why: "equivalent but for what is read of a long body" },
   { file: client, code: 'result.kind !== "refused"', why: "equivalent: no other result has the status 401" },
   { file: client, code: "[]", why: "equivalent: no response has this status" },
+  { file: forward, code: 'one.kind === "stop"', why: "equivalent: a stop has no wait, so no other wait is longer" },
+  { file: forward, code: 'other.kind === "time"', why: "equivalent: a time has no wait, so it is not longer" },
+  { file: forward, code: 'one.kind === "stop" || other.kind === "time"', why: "equivalent, as its two parts" },
+  { file: forward, code: "page.consecutive_waits > 0", why: "equivalent but for a write of what is stored" },
+  { file: run, mutant: "last.calls_end_by >= callsEndBy", why: "equivalent: the two times are the same" },
+  { file: run, code: 'last.status === "SUCCEEDED"', why: "equivalent: the order of such a run is checked out" },
+  { file: run, code: '"SUCCEEDED"', why: "equivalent: the order of such a run is checked out" },
+  { file: run, mutant: "attempt -= 1", why: "changes the wait between two attempts only" },
+  { file: "shared/checkout/seal.ts", mutant: "start <= parents.length", why: "equivalent but for a write of the lock" },
+  { file: "shared/checkout/seal.ts", code: "through", why: forTheCompiler },
+  { file: "shared/checkout/end.ts", code: "last?.run", why: forTheCompiler },
 ];

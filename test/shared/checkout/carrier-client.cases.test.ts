@@ -9,6 +9,7 @@ import {
   retryAfterSeconds,
   waitMs,
 } from "../../../shared/checkout/carrier-client.ts";
+import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carrier-token.ts";
 
 /** The decisions about the carrier's responses, without a carrier. */
 
@@ -283,16 +284,20 @@ describe("a call", () => {
   });
 
   describe("with a token from a secret", () => {
-    let minutes = 0;
+    const send = () => vi.spyOn(SecretsManagerClient.prototype, "send");
+    /** The token is cached in this process, also for other files. One that cannot be read is not cached. */
+    const forgetToken = async () => {
+      vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:carrier");
+      send().mockImplementation(() => Promise.reject(new Error("no secret")));
+      const cached = await carrierToken().catch(() => undefined);
+      await renewedCarrierToken(cached).catch(() => undefined);
+    };
+    beforeEach(forgetToken);
+    afterEach(forgetToken);
     const secrets = (...tokens: readonly string[]) => {
       const left = [...tokens];
-      vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:carrier");
-      // The cache is of this process: each test begins after it has expired.
-      minutes += 10;
-      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + minutes * 60_000 });
-      onTestFinished(() => void vi.useRealTimers());
-      return vi
-        .spyOn(SecretsManagerClient.prototype, "send")
+      return send()
+        .mockClear()
         .mockImplementation(async () => ({ SecretString: left.shift() }));
     };
 
@@ -312,6 +317,7 @@ describe("a call", () => {
     });
 
     it("is refused after one 401 where there is no secret", async () => {
+      vi.stubEnv("CARRIER_SECRET_ARN", "");
       vi.stubEnv("CARRIER_TOKEN", "the-token");
       const fetched = carrierThat(401);
       expect(await callCarrier(call)).toMatchObject({ kind: "refused", status: 401 });

@@ -110,6 +110,15 @@ describe("the start of a run", () => {
     });
   });
 
+  it("beside another that starts at the same time finds its lock", async () => {
+    for (const last of [undefined, {}]) {
+      const { order, ref } = await storedOrder();
+      if (last) await storeRun(order, last);
+      const both = await Promise.all([startRun(ref, now), startRun({ ...ref, run: "other" }, now)]);
+      expect(both.map(({ next }) => next).sort()).toEqual(["ALREADY_RUNNING", "PAGINATE"]);
+    }
+  });
+
   it("is refused without an order, and is over after its checkout", async () => {
     const absent = { order_id: "absent", run: "this" };
     expect(await startRun(absent, now)).toEqual({ next: "FAIL", reason: "There is no order absent." });
@@ -592,6 +601,46 @@ describe("a page", () => {
     await transact({ receipt: { put: { ...keys.receipt(request, id), ...call, ...ends, ...changes } } });
     carrierThat(201);
     expect(await forwardPage(page)).toMatchObject({ outcome, wait_seconds });
+  });
+
+  it("whose repeated call is refused gets its current metadata next", async () => {
+    const { order, request, ids, page } = await stored();
+    await transact({ other: { delete: keys.attachment({ type: "order", id: order }, ids[0] ?? "") } });
+    const id = ids[1] ?? "";
+    const sent = { name: "Older", notes: null, file_hint: "LOA", filename: "a.pdf" };
+    const call = { attachment: id, of: "request", at: at(-9), sha256, bytes: 4, sent, version: 0, attempts: 1 };
+    const ends = { status: null, answer: null, last_answer: null, next_try_at: null, in_flight_until: null };
+    await transact({ receipt: { put: { ...keys.receipt(request, id), ...call, ...ends, state: "pending" } } });
+    carrierThat(422, 201);
+    expect(await forwardPage(page)).toMatchObject({ outcome: "FORWARDED", consecutive_waits: 0 });
+    expect(await receiptsOf(request)).toMatchObject([{ state: "refused", status: 422, answer: "why", version: 0 }]);
+    await forwardPage(page);
+    expect(await receiptsOf(request)).toMatchObject([{ state: "forwarded", status: 201, version: 1, attempts: 3 }]);
+  });
+
+  it("is described to an adapter function, with a file that exists", async () => {
+    vi.stubEnv("CARRIER_FUNCTION", "the-adapter");
+    vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", "http://lambda.test");
+    const { order, request, ids, page } = await stored();
+    const [ofOrder, id] = [ids[0] ?? "", ids[1] ?? ""];
+    await transact({ other: { delete: keys.attachment({ type: "order", id: order }, ofOrder) } });
+    const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response('{"status":200}'));
+    expect(await forwardPage(page)).toMatchObject({ outcome: "FORWARDED" });
+    const file = { bytes: 4, sha256, content_type: "application/pdf", filename: "a.pdf" };
+    expect(JSON.parse(String(fetched.mock.calls[0]?.[1]?.body))).toMatchObject({
+      body: { id, request_id: request, name: "LOA", bytes: 4, sha256, content_type: "application/pdf" },
+      file: { ...file, url: expect.stringContaining("X-Amz-Expires=900") },
+    });
+    for (const [change, reason] of [
+      [() => putFile(fileKey({ type: "request", id: request }, id), uploaded("longer")), /is not the one uploaded\.$/],
+      [() => removeFile(fileKey({ type: "request", id: request }, id)), /its file is gone from storage\.$/],
+    ] as const) {
+      await running(order);
+      await transact({ receipt: { delete: keys.receipt(request, id) } });
+      await change();
+      expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED" });
+      expect((await readRun(order))?.reason).toMatch(reason);
+    }
   });
 
   it("leaves out other requests, and those after its last", async () => {
