@@ -14,7 +14,7 @@ import { admin } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
-import { byExtent, sampleOf } from "../../support/setup/extent.ts";
+import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
 
 /** Each step of a successful run, and each kind of call to the carrier. */
 const places = [...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"), "PUT", "POST", "DELETE"];
@@ -106,7 +106,7 @@ describe("a checkout whose process was killed", () => {
     expect(await checkHistory(order.id)).toEqual([]);
   });
 
-  it("leaves no violation that `admin check` finds", async () => {
+  it.runIf(extent !== "sample")("leaves no violation that `admin check` finds", async () => {
     const own = [...orders.values()].flatMap(({ order }) => [order.id, ...order.requests]);
     const { stdout } = await admin(["check", "--json"]);
     const found = z.parse(z.array(z.object({ at: z.string() })), JSON.parse(stdout));
