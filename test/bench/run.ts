@@ -31,7 +31,16 @@ const options = {
   help: { type: "boolean", default: false },
 } as const;
 
-const { values } = parseArgs({ options });
+const read = () => {
+  try {
+    return parseArgs({ options }).values;
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${help}`);
+    process.exit(1);
+  }
+};
+
+const values = read();
 const repetitions = Number(values.repetitions);
 
 const benchmarks: Record<string, () => Promise<Section>> = {
