@@ -82,17 +82,20 @@ describe("Step Functions' limits", () => {
     vi.unstubAllEnvs();
   });
 
-  it("are not exceeded by an order that keeps changing: its run fails and reports why", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const changes = Array.from({ length: checkoutLimits.passes + 5 }, () => () => order.attach(0));
-    const run = await checkOut(order.id, { before: { "checkout/seal": changes } });
-    expect(run).toMatchObject({ status: "FAILED", cause: expect.stringContaining("keep changing: try again later") });
-    expect(run.called.filter((name) => name === "checkout/forward").length).toBe(checkoutLimits.passes);
-    expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0 });
-    expect((await upstream.cart(order.id)).checked_out).toBe(false);
-    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect((await upstream.forwarded(order.id)).length).toBe(checkoutLimits.passes);
-  });
+  it.runIf(extent !== "sample")(
+    "are not exceeded by an order that keeps changing: its run fails and reports why",
+    async () => {
+      const order = await newOrder(addMessagingNumbers);
+      const changes = Array.from({ length: checkoutLimits.passes + 5 }, () => () => order.attach(0));
+      const run = await checkOut(order.id, { before: { "checkout/seal": changes } });
+      expect(run).toMatchObject({ status: "FAILED", cause: expect.stringContaining("keep changing: try again later") });
+      expect(run.called.filter((name) => name === "checkout/forward").length).toBe(checkoutLimits.passes);
+      expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0 });
+      expect((await upstream.cart(order.id)).checked_out).toBe(false);
+      expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+      expect((await upstream.forwarded(order.id)).length).toBe(checkoutLimits.passes);
+    },
+  );
 
   it.runIf(extent !== "sample")(
     "are not exceeded by an order whose own attachments keep changing",
