@@ -88,7 +88,7 @@ const check = async (service: LocalService): Promise<number> => {
 };
 
 describe("npm start -- --data", () => {
-  const kills = byExtent({ sample: 1, most: 8, all: 30 });
+  const kills = byExtent({ sample: 1, most: 4, all: 30 });
   it(`loses no confirmed write when it is killed under load ${kills} times`, { timeout: 1_800_000 }, async () => {
     const ledger = newLedger();
     let service = await services.start();
