@@ -1,25 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { failRun } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
 import { startRun } from "../../../shared/checkout/run.ts";
 import { beginRound } from "../../../shared/checkout/seal.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
-import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
-import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { checkHistory } from "../../support/models/invariants.ts";
-import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
-import { checkOut, receipts } from "../../support/servers/workflow.ts";
+import { receipts } from "../../support/servers/workflow.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
 /** Step Functions may invoke a step again while an earlier invocation of it is still running. */
 
-let upstream: Awaited<ReturnType<typeof carrier>>;
-beforeAll(async () => {
-  upstream = await carrier();
-  process.env.CARRIER_TIMEOUT_MS = "5000";
-});
+const upstream = await carrier({ timeoutMs: 5_000 });
+const started: string[] = [];
 afterEach(async () => {
   vi.useRealTimers();
   for (const id of started.splice(0)) expect(await checkHistory(id)).toEqual([]);
@@ -27,63 +22,51 @@ afterEach(async () => {
 });
 afterAll(() => upstream.close());
 
-const started: string[] = [];
-
-/** Starts a run and returns the page that it forwards next. */
-const startRunOf = async (order: TestOrder) => {
+/** Starts a run of an order with one attachment, and returns the page that it forwards next. */
+const startedRun = async () => {
+  const order = await orderWithOneAttachment();
   started.push(order.id);
   const ref = { order_id: order.id, run: `run-of-${order.id}` };
   await startRun(ref, new Date());
-  const { pages } = await beginRound(ref, 24);
-  const [page] = pages;
+  const [page] = (await beginRound(ref, 24)).pages;
   if (!page) throw new Error("there is nothing to forward");
-  return page;
+  return { order, page };
 };
 
 /** The carrier's delay: longer than what a test does meanwhile, even with a slow table. */
 const delay_ms = process.env.TEST_TIMING === "off" ? 4_000 : 2_500;
 
-/** Starts the step and waits until its PUT is in flight; the carrier handles it later. */
-const startDelayed = async (order: TestOrder, page: Awaited<ReturnType<typeof startRunOf>>) => {
+/** Starts a run whose PUT is in flight; the carrier handles it later. */
+const startedDelayed = async () => {
+  const { order, page } = await startedRun();
   await upstream.misbehave({ method: "PUT", action: "delay", delay_ms });
   const ended = forwardPage(page);
   while ((await upstream.calls(order.id)).length === 0) await sleep(10);
-  return { ended };
+  return { order, page, ended };
 };
 
 /** Advances the clock past the time in which an earlier call may be in flight. */
 const passTime = (seconds: number) => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + seconds * 1000 });
 
-const change = async (method: "PATCH" | "DELETE", order: TestOrder, id: string, data?: object) => {
-  const json = data && { type: "request_attachment", data };
-  const { status } = await call(method, `${order.paths.request(0)}/${id}`, { key: order.key, ...(json && { json }) });
-  expect(status).toBe(200);
-};
-
 describe("two copies of the forwarding step at once", () => {
   it("withdraw a file that was deleted while the first copy was sending it", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const id = await order.attach(0);
-    const page = await startRunOf(order);
-    const first = await startDelayed(order, page);
-    await change("DELETE", order, id);
-
+    const { order, page, ended } = await startedDelayed();
+    await order.remove(0, order.attachment);
     const second = await forwardPage(page);
-
     expect(second).toMatchObject({ outcome: "WAIT" });
     expect(await upstream.calls(order.id)).toEqual(["PUT null"]);
-    expect((await first.ended).outcome).toBe("FORWARDED");
-    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${id}`]);
-    expect((await forwardPage(second)).outcome).toBe("FORWARDED");
-    expect(await upstream.calls(order.id)).toEqual(["PUT 201", "DELETE 200"]);
+    expect((await ended).outcome).toBe("FORWARDED");
+    expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
+    // Two copies at once record one withdrawal.
+    const both = await Promise.all([forwardPage(second), forwardPage(second)]);
+    expect(both.map(({ outcome }) => outcome)).toContain("FORWARDED");
+    expect((await upstream.calls(order.id)).slice(0, 2)).toEqual(["PUT 201", "DELETE 200"]);
     expect(await upstream.forwarded(order.id)).toEqual([]);
-    expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${id} withdrawn`]);
+    expect(await receipts(order.id)).toEqual([`${order.carrierEntry} withdrawn`]);
   });
 
   it("withdraw the file even if the first copy never records its result", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const id = await order.attach(0);
-    const page = await startRunOf(order);
+    const { order, page } = await startedRun();
     let sent = () => {};
     const isSent = new Promise<void>((resolve) => {
       sent = resolve;
@@ -97,7 +80,7 @@ describe("two copies of the forwarding step at once", () => {
     void forwardPage(page);
     await isSent;
     stopIntercepting();
-    await change("DELETE", order, id);
+    await order.remove(0, order.attachment);
     const second = await forwardPage(page);
     expect(second.outcome).toBe("WAIT");
     expect(second.wait_seconds).toBeGreaterThan(15);
@@ -107,80 +90,47 @@ describe("two copies of the forwarding step at once", () => {
   });
 
   it("send changed metadata only when no earlier call can overwrite them", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const id = await order.attach(0);
-    const page = await startRunOf(order);
-    const first = await startDelayed(order, page);
-    await change("PATCH", order, id, { name: "Renamed" });
+    const { order, page, ended } = await startedDelayed();
+    await order.update(0, order.attachment, { name: "Renamed" });
     const second = await forwardPage(page);
     expect(second.outcome).toBe("FORWARDED");
     const third = await forwardPage(second);
     expect(third.outcome).toBe("WAIT");
-    await first.ended;
+    await ended;
     expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "LOA", received: 1 }]);
     passTime(third.wait_seconds);
     expect((await forwardPage(third)).outcome).toBe("FORWARDED");
     expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "Renamed" }]);
   });
 
-  it("store each file once", async () => {
+  it("store a file once", async () => {
     for (let round = 0; round < byExtent({ sample: 2, most: 5, all: 5 }); round += 1) {
-      const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
-      const places = [await order.attach(0), await order.attach(1)].map(
-        (id, index) => `${order.requests[index]} ${id}`,
-      );
-      const page = await startRunOf(order);
+      const { order, page } = await startedRun();
       await Promise.all([forwardPage(page), forwardPage(page), forwardPage(page)]);
       expect((await forwardPage(page)).outcome).toBe("FORWARDED");
-      expect(await upstream.forwarded(order.id)).toEqual(places.sort());
-      expect(await receipts(order.id)).toEqual(places.map((place) => `${place} forwarded`).sort());
+      expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
+      expect(await receipts(order.id)).toEqual([`${order.carrierEntry} forwarded`]);
     }
-  });
-
-  it("record a withdrawal once", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const id = await order.attach(0);
-    const page = await startRunOf(order);
-    await forwardPage(page);
-    await change("DELETE", order, id);
-    await upstream.misbehave({ method: "DELETE", action: "delay", delay_ms });
-    await Promise.all([forwardPage(page), forwardPage(page)]);
-    expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${id} withdrawn`]);
   });
 });
 
 describe("a late copy of the forwarding step", () => {
-  /** Does something once the step has decided what to send, and is about to write the receipt. */
-  const beforeReceipt = (id: string, act: () => Promise<unknown>) => {
+  it.each<[string, (run: Awaited<ReturnType<typeof startedRun>>) => Promise<unknown>]>([
+    ["the attachment was deleted after the copy read it", ({ order }) => order.remove(0, order.attachment)],
+    ["the run ended after the copy checked the lock", ({ page }) => failRun(page, "injected failure", new Date())],
+  ])("sends nothing if %s", async (_, act) => {
+    const run = await startedRun();
     let planned = false;
-    return interceptTableCalls(async ({ items }, pass) => {
-      if (items.some(({ sk }) => sk === `RECEIPT#${id}`) && !planned) {
+    const stopIntercepting = interceptTableCalls(async ({ items }, pass) => {
+      // The step has decided what to send, and is about to write the receipt.
+      if (items.some(({ sk }) => sk === `RECEIPT#${run.order.attachment}`) && !planned) {
         planned = true;
-        await act();
+        await act(run);
       }
       return pass();
     });
-  };
-
-  it("sends nothing if the attachment was deleted after the copy read it", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const id = await order.attach(0);
-    const page = await startRunOf(order);
-    const stopIntercepting = beforeReceipt(id, () => change("DELETE", order, id));
-    await forwardPage(page);
+    await forwardPage(run.page);
     stopIntercepting();
-    expect(await upstream.calls(order.id)).toEqual([]);
-  });
-
-  it("sends nothing if the run ended after the copy checked the lock", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const id = await order.attach(0);
-    const page = await startRunOf(order);
-    const stopIntercepting = beforeReceipt(id, () => failRun(page, "injected failure", new Date()));
-    expect((await forwardPage(page)).outcome).toBe("FAILED");
-    stopIntercepting();
-    expect(await upstream.calls(order.id)).toEqual([]);
-    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${id}`]);
+    expect(await upstream.calls(run.order.id)).toEqual([]);
   });
 });
