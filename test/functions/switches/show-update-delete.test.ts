@@ -62,24 +62,20 @@ describe("PATCH /switches/{id}", () => {
     ]);
   });
 
-  it("names immutable properties together with all other errors", async () => {
+  it("names immutable properties together with all other errors, like a missing type", async () => {
     const created = await newSwitch(key, { name: "Fixed" });
-    const response = await patch(key, created.id, { id: "x", inserted_at: "y", updated_at: null, sms_protocol: "FAX" });
+    const data = { id: "x", inserted_at: "y", updated_at: null, sms_protocol: "FAX" };
+    const response = await call("PATCH", `${switchesPath}/${created.id}`, { key, json: { data } });
     expect([response.status, invalidParametersOf(response)]).toEqual([
       422,
       [
+        "body /type constraint.required",
         "body /data/sms_protocol constraint.enum",
         "body /data/id constraint.immutable",
         "body /data/inserted_at constraint.immutable",
         "body /data/updated_at constraint.immutable",
       ],
     ]);
-  });
-
-  it("requires the type", async () => {
-    const { id } = await newSwitch(key, { name: "Typed" });
-    const response = await call("PATCH", `${switchesPath}/${id}`, { key, json: { data: { name: "x" } } });
-    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body /type constraint.required"]]);
   });
 
   it("validates the merged result", async () => {
@@ -104,7 +100,7 @@ describe("PATCH /switches/{id}", () => {
   });
 
   it("refuses one of two concurrent changes that are invalid together", async () => {
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const { id } = await newSwitch(key, {
         name: `Race ${round}`,
         sms_protocol: "HTTP",
