@@ -99,7 +99,7 @@ describe("GET /switches", () => {
           }
         }
       }),
-      { numRuns: byExtent({ sample: 3, most: 15, all: 150 }) },
+      { numRuns: byExtent({ sample: 2, most: 15, all: 150 }) },
     );
   });
 });
@@ -134,7 +134,7 @@ describe("any JSON as a switch", () => {
           }
         },
       ),
-      { numRuns: byExtent({ sample: 20, most: 300, all: 3_000 }) },
+      { numRuns: byExtent({ sample: 10, most: 300, all: 3_000 }) },
     );
   });
 });

@@ -66,8 +66,8 @@ const walkBothWays = async (characters: string) => {
 };
 
 const texts = [
-  ["control characters", "\u0001", 3],
   ["quotes", '"', 2],
+  ["control characters", "\u0001", 3],
   ["backslashes", "\\", 2],
   ["line feeds", "\n", 2],
   ["letters of two bytes", "é", 1],
