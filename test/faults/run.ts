@@ -36,7 +36,6 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
     "the rules of attachments, for requests and for orders; a sample has one of the two in each file",
   ],
   pages: ["test/functions/switches/page-size.test.ts", "pages of switches up to Lambda's response limit"],
-  switches: ["test/functions/switches/list.test.ts", "lists of switches compared with a model, and random JSON"],
 };
 
 const help = `Usage: npm run test:faults -- [suite ...] [--full]
