@@ -12,8 +12,11 @@ import { pathOf, requestTo } from "../support/requests/request-per-endpoint.ts";
 
 /** The errors that every route returns, derived from the route table: a new row is covered at once. */
 
-let t: Awaited<ReturnType<typeof tenants>>;
-const existing = { request: "", order: "", request_attachment: "", order_attachment: "", account: "", switch: "" };
+const t = await tenants();
+const existing = {
+  ...{ request: t.request("acme"), order: t.order("acme"), account: t.account("acme") },
+  ...{ request_attachment: "", order_attachment: "", switch: "" },
+};
 /** The keys of each kind that no route accepts. */
 const refusedKeys: Record<string, string> = {};
 const uploads = new Map<Route["parent"], string>();
@@ -36,8 +39,6 @@ const permissionCases = ({ parent, permission: own }: Route): WithoutPermission[
 const existingIn = ({ on, parent, resource }: Route) => (on === "upload" ? uploads.get(parent) : existing[resource]);
 
 beforeAll(async () => {
-  t = await tenants();
-  Object.assign(existing, { request: t.request("acme"), order: t.order("acme"), account: t.account("acme") });
   for (const kind of ["request", "order"] as const) {
     existing[`${kind}_attachment`] = (await upload(t.attachments(kind, "acme"), t.key("acme"))).id;
     uploads.set(kind, (await sentUpload(t.attachments(kind, "acme"), t.key("acme"))).id);

@@ -1,17 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { attachmentOf, form, upload } from "../support/fixtures/attachments.ts";
 import { newSwitch, patch, switchesPath } from "../support/fixtures/switches.ts";
-import { parentTypes, type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { parentTypes, tenants } from "../support/fixtures/tenants.ts";
 import { call, errorBody, fetchFromService, type ReceivedResponse } from "../support/requests/client.ts";
 
 /** Additions to the interface: `include`, If-None-Match, and the conflicting resource in a 422. */
 
-let t: Tenants;
-beforeAll(async () => {
-  t = await tenants();
-});
+const t = await tenants();
 
 const get = (path: string, key = t.key("acme")): Promise<ReceivedResponse> => call("GET", path, { key });
 

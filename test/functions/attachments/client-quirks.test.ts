@@ -12,14 +12,9 @@ import { captureLogs } from "../../support/servers/captured-logs.ts";
 
 /** Unusual requests that real clients send, and malformed ones that must be refused. */
 
-let path: string;
-let key: string;
-
-beforeAll(async () => {
-  const t = await tenants();
-  key = t.key("acme");
-  path = t.attachments("request", "acme");
-});
+const t = await tenants();
+const key = t.key("acme");
+const path = t.attachments("request", "acme");
 
 const post = (body: FormData, headers = {}) => call("POST", path, { key, body, headers });
 const postRaw = (...parts: Parameters<typeof rawForm>) => call("POST", path, { key, ...rawForm(...parts) });

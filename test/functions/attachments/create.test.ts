@@ -1,22 +1,16 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { attachmentOf, form, pageOf, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, errorBody, invalidParametersOf } from "../../support/requests/client.ts";
 
 /** How forms are read is in http.cases.test.ts. */
 
-describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
-  let t: Awaited<ReturnType<typeof tenants>>;
-  let path: string;
-  let key: string;
-  let parentId: string;
+const t = await tenants();
 
-  beforeAll(async () => {
-    t = await tenants();
-    parentId = t[kind]("acme");
-    key = t.key("acme");
-    path = t.attachments(kind, "acme");
-  });
+describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
+  const path = t.attachments(kind, "acme");
+  const key = t.key("acme");
+  const parentId = t[kind]("acme");
 
   const post = (body: FormData, headers = {}) => call("POST", path, { key, body, headers });
   const postRaw = (...parts: Parameters<typeof rawForm>) => call("POST", path, { key, ...rawForm(...parts) });

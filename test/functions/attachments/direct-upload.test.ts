@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { openFile, putFile, signedPut } from "../../../shared/attachments/files.ts";
 import { createRequestUpload } from "../../../shared/attachments/routes.ts";
@@ -22,17 +22,12 @@ const validityMs = limits.uploadSeconds * 1000;
 const storedFile = async (parent: ParentRef, id: string) =>
   Buffer.concat(await Array.fromAsync((await openFile(fileKey(parent, id))) ?? []));
 
-describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => {
-  let t: Awaited<ReturnType<typeof tenants>>;
-  let path: string;
-  let key: string;
-  const type = `${kind}_attachment`;
+const t = await tenants();
 
-  beforeAll(async () => {
-    t = await tenants();
-    path = t.attachments(kind, "acme");
-    key = t.key("acme");
-  });
+describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => {
+  const path = t.attachments(kind, "acme");
+  const key = t.key("acme");
+  const type = `${kind}_attachment`;
 
   const parent = () => ({ type: kind, id: t[kind]("acme") });
   const complete = (id: string, data: Readonly<Record<string, unknown>> = {}, headers = {}) =>
@@ -283,7 +278,6 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
 
 describe("MAX_UPLOAD_BYTES", () => {
   it("lowers the limit of direct uploads", async () => {
-    const t = await tenants();
     vi.stubEnv("MAX_UPLOAD_BYTES", "100");
     const prepare = (bytes: number) =>
       invoke(createRequestUpload, {
@@ -303,7 +297,6 @@ describe("MAX_UPLOAD_BYTES", () => {
 
 describe("the URL of a direct upload", () => {
   const prepared = async () => {
-    const t = await tenants();
     return prepareUpload(t.attachments("request", "acme"), t.key("acme"), newContent());
   };
 
@@ -328,7 +321,6 @@ describe("the URL of a direct upload", () => {
 
   it("accepts only the file that was declared", async () => {
     const content = newContent();
-    const t = await tenants();
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
     const upload = await prepareUpload(path, key, content);
     const { "Content-Length": _, ...headers } = upload.headers;
@@ -362,7 +354,6 @@ describe("the URL of a direct upload", () => {
 
   it("cannot read or delete the file, and neither can a request without a signature", async () => {
     const content = newContent();
-    const t = await tenants();
     const upload = await prepareUpload(t.attachments("request", "acme"), t.key("acme"), content);
     expect(await sendFile(upload, content)).toBe(200);
     const unsigned = upload.url.replace(/\?.*/, "");
@@ -374,7 +365,6 @@ describe("the URL of a direct upload", () => {
 
   it("works once: a repeated PUT is a 412, and leaves the file as it is", async () => {
     const content = newContent();
-    const t = await tenants();
     const upload = await prepareUpload(t.attachments("order", "acme"), t.key("acme"), content);
     const statuses = await Promise.all([sendFile(upload, content), sendFile(upload, content)]);
     expect(statuses.sort()).toEqual([200, 412]);
@@ -386,7 +376,6 @@ describe("the URL of a direct upload", () => {
 
   it("takes the bytes as they are, even if they are said to be in chunks", async () => {
     const content = Buffer.from("5\r\nother\r\n0\r\n\r\n");
-    const t = await tenants();
     const upload = await prepareUpload(t.attachments("order", "acme"), t.key("acme"), content);
     const headers = { ...upload.headers, "Content-Encoding": "aws-chunked" };
     expect(await sendFile({ ...upload, headers }, content)).toBe(200);

@@ -1,18 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { apply } from "../../support/fixtures/apply.ts";
 import { attachmentOf, form, pageOf, pdf, rawForm } from "../../support/fixtures/attachments.ts";
 import { allPermissions, sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, errorBody } from "../../support/requests/client.ts";
 
-describe.each(sampledParentTypes("order"))("an Idempotency-Key on an upload to a %s", (kind) => {
-  let t: Awaited<ReturnType<typeof tenants>>;
-  let path: string;
+const t = await tenants();
 
-  beforeAll(async () => {
-    t = await tenants();
-    path = t.attachments(kind, "acme");
-  });
+describe.each(sampledParentTypes("order"))("an Idempotency-Key on an upload to a %s", (kind) => {
+  const path = t.attachments(kind, "acme");
 
   const newKey = () => randomUUID();
   const post = (idempotencyKey: string, body = form(), to = path, key = t.key("acme")) =>

@@ -3,16 +3,14 @@ import { pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, invalidParametersOf } from "../../support/requests/client.ts";
 
+const t = await tenants();
+
 describe.each(sampledParentTypes("order"))("attachments of a %s", (kind) => {
-  let t: Awaited<ReturnType<typeof tenants>>;
-  let path: string;
-  let key: string;
+  const path = t.attachments(kind, "acme");
+  const key = t.key("acme");
   let ids: string[];
 
   beforeAll(async () => {
-    t = await tenants();
-    key = t.key("acme");
-    path = t.attachments(kind, "acme");
     const uploads = await Promise.all(Array.from({ length: 7 }, () => upload(path, key)));
     ids = uploads.map(({ id }) => id).sort();
   });

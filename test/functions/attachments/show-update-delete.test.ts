@@ -1,18 +1,13 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 
-describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
-  let t: Awaited<ReturnType<typeof tenants>>;
-  let path: string;
-  let key: string;
+const t = await tenants();
 
-  beforeAll(async () => {
-    t = await tenants();
-    key = t.key("acme");
-    path = t.attachments(kind, "acme");
-  });
+describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
+  const path = t.attachments(kind, "acme");
+  const key = t.key("acme");
 
   const unknown = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
   const patch = (id: string, data: unknown, headers = {}) =>

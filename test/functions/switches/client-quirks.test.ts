@@ -1,14 +1,11 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { newSwitch, post, switchesPath } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call, invalidParametersOf } from "../../support/requests/client.ts";
 
 /** Unusual requests that real clients send, and malformed ones that must be refused. */
 
-let key: string;
-beforeAll(async () => {
-  key = (await tenants()).key("acme");
-});
+const key = (await tenants()).key("acme");
 
 let switchCount = 0;
 const invalidParameters = async (settings: object) => {

@@ -1,12 +1,9 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { defaultSettings, newSwitch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, errorBody, invalidParametersOf } from "../../support/requests/client.ts";
 
-let t: Awaited<ReturnType<typeof tenants>>;
-beforeAll(async () => {
-  t = await tenants();
-});
+const t = await tenants();
 
 const full = {
   name: "Everything",

@@ -1,14 +1,10 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { newSwitch, patch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 
-let t: Awaited<ReturnType<typeof tenants>>;
-let key: string;
-beforeAll(async () => {
-  t = await tenants();
-  key = t.key("acme");
-});
+const t = await tenants();
+const key = t.key("acme");
 
 const show = (id: string) => call("GET", `${switchesPath}/${id}`, { key });
 const remove = (id: string, headers = {}) => call("DELETE", `${switchesPath}/${id}`, { key, headers });
