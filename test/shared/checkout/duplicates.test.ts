@@ -1,17 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
+import { orderReport } from "../../../infra/admin/report.ts";
 import { failRun } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
 import { startRun } from "../../../shared/checkout/run.ts";
-import { beginRound } from "../../../shared/checkout/seal.ts";
-import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
+import { beginRound, sealPage } from "../../../shared/checkout/seal.ts";
+import { steps } from "../../../shared/checkout/steps.ts";
+import { interceptTableCalls, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { checkHistory } from "../../support/models/invariants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
-import { receipts } from "../../support/servers/workflow.ts";
+import { checkOut, loadStep, receipts, stateOf } from "../../support/servers/workflow.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
-/** Step Functions may invoke a step again while an earlier invocation of it is still running. */
+/** Step Functions may invoke a step again while an earlier invocation runs, and Lambda when its execution has long ended. */
 
 const upstream = await carrier({ timeoutMs: 5_000 });
 const started: string[] = [];
@@ -31,6 +33,13 @@ const startedRun = async () => {
   const [page] = (await beginRound(ref, 24)).pages;
   if (!page) throw new Error("there is nothing to forward");
   return { order, page };
+};
+
+/** Starts a run, and returns the page that it seals next. */
+const forwardedPage = async () => {
+  const { page } = await startedRun();
+  await forwardPage(page);
+  return page;
 };
 
 /** The carrier's delay: longer than what a test does meanwhile, even with a slow table. */
@@ -114,23 +123,98 @@ describe("two copies of the forwarding step at once", () => {
   });
 });
 
+/** Does something before the first call that matches. */
+const beforeCall = (matches: (call: TableCall) => boolean, act: () => Promise<unknown>) => {
+  let done = false;
+  return interceptTableCalls(async (call, pass) => {
+    if (!done && matches(call)) {
+      done = true;
+      await act();
+    }
+    return pass();
+  });
+};
+
 describe("a late copy of the forwarding step", () => {
   it.each<[string, (run: Awaited<ReturnType<typeof startedRun>>) => Promise<unknown>]>([
     ["the attachment was deleted after the copy read it", ({ order }) => order.remove(0, order.attachment)],
     ["the run ended after the copy checked the lock", ({ page }) => failRun(page, "injected failure", new Date())],
   ])("sends nothing if %s", async (_, act) => {
     const run = await startedRun();
-    let planned = false;
-    const stopIntercepting = interceptTableCalls(async ({ items }, pass) => {
-      // The step has decided what to send, and is about to write the receipt.
-      if (items.some(({ sk }) => sk === `RECEIPT#${run.order.attachment}`) && !planned) {
-        planned = true;
-        await act(run);
-      }
-      return pass();
-    });
+    // The step has decided what to send, and is about to write the receipt.
+    const isReceipt = ({ items }: TableCall) => items.some(({ sk }) => sk === `RECEIPT#${run.order.attachment}`);
+    const stopIntercepting = beforeCall(isReceipt, () => act(run));
     await forwardPage(run.page);
     stopIntercepting();
     expect(await upstream.calls(run.order.id)).toEqual([]);
+  });
+
+  it("plans no next attempt once its run has failed", async () => {
+    const { page } = await startedRun();
+    await upstream.misbehave({ method: "PUT", times: 4, action: "status", status: 503 });
+    const recordsTheWait = ({ updates }: TableCall) =>
+      updates.some(({ UpdateExpression }) => UpdateExpression.includes("#consecutive_waits"));
+    const stopIntercepting = beforeCall(recordsTheWait, () => failRun(page, "injected failure", new Date()));
+    expect((await forwardPage(page)).outcome).toBe("FAILED");
+    stopIntercepting();
+    expect((await orderReport(page.order_id))?.requests[0]?.attachments).toMatchObject([
+      { receipt: { next_try_at: null } },
+    ]);
+  });
+});
+
+describe("a copy of the sealing step", () => {
+  it("that read the requests before its run failed seals none", async () => {
+    const page = await forwardedPage();
+    const isSeal = ({ operation }: TableCall) => operation === "TransactWriteItems";
+    const stopIntercepting = beforeCall(isSeal, () => failRun(page, "injected failure", new Date()));
+    expect((await sealPage(page)).outcome).toBe("FAILED");
+    stopIntercepting();
+    expect(await stateOf(page.order_id)).toMatchObject({ run: "FAILED", seals: 0 });
+  });
+
+  it("seals none while the failure path is lifting the seals", async () => {
+    const page = await forwardedPage();
+    await sealPage(page);
+    const releasesTheLock = ({ updates }: TableCall) =>
+      updates.some(({ ExpressionAttributeValues: values = {} }) => Object.values(values).includes("FAILED"));
+    const stopIntercepting = beforeCall(releasesTheLock, () => sealPage(page));
+    await failRun(page, "injected failure", new Date());
+    stopIntercepting();
+    expect(await stateOf(page.order_id)).toMatchObject({ run: "FAILED", seals: 0 });
+  });
+});
+
+const refuse = () => upstream.misbehave({ method: "POST", action: "status", status: 422 });
+
+type States = Awaited<ReturnType<typeof checkOut>>["states"];
+
+/** Runs late copies of the steps, and expects that neither the order nor the carrier changes. */
+const expectNoChange = async (order: string, states: States, when: string, names = steps.map(({ name }) => name)) => {
+  const observe = async () => ({ report: await orderReport(order), calls: await upstream.calls(order) });
+  const before = await observe();
+  for (const name of names) await loadStep(name)?.(states[name] ?? states["checkout/lock"]).catch(() => undefined);
+  expect(await observe(), when).toEqual(before);
+};
+
+describe("a late copy of each step", () => {
+  it("changes nothing once its run has failed, whatever the next runs do", async () => {
+    const order = await orderWithOneAttachment();
+    await refuse();
+    const { states } = await checkOut(order.id);
+    await order.attach(0);
+    await expectNoChange(order.id, states, "after its run has failed");
+    await refuse();
+    await checkOut(order.id);
+    await order.attach(0);
+    await expectNoChange(order.id, states, "after the next has failed");
+    const busy = { action: "status", status: 503, headers: { "Retry-After": "600" } } as const;
+    await upstream.misbehave({ method: "PUT", ...busy });
+    const late = () => expectNoChange(order.id, states, "while a run waits for the carrier", ["checkout/forward"]);
+    const last = await checkOut(order.id, { after: { "checkout/forward": [late] } });
+    expect(last.status).toBe("SUCCEEDED");
+    await order.attach(0);
+    await expectNoChange(order.id, states, "after another has checked the order out");
+    await expectNoChange(order.id, last.states, "after it has checked the order out");
   });
 });
