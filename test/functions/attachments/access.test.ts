@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { apply } from "../../support/fixtures/apply.ts";
 import { upload } from "../../support/fixtures/attachments.ts";
 import { allPermissions, sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
-import { call, errorBody } from "../../support/requests/client.ts";
+import { call, deniedBody, errorBody } from "../../support/requests/client.ts";
 
 /** What each operation needs. Keys, wildcards and the order of the checks are in access.cases.test.ts. */
 
@@ -59,10 +59,8 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         ["withoutParent", parent],
         ["withParentOnly", own(operation)],
       ] as const) {
-        const detail = `The user lacks the permission ${permission}.`;
-        const denied = { code: "access_denied.permission", title: "Access Denied", detail, params: { permission } };
         const response = await send(user);
-        expect([response.status, response.body], operation).toEqual([403, errorBody(denied)]);
+        expect([response.status, response.body], operation).toEqual([403, deniedBody(permission)]);
       }
       expect([401, 403, 404], operation).not.toContain((await send(operation)).status);
     }

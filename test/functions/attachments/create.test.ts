@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { attachmentOf, form, pageOf, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, errorBody, invalidParametersOf } from "../../support/requests/client.ts";
+import { call, codeOf, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
 
 /** How forms are read is in http.cases.test.ts. */
 
@@ -148,14 +148,7 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       const first = await upload(path, key, { "data[reference_id]": reference });
       await upload(t.attachments(kind, "sibling"), key, { "data[reference_id]": reference });
       const again = await post(form({ "data[reference_id]": reference.toUpperCase() }));
-      const taken = errorBody({
-        code: "invalid_parameter",
-        title: "Invalid Parameter",
-        detail: "has already been taken",
-        sub_code: "constraint.unique",
-        source: { in: "body", pointer: "/data/reference_id" },
-        params: { resource: { id: first.id, type: `${kind}_attachment` } },
-      });
+      const taken = takenBody("/data/reference_id", { id: first.id, type: `${kind}_attachment` });
       expect([again.status, again.body]).toEqual([422, taken]);
       expect((await call("DELETE", `${path}/${first.id}`, { key })).status).toBe(200);
       expect((await post(form({ "data[reference_id]": reference }))).status).toBe(201);

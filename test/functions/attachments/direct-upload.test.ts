@@ -13,7 +13,7 @@ import { attachmentOf, form, pageOf, upload as uploadForm } from "../../support/
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { declaredFile, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
 import { completePath, prepareUpload, sentUpload, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
-import { call, errorBody, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
+import { call, invalidBody, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 import { invoke } from "../../support/requests/event.ts";
 
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -35,14 +35,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
   const prepare = (data: Readonly<Record<string, unknown>>, headers = {}) =>
     call("POST", uploadsPath(path), { key, json: { type: "upload", data }, headers });
 
-  const refusal = (detail: string) =>
-    errorBody({
-      code: "invalid_parameter",
-      title: "Invalid Parameter",
-      detail,
-      sub_code: "constraint.reference",
-      source: { in: "path", pointer: "/upload_id" },
-    });
+  const refusal = (detail: string) => invalidBody("path", "/upload_id", { detail, sub_code: "constraint.reference" });
   const expectRefusal = async (id: string, detail: string) => {
     const response = await complete(id);
     expect([response.status, response.body]).toEqual([422, refusal(detail)]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { apply } from "../../support/fixtures/apply.ts";
 import { attachmentOf, form, pageOf, pdf, rawForm } from "../../support/fixtures/attachments.ts";
 import { allPermissions, sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, errorBody } from "../../support/requests/client.ts";
+import { call, codeOf, invalidBody } from "../../support/requests/client.ts";
 
 const t = await tenants();
 
@@ -14,15 +14,9 @@ describe.each(sampledParentTypes("order"))("an Idempotency-Key on an upload to a
   const post = (idempotencyKey: string, body = form(), to = path, key = t.key("acme")) =>
     call("POST", to, { key, body, headers: { "idempotency-key": idempotencyKey } });
 
-  const conflict = {
-    ...errorBody({
-      code: "invalid_parameter",
-      title: "Invalid Parameter",
-      detail: "has already been used with another body",
-      sub_code: "constraint.unique",
-      source: { in: "header", pointer: "/Idempotency-Key" },
-    }),
-  };
+  const conflict = invalidBody("header", "/Idempotency-Key", {
+    ...{ detail: "has already been used with another body", sub_code: "constraint.unique" },
+  });
 
   it("returns the first response again, marked as replayed, and creates nothing", async () => {
     const before = pageOf(await call("GET", path, { key: t.key("acme") })).total;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defaultSettings, newSwitch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, errorBody, invalidParametersOf } from "../../support/requests/client.ts";
+import { call, codeOf, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
 
 const t = await tenants();
 
@@ -152,17 +152,7 @@ describe("POST /switches", () => {
   it("refuses a name that is taken in the account, and accepts it in another account", async () => {
     const { id } = await newSwitch(t.key("acme"), { name: "Taken" });
     const response = await post(t.key("acme"), { name: " Taken " });
-    expect([response.status, response.body]).toEqual([
-      422,
-      errorBody({
-        code: "invalid_parameter",
-        title: "Invalid Parameter",
-        sub_code: "constraint.unique",
-        detail: "has already been taken",
-        source: { in: "body", pointer: "/data/name" },
-        params: { resource: { id, type: "switch" } },
-      }),
-    ]);
+    expect([response.status, response.body]).toEqual([422, takenBody("/data/name", { id, type: "switch" })]);
     expect((await post(t.key("east"), { name: "Taken" })).status).toBe(201);
     expect((await post(t.key("acme"), { name: "taken" })).status).toBe(201);
   });

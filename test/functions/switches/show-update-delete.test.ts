@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { newSwitch, patch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
+import { call, codeOf, invalidParametersOf, notFoundBody, takenBody } from "../../support/requests/client.ts";
 
 const t = await tenants();
 const key = t.key("acme");
@@ -111,9 +111,8 @@ describe("PATCH /switches/{id}", () => {
   it("takes the new name and frees the old one at once", async () => {
     const created = await newSwitch(key, { name: "Old name" });
     const other = await newSwitch(key, { name: "Other name" });
-    expect(invalidParametersOf(await patch(key, created.id, { name: "Other name" }))).toEqual([
-      "body /data/name constraint.unique",
-    ]);
+    const { status, body } = await patch(key, created.id, { name: "Other name" });
+    expect([status, body]).toEqual([422, takenBody("/data/name", { id: other.id, type: "switch" })]);
     expect((await patch(key, created.id, { name: "New name" })).status).toBe(200);
     expect((await patch(key, other.id, { name: "Old name" })).status).toBe(200);
     expect(invalidParametersOf(await post(key, { name: "New name" }))).toEqual(["body /data/name constraint.unique"]);
