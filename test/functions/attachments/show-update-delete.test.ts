@@ -67,33 +67,16 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
 
     it("names every invalid property in one response", async () => {
       const { id } = await upload(path, key);
-      const response = await call("PATCH", `${path}/${id}`, {
-        key,
-        json: {
-          type: "switch",
-          data: {
-            name: null,
-            notes: 7,
-            file_hint: "X",
-            id: unknown,
-            filename: "x",
-            reference_id: unknown,
-            inserted_at: "x",
-            updated_at: null,
-          },
-        },
-      });
+      const immutable = { id: unknown, filename: "x", reference_id: unknown, inserted_at: "x", updated_at: null };
+      const data = { name: null, notes: 7, file_hint: "X", ...immutable };
+      const response = await call("PATCH", `${path}/${id}`, { key, json: { type: "switch", data } });
       expect(response.status).toBe(422);
       expect(invalidParametersOf(response)).toEqual([
         "body /type constraint.enum",
         "body /data/name constraint.required",
         "body /data/notes constraint.type",
         "body /data/file_hint constraint.enum",
-        "body /data/id constraint.immutable",
-        "body /data/filename constraint.immutable",
-        "body /data/reference_id constraint.immutable",
-        "body /data/inserted_at constraint.immutable",
-        "body /data/updated_at constraint.immutable",
+        ...Object.keys(immutable).map((name) => `body /data/${name} constraint.immutable`),
       ]);
     });
 
