@@ -3,9 +3,8 @@ import { startCheckout, waitForCheckout } from "../../../infra/admin/start-check
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { finishRun } from "../../../shared/checkout/end.ts";
 import { startRun } from "../../../shared/checkout/run.ts";
-import { newOrder } from "../../support/fixtures/orders.ts";
+import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
-import { checkHistory } from "../../support/models/invariants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
 
@@ -23,22 +22,13 @@ afterAll(async () => {
 });
 
 describe("starting a checkout with the SDK's client", () => {
-  it("names the run after the order and the number of the run", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    await order.attach(0);
-    const run = await startCheckout(order.id);
-    expect(run).toBe(`checkout-${order.id}-1`);
-    expect(await waitForCheckout(run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
-    expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
-  });
-
-  it("twice at once starts one run", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    await order.attach(0);
+  it("names the run after the order and its number, and twice at once starts one", async () => {
+    const order = await orderWithOneAttachment();
     const [one, other] = await Promise.all([startCheckout(order.id), startCheckout(order.id)]);
-    expect(one).toBe(other);
-    await waitForCheckout(one, 10);
+    expect([one, other]).toEqual(Array(2).fill(`checkout-${order.id}-1`));
+    expect(await waitForCheckout(one, 10)).toEqual({ run: one, status: "SUCCEEDED", reason: null });
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
+    expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
   });
 
   it("beside a run that was faster waits for the end of that one", async () => {
@@ -85,15 +75,5 @@ describe("starting a checkout with the SDK's client", () => {
         reason: `There is no order ${id}.`,
       });
     }
-  });
-
-  it("replaces an abandoned run after a week, and not before", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const ref = { order_id: order.id, run: "new" };
-    const day = 24 * 3_600_000;
-    await startRun({ ...ref, run: "old" }, new Date(Date.now() - 6 * day));
-    expect(await startRun(ref, new Date())).toMatchObject({ next: "ALREADY_RUNNING" });
-    expect(await startRun(ref, new Date(Date.now() + 2 * day))).toEqual({ next: "PAGINATE", wait_seconds: 150 });
-    expect(await checkHistory(order.id)).toEqual([]);
   });
 });
