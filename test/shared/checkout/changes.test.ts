@@ -16,11 +16,6 @@ const addRequest = async (order: string) => {
   return requests.late?.id ?? "";
 };
 
-const places = [
-  { name: "first", of: 0 },
-  { name: "order", of: "order" },
-] as const;
-
 /** Changes of the first request's attachments, or of the order's and its requests, before a step. */
 const changes = [
   ["first and order", "checkout/forward", "reach the carrier"],
@@ -33,43 +28,49 @@ const changes = [
 describe("changes of an order during its checkout", () => {
   it.each(changes)("of the %s before %s %s", async (changed, step, effect) => {
     const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
-    const [first = "", second = ""] = order.requests;
-    const attached = await Promise.all(
-      places.map(async ({ name, of }) => ({
-        ...{ name, of, isChanged: changed.includes(name), kept: await order.attach(of, `${name} kept`) },
-        ...{ renamed: await order.attach(of, `${name} old`), deleted: await order.attach(of, `${name} deleted`) },
-      })),
-    );
+    const attach = async (name: "first" | "order") => {
+      const of = name === "first" ? 0 : name;
+      await order.attach(of, `${name} kept`);
+      return {
+        name,
+        of,
+        old: await order.attach(of, `${name} old`),
+        gone: await order.attach(of, `${name} gone`),
+      } as const;
+    };
+    const attached = await Promise.all([attach("first"), attach("order")]);
     let late = "";
     const change = async () => {
-      for (const { name, of, renamed, deleted } of attached.filter(({ isChanged }) => isChanged)) {
-        await order.update(of, renamed, { name: `${name} new` });
-        await order.remove(of, deleted);
+      for (const { name, of, old, gone } of attached.filter((each) => changed.includes(each.name))) {
+        await order.update(of, old, { name: `${name} new` });
+        await order.remove(of, gone);
         await order.attach(of, `${name} added`);
         if (of === "order") late = await addRequest(order.id);
       }
     };
     expect((await checkOut(order.id, { before: { [step]: [change] } })).status).toBe("SUCCEEDED");
 
-    const reaches = effect !== "come too late";
-    const isSentTwice = reaches && effect !== "reach the carrier";
-    const namesIn = ({ name, isChanged }: (typeof attached)[number], request: string) =>
-      isChanged && reaches
-        ? [`${name} kept 1`, `${name} new ${isSentTwice && request !== late ? 2 : 1}`, `${name} added 1`]
-        : [`${name} kept 1`, `${name} old 1`, `${name} deleted 1`];
-    const requestsOf = (name: string) =>
-      name === "first" ? [first] : [first, second, ...(late && reaches ? [late] : [])];
-    const expected = attached.flatMap((place) =>
-      requestsOf(place.name).flatMap((id) => namesIn(place, id).map((each) => `${id} ${each}`)),
-    );
-    const withdrawals = attached
-      .filter(({ isChanged }) => isChanged && isSentTwice)
-      .flatMap(({ name, deleted }) => requestsOf(name).map((id) => `${id} ${deleted}`))
-      .filter((each) => !each.startsWith(late || "none"));
+    const isNew = (name: string) => effect !== "come too late" && changed.includes(name);
+    const hadOld = effect === "reach the carrier, which had the old ones";
+    /** What the carrier must have of a parent, and how often it received it. */
+    const sent = (name: string, newTimes = hadOld ? 2 : 1) =>
+      isNew(name)
+        ? [`${name} added 1`, `${name} kept 1`, `${name} new ${newTimes}`]
+        : [`${name} gone 1`, `${name} kept 1`, `${name} old 1`];
     const { attachments, withdrawn } = await upstream.cart(order.id);
-    const actual = attachments.map(({ request_id, name, received }) => `${request_id} ${name} ${received}`);
-    expect(actual.sort()).toEqual(expected.sort());
-    expect(withdrawn.map((one) => `${one.request_id} ${one.attachment_id}`).sort()).toEqual(withdrawals.sort());
+    const received = [...order.requests, late].map((id) =>
+      attachments.flatMap((one) => (one.request_id === id ? `${one.name} ${one.received}` : [])).sort(),
+    );
+    expect(received).toEqual([
+      [...sent("first"), ...sent("order")],
+      sent("order"),
+      // It gets what has changed at once.
+      isNew("order") ? sent("order", 1) : [],
+    ]);
+    const [ofFirst, ofOrder] = attached.map(({ name, gone }) => (isNew(name) && hadOld ? [gone] : []));
+    expect(withdrawn.map((one) => one.attachment_id).sort()).toEqual(
+      [ofFirst, ofOrder, ofOrder].flatMap((ids) => ids ?? []).sort(),
+    );
   });
 
   it("to its requests keep a late one out of CART if the order is checked out between the read and the write", async () => {
