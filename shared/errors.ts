@@ -112,7 +112,7 @@ export const notFound = (type?: string, id?: string) =>
     : apiError("not_found", `The ${type.replaceAll("_", " ")} does not exist.`, { resource: { id, type } });
 
 export const preconditionFailed = () =>
-  apiError("precondition_failed", "The resource has changed: If-Match does not hold.");
+  apiError("precondition_failed", "The resource has changed since the version in If-Match.");
 
 export const payloadTooLarge = (limitBytes: number) =>
   apiError("payload_too_large", `The body or the file is larger than ${limitBytes} bytes.`, {

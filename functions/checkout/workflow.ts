@@ -52,7 +52,6 @@ const task = (step: Step, next: string, whenItFails: string) =>
     Next: next,
   }) as const;
 
-/** Branches on a string that a step has written. */
 const choice = (variable: string, nextOf: Readonly<Record<string, string>>, otherwise: string) =>
   ({
     Type: "Choice",
@@ -62,7 +61,6 @@ const choice = (variable: string, nextOf: Readonly<Record<string, string>>, othe
 
 const wait = (next: string) => ({ Type: "Wait", SecondsPath: "$.wait_seconds", Next: next }) as const;
 
-/** What happens to each page of requests. */
 const page = {
   StartAt: "Forward",
   ProcessorConfig: { Mode: "INLINE" },

@@ -95,7 +95,6 @@ const printPartly = (error: unknown): never => {
   throw error;
 };
 
-/** Why a file cannot be read, and what to do about it. */
 const unreadable: Readonly<Record<string, (file: string) => string>> = {
   ENOENT: (file) => `There is no file ${file}: pass an existing file, or - for standard input.`,
   EISDIR: (file) => `${file} is a directory: pass a file, or - for standard input.`,

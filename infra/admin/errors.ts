@@ -6,7 +6,6 @@ export class CommandError extends Error {
   override readonly name = "CommandError";
 }
 
-/** What to do about the errors of AWS and of the network, matched by name, code or message. */
 const advice: readonly (readonly [RegExp, string])[] = [
   [
     /Region is missing|Region not accepted/,
@@ -32,7 +31,6 @@ const advice: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** The name, the code and the message of an error and of its causes. */
 const searchText = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   const code = "code" in error ? String(error.code) : "";

@@ -33,7 +33,6 @@ export const findRequest = finder("request", readRequest, requestHint);
 const Entry = z.object({ id: z.string(), sha256: z.optional(z.string()) });
 type Entry = z.infer<typeof Entry>;
 
-/** Returns the items behind the entries of a list, by id. */
 const listed = async <S extends z.core.$ZodType>(schema: S, list: Collection, keyOf: (entry: Entry) => Key) => {
   const entries = await Array.fromAsync(queryAll(list), (item) => parseItem(Entry, item));
   const items = await getMany(entries.map(keyOf));

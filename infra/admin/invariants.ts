@@ -33,7 +33,6 @@ async function* allChecks({ now, progress, suspects }: Read, sums: Sums): AsyncG
 /** The most keys that one BatchGetItem reads. */
 const batchKeys = 100;
 
-/** Reads the items that checks need in batches, and yields what they find. */
 async function* judgeAll(checks: AsyncIterable<Check>): AsyncGenerator<Finding> {
   let batch: Check[] = [];
   let count = 0;

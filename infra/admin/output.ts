@@ -35,7 +35,6 @@ const pad = (text: string, width: number) => text + " ".repeat(Math.max(0, width
 const wrap = (text: string, width: number): string[] =>
   Number.isFinite(width) ? wrapAnsi(text, width, { hard: true, trim: false }).split("\n") : [text];
 
-/** Shortens text that is too wide, and ends it with an ellipsis. */
 const truncate = (text: string, width: number): string =>
   stringWidth(text) <= width
     ? text

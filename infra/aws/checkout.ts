@@ -66,7 +66,6 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
   });
 };
 
-/** Completes the name of a function of this account and region. */
 const functionArn = (reference: string) =>
   reference.startsWith("arn:")
     ? reference

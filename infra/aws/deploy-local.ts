@@ -1,4 +1,3 @@
-import * as z from "zod/mini";
 import { fail, requireSeparator } from "../local/command.ts";
 import { cdk, readArguments } from "./cdk.ts";
 import { describeStack } from "./deployed-stack.ts";
@@ -35,7 +34,7 @@ ${stackName} is deployed to ${endpoint}. Next:
   npm run test:e2e -- --stack ${stackName} --base-url ${url}
   AWS_ENDPOINT_URL=${endpoint} npm run destroy   # deletes the stack`);
   const problem = await tryRequest(`${url}/api/v1/switches`).catch(String);
-  if (problem) console.error(await explain(endpoint, stackName, problem));
+  if (problem) console.error(explain(problem));
 };
 
 /** Makes a request with an unknown API key, which reads the table and must be a 401. Returns what is wrong. */
@@ -45,29 +44,9 @@ const tryRequest = async (url: string) => {
   if (response.status !== 401) return `GET ${url} returns ${response.status}: ${await response.text()}`;
 };
 
-const explain = async (endpoint: string, stackName: string, problem: string) =>
+const explain = (problem: string) =>
   `
 The stack is deployed, but its functions do not work. ${problem}
-${await lastError(endpoint, stackName).catch(() => "Their logs cannot be read.")}
 The functions need Node 24. MiniStack runs them with the \`node\` on its PATH: see "Emulators" in infra/README.md.`;
-
-/** The last error in the log of the function that `tryRequest` calls. */
-const lastError = async (endpoint: string, stackName: string): Promise<string> => {
-  // Emulators check no signature, so CloudWatch Logs needs no client.
-  const logs = async (action: string, input: object) => {
-    const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `Logs_20140328.${action}` };
-    return (await fetch(endpoint, { method: "POST", headers, body: JSON.stringify(input) })).json();
-  };
-  const { logGroups } = z.parse(LogGroups, await logs("DescribeLogGroups", {}));
-  const ofFunction = new RegExp(`${stackName}[/-]switcheslistlogs`);
-  const logGroupName = logGroups.map((group) => group.logGroupName).find((name) => ofFunction.test(name));
-  const { events } = z.parse(LogEvents, await logs("FilterLogEvents", { logGroupName, filterPattern: "ERROR" }));
-  const { error } = z.parse(LogLine, JSON.parse(events.at(-1)?.message ?? ""));
-  return `The log says: ${error.message}`;
-};
-
-const LogGroups = z.object({ logGroups: z.array(z.object({ logGroupName: z.string() })) });
-const LogEvents = z.object({ events: z.array(z.object({ message: z.string() })) });
-const LogLine = z.object({ error: z.object({ message: z.string() }) });
 
 await deployLocal().catch(fail);

@@ -27,7 +27,6 @@ export type Deployment = {
   readonly storage: Storage;
   /** The directory that `bundle()` has written. */
   readonly bundles: string;
-  /** Receives the events that could not be handled. */
   readonly deadLetters: IQueue;
 };
 

@@ -82,7 +82,6 @@ const unfinished = "A sweep ran out of time. The next one continues where it sto
 const dead = "A sweep and both its retries failed: files without metadata accumulate.";
 const missed = "No sweep has started for two days or more: files without metadata accumulate.";
 
-/** The alarms, by name. */
 const alarmsOf = ({ sweeps, ...metrics }: Metrics): Readonly<Record<string, AlarmProps>> => ({
   ServerErrors: atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx."),
   FunctionThrottles: atLeast(1, metrics.functionThrottles, throttled),
@@ -158,7 +157,6 @@ const sweepCount = (metricName: string, sweep: IFunction) => {
   return new Metric({ namespace: "Patchbay", metricName, dimensionsMap: { FunctionName }, ...inADay });
 };
 
-/** Shows alarms, requests, latency, checkouts, throttling and sweeps on one page. */
 const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: Alarm[]) => {
   const { requests, callerErrors, serverErrors, startedCheckouts, succeededCheckouts, failedCheckouts } = metrics;
   const { functionThrottles, readThrottles, writeThrottles, conflicts } = metrics;

@@ -8,7 +8,6 @@ import { limits } from "../../shared/limits.ts";
 
 const matching = (pattern: RegExp, error?: string) => z.string().check(z.regex(pattern, { ...(error && { error }) }));
 
-/** `https://<host>`, without a path. */
 const Origin = matching(/^https?:\/\/[\w.-]+(:\d+)?$/, "must be an origin: https://<host>");
 
 const functionName = /^(arn:[\w-]+:lambda:[\w-]+:\d{12}:function:)?[\w-]{1,64}(:[\w$-]+)?$/;

@@ -68,7 +68,6 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   return stack;
 };
 
-/** Creates an encrypted queue for events that could not be handled. It requires TLS and keeps them for two weeks. */
 const deadLetterQueue = (stack: Stack): Queue => {
   // With the stack's key, each service that sends to the queue would need a grant in the key's policy.
   const encryption = QueueEncryption.SQS_MANAGED;

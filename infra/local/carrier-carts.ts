@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { deserialize, serialize } from "node:v8";
 import { Busboy } from "@fastify/busboy";
 import * as z from "zod/mini";
 import { SentMetadata } from "../../shared/attachments/schema.ts";
+import { readJson, writeJson } from "./json-file.ts";
 
 /** The carts of the stand-in carrier. Of each file, it stores the size and the SHA-256, but not the content. */
 
@@ -33,47 +32,38 @@ export type ReceivedCall = z.infer<typeof ReceivedCall>;
 const Reply = z.object({ status: z.number(), body: z.unknown() });
 export type Reply = z.infer<typeof Reply>;
 
-const mapOf = <S extends z.core.$ZodType>(value: S) => z.map(z.string(), value);
+const byName = <S extends z.core.$ZodType>(value: S) => z.record(z.string(), value);
 
 const Cart = z.object({
   checked_out: z.boolean(),
   /** By `<request id>/<attachment id>`, as are the next two. */
-  held: mapOf(StoredFile),
+  held: byName(StoredFile),
   /** The idempotency keys that stored each file. */
-  keys: mapOf(z.set(z.string())),
-  withdrawn: mapOf(StoredFile),
+  keys: byName(z.array(z.string())),
+  withdrawn: byName(StoredFile),
   calls: z.array(ReceivedCall),
   /** The responses to repeat, by method, path and idempotency key. */
-  answers: mapOf(Reply),
+  answers: byName(Reply),
 });
 export type Cart = z.infer<typeof Cart>;
 
-/** Reads a cart from a file. A cart that was never stored, or whose file is damaged, is empty. */
-const readCart = (file: string | undefined): Cart => {
-  const maps = { held: new Map(), keys: new Map(), withdrawn: new Map(), answers: new Map() };
-  try {
-    if (file && existsSync(file)) return z.parse(Cart, deserialize(readFileSync(file)));
-  } catch {}
-  return { checked_out: false, calls: [], ...maps };
-};
+const emptyCart = (): Cart => ({ checked_out: false, held: {}, keys: {}, withdrawn: {}, calls: [], answers: {} });
 
-/** Carts by order id, in memory or in the files of a folder. */
+/** Carts by order id, in memory or in the files of a folder. A cart whose file is damaged is empty. */
 export const cartStore = (folder?: string) => {
   const carts = new Map<string, Cart>();
-  const fileOf = (orderId: string) => folder && join(folder, `${encodeURIComponent(orderId)}.cart`);
-  if (folder) mkdirSync(folder, { recursive: true });
+  const fileOf = (orderId: string) =>
+    folder === undefined ? undefined : join(folder, `${encodeURIComponent(orderId)}.json`);
   return {
     find: (orderId: string): Cart => {
-      const cart = carts.get(orderId) ?? readCart(fileOf(orderId));
+      const file = fileOf(orderId);
+      const cart = carts.get(orderId) ?? (file ? readJson(Cart, file) : undefined) ?? emptyCart();
       carts.set(orderId, cart);
       return cart;
     },
-    /** Replaces the file atomically. */
     save: (orderId: string): void => {
       const [file, cart] = [fileOf(orderId), carts.get(orderId)];
-      if (!file || !cart) return;
-      writeFileSync(`${file}.new`, serialize(cart));
-      renameSync(`${file}.new`, file);
+      if (file && cart) writeJson(file, cart);
     },
   };
 };
@@ -88,8 +78,8 @@ export const CartDocument = z.object({
 
 export const cartDocument = ({ checked_out, held, withdrawn, calls }: Cart): z.infer<typeof CartDocument> => ({
   checked_out,
-  attachments: [...held.values()],
-  withdrawn: [...withdrawn.values()],
+  attachments: Object.values(held),
+  withdrawn: Object.values(withdrawn),
   calls,
 });
 
@@ -144,27 +134,27 @@ export const putAttachment = async (
   const { sha256 = form.sha256, ...sent } = metadata;
   if (sha256 !== form.sha256) return rejection(422, "the SHA-256 of the file does not match the metadata");
   const place = `${ids.request}/${ids.attachment}`;
-  const isNew = !cart.held.has(place);
+  const isNew = cart.held[place] === undefined;
   const received = countKeys(cart, place, incoming.headers["idempotency-key"]);
   const file = { request_id: ids.request, attachment_id: ids.attachment, ...sent, bytes: form.bytes, sha256, received };
-  cart.held.set(place, file);
+  cart.held[place] = file;
   return { status: isNew ? 201 : 200, body: file };
 };
 
 /** Counts the different idempotency keys that stored a file. Each call without one counts separately. */
 const countKeys = (cart: Cart, place: string, key: string | string[] | undefined): number => {
-  const keys = cart.keys.get(place) ?? new Set();
-  cart.keys.set(place, keys.add(typeof key === "string" ? `key ${key}` : `none ${keys.size}`));
-  return keys.size;
+  const keys = cart.keys[place] ?? [];
+  cart.keys[place] = [...new Set([...keys, typeof key === "string" ? `key ${key}` : `none ${keys.length}`])];
+  return cart.keys[place].length;
 };
 
 /** Withdraws a file. Succeeds if there is no such file. Returns 409 after checkout. */
 export const withdrawAttachment = (cart: Cart, ids: { request: string; attachment: string }): Reply => {
   if (cart.checked_out) return checkedOut;
   const place = `${ids.request}/${ids.attachment}`;
-  const file = cart.held.get(place);
-  if (file) cart.withdrawn.set(place, file);
-  cart.held.delete(place);
+  const file = cart.held[place];
+  if (file) cart.withdrawn[place] = file;
+  delete cart.held[place];
   return { status: 200, body: { withdrawn: file !== undefined } };
 };
 

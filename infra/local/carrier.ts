@@ -127,10 +127,10 @@ const serve = async (
 
 /** Repeats the first successful response to calls with the same idempotency key. */
 const idempotently = async (cart: Cart, key: string | null, act: () => Promise<Reply>): Promise<Reply> => {
-  const earlier = key === null ? undefined : cart.answers.get(key);
+  const earlier = key === null ? undefined : cart.answers[key];
   if (earlier) return earlier;
   const reply = await act();
-  if (key !== null && reply.status < 300) cart.answers.set(key, reply);
+  if (key !== null && reply.status < 300) cart.answers[key] = reply;
   return reply;
 };
 

@@ -19,7 +19,6 @@ type App = ReturnType<typeof buildApp>;
 const importInternal = async (path: string) =>
   import(new URL(`dist/${path}`, pathToFileURL(findPackageJSON("fauxqs", import.meta.url) ?? "")).href);
 
-/** The stores of fauxqs, with the objects of S3 in memory or in a folder. */
 const storesIn = async (folder: string | undefined): Promise<Stores> => {
   const { S3Store }: { S3Store: new () => Store } = await importInternal("s3/s3Store.js");
   const { SqsStore }: { SqsStore: new () => Stores["sqsStore"] } = await importInternal("sqs/sqsStore.js");
@@ -126,7 +125,6 @@ const addCors = (app: App, origins: Origins) => {
   });
 };
 
-/** Starts fauxqs on a free port of 127.0.0.1, in memory or in a folder. */
 const startFauxqs = async ({ folder, uploadOrigins = () => [] }: Options): Promise<LocalService> => {
   const stores = await storesIn(folder);
   const app = buildApp({ logger: false, stores });

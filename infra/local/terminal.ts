@@ -9,7 +9,6 @@ import type { Served } from "./gateway.ts";
 type Options = {
   readonly quiet: boolean;
   readonly verbose: boolean;
-  /** The name of an API key of the demo. */
   readonly nameOf: (apiKey: string | undefined) => string | undefined;
 };
 

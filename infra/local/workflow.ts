@@ -98,7 +98,6 @@ export const startWorkflow = (options: WorkflowOptions) => {
       executions.set(name, execution);
       return execution;
     },
-    /** All executions, the oldest first. */
     list: (): readonly Execution[] => [...executions.values()],
     find: (name: string): Execution | undefined => executions.get(name),
     stop: () => {

@@ -16,7 +16,6 @@ const rows = Object.entries(reasons)
   .map(([code, reason]) => `| ${statusOf.get(code)} | \`${code}\` | ${reason} |`)
   .join("\n");
 
-/** The introduction of the API reference, in Markdown. */
 const description = `Patchbay stores supporting files (attachments) for number orders and for the requests within them, and configurations (switches) that describe how inbound SMS and MMS messages are delivered.
 
 ## Authentication
@@ -78,7 +77,6 @@ const apiKey = {
     "An API key: `apik_` and 43 characters. A request has the permissions of the user that the key impersonates.",
 };
 
-/** The required permissions and, for attachments, the required feature. */
 const access = ({ parent, permission }: Route): string => {
   const own = `\`${permission}\``;
   if (parent !== "request" && parent !== "order") return `**Permission:** ${own}.`;

@@ -63,7 +63,6 @@ const mediaErrors = ({ reads }: Route): ErrorExample[] => {
   ];
 };
 
-/** Invalid values of query parameters, by title. */
 const invalidQueries = [
   ["The page size is out of range", { first: String(limits.pageSize.max + 1) }],
   ["The reference_id is not a UUID", { reference_id: "1" }],

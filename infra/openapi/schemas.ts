@@ -87,7 +87,6 @@ export const toJson = (schema: z.core.$ZodType, io: "input" | "output"): Json =>
 
 const bare = ({ id: _id, $schema: _schema, $defs: _defs, ...rest }: Json): Json => rest;
 
-/** The texts and the names of the parts of a schema. */
 type Naming = Pick<Contract, "properties" | "schemaNames">;
 
 const baseOf = (parent: string) => parent.replace(/(Document|Data)$/, "");

@@ -133,7 +133,6 @@ const recordChange = (
   return recordOf({ type: `${type}_attachment.${action}`, ...change }, origin);
 };
 
-/** Writes the metadata, the reference_id, the parent's count and the claim of an upload in one transaction. */
 const putMetadata = (parent: Parent, attachment: Attachment, origin: Origin, idempotency?: Write, upload?: Write) =>
   transact({
     idempotency,

@@ -94,7 +94,7 @@ const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
   const offsets = [...new Set([offset + headerAt, offset])];
   const trailers = offsets.map((from) => trailerOf(textAt(file, from, maxTableBytes) ?? ""));
   const trailer = trailers.find((found) => found !== undefined);
-  if (trailer !== undefined) return hasEntry(trailer, "/Encrypt");
+  if (trailer !== undefined) return hasName(trailer, "/Encrypt");
   const parts = [...new Set([file.first, file.last])];
   return parts.some((part) => /\/Encrypt(?![^\s()<>[\]{}/%])/.test(asBuffer(part).toString("latin1")));
 };
@@ -105,16 +105,19 @@ const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
  */
 const trailerOf = (text: string): string | undefined => {
   const start = /^\s*(?:xref\s|\d+\s+\d+\s+obj\s*<<)/.exec(text)?.[0];
-  const at = start?.endsWith("<<") ? start.length - 2 : text.indexOf("trailer") + 7;
+  if (!start) return undefined;
+  const isStream = start.endsWith("<<");
+  const at = isStream ? start.length - 2 : text.indexOf("trailer") + 7;
   const found = text.slice(at, at + maxTrailerBytes).trimStart();
-  return start && found.startsWith("<<") ? found : undefined;
+  // A wrong offset can be that of another object.
+  return found.startsWith("<<") && (!isStream || hasName(found, "/XRef")) ? found : undefined;
 };
 
 /** What delimits the entries of a dictionary. Strings and comments may contain any of it. */
 const token = /\\[^\r\n]|[()%\r\n]|<<|>>|\/[^\s()<>[\]{}/%]*/g;
 
-/** Whether the dictionary that a text starts with, not one inside it, has an entry. */
-const hasEntry = (text: string, name: string): boolean => {
+/** Whether the dictionary that a text starts with, not one inside it, has this name: as an entry's key or as its value. */
+const hasName = (text: string, name: string): boolean => {
   let [depth, inStrings, inComment] = [0, 0, false];
   for (const [found] of text.matchAll(token)) {
     if (inComment) inComment = !/[\r\n]/.test(found);

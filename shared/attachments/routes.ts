@@ -276,7 +276,6 @@ const forwarded =
 
 const unusable = (detail: string) => [problemIn("path", "/upload_id", "constraint.reference", detail)];
 
-/** The texts and the examples of the operations on the attachments of requests or of orders. */
 const docsOf = (parent: ParentType) => {
   const one = { request: "a request", order: "an order" }[parent];
   const type = `${parent}_attachment`;

@@ -83,9 +83,7 @@ export type AttachmentChanges = z.infer<typeof Changes>;
 
 /** What the bytes of a file reveal. */
 export const FileKind = z.object({
-  /** The media type that the first bytes indicate; null if they indicate none. */
   detected_type: z.nullable(z.string()),
-  /** Whether a PDF has an `/Encrypt` entry; null for other files. */
   encrypted: z.nullable(z.boolean()),
 });
 export type FileKind = z.infer<typeof FileKind>;

@@ -38,7 +38,6 @@ type CarrierCall = {
   readonly body?: () => StreamedBody;
   /** Creates what an adapter function gets instead of the body. Throws if there is no file. */
   readonly described?: () => Promise<Pick<AdapterCall, "body" | "file">>;
-  /** The size of the file in the body. */
   readonly bytes?: number;
   /** The time, in milliseconds, by which every attempt must have ended. */
   readonly endsBy?: number;

@@ -146,7 +146,8 @@ const shortened = (name: string): string => {
   const characters = [...name];
   if (characters.length <= limits.filenameLength) return name;
   const extension = [...(/\.[^.\s]{1,20}$/.exec(name)?.[0] ?? "")];
-  return [...characters.slice(0, limits.filenameLength - extension.length), ...extension].join("");
+  const kept = characters.slice(0, limits.filenameLength - extension.length).join("");
+  return kept.trimEnd() + extension.join("");
 };
 
 /** An endpoint that accepts a form with a file. */

@@ -75,7 +75,6 @@ const sentProperties = (sent: unknown, parsed: unknown) => {
 
 const Body = z.object({ data: z.record(z.string(), z.unknown()) });
 
-/** Reports immutable properties that were sent with another value than their current one. */
 const immutableProblems = (input: unknown, immutable: Immutable, current: Current | undefined): Problem[] => {
   const sent = dataOf(input);
   return Object.entries(immutable)

@@ -101,6 +101,10 @@ describe("whether a PDF is encrypted", () => {
     expect(ends(bytes("%PDF-1.7 signed"), 8).encrypted, "both ends").toBe(false);
     expect(whole(bytes("%PDF-1.7 /Encrypt 5 0 R")).encrypted, "with the name").toBe(true);
     expect(whole(bytes("%PDF-1.7 /EncryptMetadata")).encrypted, "with another name").toBe(false);
+    const other = (trailer: string) =>
+      bytes(`%PDF-1.7\n1 0 obj\n<<>>\nendobj\ntrailer\n${trailer}\nstartxref\n9\n%%EOF`);
+    expect(whole(other("<< /Encrypt 5 0 R >>")).encrypted, "if the offset is another object's").toBe(true);
+    expect(whole(other("<< /Size 1 >>")).encrypted, "without the name").toBe(false);
   });
 
   it("is null for other types", () => {

@@ -521,6 +521,7 @@ describe("a form", () => {
     ["of 256 characters", "x".repeat(256), "x".repeat(255)],
     ["of 256 characters with an extension", `${"x".repeat(252)}.pdf`, `${"x".repeat(251)}.pdf`],
     ["of 255 characters beyond 16 bits", "😀".repeat(255), "😀".repeat(255)],
+    ["of 256 characters with a space where it is shortened", `${"x".repeat(254)} xyz`, "x".repeat(254)],
     ["with the longest extension", `${"x".repeat(250)}.${"y".repeat(20)}`, `${"x".repeat(234)}.${"y".repeat(20)}`],
     ["with too long an extension", `${"x".repeat(250)}.${"y".repeat(21)}`, `${"x".repeat(250)}.yyyy`],
     ["with a space after its last dot", `${"x".repeat(250)}.y zyxw`, `${"x".repeat(250)}.y zy`],
