@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
+import { call, errorBody, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 
 const t = await tenants();
 
@@ -100,7 +100,9 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       expect((await patch(id, { name: "a" }, { "if-match": '"1"' })).status).toBe(200);
       const headers = { "if-match": '"1"' };
       const lost = await patch(id, { name: "b" }, headers);
-      expect([lost.status, codeOf(lost)]).toEqual([412, "precondition_failed"]);
+      const detail = "The resource has changed since the version in If-Match.";
+      const body = errorBody({ code: "precondition_failed", title: "Precondition Failed", detail });
+      expect([lost.status, lost.body]).toEqual([412, body]);
       expect((await call("DELETE", `${path}/${id}`, { key, headers })).status).toBe(412);
     });
 
