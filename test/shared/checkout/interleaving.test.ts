@@ -33,43 +33,41 @@ afterAll(async () => {
   await upstream.close();
 });
 
-type Broken = ReturnType<typeof brokenPromises>[number];
-
-type Note = (promises: readonly Broken[]) => "more" | "enough";
-
-/** Prepares a checkout with concurrent changes, and the check of its outcome. Rewritten calls break the history, too. */
-const prepare = async (changes: Changes, note: Note, { isBroken = false } = {}) => {
-  const model = await newModel();
-  observer.begin();
-  const actors = { checkout: { run: () => checkOut(model.id) }, ...actorsOf(model, changes) };
-  const check = async () => {
-    if (!isBroken) expect(await checkHistory(model.id), `SEED=${seed}`).toEqual([]);
-    return note(brokenPromises(model, changes, observer.observed, await upstream.cart(model.id)));
-  };
-  return { actors, check };
-};
-
 /** A failure prints its seed; SEED=… repeats it. */
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
 
 /** A run has 6 to 16 points at which another actor may take its turn. */
 const points = 14;
 
-/** Runs every schedule with --full, otherwise a random sample of them. */
-const explore = (prepare: Parameters<typeof everySchedule>[0], some: number) => {
+/**
+ * Checks an order out with these changes beside it, in every schedule with --full, otherwise in a random sample of them; yields
+ * the promises that each broke. Rewritten calls break the history, too.
+ */
+const explore = (changes: Changes, some: number, { isBroken = false } = {}) => {
+  const prepare = async () => {
+    const model = await newModel();
+    observer.begin();
+    const actors = { checkout: { run: () => checkOut(model.id) }, ...actorsOf(model, changes) };
+    const outcome = async () => {
+      if (!isBroken) expect(await checkHistory(model.id), `SEED=${seed}`).toEqual([]);
+      return brokenPromises(model, changes, observer.observed, await upstream.cart(model.id));
+    };
+    return { actors, outcome };
+  };
   if (extent === "all") return everySchedule(prepare);
   const moments = fc.uniqueArray(fc.noBias(fc.nat(points)), { minLength: 3, maxLength: 3 });
   return schedulesAt(prepare, fc.sample(moments, { numRuns: some, seed }));
 };
 
+type Broken = ReturnType<typeof brokenPromises>[number];
+
 /** Runs schedules until each of these promises is broken; returns those that were. */
 const findBroken = async (changes: Changes, ...promises: readonly Broken[]) => {
   const broken = new Set<Broken>();
-  const note = (found: readonly Broken[]) => {
+  for await (const found of explore(changes, 100, { isBroken: true })) {
     for (const promise of found) broken.add(promise);
-    return promises.every((promise) => broken.has(promise)) ? "enough" : "more";
-  };
-  await explore(() => prepare(changes, note, { isBroken: true }), 100);
+    if (promises.every((promise) => broken.has(promise))) break;
+  }
   return [...broken].sort();
 };
 
@@ -81,16 +79,11 @@ const everyChange: readonly Changes[] = [
 
 describe("a checkout during other requests", { timeout: 900_000 }, () => {
   it.each(everyChange)("misses, leaves behind or repeats no file in any schedule: %j", async (changes) => {
-    const broken: Broken[] = [];
-    const note = (found: readonly Broken[]) => {
-      broken.push(...found);
-      return "more" as const;
-    };
-    const count = byExtent({ sample: 1, most: 20, all: 0 });
-    const schedules = await explore(() => prepare(changes, note), count);
-    console.log(`${JSON.stringify(changes)}: ${schedules} schedules`);
-    expect(broken, `SEED=${seed}`).toEqual([]);
-    expect(schedules).toBeGreaterThanOrEqual(extent === "all" ? 50 : count);
+    const count = byExtent({ sample: 1, most: 20, all: 50 });
+    const outcomes = await Array.fromAsync(explore(changes, count));
+    console.log(`${JSON.stringify(changes)}: ${outcomes.length} schedules`);
+    expect(outcomes.flat(), `SEED=${seed}`).toEqual([]);
+    expect(outcomes.length).toBeGreaterThanOrEqual(count);
   });
 
   it.each(byExtent({ sample: [], most: everyChange, all: everyChange }))(

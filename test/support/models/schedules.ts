@@ -112,35 +112,33 @@ const runSchedule = async (actors: Actors, pick: Pick): Promise<readonly Choice[
   return taken;
 };
 
-type Prepare = () => Promise<{ readonly actors: Actors; readonly check: () => Promise<"more" | "enough"> }>;
+/** Creates the actors of one schedule, of which the first is the main one, and what to find out after it. */
+type Prepare<T> = () => Promise<{ readonly actors: Actors; readonly outcome: () => Promise<T> }>;
 
-/**
- * Runs every schedule, each with new actors, of which the first is the main one, until a check returns "enough". Returns the
- * number of schedules.
- */
-export const everySchedule = async (prepare: Prepare): Promise<number> => {
-  let choices: number[] = [];
-  for (let count = 1; ; count += 1) {
-    const { actors, check } = await prepare();
-    const taken = await runSchedule(actors, { choose: (point) => choices[point] ?? 0, everyOption: true });
-    if ((await check()) === "enough") return count;
+/** Runs every schedule, each with new actors, and yields its outcome. */
+export async function* everySchedule<T>(prepare: Prepare<T>): AsyncGenerator<T> {
+  let choices: number[] | undefined = [];
+  while (choices) {
+    const earlier: readonly number[] = choices;
+    const { actors, outcome } = await prepare();
+    const taken = await runSchedule(actors, { choose: (point) => earlier[point] ?? 0, everyOption: true });
+    yield await outcome();
     const last = taken.findLastIndex(({ options, chosen }) => chosen + 1 < options);
-    if (last === -1) return count;
-    choices = taken.slice(0, last + 1).map(({ chosen }, index) => (index === last ? chosen + 1 : chosen));
+    const next = taken.slice(0, last + 1).map(({ chosen }, index) => (index === last ? chosen + 1 : chosen));
+    choices = last === -1 ? undefined : next;
   }
-};
+}
 
 /**
- * Runs one schedule for each list of moments until a check returns "enough"; returns the number of schedules. At the moments
- * in its list one of the other actors goes first, at all other points the main actor.
+ * Runs one schedule for each list of moments, and yields its outcome. At the moments in its list one of the other actors goes
+ * first, at all other points the main actor.
  */
-export const schedulesAt = async (prepare: Prepare, moments: readonly (readonly number[])[]): Promise<number> => {
-  for (const [index, own] of moments.entries()) {
-    const { actors, check } = await prepare();
+export async function* schedulesAt<T>(prepare: Prepare<T>, moments: readonly (readonly number[])[]): AsyncGenerator<T> {
+  for (const own of moments) {
+    const { actors, outcome } = await prepare();
     const choose = (point: number, options: number) =>
       own.includes(point) ? 1 + (own.indexOf(point) % (options - 1)) : 0;
     await runSchedule(actors, { choose, everyOption: false });
-    if ((await check()) === "enough") return index + 1;
+    yield await outcome();
   }
-  return moments.length;
-};
+}
