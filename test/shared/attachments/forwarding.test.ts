@@ -41,10 +41,12 @@ describe("the forwarding of a request's attachment", () => {
     expect(body).toMatchObject({ data: { items: [document(forwarded), document(none)] } });
   });
 
-  it("is none for requests of other types", async () => {
+  it("is none for requests of other types, and for their order", async () => {
     const order = await newOrder("PORT_IN");
     const none = { state: "none", requests: [{ id: order.requests[0], state: "none", at: null }] };
     expect(await forwardingOf(order, order.paths.request(0), await order.attach(0))).toMatchObject(document(none));
+    const ofOrder = await forwardingOf(order, order.paths.order, await order.attach("order"));
+    expect(ofOrder).toMatchObject(document({ state: "none", requests: [] }));
   });
 
   it("is refused if the carrier refuses it, without the carrier's message", async () => {
@@ -75,23 +77,11 @@ describe("the forwarding of an order's attachment", () => {
     await transact({ receipt: { put: { ...keys.receipt(first, attachment), ...receipt } } });
     const done = state(first, "forwarded", receipt.at);
     expect(await show()).toMatchObject(document({ state: "pending", requests: inOrder(done, state(last, "pending")) }));
-    for (const [lastState, overall] of [
-      ["refused", "refused"],
-      ["withdrawn", "withdrawn"],
-      ["forwarded", "forwarded"],
-    ] as const) {
+    for (const lastState of ["refused", "withdrawn", "forwarded"]) {
       await transact({ receipt: { put: { ...keys.receipt(last, attachment), ...receipt, state: lastState } } });
       const requests = inOrder(done, state(last, lastState, receipt.at));
-      expect(await show(), lastState).toMatchObject(document({ state: overall, requests }));
+      expect(await show(), lastState).toMatchObject(document({ state: lastState, requests }));
     }
-  });
-
-  it("is none if no request of the order is forwarded", async () => {
-    const order = await newOrder("PORT_IN");
-    const attachment = await order.attach("order");
-    expect(await forwardingOf(order, order.paths.order, attachment)).toMatchObject(
-      document({ state: "none", requests: [] }),
-    );
   });
 });
 

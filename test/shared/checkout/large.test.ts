@@ -1,13 +1,7 @@
-import { createHash } from "node:crypto";
-import { createServer } from "node:http";
-import { Readable } from "node:stream";
-import { afterAll, describe, expect, it, vi } from "vitest";
-import { listen } from "../../../infra/local/listen.ts";
+import { afterAll, describe, expect, it } from "vitest";
 import { limits } from "../../../shared/limits.ts";
-import { keys } from "../../../shared/table/keys.ts";
-import { transact } from "../../../shared/table/write.ts";
 import { largeOrder } from "../../support/fixtures/large-order.ts";
-import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
+import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { declaredFile, newContent, sha256Of } from "../../support/fixtures/upload-content.ts";
 import { completePath, sentUpload } from "../../support/fixtures/uploads.ts";
@@ -19,39 +13,6 @@ import { extent } from "../../support/setup/extent.ts";
 
 const upstream = await carrier();
 afterAll(() => upstream.close());
-
-/** Starts a stand-in S3 that returns a generated file of this length for every key. */
-const startGeneratedFiles = async (bytes: number) => {
-  const chunk = Buffer.alloc(64 * 1024, "%PDF-1.7 signed by hand ");
-  function* content() {
-    for (let left = bytes; left > 0; left -= chunk.length) yield left < chunk.length ? chunk.subarray(0, left) : chunk;
-  }
-  const hash = createHash("sha256");
-  for (const part of content()) hash.update(part);
-  const server = createServer((_, response) => {
-    response.writeHead(200, { "content-length": bytes, "content-type": "application/pdf" });
-    Readable.from(content()).pipe(response);
-  });
-  const { url } = await listen(server, 0);
-  return { url, bytes, sha256: hash.digest("hex"), close: () => server.close() };
-};
-
-/** Checks out an order with one file of this length in a separate process. */
-const checkOutGenerated = async (bytes: number) => {
-  const files = await startGeneratedFiles(bytes);
-  const order = await orderWithOneAttachment();
-  const [request = ""] = order.requests;
-  const key = keys.attachment({ type: "request", id: request }, order.attachment);
-  const { sha256 } = files;
-  await transact({ item: { update: key, set: { bytes, sha256 }, when: { exists: true } } });
-  vi.stubEnv("AWS_ENDPOINT_URL_S3", files.url);
-  const run = await checkOutMeasured(order.id);
-  vi.unstubAllEnvs();
-  files.close();
-  expect(run).toMatchObject({ status: "SUCCEEDED", cause: null });
-  expect(await forwardedTo(upstream.url, order.id)).toEqual([`${order.carrierEntry} ${bytes} ${sha256}`]);
-  return run;
-};
 
 /** A sample tests only that a direct upload larger than a request arrives; the other extents also compare memory. */
 const comparesMemory = extent !== "sample";
@@ -72,16 +33,6 @@ const growthOf = async (run: (bytes: number) => Promise<number>) => {
   console.log(`1 MB: ${small} MB of memory; 100 MB: ${growths.join(", ")} MB more`);
   return Math.min(...growths);
 };
-
-describe("a file of up to 100 MB", () => {
-  it.runIf(comparesMemory)(
-    "arrives at the carrier whole, in about the memory that a file of 1 MB takes",
-    async () => {
-      expect(await growthOf(async (bytes) => (await checkOutGenerated(bytes)).peak.rss)).toBeLessThan(mostMegabytes);
-    },
-    240_000,
-  );
-});
 
 /** Uploads a file of this length directly. */
 const sentFile = async (bytes: number) => {
