@@ -1,14 +1,13 @@
 import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
-import { beforeAll, describe, expect, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import * as z from "zod/mini";
 import { createRequestAttachment } from "../../../shared/attachments/routes.ts";
 import { readForm } from "../../../shared/http/form.ts";
-import { attachmentOf, form, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
+import { attachmentOf, form, rawForm, upload } from "../../support/fixtures/attachments.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call, invalidParametersOf } from "../../support/requests/client.ts";
 import { eventOf } from "../../support/requests/event.ts";
-import { captureLogs } from "../../support/servers/captured-logs.ts";
 
 /** Unusual requests that real clients send, and malformed ones that must be refused. */
 
@@ -70,10 +69,6 @@ describe("a hostile form", () => {
   const fileOf = (content: string) => file(`; filename="a.pdf"`, "", Buffer.alloc(bytes, content));
   const plain = rawForm(name, fileOf("plain"));
   const times = async (sent: typeof plain) => Math.min(await read(sent), await read(sent), await read(sent));
-  let plainTime: number;
-  beforeAll(async () => {
-    plainTime = await times(plain);
-  });
   const parameters = Array.from({ length: 2_000 }, (_, index) => `p${index}=v`).join(";");
 
   it.each([
@@ -87,7 +82,7 @@ describe("a hostile form", () => {
       { ...plain, body: Buffer.concat([rawForm(name).body, Buffer.alloc(bytes, "\r\n------patchbay\r\n")]) },
     ],
   ])("takes time in proportion to its size, like a plain one: %s", async (_, hostile) => {
-    expect((await times(hostile)) / plainTime).toBeLessThan(8);
+    expect((await times(hostile)) / (await times(plain))).toBeLessThan(8);
   });
 
   it("gets a response even if a part of 64 KB has no headers, or its headers are too long", async () => {
@@ -96,19 +91,6 @@ describe("a hostile form", () => {
     expect((await call("POST", path, { key, body: headless, headers })).status).toBe(201);
     const long = await postRaw(name, file(`; filename="a.pdf"; x="${"x".repeat(40_000)}"`));
     expect(invalidParametersOf(long)).toEqual(["body  malformed"]);
-  });
-});
-
-describe("a PDF with a number of 33,000 digits after /Encrypt", () => {
-  it("is stored as encrypted, and no part of it is logged", async () => {
-    const logs = captureLogs();
-    const digits = "3".repeat(33_000);
-    const content = `%PDF-1.4\nxref\ntrailer << /Encrypt ${digits} 0 R >>\nstartxref\n9\n%%EOF`;
-    const { id } = attachmentOf(await post(form({}, pdf("a.pdf", content))));
-    const shown = await call("GET", `${path}/${id}?include=file`, { key });
-    logs.stop();
-    expect(shown.body).toMatchObject({ associations: { file: { data: { encrypted: true } } } });
-    expect(logs.written.join("")).not.toContain("33333");
   });
 });
 

@@ -7,13 +7,8 @@ import { byExtent } from "../../support/setup/extent.ts";
 
 /** Compares lists with a plain array, the model: after any creates, deletes and page walks, each page is a slice of it. */
 
-type Step =
-  | { readonly do: "create" }
-  | { readonly do: "delete"; readonly at: number }
-  | { readonly do: "walk"; readonly size: number; readonly backward: boolean; readonly deleteWhileWalking: boolean };
-
-const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 3, arbitrary: fc.constant({ do: "create" } as const) },
+const step = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("create" as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("delete" as const), at: fc.nat(100) }) },
   {
     weight: 2,
@@ -25,6 +20,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
 );
+type Walk = Extract<typeof step extends fc.Arbitrary<infer Step> ? Step : never, { do: "walk" }>;
 
 describe.each(sampledParentTypes("request"))("the list of the attachments of a %s", (kind) => {
   it("equals the model page by page, after any creates, deletes and walks", async () => {
@@ -43,7 +39,7 @@ describe.each(sampledParentTypes("request"))("the list of the attachments of a %
         };
 
         /** Reads page after page and compares each with the model. */
-        const walk = async ({ size, backward, deleteWhileWalking }: Extract<Step, { do: "walk" }>) => {
+        const walk = async ({ size, backward, deleteWhileWalking }: Walk) => {
           let startAfter: string | undefined;
           let cursor: string | null = null;
           do {
