@@ -17,21 +17,25 @@ const existing = {
   ...{ request: t.request("acme"), order: t.order("acme"), account: t.account("acme") },
   ...{ request_attachment: "", order_attachment: "", switch: "" },
 };
-/** The keys of each kind that no route accepts. */
-const refusedKeys: Record<string, string> = {};
+/** Keys of each kind that no route accepts. Each route is tested with two of them. */
+const invalidKeys = new Map<string, string | undefined>([
+  ["missing", undefined],
+  ["empty", ""],
+  ["too short", "apik_short"],
+  ["unknown", `apik_${"z".repeat(43)}`],
+]);
 const uploads = new Map<Route["parent"], string>();
 
-type WithoutPermission = { readonly permission: string; readonly permissions: readonly string[] };
-/** For each route, keys that lack one of the permissions that it needs, and have all others. */
-const keysWithout = new Map<string, readonly (WithoutPermission & { readonly key: string | undefined })[]>();
+/** The keys that lack a permission, by the route and the permission. */
+const lackingKeys = new Map<string, string | undefined>();
 
 /** The permissions that a route needs, in the order in which they are checked, and a user that lacks the one but has others. */
-const permissionCases = ({ parent, permission: own }: Route): WithoutPermission[] => {
+const permissionCases = ({ name, parent, permission: own }: Route) => {
   const ofParent = parent === "request" || parent === "order" ? [parentPermissions[parent].CART] : [];
   const needed = [...ofParent, own];
   return needed.map((permission, nth) => {
     const others = allPermissions.filter((other) => other.split(":")[0] !== permission.split(":")[0]);
-    return { permission, permissions: [...others, ...needed.slice(0, nth)] };
+    return { name: `${name} ${permission}`, permission, permissions: [...others, ...needed.slice(0, nth)] };
   });
 };
 
@@ -44,24 +48,23 @@ beforeAll(async () => {
     uploads.set(kind, (await sentUpload(t.attachments(kind, "acme"), t.key("acme"))).id);
   }
   const account = t.account("acme");
-  const cases = routes.flatMap((route) => permissionCases(route).map((one) => ({ ...one, name: route.name })));
+  const cases = routes.flatMap(permissionCases);
   const created = await apply({
     users: {
       enabled: { account, permissions: allPermissions },
       disabled: { account, permissions: allPermissions, disabled: true },
-      ...Object.fromEntries(cases.map(({ permissions }, nth) => [`user${nth}`, { account, permissions }])),
+      ...Object.fromEntries(cases.map(({ name, permissions }) => [name, { account, permissions }])),
     },
     keys: {
-      ...Object.fromEntries(cases.map((_, nth) => [`key${nth}`, { account, user: `user${nth}` }])),
+      ...Object.fromEntries(cases.map(({ name }) => [name, { account, user: name }])),
       expired: { account, user: "enabled", expires_at: "2020-01-01T00:00:00Z" },
       revoked: { account, user: "enabled", revoked: true },
       userless: { account, user: null },
       disabled: { account, user: "disabled" },
     },
   });
-  for (const [name, { key = "" }] of Object.entries(created.keys)) refusedKeys[name] = key;
-  const withKeys = cases.map((one, nth) => ({ ...one, key: created.keys[`key${nth}`]?.key }));
-  for (const [name, own] of Map.groupBy(withKeys, ({ name }) => name)) keysWithout.set(name, own);
+  for (const name of ["expired", "revoked", "userless", "disabled"]) invalidKeys.set(name, created.keys[name]?.key);
+  for (const { name } of cases) lackingKeys.set(name, created.keys[name]?.key);
   existing.switch = (await newSwitch(t.key("acme"), { name: "existing" })).id;
 });
 
@@ -92,15 +95,6 @@ const expectError = (response: ReceivedResponse, status: number, body: unknown, 
   expect(response.text.replaceAll(ulids, ""), label).not.toMatch(internals);
 };
 
-/** The headers without a valid key, and keys of each kind that no route accepts. Each route is tested with some of them. */
-const invalidKeys = ["missing", "empty", "too short", "unknown", "expired", "revoked", "userless", "disabled"];
-const keysOfNobody: Readonly<Record<string, string | undefined>> = {
-  missing: undefined,
-  empty: "",
-  "too short": "apik_short",
-  unknown: `apik_${"z".repeat(43)}`,
-};
-
 const all = routes.map((route, index) => [route.name, route, index] as const);
 
 describe.each(all)("%s", (_, route, index) => {
@@ -110,9 +104,9 @@ describe.each(all)("%s", (_, route, index) => {
       title: "Unauthorized",
       detail: "The access token is missing or invalid.",
     });
-    for (const label of ["missing", invalidKeys[index % invalidKeys.length] ?? ""])
+    const label = [...invalidKeys.keys()][index % invalidKeys.size] ?? "";
+    for (const key of [undefined, invalidKeys.get(label)])
       for (const ids of [{}, { parent: unknownId, resource: unknownId }]) {
-        const key = label in keysOfNobody ? keysOfNobody[label] : refusedKeys[label];
         const response = await sendTo(route, { key, ...ids });
         expectError(response, 401, unauthorized, label);
         expect(response.headers.get("www-authenticate"), label).toBe("Bearer");
@@ -120,9 +114,9 @@ describe.each(all)("%s", (_, route, index) => {
   });
 
   it("returns 403 with the missing permission", async () => {
-    for (const { permission, permissions, key } of keysWithout.get(route.name) ?? []) {
-      const response = await sendTo(route, { key });
-      expectError(response, 403, deniedBody(permission), `with ${permissions.join(" ")}`);
+    for (const { name, permission } of permissionCases(route)) {
+      const response = await sendTo(route, { key: lackingKeys.get(name) });
+      expectError(response, 403, deniedBody(permission), permission);
     }
   });
 
