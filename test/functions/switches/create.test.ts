@@ -77,11 +77,27 @@ describe("POST /switches", () => {
     ["null as name", { type: "switch", data: { name: null } }, ["body /data/name constraint.required"]],
     ["a number as name", { type: "switch", data: { name: 7 } }, ["body /data/name constraint.type"]],
     ["a long name", { type: "switch", data: { name: "x".repeat(256) } }, ["body /data/name constraint.length"]],
+    ["an array as name", { type: "switch", data: { name: [] } }, ["body /data/name constraint.type"]],
     ["an array", [], ["body  constraint.type"]],
     ["null", null, ["body  constraint.type"]],
   ])("refuses %s", async (_, json, parameters) => {
     const response = await call("POST", switchesPath, { key: t.key("acme"), json });
     expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
+  });
+
+  it("refuses control characters in user names and secrets, and a colon in the user name of BASIC", async () => {
+    const identities = { sms_identity: "a\r\nb", mms_identity: "a\u0000b" };
+    const invalid = { ...identities, sms_secret: "a\nb", mms_secret: "a\r" };
+    expect(invalidParametersOf(await post(t.key("acme"), { name: "never made", ...invalid })).sort()).toEqual(
+      Object.keys(invalid)
+        .map((property) => `body /data/${property} constraint.format`)
+        .sort(),
+    );
+    const colon = { name: "Colon", sms_identity: "a:b", sms_auth_method: "BASIC" };
+    expect(invalidParametersOf(await post(t.key("acme"), colon))).toEqual([
+      "body /data/sms_identity constraint.format",
+    ]);
+    expect((await post(t.key("acme"), { ...colon, sms_auth_method: "BEARER" })).status).toBe(201);
   });
 
   it.each<[string, string, string[]]>([
@@ -190,5 +206,14 @@ describe("an Idempotency-Key", () => {
     for (const [index, response] of responses.entries())
       expect([response.status, response.body], `request ${index}`).toEqual([201, first?.body]);
     expect(responses.filter(({ headers }) => headers.get("idempotency-replayed") !== "true")).toHaveLength(1);
+  });
+
+  it("compares a body as it was sent, without defaults", async () => {
+    const send = (data: object) => post(t.key("acme"), data, switchesPath, { "idempotency-key": "k2" });
+    expect((await send({ name: "Fingerprint", sms_enabled: false })).status).toBe(201);
+    const again = await send({ sms_enabled: false, name: " Fingerprint " });
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    const other = await send({ name: "Fingerprint" });
+    expect(invalidParametersOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
   });
 });

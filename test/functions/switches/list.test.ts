@@ -37,6 +37,14 @@ describe("GET /switches", () => {
     expect((await list(key)).body).toMatchObject({ data: { items: [{ type: "switch", data: created }] } });
   });
 
+  it("ignores unknown parameters and headers with the names of a prototype's properties", async () => {
+    const { key } = await customer();
+    for (const name of ["constructor", "__proto__", "toString"]) {
+      const response = await call("GET", `${switchesPath}?${name}=1`, { key, headers: { [name]: "1" } });
+      expect(response.status, name).toBe(200);
+    }
+  });
+
   it("returns 422 for a cursor of another account's list, for first with last, and for a large page", async () => {
     const { accounts, keys } = await customer({ levels: 2 });
     for (const name of ["a", "b"]) await newSwitch(keys[0] ?? "", { name }, under(accounts[1] ?? ""));
@@ -45,6 +53,8 @@ describe("GET /switches", () => {
       [`?after=${after}`, "after constraint.format"],
       ["?first=1&last=1", "last constraint.format"],
       ["?first=101", "first constraint.range"],
+      ["?first=-9999999999999999", "first constraint.range"],
+      [`?first=${"9".repeat(400)}`, "first constraint.range"],
     ]) {
       const response = await list(keys[1], query);
       expect(invalidParametersOf(response), query).toEqual([`query /${parameter}`]);
