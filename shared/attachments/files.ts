@@ -84,7 +84,7 @@ export const signedPut = async (key: string, { content_type, bytes, sha256 }: Up
     expiresIn: limits.uploadSeconds,
     signingDate: signedAt,
     // By default, the presigner does not sign Content-Type, and it moves the checksum to the query.
-    signableHeaders: new Set(["host", "content-length", "content-type", "if-none-match", checksum]),
+    signableHeaders: new Set(["content-type"]),
     unhoistableHeaders: new Set([checksum]),
   });
   return { method: "PUT", url, headers } as const;
