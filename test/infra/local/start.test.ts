@@ -264,9 +264,9 @@ describe("npm start", () => {
 
   const count = extent === "all" ? 200 : 60;
   it.runIf(exhaustive)(
-    `accepts ${count} concurrent uploads of 4 MB`,
+    `accepts ${count} concurrent uploads of 4 MB, and prints no line for them with --quiet`,
     async () => {
-      const service = await services.start([]);
+      const service = await services.start(["--quiet"]);
       const path = `${service.url}/api/v1/requests/${service.demo.REQUEST}/attachments`;
       const file = new File([new Uint8Array(4_000_000)], "loa.pdf", { type: "application/pdf" });
       const headers = { authorization: `Bearer ${service.demo.KEY}` };
@@ -275,6 +275,7 @@ describe("npm start", () => {
         return `${response.status} ${response.ok ? "" : await response.text()}`;
       });
       expect(new Set(await Promise.all(uploads))).toEqual(new Set(["201 "]));
+      expect(service.output.stdout).not.toMatch(/^(POST|event) /m);
     },
     300_000,
   );
