@@ -13,7 +13,6 @@ import { get, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { apply as applyTenants, PartlyAppliedError } from "../../../shared/tenants/apply.ts";
 import { apply, operator } from "../../support/fixtures/apply.ts";
-import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
@@ -42,7 +41,7 @@ describe("admin apply", () => {
   it("creates the entries of the file and prints only JSON", async () => {
     const file = join(await mkdtemp(join(tmpdir(), "patchbay-")), "tenants.json");
     await writeFile(file, JSON.stringify(document));
-    const { stdout } = await adminProcess(["apply", file]);
+    const { stdout } = await admin(["apply", file]);
     const response = JSON.parse(stdout);
     expect(response).toEqual({
       accounts: { acme: created, east: created },
@@ -201,7 +200,7 @@ describe("admin apply with ids in the file", () => {
 
   it("changes nothing if the file is applied again", async () => {
     const { secret, ...file } = withIds();
-    const first = await adminProcess(["apply", "-"], { input: JSON.stringify(file) });
+    const first = await admin(["apply", "-"], { input: JSON.stringify(file) });
     expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("7 created, 0 changed, 0 unchanged.")]);
     const applied = JSON.parse(first.stdout);
     expect(applied).toMatchObject({
