@@ -75,7 +75,6 @@ const numbered = routes.map((route, index) => [route.name, route, index] as cons
 
 it.each(sampleOf(numbered, byExtent({ sample: 3, most: 1, all: 1 })))(
   "%s leaks no secret under any fault",
-  { timeout: 120_000 },
   async (_, route, index) => {
     const kinds = testedFaults.filter((_, nth) => (nth + index) % stride === 0);
     let requests = 0;

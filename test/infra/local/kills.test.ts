@@ -88,28 +88,33 @@ const check = async (service: LocalService): Promise<number> => {
 };
 
 describe("npm start -- --data", () => {
-  const kills = byExtent({ sample: 1, most: 4, all: 30 });
-  it(`loses no confirmed write when it is killed under load ${kills} times`, { timeout: 1_800_000 }, async () => {
-    const ledger = newLedger();
-    let service = await services.start();
-    for (let kill = 0; kill < kills; kill += 1) {
-      // A different moment each time, from just started to after many writes.
-      await killUnderLoad(service, ledger, 200 + ((kill * 370) % 1_500));
-      service = await services.start();
-      expect(await wrongWith(service, ledger), `after kill ${kill + 1}`).toEqual([]);
-      // Writes in flight leave at most a file or an unfinished delete for the sweep.
-      expect(await check(service), `after kill ${kill + 1}`).toBeLessThanOrEqual(ledger.unconfirmed);
-    }
-    const stored = await storedFiles(service);
-    const damaged = [...ledger.attachments].filter(
-      ([id, { sha256 }]) => !ledger.uncertain.has(id) && stored.get(id) !== sha256,
-    );
-    expect(damaged).toEqual([]);
-    expect(ledger.unexpected.slice(0, 3)).toEqual([]);
-    expect(ledger.confirmed).toBeGreaterThan(kills * 10);
-    const { confirmed, unconfirmed } = ledger;
-    figures.push({ killed: "under load", times: kills, detail: `${confirmed} writes confirmed, ${unconfirmed} not` });
-  });
+  // In `npm test`, data.test.ts kills the service once.
+  const kills = byExtent({ sample: 0, most: 4, all: 30 });
+  it.runIf(kills > 0)(
+    `loses no confirmed write when it is killed under load ${kills} times`,
+    { timeout: 1_800_000 },
+    async () => {
+      const ledger = newLedger();
+      let service = await services.start();
+      for (let kill = 0; kill < kills; kill += 1) {
+        // A different moment each time, from just started to after many writes.
+        await killUnderLoad(service, ledger, 200 + ((kill * 370) % 1_500));
+        service = await services.start();
+        expect(await wrongWith(service, ledger), `after kill ${kill + 1}`).toEqual([]);
+        // Writes in flight leave at most a file or an unfinished delete for the sweep.
+        expect(await check(service), `after kill ${kill + 1}`).toBeLessThanOrEqual(ledger.unconfirmed);
+      }
+      const stored = await storedFiles(service);
+      const damaged = [...ledger.attachments].filter(
+        ([id, { sha256 }]) => !ledger.uncertain.has(id) && stored.get(id) !== sha256,
+      );
+      expect(damaged).toEqual([]);
+      expect(ledger.unexpected.slice(0, 3)).toEqual([]);
+      expect(ledger.confirmed).toBeGreaterThan(kills * 10);
+      const { confirmed, unconfirmed } = ledger;
+      figures.push({ killed: "under load", times: kills, detail: `${confirmed} writes confirmed, ${unconfirmed} not` });
+    },
+  );
 });
 
 const Cart = z.object({

@@ -60,7 +60,7 @@ const exhaustive = extent !== "sample";
 /** A file that is too large for a form. */
 const scan = Buffer.alloc(5_000_000, "scan");
 
-describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_000 }, () => {
+describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
   const url = inject("baseUrl");
   let browser: Browser;
   let page: Page;
@@ -82,7 +82,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
       const isDirectUpload = request.method() === "PUT" && request.url().includes("X-Amz-Signature");
       if (!isDirectUpload && !request.url().startsWith(`${url}/`)) problems.push(`elsewhere: ${request.url()}`);
     });
-  }, 120_000);
+  });
 
   /** Chromium reports responses with 4xx as errors, which some tests cause. */
   afterEach(() => expect(problems.splice(0).filter((text) => !/status of 4\d\d/.test(text))).toEqual([]));
