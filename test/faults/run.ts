@@ -19,7 +19,7 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
   copies: ["test/shared/checkout/late-copies.test.ts", "late copies of each step of a checkout"],
   changes: ["test/shared/checkout/changes.test.ts", "changes of an order before each step of its checkout"],
   duplicates: ["test/shared/checkout/duplicates.test.ts", "two copies of a checkout step at once"],
-  restarts: ["test/infra/local/kills.test.ts", "the local stack killed under load and during checkouts, with --data"],
+  restarts: ["test/infra/local/kills.test.ts", "the local stack killed under load, with --data"],
   start: [
     "test/infra/local/start.test.ts",
     "the data, processes and limits of the local stack, with up to 200 uploads at once",

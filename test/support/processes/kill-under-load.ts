@@ -56,7 +56,7 @@ const send = async (service: LocalService, ledger: Ledger, { method, path, json,
 };
 
 /** The id in the response of a creation. */
-export const createdId = (text: string) => z.parse(Created, JSON.parse(text)).data.id;
+const createdId = (text: string) => z.parse(Created, JSON.parse(text)).data.id;
 
 const writeAttachment = async (service: LocalService, ledger: Ledger, path: string, n: number) => {
   const content = `%PDF-1.7 ${crypto.randomUUID()}`;
