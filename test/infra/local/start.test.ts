@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openData } from "../../../infra/local/data.ts";
 import { form } from "../../support/fixtures/attachments.ts";
 import { type LocalService, localServices, withReference } from "../../support/processes/local-service.ts";
-import { byExtent, extent } from "../../support/setup/extent.ts";
+import { extent } from "../../support/setup/extent.ts";
 
 let services: ReturnType<typeof localServices>;
 beforeEach(() => {
@@ -45,25 +45,24 @@ const cartOf = async ({ environment }: LocalService, order: string): Promise<unk
 
 const patiently = { timeout: 20_000 };
 
-const damages: [string, RegExp][] = [
-  ["demo.json", /^\S+demo\.json is damaged: delete it, and the next start creates a new demo customer/],
-  [
-    "table.db",
-    /^The embedded DynamoDB does not start: Database file is encrypted or not a valid SQLite database[^\n]+\nIf \S+table\.db is damaged, restore the folder from a backup, or choose another one with --data\.\n$/,
-  ],
-];
-
 /** Most tests start the service once or twice, so a sample has only some of them. */
 const exhaustive = extent !== "sample";
 
 describe("the folder of npm start -- --data", () => {
-  it("is locked while it is open", () => {
+  it("is locked while it is open, and not by the process id of an earlier run, even that of a running process", () => {
     const { close } = openData(services.data);
-    expect(() => openData(services.data)).toThrow(
-      `The data in ${services.data} is in use by process ${process.pid}: stop`,
-    );
+    const inUse = `The data in ${services.data} is in use by process ${process.pid}: stop`;
+    expect(() => openData(services.data)).toThrow(inUse);
     close();
     openData(services.data).close();
+  });
+
+  it("has a demo customer that is reported if it is damaged", () => {
+    const data = openData(services.data);
+    expect(data.readDemo()).toBeUndefined();
+    writeFileSync(join(services.data, "demo.json"), "x");
+    expect(data.readDemo).toThrow(/demo\.json is damaged: delete it, and the next start creates a new demo customer/);
+    data.close();
   });
 
   it.runIf(exhaustive)(
@@ -100,15 +99,6 @@ describe("the folder of npm start -- --data", () => {
   });
 
   it.runIf(exhaustive)(
-    "can be used although an earlier run has left a process id, even that of a running process",
-    async () => {
-      await (await services.start()).kill();
-      writeFileSync(join(services.data, "pid"), String(process.pid));
-      expect(await list(await services.start())).toBe(200);
-    },
-  );
-
-  it.runIf(exhaustive)(
     "and its content can be read only by their owner, also if it comes from a backup that anybody can read",
     async () => {
       const service = await services.start();
@@ -128,48 +118,19 @@ describe("the folder of npm start -- --data", () => {
     },
   );
 
-  it.each(exhaustive ? damages : [])("makes the service say what to do if its %s is damaged", async (name, message) => {
+  it.runIf(exhaustive)("makes the service say what to do if its table is damaged", async () => {
     await (await services.start()).stop();
     // SQLite would repair the file from its log.
-    rmSync(join(services.data, `${name}-wal`), { force: true });
-    writeFileSync(join(services.data, name), "x".repeat(5_000));
+    rmSync(join(services.data, "table.db-wal"), { force: true });
+    writeFileSync(join(services.data, "table.db"), "x".repeat(5_000));
     const { ready, output } = services.spawnService();
+    const message =
+      /^The embedded DynamoDB does not start: Database file is encrypted or not a valid SQLite database[^\n]+\nIf \S+table\.db is damaged, restore the folder from a backup, or choose another one with --data\.\n$/;
     expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(message)]);
-  });
-
-  it.runIf(exhaustive)("keeps the carts of the stand-in carrier with their idempotency keys", async () => {
-    const first = await services.start();
-    const path = "/carts/one/requests/R/attachments/A";
-    const body = new FormData();
-    body.append("metadata", JSON.stringify({ name: "LOA", notes: null, file_hint: "LOA", filename: "loa.pdf" }));
-    body.append("file", new Blob(["signed"]), "loa.pdf");
-    const put = async (service: LocalService) =>
-      (
-        await fetch(service.environment.CARRIER_URL + path, {
-          method: "PUT",
-          headers: { "idempotency-key": "k" },
-          body,
-        })
-      ).status;
-    expect(await put(first)).toBe(201);
-    const cart = await cartOf(first, "one");
-    await first.kill();
-    const second = await services.start();
-    expect(await cartOf(second, "one")).toEqual(cart);
-    expect(await put(second)).toBe(201);
-    expect(await cartOf(second, "one")).toMatchObject({ attachments: [{ received: 1 }] });
   });
 });
 
 describe("the embedded DynamoDB", () => {
-  it.runIf(exhaustive)("ends with its service when the whole process group is killed", async () => {
-    const service = await services.start([]);
-    const pids = await dynoxides(service);
-    expect(pids).toHaveLength(1);
-    await service.kill();
-    await gone(pids);
-  });
-
   it.runIf(exhaustive)("is restarted if it ends while the service uses --data", async () => {
     const service = await services.start();
     await killDynoxide(service);
@@ -196,7 +157,7 @@ describe("the embedded DynamoDB", () => {
 });
 
 describe("npm start", () => {
-  it.each(byExtent({ sample: [], most: ["SIGTERM", "SIGKILL"], all: ["SIGTERM", "SIGKILL"] } as const))(
+  it.each(exhaustive ? (["SIGTERM", "SIGKILL"] as const) : [])(
     "leaves nothing behind when npm alone is sent %s",
     async (signal) => {
       const { child, ready, output } = services.spawnService([], {}, ["npm", "start", "--"]);
