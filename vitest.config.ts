@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Files that inject faults, read all items or move the clock: each has a table and a bucket of its own. */
 const ownTable = [
@@ -34,18 +33,8 @@ const project = (name: string, { setup, ...options }: Options): TestProjectInlin
   },
 });
 
-/** One file waits for minutes until calls of a killed checkout must have ended: it comes first, so that others run meanwhile. */
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]) {
-    const waits = ({ moduleId }: TestSpecification) => moduleId.endsWith("/infra/local/kills.test.ts");
-    const sorted = await super.sort(files);
-    return [...sorted.filter(waits), ...sorted.filter((file) => !waits(file))];
-  }
-}
-
 export default defineConfig({
   test: {
-    sequence: { sequencer: LongestFirst },
     // One embedded DynamoDB and S3 for all. Each process has a gateway of its own: the one here would keep them waiting.
     globalSetup: ["test/support/servers/stack.ts"],
     // By default Vitest leaves one core alone: on a machine with two, files would run one after another. Three more than there

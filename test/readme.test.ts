@@ -77,6 +77,18 @@ describe("the READMEs", () => {
     expect(outputs.at(-1)).toMatch(/^arn:aws:states:.+:execution:/);
   });
 
+  it("show lines for each request, event, step and call to the carrier in the terminal of npm start", () => {
+    const { stdout, stderr } = service.output;
+    for (const line of [
+      /^POST {5}201 +\d+ ms {2}\/api\/v1\/requests\/\w{26}\/attachments {2}acme$/m,
+      /^event {8}request_attachment\.created {2}\w{26} {2}by api_key \w{26} {2}\w{26}$/m,
+      /^step +\d+ ms {2}checkout\/seal {2}\w{26} {2}\w+$/m,
+      /^carrier {2}201 {11}PUT \/carts\/\w{26}\/requests\/\w{26}\/attachments\/\w{26}$/m,
+    ])
+      expect(stdout).toMatch(line);
+    expect(stdout + stderr).not.toContain("\u001b");
+  });
+
   it("show a typed client as its file has it", () => {
     const code = textOf("docs/examples/list.ts").replace("../../openapi.d.ts", "./openapi.d.ts");
     expect(textOf("README.md")).toContain(`\`\`\`ts\n${code}\`\`\`\n`);

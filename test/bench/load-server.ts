@@ -4,7 +4,7 @@ import { benchService } from "./service.ts";
 
 /** A service under load in a separate process: ours, or bare handlers that make as many reads and writes. */
 const bareHandlers = (): Handler => {
-  const client = new DynamoDBClient({ endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "" });
+  const client = new DynamoDBClient();
   const TableName = process.env.TABLE_NAME;
   const read = () => client.send(new GetItemCommand({ TableName, Key: { pk: { S: "KEY#none" }, sk: { S: "KEY" } } }));
   return async ({ httpMethod }) => {

@@ -2,11 +2,9 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 
-const { AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL_S3, TABLE_NAME, BUCKET_NAME } = process.env;
-const table = DynamoDBDocumentClient.from(
-  new DynamoDBClient({ ...(AWS_ENDPOINT_URL_DYNAMODB && { endpoint: AWS_ENDPOINT_URL_DYNAMODB }) }),
-);
-const files = new S3Client({ ...(AWS_ENDPOINT_URL_S3 && { endpoint: AWS_ENDPOINT_URL_S3, forcePathStyle: true }) });
+const { TABLE_NAME, BUCKET_NAME } = process.env;
+const table = DynamoDBDocumentClient.from(new DynamoDBClient());
+const files = new S3Client({ forcePathStyle: true });
 
 /** The smallest upload: decodes base64, and makes one PUT and one transaction of three writes, without parsing or checks. */
 export const uploadBare = async ({ body }: { readonly body: string | null }) => {

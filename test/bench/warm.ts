@@ -8,7 +8,7 @@ import { lambdaContext } from "../../infra/local/proxy-event.ts";
 import { sequentialRounds } from "../support/fault-proxy/proxy.ts";
 import { type EndpointRequest, requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { alternating, median, percentile, round, type Section } from "./figures.ts";
-import { type BenchService, benchService } from "./service.ts";
+import { benchService } from "./service.ts";
 
 /** One AWS call of our code: its command, its input, and its time. */
 type Recorded = { readonly operation: string; readonly input: object; readonly startedAt: number; endedAt: number };
@@ -71,9 +71,9 @@ const withNewIds = (value: unknown, ids: readonly [string, string], fresh: strin
   );
 };
 
-const bareClients = ({ environment }: BenchService) => {
-  const table = DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint: environment.AWS_ENDPOINT_URL_DYNAMODB }));
-  const files = new S3Client({ endpoint: environment.AWS_ENDPOINT_URL_S3, forcePathStyle: true });
+const bareClients = () => {
+  const table = DynamoDBDocumentClient.from(new DynamoDBClient());
+  const files = new S3Client({ forcePathStyle: true });
   return (operation: string, input: unknown): Promise<unknown> => {
     const Command = Reflect.get(commands, operation);
     const client = operation.includes("Object") ? files : table;
@@ -88,7 +88,7 @@ const bareClients = ({ environment }: BenchService) => {
 export const warm = async (repetitions: number, latencyMs: number): Promise<Section> => {
   const service = await benchService(latencyMs);
   const record = recorder();
-  const bare = bareClients(service);
+  const bare = bareClients();
   const handle = async (name: string, prepared: EndpointRequest) => {
     const handler = service.handlers.get(name);
     if (!handler) throw new Error(`no handler ${name}`);

@@ -11,7 +11,6 @@ const document = {
   accounts: {
     acme: { name: "Acme", features: on },
     east: { name: "East", parent: "acme", features: on },
-    withoutFeature: { name: "Dark", parent: "acme" },
     other: { name: "Other", features: on },
   },
   users: {
@@ -24,11 +23,10 @@ const document = {
     other: { account: "other", user: "other" },
     guest: { account: "acme", user: "guest" },
   },
-  orders: { acme: { account: "acme" }, withoutFeature: { account: "withoutFeature" } },
+  orders: { acme: { account: "acme" } },
   requests: {
     acme: { order: "acme", type: "ADD_MESSAGING_NUMBERS" },
     second: { order: "acme", type: "ADD_MESSAGING_NUMBERS" },
-    withoutFeature: { order: "withoutFeature", type: "ADD_MESSAGING_NUMBERS" },
   },
 };
 

@@ -1,7 +1,8 @@
+import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../infra/admin/invariants.ts";
 import { fileKey } from "../../shared/attachments/file-keys.ts";
-import { putFile, removeFile } from "../../shared/attachments/files.ts";
+import { allFiles, putFile, removeFile } from "../../shared/attachments/files.ts";
 import type { Write } from "../../shared/table/expressions.ts";
 import { type Key, keys } from "../../shared/table/keys.ts";
 import { scan } from "../../shared/table/read.ts";
@@ -16,6 +17,8 @@ import { startOnNewTable } from "../support/servers/own-table.ts";
 const referenceId = "6f2c1d0e-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 const sha256 = "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a";
 const oneByte = { content: new Uint8Array([1]), sha256, filename: "a", contentType: "text/plain" };
+const letter = Buffer.from("%PDF-1.7 signed");
+const signedPdf = { ...oneByte, content: letter, sha256: createHash("sha256").update(letter).digest("hex") };
 const write = (one: Write) => transact({ one });
 
 /** Creates a tenant with some of everything, in a consistent state. */
@@ -35,10 +38,15 @@ const consistentTenant = async () => {
   return { attachment: id, parent, switch: created.id, acme: t.account("acme"), east: t.account("east") };
 };
 
-let t: Awaited<ReturnType<typeof consistentTenant>>;
+/** The tenant, created once and copied for each test: its items and the keys of its files. */
+const t = await consistentTenant();
+const items = await Array.fromAsync(scan(), (item) => ({ ...item, pk: String(item.pk), sk: String(item.sk) }));
+const files = await Array.fromAsync(allFiles(), ({ key }) => key);
+
 beforeEach(async () => {
   await startOnNewTable();
-  t = await consistentTenant();
+  await transact(Object.fromEntries(items.map((put) => [`${put.pk} ${put.sk}`, { put }])));
+  for (const key of files) await putFile(key, signedPdf);
 });
 
 const findKey = async (prefix: string): Promise<Key> => {

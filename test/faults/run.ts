@@ -16,7 +16,7 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
   schedules: ["test/shared/checkout/interleaving.test.ts", "a checkout, an upload and a delete in every order"],
   kills: ["test/shared/checkout/kill.test.ts", "the checkout's process killed at each step and each call"],
   duplicates: ["test/shared/checkout/duplicates.test.ts", "two copies of a checkout step at once"],
-  restarts: ["test/infra/local/kills.test.ts", "the local stack killed under load and during checkouts, with --data"],
+  restarts: ["test/infra/local/kills.test.ts", "the local stack killed under load, with --data"],
   start: [
     "test/infra/local/start.test.ts",
     "the data, processes and limits of the local stack, with up to 200 uploads at once",

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { localServices } from "../support/processes/local-service.ts";
 import type { Line } from "./terminal.ts";
 
 /** Records a real run of `npm start` and of the beginning of the README's tour. */
@@ -26,24 +26,6 @@ const run = async (command: string, env: NodeJS.ProcessEnv): Promise<string> => 
   return output.trimEnd();
 };
 
-const startService = async (env: NodeJS.ProcessEnv) => {
-  const service = spawn(process.execPath, ["infra/local/run.ts", "--quiet"], {
-    cwd: root,
-    env,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let printed = "";
-  service.stdout.on("data", (chunk) => {
-    printed += chunk;
-  });
-  while (!printed.includes("Stop: Ctrl-C")) await once(service.stdout, "data");
-  const stop = async () => {
-    service.kill("SIGINT");
-    await once(service, "exit");
-  };
-  return { printed: printed.trimEnd(), stop };
-};
-
 /** Replaces the free port of the recording with the default port. */
 const withUsualPort = (output: string, url: string) => output.replaceAll(url, "http://127.0.0.1:3000");
 
@@ -58,11 +40,10 @@ const commandLines = (command: string): readonly Line[] =>
   }));
 
 export const recordSession = async (): Promise<readonly Line[]> => {
-  const state = mkdtempSync(join(tmpdir(), "patchbay-recording-"));
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, PATCHBAY_STATE: state };
-  const service = await startService({ ...env, PORT: "0" });
-  const url = /^ready (\S+)$/m.exec(service.printed)?.[1] ?? "";
-  const lines: Line[] = [...commandLines("npm start"), ...outputLines(withUsualPort(service.printed, url))];
+  const services = localServices();
+  const { url, output: printed } = await services.start(["--quiet"]);
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, PATCHBAY_STATE: services.state };
+  const lines: Line[] = [...commandLines("npm start"), ...outputLines(withUsualPort(printed.stdout.trimEnd(), url))];
   lines.push({ kind: "comment", text: "# in a second terminal", after: 2 });
   const [environment = "", ...commands] = tour();
   lines.push(...commandLines(environment));
@@ -70,7 +51,6 @@ export const recordSession = async (): Promise<readonly Line[]> => {
     const output = await run(`${environment}\n${command}`, env);
     lines.push(...commandLines(command), ...outputLines(withUsualPort(output, url)));
   }
-  await service.stop();
-  rmSync(state, { recursive: true });
+  await services.remove();
   return lines;
 };

@@ -2,17 +2,14 @@ import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import type { APIGatewayProxyEvent } from "aws-lambda";
 
-const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 let client: DynamoDBClient | undefined;
 let s3: S3Client | undefined;
 
 /** The smallest function on DynamoDB and S3: like the one on DynamoDB, and it writes one small object. */
 export const handler = async ({ headers }: APIGatewayProxyEvent) => {
   if (!headers.authorization) return { statusCode: 401 };
-  client ??= new DynamoDBClient({ ...(endpoint && { endpoint }) });
-  s3 ??= new S3Client({
-    ...(process.env.AWS_ENDPOINT_URL_S3 && { endpoint: process.env.AWS_ENDPOINT_URL_S3, forcePathStyle: true }),
-  });
+  client ??= new DynamoDBClient();
+  s3 ??= new S3Client({ forcePathStyle: true });
   const Key = { pk: { S: "KEY#none" }, sk: { S: "KEY" } };
   await client.send(new GetItemCommand({ TableName: process.env.TABLE_NAME, Key }));
   await s3.send(new PutObjectCommand({ Bucket: process.env.BUCKET_NAME, Key: "bench", Body: "bench" }));

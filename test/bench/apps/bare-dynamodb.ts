@@ -1,13 +1,12 @@
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import type { APIGatewayProxyEvent } from "aws-lambda";
 
-const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 let client: DynamoDBClient | undefined;
 
 /** The smallest function on DynamoDB: refuses a request without a key; the SDK client with its defaults, and one read. */
 export const handler = async ({ headers }: APIGatewayProxyEvent) => {
   if (!headers.authorization) return { statusCode: 401 };
-  client ??= new DynamoDBClient({ ...(endpoint && { endpoint }) });
+  client ??= new DynamoDBClient();
   const Key = { pk: { S: "KEY#none" }, sk: { S: "KEY" } };
   await client.send(new GetItemCommand({ TableName: process.env.TABLE_NAME, Key }));
   return { statusCode: 200 };

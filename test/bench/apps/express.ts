@@ -5,11 +5,8 @@ import express from "express";
 import serverless from "serverless-http";
 
 /** An alternative for comparison: one Express app in one function, with the same SDK clients. */
-const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
-const client = DynamoDBDocumentClient.from(new DynamoDBClient({ ...(endpoint && { endpoint }) }));
-const s3 = new S3Client({
-  ...(process.env.AWS_ENDPOINT_URL_S3 && { endpoint: process.env.AWS_ENDPOINT_URL_S3, forcePathStyle: true }),
-});
+const client = DynamoDBDocumentClient.from(new DynamoDBClient());
+const s3 = new S3Client({ forcePathStyle: true });
 
 const app = express();
 app.use((request, response, next) => {

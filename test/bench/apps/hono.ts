@@ -5,11 +5,8 @@ import { Hono } from "hono";
 import { handle } from "hono/aws-lambda";
 
 /** An alternative for comparison: one Hono app in one function, with the same SDK clients. */
-const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
-const client = DynamoDBDocumentClient.from(new DynamoDBClient({ ...(endpoint && { endpoint }) }));
-const s3 = new S3Client({
-  ...(process.env.AWS_ENDPOINT_URL_S3 && { endpoint: process.env.AWS_ENDPOINT_URL_S3, forcePathStyle: true }),
-});
+const client = DynamoDBDocumentClient.from(new DynamoDBClient());
+const s3 = new S3Client({ forcePathStyle: true });
 
 const app = new Hono();
 app.use(async (context, next) => {

@@ -13,7 +13,6 @@ import { get, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { apply as applyTenants, PartlyAppliedError } from "../../../shared/tenants/apply.ts";
 import { apply, operator } from "../../support/fixtures/apply.ts";
-import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
@@ -42,7 +41,7 @@ describe("admin apply", () => {
   it("creates the entries of the file and prints only JSON", async () => {
     const file = join(await mkdtemp(join(tmpdir(), "patchbay-")), "tenants.json");
     await writeFile(file, JSON.stringify(document));
-    const { stdout } = await adminProcess(["apply", file]);
+    const { stdout } = await admin(["apply", file]);
     const response = JSON.parse(stdout);
     expect(response).toEqual({
       accounts: { acme: created, east: created },
@@ -85,46 +84,64 @@ describe("admin apply", () => {
     for (const { id } of Object.values(many.requests)) expect(await get(keys.request(id))).toBeDefined();
   });
 
-  it("names every invalid place", async () => {
-    expect(
-      await faultsOf({
+  const deep = Array.from({ length: 9 }, (_, n) => [`l${n}`, { name: "L", ...(n > 0 && { parent: `l${n - 1}` }) }]);
+  it.each<[string, object, string[]]>([
+    [
+      "every invalid place",
+      {
         accounts: { a: { name: " " }, b: { name: "B", parnt: "a" } },
         users: { u: { account: 7 } },
         keys: { k: { account: "a", user: null, expires_at: "soon" }, "~/": { account: "a" } },
         orders: { o: { account: "a", state: "LOST" } },
         reqests: {},
-      }),
-    ).toEqual([
-      "/accounts/a/name: can't be blank",
-      "/accounts/b: has unknown properties: parnt",
-      "/users/u/account: must be a string",
-      "/keys/k/expires_at: must be an ISO 8601 date and time, with Z or an offset",
-      "/orders/o/state: must be one of CART, CHECKED_OUT",
-      ": has unknown properties: reqests",
-      "/keys/~0~1/user: can't be blank",
-    ]);
-    expect(await faultsOf([])).toEqual([": must be an object"]);
-  });
-
-  it("names missing references, loops, trees that are too deep, and requests outside their order's account tree", async () => {
-    const nowhere = "there is no account nope";
-    expect(
-      await faultsOf({ users: { u: { account: "nope" } }, accounts: { a: { name: "A", parent: "nope" } } }),
-    ).toEqual([`/accounts/a/parent: ${nowhere}`, `/users/u/account: ${nowhere}`]);
-    expect(await faultsOf({ accounts: { a: { name: "A", parent: "b" }, b: { name: "B", parent: "a" } } })).toEqual([
-      "/accounts/a/parent: makes the account its own ancestor",
-    ]);
-    const deep = Object.fromEntries(
-      Array.from({ length: 9 }, (_, n) => [`l${n}`, { name: "L", ...(n > 0 && { parent: `l${n - 1}` }) }]),
-    );
-    expect(await faultsOf({ accounts: deep })).toEqual(["/accounts/l8/parent: makes a tree of more than 8 levels"]);
-    expect(
-      await faultsOf({
+      },
+      [
+        "/accounts/a/name: can't be blank",
+        "/accounts/b: has unknown properties: parnt",
+        "/users/u/account: must be a string",
+        "/keys/k/expires_at: must be an ISO 8601 date and time, with Z or an offset",
+        "/orders/o/state: must be one of CART, CHECKED_OUT",
+        ": has unknown properties: reqests",
+        "/keys/~0~1/user: can't be blank",
+      ],
+    ],
+    ["a file that is no object", [], [": must be an object"]],
+    [
+      "an account that is its own ancestor",
+      { accounts: { a: { name: "A", parent: "b" }, b: { name: "B", parent: "a" } } },
+      ["/accounts/a/parent: makes the account its own ancestor"],
+    ],
+    [
+      "a tree that is too deep",
+      { accounts: Object.fromEntries(deep) },
+      ["/accounts/l8/parent: makes a tree of more than 8 levels"],
+    ],
+    [
+      "a request outside its order's account tree",
+      {
         accounts: { a: { name: "A" }, b: { name: "B" } },
         orders: { o: { account: "a" } },
         requests: { r: { order: "o", account: "b", type: "t" } },
-      }),
-    ).toEqual(["/requests/r/account: must be the account of the order or one below it"]);
+      },
+      ["/requests/r/account: must be the account of the order or one below it"],
+    ],
+    [
+      "invalid values and missing references together, even in the same entry",
+      {
+        accounts: { a: { name: 7, parent: "nope" }, b: { name: "B", parent: "a" } },
+        users: { u: { account: "gone", permissions: ["bad perm"] } },
+        requests: { r: { order: "lost", type: "t" } },
+      },
+      [
+        "/accounts/a/name: must be a string",
+        "/users/u/permissions/0: must be a text without spaces",
+        "/accounts/a/parent: there is no account nope",
+        "/users/u/account: there is no account gone",
+        "/requests/r/order: there is no order lost",
+      ],
+    ],
+  ])("names %s", async (_, file, faults) => {
+    expect(await faultsOf(file)).toEqual(faults);
   });
 
   it("writes nothing if the file is invalid, exits with 1 and prints the place on stderr", async () => {
@@ -137,22 +154,6 @@ describe("admin apply", () => {
     expect(all.filter((account) => account.name === name)).toEqual([]);
     const broken = await admin(["apply", "-"], { input: "{" });
     expect([broken.code, broken.stderr]).toEqual([1, expect.stringMatching(/^Standard input is not JSON: /m)]);
-  });
-
-  it("reports invalid values and missing references together, even in the same entry", async () => {
-    expect(
-      await faultsOf({
-        accounts: { a: { name: 7, parent: "nope" }, b: { name: "B", parent: "a" } },
-        users: { u: { account: "gone", permissions: ["bad perm"] } },
-        requests: { r: { order: "lost", type: "t" } },
-      }),
-    ).toEqual([
-      "/accounts/a/name: must be a string",
-      "/users/u/permissions/0: must be a text without spaces",
-      "/accounts/a/parent: there is no account nope",
-      "/users/u/account: there is no account gone",
-      "/requests/r/order: there is no order lost",
-    ]);
   });
 
   it("accepts any name, even __proto__ and constructor", async () => {
@@ -201,7 +202,7 @@ describe("admin apply with ids in the file", () => {
 
   it("changes nothing if the file is applied again", async () => {
     const { secret, ...file } = withIds();
-    const first = await adminProcess(["apply", "-"], { input: JSON.stringify(file) });
+    const first = await admin(["apply", "-"], { input: JSON.stringify(file) });
     expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("7 created, 0 changed, 0 unchanged.")]);
     const applied = JSON.parse(first.stdout);
     expect(applied).toMatchObject({

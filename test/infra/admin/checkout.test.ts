@@ -11,7 +11,6 @@ import { attachmentOf, form } from "../../support/fixtures/attachments.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { newSwitch } from "../../support/fixtures/switches.ts";
 import { addMessagingNumbers, tenants } from "../../support/fixtures/tenants.ts";
-import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
@@ -104,13 +103,13 @@ describe("order checkout --wait", () => {
     const attachment = await order.attach(0);
     const away = { method: "PUT", path: attachment, action: "status", status: 503, headers: { "Retry-After": "8" } };
     await fetch(`${carrierUrl()}/faults`, { method: "POST", body: JSON.stringify(away) });
-    const waiting = adminProcess(["order", "checkout", order.id, "--wait"]);
+    await adminJson(["order", "checkout", order.id, "--json"]);
     const waits = async () => (await orderReport(order.id))?.checkout?.next_try_at;
     await vi.waitFor(async () => expect(await waits()).toEqual(expect.any(String)), { timeout: 20_000 });
     const { stdout } = await admin(["order", "show", order.id]);
     expect(stdout).toMatch(/\nattempt +1\nlast_answer +.*503.*\nnext_try_at +20/);
     expect(stdout).toMatch(new RegExp(`\n${attachment} +LOA .* pending .* 1 +20.*503`));
-    const { code, stderr } = await waiting;
+    const { code, stderr } = await admin(["order", "checkout", order.id, "--wait"]);
     expect([code, stderr]).toEqual([
       0,
       expect.stringMatching(/0 of 1 file forwarded; waiting for the carrier: attempt 1, .*503.*, next attempt at 20/),

@@ -3,16 +3,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import stringWidth from "string-width";
-import { afterEach, describe, expect, inject, it, vi } from "vitest";
-import { startFiles } from "../../../infra/local/files.ts";
-import { startTable } from "../../../infra/local/table.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { startClock } from "../../../infra/admin/progress.ts";
 import project from "../../../package.json" with { type: "json" };
-import { startFaultProxy } from "../../support/fault-proxy/proxy.ts";
+import type { Watch } from "../../support/fault-proxy/proxy.ts";
 import { apply } from "../../support/fixtures/apply.ts";
 import { newSwitch } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
+import { proxies } from "../../support/servers/own-table.ts";
 
 /** Control characters that clear the screen, ring, start a C1 sequence, delete, reverse the text and break the line. */
 const hostile = "a\u001b[2J\u0007\u009b31m\u007f\u202eb\u2028\u2066c";
@@ -99,32 +98,23 @@ describe("a table", () => {
 });
 
 describe("a command that takes more than three seconds", () => {
-  it("prints its progress", async () => {
-    const environment = inject("environment");
-    // A new, empty table and bucket, so that a command's reads do not depend on what other tests have stored.
-    const emptyName = `slow-${crypto.randomUUID()}`;
-    await Promise.all([startTable(emptyName), startFiles(emptyName)]);
-    // They respond slowly, as large ones do. The clients wait 2.5 s and 5 s for a response.
-    const proxies = await Promise.all(
-      [environment.AWS_ENDPOINT_URL_DYNAMODB, environment.AWS_ENDPOINT_URL_S3].map(async (endpoint = "") => {
-        const wire = await startFaultProxy(endpoint);
-        wire.watch(async ({ operation }, moment) => {
-          if (moment === "before" && (operation === "Scan" || operation === "Query")) await sleep(3_500);
-          if (moment === "before" && operation === "ListObjectsV2") await sleep(3_500);
-        });
-        return wire;
-      }),
-    );
-    const [table, bucket] = proxies.map(({ url }) => url);
-    const endpoints = { AWS_ENDPOINT_URL_DYNAMODB: table ?? "", AWS_ENDPOINT_URL_S3: bucket ?? "" };
-    const env = { ...endpoints, TABLE_NAME: emptyName, BUCKET_NAME: emptyName };
-    const [list, check, sweep] = await Promise.all(
-      [["key", "list"], ["check"], ["sweep", "--all", "--dry-run"]].map((args) => adminProcess(args, { env })),
-    );
-    for (const wire of proxies) await wire.close();
-    expect(list?.stderr).toMatch(/\nReading the table …, \d+ s\n/);
-    expect(check?.stderr).toMatch(/\nChecking … [\d,]+ items and [\d,]+ files read, \d+ s\n/);
-    expect(sweep?.stderr).toMatch(/\nSweeping … \d+ days and [\d,]+ files, \d+ of them orphans, \d+ s\n/);
+  it.each([
+    [["key", "list"], /^Reading the table …, \d+ s$/m],
+    [["check"], /^Checking … [\d,]+ items and [\d,]+ files read, \d+ s$/m],
+    [["sweep", "--all", "--dry-run"], /^Sweeping … \d+ days and [\d,]+ files, \d+ of them orphans, \d+ s$/m],
+  ])("prints its progress: %s", async (args, progress) => {
+    // The first read takes longer than the interval of the clock, which has then been running for three seconds.
+    let isFirst = true;
+    const beSlow: Watch = async ({ operation }, moment) => {
+      if (!isFirst || moment !== "before" || !/^(Scan|Query|ListObjectsV2)$/.test(operation)) return;
+      isFirst = false;
+      startClock(performance.now() - 3_000);
+      await sleep(400);
+    };
+    for (const proxy of Object.values(proxies)) proxy.watch(beSlow);
+    const { code, stderr } = await admin(args);
+    for (const proxy of Object.values(proxies)) proxy.watch(async () => {});
+    expect([code, stderr]).toEqual([0, expect.stringMatching(progress)]);
   });
 });
 

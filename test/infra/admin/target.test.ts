@@ -171,11 +171,6 @@ describe("doctor", () => {
     ]);
   });
 
-  it("reports that the region has no table of that name", async () => {
-    const { code, stateOf } = await doctor([], { TABLE_NAME: "no-such-table" });
-    expect([code, stateOf("target"), stateOf("table"), stateOf("bucket")]).toEqual([1, "ok", "FAULT", "ok"]);
-  });
-
   it("lists the running local stacks if the named one does not run", async () => {
     const { stdout } = await admin(["--port", "49999", "doctor"], { env: await localStacks(49001, 49002) });
     expect(stdout).toMatch(

@@ -154,7 +154,7 @@ describe("the API", () => {
     });
   });
 
-  it("has throttling, tracing and access logs without bodies and headers", () => {
+  it("has tracing and access logs without bodies and headers", () => {
     template.hasResourceProperties("AWS::ApiGateway::Stage", {
       TracingEnabled: true,
       AccessLogSetting: {
@@ -162,14 +162,7 @@ describe("the API", () => {
         Format: Match.not(Match.stringLikeRegexp("header|authorizer|querystring|identity\\.(apiKey|user)")),
       },
       MethodSettings: [
-        {
-          HttpMethod: "*",
-          ResourcePath: "/*",
-          ThrottlingRateLimit: 500,
-          ThrottlingBurstLimit: 1000,
-          LoggingLevel: "ERROR",
-          DataTraceEnabled: false,
-        },
+        Match.objectLike({ HttpMethod: "*", ResourcePath: "/*", LoggingLevel: "ERROR", DataTraceEnabled: false }),
       ],
     });
   });

@@ -19,24 +19,18 @@ const both = [
 ] as const;
 
 describe("direct uploads", () => {
-  it("have no CORS unless a stage names origins", () => {
-    for (const [, stack] of both)
-      stack.template.allResourcesProperties("AWS::S3::Bucket", { CorsConfiguration: Match.absent() });
+  const cors = {
+    AllowedHeaders: ["content-type", "if-none-match", "x-amz-checksum-sha256"],
+    AllowedMethods: ["PUT"],
+    AllowedOrigins: ["https://app.example", "http://localhost:5173"],
+    MaxAge: 3600,
+  };
+  it("are allowed from the origins that a stage names: only PUT, with the signed headers", () => {
+    anna.template.hasResourceProperties("AWS::S3::Bucket", { CorsConfiguration: { CorsRules: [cors] } });
   });
 
-  it("are allowed from the origins that a stage names: only PUT, with the signed headers", () => {
-    anna.template.hasResourceProperties("AWS::S3::Bucket", {
-      CorsConfiguration: {
-        CorsRules: [
-          {
-            AllowedHeaders: ["content-type", "if-none-match", "x-amz-checksum-sha256"],
-            AllowedMethods: ["PUT"],
-            AllowedOrigins: ["https://app.example", "http://localhost:5173"],
-            MaxAge: 3600,
-          },
-        ],
-      },
-    });
+  it.each(both)("are allowed from no origin in %s", (_, { template }) => {
+    template.allResourcesProperties("AWS::S3::Bucket", { CorsConfiguration: Match.absent() });
   });
 
   it("have the limit that a stage sets, only in the functions that prepare them", () => {
@@ -49,56 +43,41 @@ describe("direct uploads", () => {
   });
 });
 
+/** What cdk-nag does not ask for. It asks for backups to any point in time, rotated keys, TLS and no public access. */
 describe.each(both)("%s", (_, stack) => {
-  it("has an on-demand table, encrypted with our key, with point-in-time recovery and TTL", () => {
-    stack.template.resourceCountIs("AWS::DynamoDB::Table", 1);
-    stack.template.hasResourceProperties("AWS::DynamoDB::Table", {
-      BillingMode: "PAY_PER_REQUEST",
-      KeySchema: [
-        { AttributeName: "pk", KeyType: "HASH" },
-        { AttributeName: "sk", KeyType: "RANGE" },
-      ],
-      SSESpecification: { SSEEnabled: true, SSEType: "KMS", KMSMasterKeyId: Match.anyValue() },
-      PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
-      TimeToLiveSpecification: { AttributeName: "expires_at", Enabled: true },
-    });
-    stack.template.hasResourceProperties("AWS::KMS::Key", { EnableKeyRotation: true });
-  });
-
-  it("has a private, unversioned bucket, encrypted with our key, that requires TLS and removes incomplete uploads", () => {
-    stack.template.hasResourceProperties("AWS::S3::Bucket", {
-      PublicAccessBlockConfiguration: {
-        BlockPublicAcls: true,
-        BlockPublicPolicy: true,
-        IgnorePublicAcls: true,
-        RestrictPublicBuckets: true,
-      },
-      BucketEncryption: {
-        ServerSideEncryptionConfiguration: [
-          { ServerSideEncryptionByDefault: { SSEAlgorithm: "aws:kms", KMSMasterKeyID: Match.anyValue() } },
+  it.each([
+    [
+      "an on-demand table, encrypted with our key, with TTL",
+      "AWS::DynamoDB::Table",
+      {
+        BillingMode: "PAY_PER_REQUEST",
+        KeySchema: [
+          { AttributeName: "pk", KeyType: "HASH" },
+          { AttributeName: "sk", KeyType: "RANGE" },
         ],
+        SSESpecification: { SSEEnabled: true, SSEType: "KMS", KMSMasterKeyId: Match.anyValue() },
+        TimeToLiveSpecification: { AttributeName: "expires_at", Enabled: true },
       },
-      VersioningConfiguration: Match.absent(),
-      LifecycleConfiguration: {
-        Rules: [{ AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: "Enabled" }],
+    ],
+    [
+      "an unversioned bucket, encrypted with our key, that removes incomplete uploads",
+      "AWS::S3::Bucket",
+      {
+        BucketEncryption: {
+          ServerSideEncryptionConfiguration: [
+            { ServerSideEncryptionByDefault: { SSEAlgorithm: "aws:kms", KMSMasterKeyID: Match.anyValue() } },
+          ],
+        },
+        VersioningConfiguration: Match.absent(),
+        LifecycleConfiguration: {
+          Rules: [{ AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: "Enabled" }],
+        },
       },
-    });
-    stack.template.allResourcesProperties("AWS::S3::BucketPolicy", {
-      PolicyDocument: {
-        Statement: Match.arrayWith([
-          Match.objectLike({
-            Action: "s3:*",
-            Effect: "Deny",
-            Principal: { AWS: "*" },
-            Condition: { Bool: { "aws:SecureTransport": "false" } },
-          }),
-        ]),
-      },
-    });
-  });
-
-  it("has a secret for the carrier, encrypted with our key", () => {
-    stack.template.hasResourceProperties("AWS::SecretsManager::Secret", { KmsKeyId: Match.anyValue() });
+    ],
+    ["a secret for the carrier, encrypted with our key", "AWS::SecretsManager::Secret", { KmsKeyId: Match.anyValue() }],
+  ])("has %s", (_, type, properties) => {
+    stack.template.resourceCountIs("AWS::DynamoDB::Table", 1);
+    stack.template.hasResourceProperties(type, properties);
   });
 });
 
@@ -106,19 +85,25 @@ it("no stage has a cdk-nag finding that is not accepted with a reason", () => {
   expect([production.findings, frugal.findings, sandbox.findings]).toEqual([[], [], []]);
 });
 
+type Resource = {
+  readonly Type: string;
+  readonly DeletionPolicy?: string;
+  readonly Properties?: { readonly Tags?: unknown };
+};
+
+const resourcesOf = ({ template }: ReturnType<typeof synthesize>): Resource[] =>
+  Object.values(template.toJSON().Resources);
+
 /** The types of the resources that are kept when the stack is deleted. */
-const kept = ({ template }: ReturnType<typeof synthesize>): string[] => {
-  const resources: Record<string, { Type: string; DeletionPolicy?: string }> = template.toJSON().Resources;
-  const staying = Object.values(resources).filter(({ DeletionPolicy }) => DeletionPolicy?.startsWith("Retain"));
+const kept = (stack: ReturnType<typeof synthesize>): string[] => {
+  const staying = resourcesOf(stack).filter(({ DeletionPolicy }) => DeletionPolicy?.startsWith("Retain"));
   return [...new Set(staying.map(({ Type }) => Type))].sort();
 };
 
 describe("production", () => {
   it("keeps its data if the stack is deleted, and is protected from deletion", () => {
     expect(production.terminationProtection).toBe(true);
-    production.template.hasResourceProperties("AWS::DynamoDB::Table", {
-      DeletionProtectionEnabled: true,
-    });
+    production.template.hasResourceProperties("AWS::DynamoDB::Table", { DeletionProtectionEnabled: true });
     expect(kept(production)).toEqual(
       expect.arrayContaining([
         "AWS::DynamoDB::Table",
@@ -131,8 +116,7 @@ describe("production", () => {
   });
 
   it("leaves only the protected table behind if its first deployment fails", () => {
-    const resources: Record<string, { Type: string; DeletionPolicy?: string }> = production.template.toJSON().Resources;
-    const left = Object.values(resources).filter(({ DeletionPolicy }) => DeletionPolicy === "Retain");
+    const left = resourcesOf(production).filter(({ DeletionPolicy }) => DeletionPolicy === "Retain");
     expect(left.map(({ Type }) => Type)).toEqual(["AWS::DynamoDB::Table"]);
   });
 
@@ -174,7 +158,7 @@ describe("production", () => {
   });
 
   it("stays far below the 500 resources that CloudFormation allows", () => {
-    expect(Object.keys(production.template.toJSON().Resources).length).toBeLessThan(450);
+    expect(resourcesOf(production).length).toBeLessThan(450);
   });
 
   it("says at synth that it has no alarm address and no web ACL, until it has", () => {
@@ -253,19 +237,35 @@ describe("production", () => {
     production.template.hasResource("AWS::StepFunctions::StateMachine", { DeletionPolicy: "Delete" });
   });
 
-  it("keeps logs for a year, and records access to each file", () => {
-    production.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 365 });
-    production.template.hasResourceProperties("AWS::S3::Bucket", {
-      LoggingConfiguration: { LogFilePrefix: "files/" },
-    });
+  it("records access to each file", () => {
+    production.template.hasResourceProperties("AWS::S3::Bucket", { LoggingConfiguration: { LogFilePrefix: "files/" } });
+  });
+});
+
+describe("logs", () => {
+  it.each([
+    ["a year in production", production, 365],
+    ["a week in a sandbox", sandbox, 7],
+    ["as long as its stage's file says", anna, 30],
+  ])("are kept %s", (_, { template }, RetentionInDays) => {
+    template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays });
+  });
+});
+
+describe("the request limit", () => {
+  it.each([
+    ["of production", production, 500, 1000],
+    ["of a sandbox", sandbox, 100, 200],
+    ["of a stage's file, beside the burst of a sandbox", anna, 7, 200],
+  ])("is that %s", (_, { template }, ThrottlingRateLimit, ThrottlingBurstLimit) => {
+    const MethodSettings = [Match.objectLike({ ThrottlingRateLimit, ThrottlingBurstLimit })];
+    template.hasResourceProperties("AWS::ApiGateway::Stage", { MethodSettings });
   });
 });
 
 describe("every resource that can have tags", () => {
   it("has those of the application, the stage and the stage's file", () => {
-    const resources: Record<string, { Type: string; Properties?: { Tags?: unknown } }> =
-      production.template.toJSON().Resources;
-    const tagged = Object.values(resources).filter(({ Properties }) => Array.isArray(Properties?.Tags));
+    const tagged = resourcesOf(production).filter(({ Properties }) => Array.isArray(Properties?.Tags));
     const types = new Set(tagged.map(({ Type }) => Type.split("::")[1]));
     expect([...types].sort()).toEqual(
       ["ApiGateway", "CloudWatch", "CodeDeploy", "DynamoDB", "Events", "IAM", "KMS", "Lambda", "Logs", "S3"].concat([
@@ -300,13 +300,6 @@ describe("a sandbox", () => {
   it("moves all traffic to new versions at once", () => {
     sandbox.template.resourceCountIs("AWS::CodeDeploy::DeploymentGroup", 0);
     sandbox.template.resourceCountIs("AWS::Lambda::Alias", functionNames.length);
-  });
-
-  it("keeps logs for a week, and has a lower request limit", () => {
-    sandbox.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 7 });
-    sandbox.template.hasResourceProperties("AWS::ApiGateway::Stage", {
-      MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 })],
-    });
   });
 
   it("on an emulator has the emulator's address and no function that empties the bucket", () => {
@@ -344,19 +337,9 @@ describe("a stack", () => {
       "Patchbay-sandbox",
       "Patchbay-sandbox-anna",
     ]);
-    anna.template.hasResourceProperties("AWS::CloudWatch::Alarm", {
-      AlarmName: "Patchbay-sandbox-anna-ServerErrors",
-    });
-    anna.template.hasResourceProperties("AWS::CloudWatch::Dashboard", {
-      DashboardName: "Patchbay-sandbox-anna",
-    });
-  });
-
-  it("has the settings in its stage's file", () => {
-    anna.template.hasResourceProperties("AWS::ApiGateway::Stage", {
-      MethodSettings: [Match.objectLike({ ThrottlingRateLimit: 7, ThrottlingBurstLimit: 200 })],
-    });
-    anna.template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 30 });
+    const AlarmName = "Patchbay-sandbox-anna-ServerErrors";
+    anna.template.hasResourceProperties("AWS::CloudWatch::Alarm", { AlarmName });
+    anna.template.hasResourceProperties("AWS::CloudWatch::Dashboard", { DashboardName: "Patchbay-sandbox-anna" });
   });
 });
 

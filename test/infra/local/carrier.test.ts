@@ -1,4 +1,7 @@
 import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startCarrier } from "../../../infra/local/carrier.ts";
 
@@ -128,5 +131,22 @@ describe("the stand-in carrier", () => {
   it("refuses an unknown kind of fault", async () => {
     expect((await misbehave({ action: "explode" })).status).toBe(422);
     expect((await misbehave({ action: "status", path: "(" })).status).toBe(422);
+  });
+
+  it("keeps its carts in a folder, with their idempotency keys", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "patchbay-carts-"));
+    const headers = { "idempotency-key": "k" };
+    const putAndRead = async () => {
+      const { url, close } = await startCarrier({ folder });
+      const before: unknown = await (await fetch(`${url}/carts/one`)).json();
+      const { status } = await fetch(url + place("one"), { method: "PUT", headers, body: form() });
+      const after: unknown = await (await fetch(`${url}/carts/one`)).json();
+      await close();
+      return { before, status, after };
+    };
+    const first = await putAndRead();
+    const second = await putAndRead();
+    expect(second).toMatchObject({ before: first.after, status: 201, after: { attachments: [{ received: 1 }] } });
+    rmSync(folder, { recursive: true });
   });
 });

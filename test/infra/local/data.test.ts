@@ -84,76 +84,64 @@ const exhaustive = byExtent({ sample: false, most: true, all: true });
 const ends = byExtent({ sample: ["kill"], most: ["stop", "kill"], all: ["stop", "kill"] } as const);
 
 describe("npm start -- --data", () => {
-  it.each(ends)(
-    "has the same bytes and events after a %s, loses no event, and checks the order out",
-    async (end) => {
-      const first = await services.start();
-      await uploadTwo(first);
-      const uploaded = () => readEvents(first, "?type=request_attachment.created");
-      await vi.waitUntil(async () => (await uploaded()).length > 0, patiently);
-      const before = await readEvents(first);
-      const accounts = await createdAccounts(first, 30);
-      await first[end]();
-      expect(planForNewRecord()).toContain("USING COVERING INDEX");
-      const second = await services.start();
-      expect(second.demo).toEqual(first.demo);
-      const last = `?after=${before.at(-1)?.detail.id}&type=account.created`;
-      const idsAfter = async () => (await readEvents(second, last)).map(({ detail }) => detail.resource.id);
-      await vi.waitUntil(async () => (await idsAfter()).length >= 30, patiently);
-      expect([...new Set(await idsAfter())].sort()).toEqual([...accounts].sort());
-      expect((await readEvents(second)).slice(0, before.length)).toEqual(before);
-      await expectWhole(second);
-      await checkOut(second);
-    },
-    60_000,
-  );
+  it.each(ends)("has the same bytes and events after a %s, loses no event, and checks the order out", async (end) => {
+    const first = await services.start();
+    await uploadTwo(first);
+    const uploaded = () => readEvents(first, "?type=request_attachment.created");
+    await vi.waitUntil(async () => (await uploaded()).length > 0, patiently);
+    const before = await readEvents(first);
+    const accounts = await createdAccounts(first, 30);
+    await first[end]();
+    expect(planForNewRecord()).toContain("USING COVERING INDEX");
+    const second = await services.start();
+    expect(second.demo).toEqual(first.demo);
+    const last = `?after=${before.at(-1)?.detail.id}&type=account.created`;
+    const idsAfter = async () => (await readEvents(second, last)).map(({ detail }) => detail.resource.id);
+    await vi.waitUntil(async () => (await idsAfter()).length >= 30, patiently);
+    expect([...new Set(await idsAfter())].sort()).toEqual([...accounts].sort());
+    expect((await readEvents(second)).slice(0, before.length)).toEqual(before);
+    await expectWhole(second);
+    await checkOut(second);
+  });
 
-  it.runIf(exhaustive)(
-    "reports a file that has lost bytes, and `admin check` does, too",
-    async () => {
-      const first = await services.start();
-      await uploadTwo(first);
-      await first.kill();
-      for (const file of filesOf(".data").slice(0, 1)) truncateSync(file, 99_999);
-      const second = await services.start();
-      expect(second.output.stderr).toContain(" is damaged: it has 99999 of 100000 bytes.");
-      const { code, stdout } = await second.admin("check", "--json");
-      expect([code, JSON.parse(stdout)]).toEqual([
-        1,
-        [
-          {
-            level: "violation",
-            rule: "a file has the size in its metadata",
-            at: expect.stringMatching(/^(ORDER|REQUEST)#\w{26} ATTACHMENT#\w{26}$/),
-            detail: expect.stringContaining(" has 99999 bytes instead of 100000"),
-          },
-        ],
-      ]);
-    },
-    60_000,
-  );
+  it.runIf(exhaustive)("reports a file that has lost bytes, and `admin check` does, too", async () => {
+    const first = await services.start();
+    await uploadTwo(first);
+    await first.kill();
+    for (const file of filesOf(".data").slice(0, 1)) truncateSync(file, 99_999);
+    const second = await services.start();
+    expect(second.output.stderr).toContain(" is damaged: it has 99999 of 100000 bytes.");
+    const { code, stdout } = await second.admin("check", "--json");
+    expect([code, JSON.parse(stdout)]).toEqual([
+      1,
+      [
+        {
+          level: "violation",
+          rule: "a file has the size in its metadata",
+          at: expect.stringMatching(/^(ORDER|REQUEST)#\w{26} ATTACHMENT#\w{26}$/),
+          detail: expect.stringContaining(" has 99999 bytes instead of 100000"),
+        },
+      ],
+    ]);
+  });
 
-  it.runIf(exhaustive)(
-    "keeps a confirmed file when it is killed while the file is sent again",
-    async () => {
-      let service = await services.start();
-      await uploadTwo(service);
-      for (let kill = 0; kill < 5; kill += 1) {
-        const { AWS_ENDPOINT_URL_S3: endpoint = "", BUCKET_NAME: Bucket = "" } = service.environment;
-        const client = new S3Client({ endpoint, forcePathStyle: true, maxAttempts: 1 });
-        const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
-        const sending = Array.from({ length: 4 }, async (_, n) => {
-          // The kill breaks the connection.
-          for (;;) await client.send(new PutObjectCommand({ Bucket, Key: Contents[n % 2]?.Key, Body: content }));
-        });
-        const ended = Promise.allSettled(sending);
-        await sleep(150 + 61 * kill);
-        await service.kill();
-        await ended;
-        service = await services.start();
-        await expectWhole(service);
-      }
-    },
-    120_000,
-  );
+  it.runIf(exhaustive)("keeps a confirmed file when it is killed while the file is sent again", async () => {
+    let service = await services.start();
+    await uploadTwo(service);
+    for (let kill = 0; kill < 5; kill += 1) {
+      const { AWS_ENDPOINT_URL_S3: endpoint = "", BUCKET_NAME: Bucket = "" } = service.environment;
+      const client = new S3Client({ endpoint, forcePathStyle: true, maxAttempts: 1 });
+      const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
+      const sending = Array.from({ length: 4 }, async (_, n) => {
+        // The kill breaks the connection.
+        for (;;) await client.send(new PutObjectCommand({ Bucket, Key: Contents[n % 2]?.Key, Body: content }));
+      });
+      const ended = Promise.allSettled(sending);
+      await sleep(150 + 61 * kill);
+      await service.kill();
+      await ended;
+      service = await services.start();
+      await expectWhole(service);
+    }
+  });
 });

@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import { afterAll, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
+import { startEvents } from "../../../infra/local/events.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { startTable } from "../../../infra/local/table.ts";
 import { createdAccounts, Delivery, readEvents } from "../../support/fixtures/local-events.ts";
@@ -10,20 +11,22 @@ import { localServices } from "../../support/processes/local-service.ts";
 const services = localServices();
 afterAll(() => services.remove());
 
+const posted: Delivery[] = [];
+let failures = 2;
+const refused = "user.created";
+const server = createServer(async (request, response) => {
+  const event = z.parse(Delivery, await json(request));
+  const fails = event["detail-type"] === refused || failures-- > 0;
+  if (!fails) posted.push(event);
+  response.writeHead(fails ? 503 : 204).end();
+});
+const receiver = await listen(server);
+afterAll(() => receiver.close());
+const service = await services.start(["--events-to", `${receiver.url}/hook`, "--verbose"]);
+
 const patiently = { timeout: 20_000, interval: 50 };
 
 it("$EVENTS has each change as EventBridge delivers it, and --events-to posts each in turn, again after an error", async () => {
-  const posted: Delivery[] = [];
-  let failures = 2;
-  const refused = "user.created";
-  const server = createServer(async (request, response) => {
-    const event = z.parse(Delivery, await json(request));
-    const fails = event["detail-type"] === refused || failures-- > 0;
-    if (!fails) posted.push(event);
-    response.writeHead(fails ? 503 : 204).end();
-  });
-  const receiver = await listen(server);
-  const service = await services.start(["--events-to", `${receiver.url}/hook`]);
   const [id] = await createdAccounts(service, 1);
   await vi.waitUntil(() => posted.some(({ detail }) => detail.resource.id === id), patiently);
   const all = await readEvents(service);
@@ -57,14 +60,31 @@ it("$EVENTS has each change as EventBridge delivers it, and --events-to posts ea
   expect(service.output.stdout).toMatch(new RegExp(`^event {8}account\\.created  ${id}  by operator local`, "m"));
   expect(posted).toEqual(all.filter((event) => event["detail-type"] !== refused));
   expect(service.output.stderr).toMatch(/^user\.created \w{26} was not accepted by http:\S+\/hook: status 503$/m);
-  await receiver.close();
+});
+
+it("npm start gives the API reference the demo's key and ids, which no cache stores and no other origin reads", async () => {
+  const { url, demo } = service;
+  const response = await fetch(`${url}/docs/demo.json`, { headers: { "sec-fetch-site": "same-origin" } });
+  const headers = ["cache-control", "access-control-allow-origin"].map((name) => response.headers.get(name));
+  expect(headers).toEqual(["no-store", null]);
+  const ids = { account_id: demo.SUB_ACCOUNT, order_id: demo.ORDER, request_id: demo.REQUEST };
+  expect(await response.json()).toEqual({ key: demo.KEY, ids });
+});
+
+it("npm start -- --verbose prints the request's id", async () => {
+  const { headers } = await fetch(`${service.url}/nothing`);
+  const line = `/nothing  -  not_found  ${headers.get("x-request-id")}\n`;
+  await vi.waitFor(() => expect(service.output.stdout).toContain(line), patiently);
 });
 
 it("a table without a stream costs one line, and nothing else", async () => {
-  const table = await startTable("patchbay");
-  const service = await services.start([], { AWS_ENDPOINT_URL_DYNAMODB: table.door });
-  expect(service.output.stderr).toBe("The table has no stream, so no event is published.\n");
-  expect((await service.admin("order", "show", service.demo.ORDER ?? "")).code).toBe(0);
-  expect(await readEvents(service)).toEqual([]);
-  await table.stop();
-}, 60_000);
+  const TABLE_NAME = `without-a-stream-${crypto.randomUUID()}`;
+  vi.stubEnv("TABLE_NAME", TABLE_NAME);
+  await startTable(TABLE_NAME);
+  const warn = vi.fn();
+  const events = await startEvents({ warn });
+  expect(warn.mock.calls).toEqual([["The table has no stream, so no event is published."]]);
+  expect(await (await fetch(events.url)).json()).toEqual({ events: [] });
+  await events.stop();
+  vi.unstubAllEnvs();
+});

@@ -261,6 +261,19 @@ describe("the local gateway", () => {
       4,
       '"errors":',
     ],
+    [
+      "a length and chunks, in which another request may hide",
+      "POST /things/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      400,
+      '"sub_code":"malformed"',
+    ],
+    [
+      "two lengths",
+      "POST /things/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
+      400,
+      '"errors":',
+    ],
+    ["a NUL in a header", "GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n", 400, '"errors":'],
     ["an asterisk", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404, '"code":"not_found"'],
   ])("returns JSON with a request id for a request with %s", async (_label, sent, status, expected) => {
     const { port } = await gateway(echo);

@@ -1,13 +1,11 @@
 import { once } from "node:events";
-import { createServer, get, type IncomingMessage, request } from "node:http";
+import { get, type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { json, text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
-import { listen } from "../../../infra/local/listen.ts";
 import { startTable } from "../../../infra/local/table.ts";
-import { chromiumPath, launchChromium } from "../../support/processes/chromium.ts";
 
 /** A DynamoDB of its own, as `npm start` has it: with a door. */
 let table: Awaited<ReturnType<typeof startTable>>;
@@ -113,30 +111,4 @@ describe("the table's door", () => {
     const response = await fetch(table.door, { method: "POST", headers: scan, body: scanned });
     expect(await response.text()).toContain("hunter2");
   });
-});
-
-describe.skipIf(!chromiumPath)("a page of another origin in Chromium", () => {
-  it("reads neither the table nor anything else, even if it knows the addresses", async () => {
-    const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
-    const evil = await listen(createServer((_request, response) => response.writeHead(200, cors).end("hunter2")));
-    const browser = await launchChromium();
-    try {
-      const page = await browser.newPage();
-      await page.goto(evil.url.replace("127.0.0.1", "localhost"));
-      const read = (url: string) =>
-        page.evaluate(
-          async ([target = "", headers = {}, body = ""]) => {
-            const response = await fetch(target, { method: "POST", headers, body }).catch(String);
-            return typeof response === "string" ? response : response.text();
-          },
-          [url, scan, scanned] as const,
-        );
-      expect(await read(evil.url)).toBe("hunter2");
-      for (const [name, url] of Object.entries({ ...addresses(), "DynamoDB behind its door": table.endpoint }))
-        expect(await read(url), name).toBe("TypeError: Failed to fetch");
-    } finally {
-      await browser.close();
-      await evil.close();
-    }
-  }, 60_000);
 });

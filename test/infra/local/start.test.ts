@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openData } from "../../../infra/local/data.ts";
 import { form } from "../../support/fixtures/attachments.ts";
 import { type LocalService, localServices, withReference } from "../../support/processes/local-service.ts";
-import { byExtent, extent } from "../../support/setup/extent.ts";
+import { extent } from "../../support/setup/extent.ts";
 
 let services: ReturnType<typeof localServices>;
 beforeEach(() => {
@@ -45,36 +45,46 @@ const cartOf = async ({ environment }: LocalService, order: string): Promise<unk
 
 const patiently = { timeout: 20_000 };
 
-const damages: [string, RegExp][] = [
-  ["demo.json", /^\S+demo\.json is damaged: delete it, and the next start creates a new demo customer/],
-  [
-    "table.db",
-    /^The embedded DynamoDB does not start: Database file is encrypted or not a valid SQLite database[^\n]+\nIf \S+table\.db is damaged, restore the folder from a backup, or choose another one with --data\.\n$/,
-  ],
-];
-
 /** Most tests start the service once or twice, so a sample has only some of them. */
 const exhaustive = extent !== "sample";
 
 describe("the folder of npm start -- --data", () => {
-  it("is used by exactly one of several services that start at once, whose DynamoDB ends even if only it is killed", async () => {
-    const attempts = byExtent({ sample: 2, most: 3, all: 3 });
-    const started = Array.from({ length: attempts }, () => services.spawnService());
-    const ready = await Promise.all(started.map((each) => each.ready));
-    expect(ready.filter(Boolean)).toEqual([true]);
-    for (const [index, { output }] of started.entries())
-      expect([ready[index], output.stderr]).toEqual([
-        ready[index],
-        ready[index]
-          ? ""
-          : expect.stringMatching(/^The data in \S+ is in use by (process \d+|another process): stop it/),
-      ]);
-    const winner = started.find((_, index) => ready[index]);
-    const pids = await dynoxides(winner);
-    expect(pids).toHaveLength(1);
-    winner?.child.kill("SIGKILL");
-    await gone(pids);
-  }, 60_000);
+  it("is locked while it is open, and not by the process id of an earlier run, even that of a running process", () => {
+    const { close } = openData(services.data);
+    const inUse = `The data in ${services.data} is in use by process ${process.pid}: stop`;
+    expect(() => openData(services.data)).toThrow(inUse);
+    close();
+    openData(services.data).close();
+  });
+
+  it("has a demo customer that is reported if it is damaged", () => {
+    const data = openData(services.data);
+    expect(data.readDemo()).toBeUndefined();
+    writeFileSync(join(services.data, "demo.json"), "x");
+    expect(data.readDemo).toThrow(/demo\.json is damaged: delete it, and the next start creates a new demo customer/);
+    data.close();
+  });
+
+  it.runIf(exhaustive)(
+    "is used by exactly one of several services that start at once, whose DynamoDB ends even if only it is killed",
+    async () => {
+      const started = Array.from({ length: 3 }, () => services.spawnService());
+      const ready = await Promise.all(started.map((each) => each.ready));
+      expect(ready.filter(Boolean)).toEqual([true]);
+      for (const [index, { output }] of started.entries())
+        expect([ready[index], output.stderr]).toEqual([
+          ready[index],
+          ready[index]
+            ? ""
+            : expect.stringMatching(/^The data in \S+ is in use by (process \d+|another process): stop it/),
+        ]);
+      const winner = started.find((_, index) => ready[index]);
+      const pids = await dynoxides(winner);
+      expect(pids).toHaveLength(1);
+      winner?.child.kill("SIGKILL");
+      await gone(pids);
+    },
+  );
 
   it("must be one that can be created and written to", async () => {
     const file = join(services.data, "file");
@@ -86,17 +96,7 @@ describe("the folder of npm start -- --data", () => {
     expect(() => openData(join(file, "below"))).toThrow(refused);
     // Linux refuses a folder in /proc with ENOENT, although /proc exists.
     if (process.platform === "linux") expect(() => openData("/proc/below")).toThrow(refused);
-  }, 60_000);
-
-  it.runIf(exhaustive)(
-    "can be used although an earlier run has left a process id, even that of a running process",
-    async () => {
-      await (await services.start()).kill();
-      writeFileSync(join(services.data, "pid"), String(process.pid));
-      expect(await list(await services.start())).toBe(200);
-    },
-    60_000,
-  );
+  });
 
   it.runIf(exhaustive)(
     "and its content can be read only by their owner, also if it comes from a backup that anybody can read",
@@ -116,98 +116,48 @@ describe("the folder of npm start -- --data", () => {
       await services.start();
       expect(readable([services.data])).toEqual([]);
     },
-    60_000,
   );
 
-  it.each(exhaustive ? damages : [])(
-    "makes the service say what to do if its %s is damaged",
-    async (name, message) => {
-      await (await services.start()).stop();
-      // SQLite would repair the file from its log.
-      rmSync(join(services.data, `${name}-wal`), { force: true });
-      writeFileSync(join(services.data, name), "x".repeat(5_000));
-      const { ready, output } = services.spawnService();
-      expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(message)]);
-    },
-    60_000,
-  );
-
-  it.runIf(exhaustive)(
-    "keeps the carts of the stand-in carrier with their idempotency keys",
-    async () => {
-      const first = await services.start();
-      const path = "/carts/one/requests/R/attachments/A";
-      const body = new FormData();
-      body.append("metadata", JSON.stringify({ name: "LOA", notes: null, file_hint: "LOA", filename: "loa.pdf" }));
-      body.append("file", new Blob(["signed"]), "loa.pdf");
-      const put = async (service: LocalService) =>
-        (
-          await fetch(service.environment.CARRIER_URL + path, {
-            method: "PUT",
-            headers: { "idempotency-key": "k" },
-            body,
-          })
-        ).status;
-      expect(await put(first)).toBe(201);
-      const cart = await cartOf(first, "one");
-      await first.kill();
-      const second = await services.start();
-      expect(await cartOf(second, "one")).toEqual(cart);
-      expect(await put(second)).toBe(201);
-      expect(await cartOf(second, "one")).toMatchObject({ attachments: [{ received: 1 }] });
-    },
-    60_000,
-  );
+  it.runIf(exhaustive)("makes the service say what to do if its table is damaged", async () => {
+    await (await services.start()).stop();
+    // SQLite would repair the file from its log.
+    rmSync(join(services.data, "table.db-wal"), { force: true });
+    writeFileSync(join(services.data, "table.db"), "x".repeat(5_000));
+    const { ready, output } = services.spawnService();
+    const message =
+      /^The embedded DynamoDB does not start: Database file is encrypted or not a valid SQLite database[^\n]+\nIf \S+table\.db is damaged, restore the folder from a backup, or choose another one with --data\.\n$/;
+    expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(message)]);
+  });
 });
 
 describe("the embedded DynamoDB", () => {
-  it.runIf(exhaustive)(
-    "ends with its service when the whole process group is killed",
-    async () => {
-      const service = await services.start([]);
-      const pids = await dynoxides(service);
-      expect(pids).toHaveLength(1);
-      await service.kill();
-      await gone(pids);
-    },
-    60_000,
-  );
+  it.runIf(exhaustive)("is restarted if it ends while the service uses --data", async () => {
+    const service = await services.start();
+    await killDynoxide(service);
+    await vi.waitUntil(async () => (await dynoxides(service)).length === 1, patiently);
+    await vi.waitUntil(async () => (await list(service)) === 200, patiently);
+    expect(service.output.stderr).toContain("The embedded DynamoDB has exited (by SIGKILL) and is restarted.\n");
+  });
 
-  it.runIf(exhaustive)(
-    "is restarted if it ends while the service uses --data",
-    async () => {
-      const service = await services.start();
+  it.runIf(exhaustive)("stops its service with one line if it keeps ending", async () => {
+    const service = await services.start();
+    const { child, output } = service;
+    for (let [times, last] = [1, 0]; times <= 4; times += 1) {
+      await vi.waitUntil(async () => (await dynoxides(service)).some((pid) => pid !== last), patiently);
+      [last = 0] = await dynoxides(service);
       await killDynoxide(service);
-      await vi.waitUntil(async () => (await dynoxides(service)).length === 1, patiently);
-      await vi.waitUntil(async () => (await list(service)) === 200, patiently);
-      expect(service.output.stderr).toContain("The embedded DynamoDB has exited (by SIGKILL) and is restarted.\n");
-    },
-    60_000,
-  );
-
-  it.runIf(exhaustive)(
-    "stops its service with one line if it keeps ending",
-    async () => {
-      const service = await services.start();
-      const { child, output } = service;
-      for (let [times, last] = [1, 0]; times <= 4; times += 1) {
-        await vi.waitUntil(async () => (await dynoxides(service)).some((pid) => pid !== last), patiently);
-        [last = 0] = await dynoxides(service);
-        await killDynoxide(service);
-      }
-      if (child.exitCode === null) await once(child, "exit");
-      const again = "The embedded DynamoDB has exited (by SIGKILL) and is restarted.\n";
-      expect([child.exitCode, output.stderr]).toEqual([
-        1,
-        `${again.repeat(3)}The embedded DynamoDB keeps exiting (by SIGKILL).\n`,
-      ]);
-    },
-    60_000,
-  );
+    }
+    if (child.exitCode === null) await once(child, "exit");
+    const again = "The embedded DynamoDB has exited (by SIGKILL) and is restarted.\n";
+    expect([child.exitCode, output.stderr]).toEqual([
+      1,
+      `${again.repeat(3)}The embedded DynamoDB keeps exiting (by SIGKILL).\n`,
+    ]);
+  });
 });
 
 describe("npm start", () => {
-  it.each(byExtent({ sample: [], most: ["SIGTERM", "SIGKILL"], all: ["SIGTERM", "SIGKILL"] } as const))(
+  it.each(exhaustive ? (["SIGTERM", "SIGKILL"] as const) : [])(
     "leaves nothing behind when npm alone is sent %s",
     async (signal) => {
       const { child, ready, output } = services.spawnService([], {}, ["npm", "start", "--"]);
@@ -218,7 +168,6 @@ describe("npm start", () => {
       await vi.waitUntil(() => readdirSync(services.state).length === 0, patiently);
       await expect(fetch(url)).rejects.toThrow("fetch failed");
     },
-    60_000,
   );
 
   it.runIf(exhaustive)(
@@ -231,7 +180,6 @@ describe("npm start", () => {
       expect([statuses, await list(service)]).toEqual([[500, 200], 200]);
       expect(service.output.stderr).toMatch(/^The API reference could not be built: .+\n$/);
     },
-    60_000,
   );
 
   it.runIf(exhaustive && process.platform === "linux")(
@@ -259,14 +207,13 @@ describe("npm start", () => {
       await vi.waitUntil(async () => (await list(service)) === 200, patiently);
       agent.destroy();
     },
-    60_000,
   );
 
   const count = extent === "all" ? 200 : 60;
   it.runIf(exhaustive)(
-    `accepts ${count} concurrent uploads of 4 MB`,
+    `accepts ${count} concurrent uploads of 4 MB, and prints no line for them with --quiet`,
     async () => {
-      const service = await services.start([]);
+      const service = await services.start(["--quiet"]);
       const path = `${service.url}/api/v1/requests/${service.demo.REQUEST}/attachments`;
       const file = new File([new Uint8Array(4_000_000)], "loa.pdf", { type: "application/pdf" });
       const headers = { authorization: `Bearer ${service.demo.KEY}` };
@@ -275,6 +222,7 @@ describe("npm start", () => {
         return `${response.status} ${response.ok ? "" : await response.text()}`;
       });
       expect(new Set(await Promise.all(uploads))).toEqual(new Set(["201 "]));
+      expect(service.output.stdout).not.toMatch(/^(POST|event) /m);
     },
     300_000,
   );
@@ -305,7 +253,7 @@ describe("npm start -- --carrier-function", () => {
     await once(socket, "connect");
     socket.write("POST /api/v1/switches HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
     expect([await service.terminate(), readdirSync(services.state)]).toEqual([0, []]);
-  }, 60_000);
+  });
 
   it("says what is wrong with the module", async () => {
     const { ready, output } = services.spawnService(["--carrier-function", "missing.mjs"]);
@@ -313,5 +261,5 @@ describe("npm start -- --carrier-function", () => {
       false,
       expect.stringMatching(/^--carrier-function: missing.mjs cannot be loaded: .+\n$/),
     ]);
-  }, 60_000);
+  });
 });

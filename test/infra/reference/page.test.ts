@@ -1,15 +1,17 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import * as z from "zod/mini";
+import { listen } from "../../../infra/local/listen.ts";
 import { operationId } from "../../../infra/openapi/names.ts";
 import { routes } from "../../../shared/routes.ts";
+import { tenants } from "../../support/fixtures/tenants.ts";
 import { chromiumPath, launchChromium } from "../../support/processes/chromium.ts";
-import { type LocalService, localServices, withReference } from "../../support/processes/local-service.ts";
 import { byExtent, extent } from "../../support/setup/extent.ts";
 
 const artefacts = join(import.meta.dirname, "../../../test-artifacts");
@@ -58,33 +60,35 @@ const exhaustive = extent !== "sample";
 /** A file that is too large for a form. */
 const scan = Buffer.alloc(5_000_000, "scan");
 
-describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_000 }, () => {
-  const services = localServices();
-  let demo: LocalService;
+describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
+  const url = inject("baseUrl");
   let browser: Browser;
   let page: Page;
   const problems: string[] = [];
 
   beforeAll(async () => {
-    [demo, browser] = await Promise.all([services.start([], withReference), launchChromium()]);
+    browser = await launchChromium();
     // One tab for all tests: a context for each would take seconds of processor time more.
     page = await browser.newPage();
+    const t = await tenants();
+    const ids = { account_id: t.account("east"), order_id: t.order("acme"), request_id: t.request("acme") };
+    // As npm start returns it for its demo customer.
+    await page.route(`${url}/docs/demo.json`, (route) => route.fulfill({ json: { key: t.key("acme"), ids } }));
     page.on("console", (message) => {
       if (["error", "warning"].includes(message.type())) problems.push(`${message.type()}: ${message.text()}`);
     });
     page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
     page.on("request", (request) => {
       const isDirectUpload = request.method() === "PUT" && request.url().includes("X-Amz-Signature");
-      if (!isDirectUpload && !request.url().startsWith(`${demo.url}/`)) problems.push(`elsewhere: ${request.url()}`);
+      if (!isDirectUpload && !request.url().startsWith(`${url}/`)) problems.push(`elsewhere: ${request.url()}`);
     });
-  }, 120_000);
+  });
 
   /** Chromium reports responses with 4xx as errors, which some tests cause. */
   afterEach(() => expect(problems.splice(0).filter((text) => !/status of 4\d\d/.test(text))).toEqual([]));
 
   afterAll(async () => {
     await browser?.close();
-    await services.remove();
   });
 
   /** Loads the page in a window of this size, with nothing stored from earlier visits. */
@@ -94,7 +98,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     // Every page but the first has a storage to empty. Without another page between, a changed hash would not load it again.
     if (page.url() !== "about:blank") await page.evaluate("localStorage.clear(); sessionStorage.clear()");
     await page.goto("about:blank");
-    await page.goto(`${demo.url}/docs${hash}`);
+    await page.goto(`${url}/docs${hash}`);
     await page.locator("html[data-ready]").waitFor();
   };
 
@@ -274,5 +278,32 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", { timeout: 120_0
     await page.getByRole("button", { name: "Theme: light" }).click();
     await page.reload();
     expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");
+  });
+
+  it("is the only page that reads what npm start serves: one of another origin reads nothing", async () => {
+    const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
+    const evil = await listen(createServer((_request, response) => response.writeHead(200, cors).end("hunter2")));
+    const other = await browser.newPage();
+    await other.goto(evil.url.replace("127.0.0.1", "localhost"));
+    const read = (address: string) =>
+      other.evaluate(async (target) => {
+        const headers = {
+          "content-type": "application/x-amz-json-1.0",
+          "x-amz-target": "DynamoDB_20120810.ListTables",
+        };
+        const response = await fetch(target, { method: "POST", headers, body: "{}" }).catch(String);
+        return typeof response === "string" ? response : response.text();
+      }, address);
+    expect(await read(evil.url)).toBe("hunter2");
+    const addresses = Object.entries(inject("environment")).filter(([, value]) => value.startsWith("http://"));
+    expect(addresses.map(([name]) => name).sort()).toEqual([
+      "AWS_ENDPOINT_URL_DYNAMODB",
+      "AWS_ENDPOINT_URL_LAMBDA",
+      "AWS_ENDPOINT_URL_S3",
+      "AWS_ENDPOINT_URL_SFN",
+      "CARRIER_URL",
+    ]);
+    for (const [name, address] of addresses) expect(await read(address), name).toBe("TypeError: Failed to fetch");
+    await evil.close();
   });
 });
