@@ -14,8 +14,9 @@ const reportFile = join(root, "test-artifacts/mutants.md");
 
 type Mutant = Awaited<ReturnType<Stryker["runMutationTest"]>>[number];
 
-const runArea = (name: string, { mutate, tests, ignoreStatic = false }: Area) => {
+const runArea = (name: string, { mutate, tests, setup, ignoreStatic = false }: Area) => {
   process.env.MUTANTS_TESTS = tests.join(" ");
+  process.env.MUTANTS_SETUP = setup ?? "";
   return new Stryker({
     mutate: [...mutate],
     plugins: [import.meta.resolve("@stryker-mutator/vitest-runner"), import.meta.resolve("./texts.ts")],
@@ -27,7 +28,7 @@ const runArea = (name: string, { mutate, tests, ignoreStatic = false }: Area) =>
     incremental: true,
     incrementalFile: join(cache, `${name.replaceAll(/\W/g, "-")}.json`),
     concurrency: 2,
-    timeoutMS: 3_000,
+    timeoutMS: 10_000,
     tempDirName: join(tmpdir(), "patchbay-mutants"),
     ignorePatterns: ["docs", ".ci", "test/bench", "test-artifacts"],
     reporters: ["progress-append-only"],
@@ -35,7 +36,8 @@ const runArea = (name: string, { mutate, tests, ignoreStatic = false }: Area) =>
   }).runMutationTest();
 };
 
-const statusesNoticed = ["Killed", "Timeout"];
+// A RuntimeError fails a hook of the tests, such as the creation of a tenant.
+const statusesNoticed = ["Killed", "Timeout", "RuntimeError"];
 const statusesMissed = ["Survived", "NoCoverage"];
 
 const oneLine = (code: string) => code.replaceAll(/\s+/g, " ").trim();

@@ -20,13 +20,16 @@ class CasesFirst extends BaseSequencer {
 
 const rank = ({ moduleId }: TestSpecification) => (moduleId.endsWith(".cases.test.ts") ? 0 : 1);
 
+// run.ts chooses the tests and their setup.
+const { MUTANTS_TESTS = "", MUTANTS_SETUP } = process.env;
+const setup = MUTANTS_SETUP ? [`test/support/setup/${MUTANTS_SETUP}.ts`] : [];
+
 export default defineConfig({
   plugins: [pool],
   test: {
-    // run.ts chooses them.
-    include: (process.env.MUTANTS_TESTS ?? "").split(" "),
+    include: MUTANTS_TESTS.split(" "),
     globalSetup: ["test/support/servers/stack.ts"],
-    setupFiles: ["test/mutants/setup.ts"],
+    setupFiles: ["test/mutants/setup.ts", ...setup],
     sequence: { sequencer: CasesFirst },
     testTimeout: 20_000,
     hookTimeout: 20_000,
