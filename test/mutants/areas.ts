@@ -17,7 +17,7 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: ["test/shared/http/http.cases.test.ts", "test/shared/tenants/access.cases.test.ts"],
   },
   "access checks": {
-    mutate: ["shared/attachments/access.ts", "shared/switches/access.ts", "shared/tenants/{accounts,orders,schema}.ts"],
+    mutate: ["shared/{attachments,switches}/access.ts", "shared/tenants/schema.ts"],
     tests: ["test/shared/tenants/access.cases.test.ts", "test/functions/attachments/access.test.ts"],
     setup: "service",
   },
@@ -42,13 +42,19 @@ export const areas: Readonly<Record<string, Area>> = {
     setup: "service",
   },
   attachments: {
-    mutate: ["shared/attachments/{attachments,file-keys,files,forwarding,include,list,uploads}.ts"],
-    tests: [
-      "test/functions/include.test.ts",
-      "test/functions/attachments/{direct-upload,idempotency,list,reference,show-update-delete}.test.ts",
-      "test/shared/attachments/forwarding.test.ts",
+    mutate: [
+      "shared/attachments/{attachments,forwarding,include,list,uploads}.ts",
+      "shared/tenants/{accounts,orders}.ts",
     ],
-    setup: "service",
+    tests: [
+      "test/shared/tenants/access.cases.test.ts",
+      "test/functions/include.test.ts",
+      "test/functions/attachments/{create,direct-upload,idempotency,list,reference,show-update-delete}.test.ts",
+      "test/shared/attachments/forwarding.test.ts",
+      "test/shared/history/history.test.ts",
+      "test/faults/{conflicts,deadline,late-commit}.test.ts",
+    ],
+    setup: "own-table",
     ignoreStatic: true,
   },
   "kinds of files": {
@@ -56,14 +62,25 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: ["test/shared/attachments/file-kind.test.ts"],
   },
   "the sweep": {
-    mutate: ["shared/attachments/sweep.ts", "functions/sweep-orphan-files.ts"],
-    tests: ["test/faults/sweep.test.ts"],
+    mutate: ["shared/attachments/{file-keys,files,sweep}.ts", "functions/sweep-orphan-files.ts"],
+    tests: [
+      "test/shared/checkout/steps.cases.test.ts",
+      "test/functions/attachments/direct-upload.test.ts",
+      "test/faults/sweep.test.ts",
+    ],
     setup: "own-table",
   },
   switches: {
     mutate: ["shared/switches/{read,switches}.ts"],
-    tests: ["test/functions/switches/*.test.ts"],
-    setup: "service",
+    tests: [
+      "test/shared/tenants/access.cases.test.ts",
+      "test/functions/switches/*.test.ts",
+      "test/functions/include.test.ts",
+      "test/shared/history/history.test.ts",
+      "test/faults/{conflicts,late-commit}.test.ts",
+    ],
+    setup: "own-table",
+    ignoreStatic: true,
   },
   history: {
     mutate: ["shared/history/*.ts", "functions/events/*.ts"],
@@ -72,12 +89,16 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   "environment and log": {
     mutate: ["shared/{env,log}.ts", "shared/checkout/step-handler.ts"],
-    tests: ["test/shared/log.test.ts", "test/shared/checkout/carrier-client.cases.test.ts"],
-    setup: "service",
+    tests: ["test/shared/environment.cases.test.ts", "test/shared/log.test.ts", "test/faults/deadline.test.ts"],
+    setup: "own-table",
   },
   "tenants' files": {
     mutate: ["shared/tenants/{apply,file,references}.ts", "functions/tenants/*.ts"],
-    tests: ["test/infra/admin/apply.test.ts", "test/functions/tenants/*.test.ts"],
+    tests: [
+      "test/shared/tenants/apply.cases.test.ts",
+      "test/infra/admin/apply.test.ts",
+      "test/functions/tenants/*.test.ts",
+    ],
     setup: "own-table",
   },
   "calls of the checkout": {

@@ -1,85 +1,149 @@
 /**
- * Survivors that these tests need not notice, and why. `code` is what a mutant replaces and `mutant` what with, as in the
- * report, so that lines may shift. The first verdict whose properties all match holds.
+ * Survivors that these tests need not notice, and why, by their files. The first part of a verdict is a part of the survivor's
+ * line in the report: `code` → `mutant`; " … " stands for anything. The first verdict that fits holds.
  */
-type Verdict = { readonly file?: string; readonly code?: string; readonly mutant?: string; readonly why: string };
-
-const form = "shared/http/form.ts";
-const input = "shared/http/input.ts";
-const read = "shared/table/read.ts";
-const forward = "shared/checkout/forward.ts";
-const run = "shared/checkout/run.ts";
-const client = "shared/checkout/carrier-client.ts";
+export type Verdict = readonly [survivor: string, why: string];
 
 const sameForAnyText = "equivalent: a missing value is refused or ignored like any other that is wrong";
 const forTheCompiler = "equivalent: the value is always there, and the check is for the compiler";
+const typesOnly = "equivalent: types only";
+const waitOnly = "changes the wait between two attempts only";
+const oneOfTwo = "equivalent: only the other one of the two texts is asked for";
+const readsAgain = "equivalent but for another read of what is stored";
 
-export const judged: readonly Verdict[] = [
-  { code: '""', mutant: '"Stryker was here!"', why: sameForAnyText },
-  {
-    file: "shared/table/client.ts",
-    why: "settings of the SDK's client, which tests with a hanging table look at",
-  },
-  { file: read, code: "page.at(index)?.sk", why: forTheCompiler },
-  { file: read, mutant: "Responses[table]", why: forTheCompiler },
-  { file: read, mutant: "UnprocessedKeys[table]", why: forTheCompiler },
-  { file: read, mutant: "items.at(-1).sk", why: forTheCompiler },
-  { file: read, code: "key && keys.length === 1", why: "equivalent: one key is read by another call" },
-  { file: read, mutant: "attempt -= 1", why: "changes the wait between two attempts only" },
-  { file: read, code: "true", mutant: "false", why: "ConsistentRead: the embedded table is always consistent" },
-  { file: "shared/table/pages.ts", mutant: "page.at(index).sk", why: forTheCompiler },
-  { file: "shared/table/pages.ts", mutant: "kept.at(-1).id", why: forTheCompiler },
-  { file: "shared/table/pages.ts", code: "id !== undefined", why: "equivalent: undefined encodes to another cursor" },
-  {
-    file: "shared/table/pages.ts",
-    mutant: "+1",
-    why: "equivalent: the page has at most the items that the cursor needs",
-  },
-  { file: "shared/table/write.ts", mutant: "attempt -= 1", why: "changes the wait between two attempts only" },
-  { file: "shared/table/write.ts", mutant: "reasons[index].Code", why: forTheCompiler },
-  { file: "shared/table/write.ts", code: "Code !== undefined", why: forTheCompiler },
-  { file: "shared/http/endpoint.ts", code: '["json", "query", "nothing"]', why: "equivalent: types only" },
-  { file: "shared/http/endpoint.ts", code: '"json"', why: "equivalent: types only" },
-  { file: "shared/http/endpoint.ts", code: '"query"', why: "equivalent: types only" },
-  { file: "shared/http/endpoint.ts", code: '"nothing"', why: "equivalent: types only" },
-  { file: form, code: '["form"]', why: "equivalent: types only" },
-  { file: form, code: '"form"', why: "equivalent: types only" },
-  { file: form, code: 'reads.from === "form"', why: "equivalent: only forms are read here" },
-  { file: form, mutant: "/data\\[(.+)\\]$/", why: "equivalent: the names of parts are known" },
-  { file: form, mutant: "/^data\\[(.+)\\]/", why: "equivalent: the names of parts are known" },
-  { file: form, mutant: "characters.length < limits.filenameLength", why: "equivalent: cutting 255 characters to 255" },
-  { file: input, code: 'reads.from === "json"', mutant: "true", why: "equivalent: a form has no such rules" },
-  {
-    file: "shared/http/idempotency.ts",
-    code: "problems.length === 0",
-    why: "equivalent but for a read of a key that is refused",
-  },
-  {
-    file: "shared/http/idempotency.ts",
-    code: "account && problems.length === 0",
-    why: "equivalent but for a read of a key that is refused",
-  },
-  { file: "shared/http/request.ts", code: "found === undefined", why: "equivalent: headers[undefined] is undefined" },
-  { file: "shared/http/responses.ts", mutant: "response.statusCode", why: forTheCompiler },
-  { file: "shared/http/responses.ts", code: "/^W\\//", why: "equivalent: a tag begins with W/ or with a quote" },
-  { file: "shared/http/responses.ts", code: '{ ms: "Milliseconds" }', why: "metrics: noticed by test/shared/log" },
-  { file: "shared/http/responses.ts", code: '"Milliseconds"', why: "metrics: noticed by test/shared/log" },
-  { file: "shared/http/responses.ts", code: '"route"', why: "metrics: noticed by test/shared/log" },
-  { file: "shared/deadline.ts", why: "leaves a timer behind, whose error nobody waits for" },
-  { file: "shared/switches/access.ts", code: "own === undefined", why: "equivalent: no account has this id" },
-  { file: client, mutant: "text.length >= 500", why: "equivalent: the text is cut to 500 characters" },
-  { file: client, code: "text.length > 500", why: "equivalent but for what is read of a long body" },
-  { file: client, code: 'result.kind !== "refused"', why: "equivalent: no other result has the status 401" },
-  { file: client, code: "[]", why: "equivalent: no response has this status" },
-  { file: forward, code: 'one.kind === "stop"', why: "equivalent: a stop has no wait, so no other wait is longer" },
-  { file: forward, code: 'other.kind === "time"', why: "equivalent: a time has no wait, so it is not longer" },
-  { file: forward, code: 'one.kind === "stop" || other.kind === "time"', why: "equivalent, as its two parts" },
-  { file: forward, code: "page.consecutive_waits > 0", why: "equivalent but for a write of what is stored" },
-  { file: run, mutant: "last.calls_end_by >= callsEndBy", why: "equivalent: the two times are the same" },
-  { file: run, code: 'last.status === "SUCCEEDED"', why: "equivalent: the order of such a run is checked out" },
-  { file: run, code: '"SUCCEEDED"', why: "equivalent: the order of such a run is checked out" },
-  { file: run, mutant: "attempt -= 1", why: "changes the wait between two attempts only" },
-  { file: "shared/checkout/seal.ts", mutant: "start <= parents.length", why: "equivalent but for a write of the lock" },
-  { file: "shared/checkout/seal.ts", code: "through", why: forTheCompiler },
-  { file: "shared/checkout/end.ts", code: "last?.run", why: forTheCompiler },
+/** In any file. */
+export const judgedAnywhere: readonly Verdict[] = [
+  ['`""` → `"Stryker was here!"`', sameForAnyText],
+  ['`[]` → `["Stryker was here"]`', "no mistake of anybody: a text in an empty list of items, which the types refuse"],
 ];
+
+export const judged: Readonly<Record<string, readonly Verdict[]>> = {
+  "shared/checkout/carrier-client.ts": [
+    ["→ `text.length >= 500`", "equivalent: the text is cut to 500 characters"],
+    ["`text.length > 500` →", "equivalent but for what is read of a long body"],
+    ['`result.kind !== "refused"` →', "equivalent: no other result has the status 401"],
+    ["`[]` →", "equivalent: no response has this status"],
+    ['`"retry"` →', "equivalent: it is the last of the three kinds"],
+    ["`!(error instanceof Error)`", forTheCompiler],
+  ],
+  "shared/checkout/carrier-form.ts": [
+    ["`{ cause: error }`", "the cause in a log"],
+    ["`{ await source.return(undefined); }`", "leaves a stream open that ends with its call"],
+  ],
+  "shared/checkout/carrier-function.ts": [
+    ['`"POST"` →', "what Lambda's signature is made of: the local Lambda accepts any"],
+    ["`{ host }` →", "what Lambda's signature is made of: the local Lambda accepts any"],
+    ['`"lambda"` →', "what Lambda's signature is made of: the local Lambda accepts any"],
+  ],
+  "shared/checkout/carrier.ts": [
+    ["`true` → `false`", "matters only if the attachment is deleted during the call"],
+    ["`false` → `true`", "matters only if the attachment is deleted during the call"],
+  ],
+  "shared/checkout/end.ts": [
+    ["`last?.run` →", forTheCompiler],
+    ['`{ equals: { state: "CART" } }`', "equivalent: the condition on the run fails as well"],
+    ['`{ state: "CART" }`', "equivalent: the condition on the run fails as well"],
+    ["`failed.size === 0` → `false`", readsAgain],
+    ['`"request"` →', oneOfTwo],
+  ],
+  "shared/checkout/forward-attachment.ts": [
+    ["`error instanceof ApiError && error.status === 503` →", "equivalent: S3 throws no other ApiError"],
+    ["`error.status === 503` →", "equivalent: S3 throws no other ApiError"],
+  ],
+  "shared/checkout/forward.ts": [
+    ['`one.kind === "stop"` →', "equivalent: a stop has no wait, so no other wait is longer"],
+    ['`other.kind === "time"` →', "equivalent: a time has no wait, so it is not longer"],
+    ['`one.kind === "stop" || other.kind === "time"` →', "equivalent, as its two parts"],
+    ["`page.consecutive_waits > 0` →", "equivalent but for a write of what is stored"],
+    ['`"stop"` →', "equivalent: a stop has no wait, so no other wait is longer"],
+    ['`"time"` →', "equivalent: a time has no wait, so it is not longer"],
+  ],
+  "shared/checkout/plan.ts": [["`through !== undefined`", "equivalent: no id is after undefined"]],
+  "shared/checkout/receipts.ts": [
+    ['`state === "pending"`', forTheCompiler],
+    ['`"pending"` →', forTheCompiler],
+  ],
+  "shared/checkout/run.ts": [
+    ["→ `last.calls_end_by >= callsEndBy`", "equivalent: the two times are the same"],
+    ['`last.status === "SUCCEEDED"` →', "equivalent: the order of such a run is checked out"],
+    ['`"SUCCEEDED"` →', "equivalent: the order of such a run is checked out"],
+    ["→ `attempt -= 1`", waitOnly],
+    ["`locked` → `false`", readsAgain],
+    ["`failed.size === 0` → `false`", readsAgain],
+  ],
+  "shared/checkout/seal.ts": [
+    ["→ `start <= parents.length`", "equivalent but for a write of the lock"],
+    ["`through` →", forTheCompiler],
+    ['`"request"` →', oneOfTwo],
+  ],
+  "shared/deadline.ts": [["", "leaves a timer behind, whose error nobody waits for"]],
+  "shared/http/endpoint.ts": [
+    ['`["json", "query", "nothing"]` →', typesOnly],
+    ['`"json"` →', typesOnly],
+    ['`"query"` →', typesOnly],
+    ['`"nothing"` →', typesOnly],
+    ["`idempotencyKey?.problems ?? []`", "noticed by test/functions/attachments/idempotency"],
+  ],
+  "shared/http/form.ts": [
+    ['`["form"]` →', typesOnly],
+    ['`"form"` →', typesOnly],
+    ['`reads.from === "form"` →', "equivalent: only forms are read here"],
+    ["→ `/data\\[(.+)\\]$/`", "equivalent: the names of parts are known"],
+    ["→ `/^data\\[(.+)\\]/`", "equivalent: the names of parts are known"],
+    ["→ `characters.length < limits.filenameLength`", "equivalent: cutting 255 characters to 255"],
+    ["`{ maxHeaderPairs:", "noticed by test/faults/fuzz"],
+    ["→ `body.length - 1`", "equivalent: a part is shorter than its form"],
+    ["[0].trim`", forTheCompiler],
+    ["headers[header]?.[0].split`", forTheCompiler],
+  ],
+  "shared/http/idempotency.ts": [
+    ["`problems.length === 0` →", "equivalent but for a read of a key that is refused"],
+    ["`account && problems.length === 0` →", "equivalent but for a read of a key that is refused"],
+  ],
+  "shared/http/input.ts": [
+    ['`reads.from === "json"` → `true`', "equivalent: a form has no such rules"],
+    ['`"utf8"` →', "equivalent: the default of Buffer.from"],
+    ['`"query"` →', "noticed by test/functions/attachments/list"],
+    ['`"body"` →', "noticed by test/functions/attachments/create"],
+    ["`{ input: z.parse(reads.schema, undefined), compared: undefined }`", "equivalent: both are undefined"],
+  ],
+  "shared/http/request.ts": [["`found === undefined` →", "equivalent: headers[undefined] is undefined"]],
+  "shared/http/responses.ts": [
+    ["→ `response.statusCode`", forTheCompiler],
+    ["`/^W\\//` →", "equivalent: a tag begins with W/ or with a quote"],
+    ['`{ ms: "Milliseconds" }` →', "metrics: noticed by test/shared/log"],
+    ['`"Milliseconds"` →', "metrics: noticed by test/shared/log"],
+    ['`"route"` →', "metrics: noticed by test/shared/log"],
+    ['(?:\\.[\\w-]+)?"/`', "equivalent: each tag ends with its second quote"],
+  ],
+  "shared/switches/access.ts": [["`own === undefined` →", "equivalent: no account has this id"]],
+  "shared/table/client.ts": [["", "settings of the SDK's client, which tests with a hanging table look at"]],
+  "shared/table/keys.ts": [['`"request"` →', oneOfTwo]],
+  "shared/table/pages.ts": [
+    ["→ `page.at(index).sk`", forTheCompiler],
+    ["→ `kept.at(-1).id`", forTheCompiler],
+    ["`id !== undefined` →", "equivalent: undefined encodes to another cursor"],
+    ["→ `+1`", "equivalent: the page has at most the items that the cursor needs"],
+    ['`"down"` →', oneOfTwo],
+  ],
+  "shared/table/read.ts": [
+    ["`page.at(index)?.sk` →", forTheCompiler],
+    ["→ `Responses[table]`", forTheCompiler],
+    ["→ `UnprocessedKeys[table]`", forTheCompiler],
+    ["→ `items.at(-1).sk`", forTheCompiler],
+    ["`key && keys.length === 1` →", "equivalent: one key is read by another call"],
+    ["→ `attempt -= 1`", waitOnly],
+    ["`true` → `false`", "ConsistentRead: the embedded table is always consistent"],
+    ["`{ let start: Record", "noticed by test/infra/admin/apply: all items of the table"],
+    ["`{ const command = new ScanCommand", "noticed by test/infra/admin/apply: all items of the table"],
+    ["`{ TableName: env.tableName(), // Without", "noticed by test/infra/admin/apply: all items of the table"],
+    ["`response.Items ?? []` →", "noticed by test/infra/admin/apply: all items of the table"],
+    ["`start` → `false`", "needs a table of more than 1,000 items: `admin check`"],
+    ["`{ const command = new GetCommand", "equivalent: one key is read by another call"],
+  ],
+  "shared/table/write.ts": [
+    ["→ `attempt -= 1`", waitOnly],
+    ["→ `reasons[index].Code`", forTheCompiler],
+    ["`Code !== undefined` →", forTheCompiler],
+  ],
+};

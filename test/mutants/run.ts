@@ -4,7 +4,7 @@ import { join, matchesGlob, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
 import { type Area, areas } from "./areas.ts";
-import { judged } from "./judged.ts";
+import { judged, judgedAnywhere, type Verdict } from "./judged.ts";
 
 /** `npm run mutants`: changes the code in one place at a time, and reports the changes that no test notices. */
 
@@ -55,14 +55,16 @@ const codeOf = ({ fileName, location: { start, end } }: Mutant): string => {
   );
 };
 
+const fits =
+  (survivor: string) =>
+  ([part]: Verdict): boolean =>
+    part.split(" … ").every((each) => survivor.includes(each));
+
 const describeSurvivor = (mutant: Mutant): string => {
   const file = relative(root, mutant.fileName);
-  const [code, replacement] = [codeOf(mutant), oneLine(mutant.replacement ?? "")];
-  const found = { file, code, mutant: replacement };
-  const verdict = judged.find((each) =>
-    (["file", "code", "mutant"] as const).every((name) => each[name] === undefined || each[name] === found[name]),
-  );
-  return `- ${file}:${mutant.location.start.line} \`${code}\` → \`${replacement}\`: ${verdict?.why ?? "**not judged**"}`;
+  const survivor = `\`${codeOf(mutant)}\` → \`${oneLine(mutant.replacement ?? "")}\``;
+  const verdict = [...(judged[file] ?? []), ...judgedAnywhere].find(fits(survivor));
+  return `- ${file}:${mutant.location.start.line} ${survivor}: ${verdict?.[1] ?? "**not judged**"}`;
 };
 
 /** A table of scores, then the survivors. */

@@ -31,8 +31,8 @@ export default defineConfig({
     globalSetup: ["test/support/servers/stack.ts"],
     setupFiles: ["test/mutants/setup.ts", ...setup],
     sequence: { sequencer: CasesFirst },
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "../../node_modules/.cache/compile") },
   },
 });
