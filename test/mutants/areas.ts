@@ -26,9 +26,8 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: [
       openapi,
       "test/shared/http/http.cases.test.ts",
-      "test/shared/tenants/access.cases.test.ts",
       "test/functions/switches/{create,client-quirks}.test.ts",
-      "test/functions/attachments/{create,list}.test.ts",
+      "test/functions/attachments/create.test.ts",
     ],
     setup: "service",
   },
@@ -69,6 +68,7 @@ export const areas: Readonly<Record<string, Area>> = {
       "test/faults/sweep.test.ts",
     ],
     setup: "own-table",
+    ignoreStatic: true,
   },
   switches: {
     mutate: ["shared/switches/{read,switches}.ts"],
