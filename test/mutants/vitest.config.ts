@@ -30,7 +30,8 @@ export default defineConfig({
     include: MUTANTS_TESTS.split(" "),
     globalSetup: ["test/support/servers/stack.ts"],
     setupFiles: ["test/mutants/setup.ts", ...setup],
-    sequence: { sequencer: CasesFirst },
+    // In turns: the mutant is chosen before the setup loads what is mutated.
+    sequence: { sequencer: CasesFirst, setupFiles: "list" },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "../../node_modules/.cache/compile") },

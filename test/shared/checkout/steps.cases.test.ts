@@ -428,17 +428,22 @@ describe("a page", () => {
     expect(recorded.sort()).toEqual(events.map((event) => `${event} by checkout this`));
   });
 
-  it.each<[CarrierResponse[], string, string[]]>([
-    [[201, 201], "FORWARDED", ["forwarded", "forwarded"]],
-    [[busy], "WAIT", ["pending"]],
-  ])("of two requests, whose carrier responds with %j, is %s", async (responses, outcome, states) => {
-    const { order, requests, ref } = await storedOrder(forwardedType, forwardedType);
-    await running(order);
-    for (const id of requests) await attach({ type: "request", id });
-    carrierThat(...responses);
-    expect(await forwardPage(pageOf(ref, requests[1]))).toMatchObject({ outcome });
-    expect((await Promise.all(requests.map(statesOf))).flat()).toEqual(states);
-  });
+  it.each<[number, CarrierResponse, string, string[]]>([
+    [1, 201, "FORWARDED", ["forwarded", "forwarded"]],
+    // Eight are forwarded at once.
+    [9, busy, "WAIT", Array(8).fill("pending")],
+  ])(
+    "of two requests with %i files each, whose carrier responds with %j, is %s",
+    async (files, response, outcome, states) => {
+      const { order, requests, ref } = await storedOrder(forwardedType, forwardedType);
+      await running(order);
+      for (const id of requests)
+        await Promise.all(Array.from({ length: files }, () => attach({ type: "request", id })));
+      carrierThat(...states.map(() => response));
+      expect(await forwardPage(pageOf(ref, requests[1]))).toMatchObject({ outcome });
+      expect((await Promise.all(requests.map(statesOf))).flat()).toEqual(states);
+    },
+  );
 
   it("is forwarded by one of two steps at the same time", async () => {
     const { request, page } = await storedOne();
@@ -457,7 +462,7 @@ describe("a page", () => {
   });
 
   it("has failed if its run ends during a call", async () => {
-    const { order, page } = await stored();
+    const { order, page } = await storedOne();
     vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
       await running(order, { run: "other" });
       return new Response("", { status: 503, headers: { "Retry-After": "60" } });
@@ -471,11 +476,12 @@ describe("a page", () => {
     next_try_at: at(60),
     last_answer: "it responded with 503",
   };
+  const tooLong = expect.stringMatching(/the carrier was unavailable for too long \(it responded with 503\)\.$/);
   it.each<[string, number, number, Expected<{ readonly outcome: string }>, object]>([
     ["waits", 3, 1, { outcome: "WAIT", passes_left: 2, consecutive_waits: 2, wait_seconds: 60 }, waiting],
     ["waits the last time", 2, 9, { outcome: "WAIT", consecutive_waits: 10 }, { status: "RUNNING" }],
     ["has waited too often", 3, 10, { outcome: "FAILED", wait_seconds: 0 }, { status: "STOPPING", last_answer: "x" }],
-    ["has no pass left", 1, 1, { outcome: "FAILED", passes_left: 0 }, { status: "STOPPING" }],
+    ["has no pass left", 1, 1, { outcome: "FAILED", passes_left: 0 }, { status: "STOPPING", reason: tooLong }],
   ])("%s for a carrier that is unavailable", async (_, passes_left, consecutive_waits, page, run) => {
     const { order, request, page: first } = await stored();
     carrierThat(busy, busy);
