@@ -18,7 +18,11 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   "access checks": {
     mutate: ["shared/{attachments,switches}/access.ts", "shared/tenants/schema.ts"],
-    tests: ["test/shared/tenants/access.cases.test.ts", "test/functions/attachments/access.test.ts"],
+    tests: [
+      "test/shared/tenants/access.cases.test.ts",
+      "test/functions/attachments/access.test.ts",
+      "test/shared/attachments/forwarding.test.ts",
+    ],
     setup: "service",
   },
   "schemas and errors": {
@@ -89,8 +93,7 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   "environment and log": {
     mutate: ["shared/{env,log}.ts", "shared/checkout/step-handler.ts"],
-    tests: ["test/shared/environment.cases.test.ts", "test/shared/log.test.ts", "test/faults/deadline.test.ts"],
-    setup: "own-table",
+    tests: ["test/shared/environment.cases.test.ts", "test/shared/log.test.ts"],
   },
   "tenants' files": {
     mutate: ["shared/tenants/{apply,file,references}.ts", "functions/tenants/*.ts"],

@@ -9,6 +9,9 @@ const forTheCompiler = "equivalent: the value is always there, and the check is 
 const typesOnly = "equivalent: types only";
 const waitOnly = "changes the wait between two attempts only";
 const oneOfTwo = "equivalent: only the other one of the two texts is asked for";
+const onlyInBundles = "only a bundle has a source map: noticed by test/infra/aws/bundles";
+const onePlaceholder = "equivalent: one function names a placeholder here and where it is replaced";
+const signature = "what Lambda's signature is made of: the local Lambda accepts any";
 const readsAgain = "equivalent but for another read of what is stored";
 
 /** In any file. */
@@ -18,6 +21,13 @@ export const judgedAnywhere: readonly Verdict[] = [
 ];
 
 export const judged: Readonly<Record<string, readonly Verdict[]>> = {
+  "functions/checkout/fail.ts": [["`{ Error: z.string() }`", "noticed by test/shared/checkout/failure"]],
+  "functions/checkout/release-lock.ts": [["`false` → `true`", "only what the log says of a run that is not locked"]],
+  "functions/checkout/workflow.ts": [
+    ['`"checkout/"` →', onePlaceholder],
+    ["/-(", onePlaceholder],
+    ["letter", onePlaceholder],
+  ],
   "shared/checkout/carrier-client.ts": [
     ["→ `text.length >= 500`", "equivalent: the text is cut to 500 characters"],
     ["`text.length > 500` →", "equivalent but for what is read of a long body"],
@@ -31,13 +41,14 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["`{ await source.return(undefined); }`", "leaves a stream open that ends with its call"],
   ],
   "shared/checkout/carrier-function.ts": [
-    ['`"POST"` →', "what Lambda's signature is made of: the local Lambda accepts any"],
-    ["`{ host }` →", "what Lambda's signature is made of: the local Lambda accepts any"],
-    ['`"lambda"` →', "what Lambda's signature is made of: the local Lambda accepts any"],
+    ['`"POST"` →', signature],
+    ["`{ host }` →", signature],
+    ['`"lambda"` →', signature],
   ],
   "shared/checkout/carrier.ts": [
     ["`true` → `false`", "matters only if the attachment is deleted during the call"],
     ["`false` → `true`", "matters only if the attachment is deleted during the call"],
+    ["`in_flight_until !== null` → `true`", forTheCompiler],
   ],
   "shared/checkout/end.ts": [
     ["`last?.run` →", forTheCompiler],
@@ -49,6 +60,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
   "shared/checkout/forward-attachment.ts": [
     ["`error instanceof ApiError && error.status === 503` →", "equivalent: S3 throws no other ApiError"],
     ["`error.status === 503` →", "equivalent: S3 throws no other ApiError"],
+    ['`"wait"` →', "equivalent: the receipt has changed, so that its next try is not written"],
   ],
   "shared/checkout/forward.ts": [
     ['`one.kind === "stop"` →', "equivalent: a stop has no wait, so no other wait is longer"],
@@ -57,6 +69,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["`page.consecutive_waits > 0` →", "equivalent but for a write of what is stored"],
     ['`"stop"` →', "equivalent: a stop has no wait, so no other wait is longer"],
     ['`"time"` →', "equivalent: a time has no wait, so it is not longer"],
+    ["`ending` → `false`", "equivalent but for reads: no call follows the end"],
   ],
   "shared/checkout/plan.ts": [["`through !== undefined`", "equivalent: no id is after undefined"]],
   "shared/checkout/receipts.ts": [
@@ -116,6 +129,17 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ['`"route"` →', "metrics: noticed by test/shared/log"],
     ['(?:\\.[\\w-]+)?"/`', "equivalent: each tag ends with its second quote"],
   ],
+  "shared/log.ts": [
+    ["`{ print = output; }`", "noticed by test/infra/local/terminal"],
+    ["`{ const file =", onlyInBundles],
+    ["map`", onlyInBundles],
+    ["`!map", onlyInBundles],
+    ["import.meta.url", onlyInBundles],
+    ['`"utf8"`', onlyInBundles],
+    ["rigin", onlyInBundles],
+    ['`"fileName"`', onlyInBundles],
+    ["`/(file:", onlyInBundles],
+  ],
   "shared/switches/access.ts": [["`own === undefined` →", "equivalent: no account has this id"]],
   "shared/table/client.ts": [["", "settings of the SDK's client, which tests with a hanging table look at"]],
   "shared/table/keys.ts": [['`"request"` →', oneOfTwo]],
@@ -146,4 +170,5 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["→ `reasons[index].Code`", forTheCompiler],
     ["`Code !== undefined` →", forTheCompiler],
   ],
+  "shared/tenants/schema.ts": [["`/:[^:]*$/`", "equivalent: a permission has one colon"]],
 };
