@@ -15,9 +15,6 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
   tenants: ["test/faults/tenants.test.ts", "each endpoint with each kind of key of each related account"],
   schedules: ["test/shared/checkout/interleaving.test.ts", "a checkout, an upload and a delete in every order"],
   kills: ["test/shared/checkout/kill.test.ts", "the checkout's process killed at each step and each call"],
-  failures: ["test/shared/checkout/failure.test.ts", "each step of a checkout failing once and on every retry"],
-  copies: ["test/shared/checkout/late-copies.test.ts", "late copies of each step of a checkout"],
-  changes: ["test/shared/checkout/changes.test.ts", "changes of an order before each step of its checkout"],
   duplicates: ["test/shared/checkout/duplicates.test.ts", "two copies of a checkout step at once"],
   restarts: ["test/infra/local/kills.test.ts", "the local stack killed under load and during checkouts, with --data"],
   start: [
@@ -39,7 +36,6 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
     "the rules of attachments, for requests and for orders; a sample has one of the two in each file",
   ],
   pages: ["test/functions/switches/page-size.test.ts", "pages of switches up to Lambda's response limit"],
-  switches: ["test/functions/switches/list.test.ts", "lists of switches compared with a model, and random JSON"],
 };
 
 const help = `Usage: npm run test:faults -- [suite ...] [--full]

@@ -7,34 +7,52 @@ import { upload } from "../support/fixtures/attachments.ts";
 import { newSwitch } from "../support/fixtures/switches.ts";
 import { allPermissions, tenants } from "../support/fixtures/tenants.ts";
 import { sentUpload } from "../support/fixtures/uploads.ts";
-import { call, errorBody, notFoundBody, type ReceivedResponse, send } from "../support/requests/client.ts";
+import { call, deniedBody, errorBody, notFoundBody, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { pathOf, requestTo } from "../support/requests/request-per-endpoint.ts";
 
 /** The errors that every route returns, derived from the route table: a new row is covered at once. */
 
-let t: Awaited<ReturnType<typeof tenants>>;
-const existing = { request: "", order: "", request_attachment: "", order_attachment: "", account: "", switch: "" };
+const t = await tenants();
+const existing = {
+  ...{ request: t.request("acme"), order: t.order("acme"), account: t.account("acme") },
+  ...{ request_attachment: "", order_attachment: "", switch: "" },
+};
 /** The keys of each kind that no route accepts. */
 const refusedKeys: Record<string, string> = {};
 const uploads = new Map<Route["parent"], string>();
+
+type WithoutPermission = { readonly permission: string; readonly permissions: readonly string[] };
+/** For each route, keys that lack one of the permissions that it needs, and have all others. */
+const keysWithout = new Map<string, readonly (WithoutPermission & { readonly key: string | undefined })[]>();
+
+/** The permissions that a route needs, in the order in which they are checked, and a user that lacks the one but has others. */
+const permissionCases = ({ parent, permission: own }: Route): WithoutPermission[] => {
+  const ofParent = parent === "request" || parent === "order" ? [parentPermissions[parent].CART] : [];
+  const needed = [...ofParent, own];
+  return needed.map((permission, nth) => {
+    const others = allPermissions.filter((other) => other.split(":")[0] !== permission.split(":")[0]);
+    return { permission, permissions: [...others, ...needed.slice(0, nth)] };
+  });
+};
 
 /** The id in a route's path below its parent. */
 const existingIn = ({ on, parent, resource }: Route) => (on === "upload" ? uploads.get(parent) : existing[resource]);
 
 beforeAll(async () => {
-  t = await tenants();
-  Object.assign(existing, { request: t.request("acme"), order: t.order("acme"), account: t.account("acme") });
   for (const kind of ["request", "order"] as const) {
     existing[`${kind}_attachment`] = (await upload(t.attachments(kind, "acme"), t.key("acme"))).id;
     uploads.set(kind, (await sentUpload(t.attachments(kind, "acme"), t.key("acme"))).id);
   }
   const account = t.account("acme");
+  const cases = routes.flatMap((route) => permissionCases(route).map((one) => ({ ...one, name: route.name })));
   const created = await apply({
     users: {
       enabled: { account, permissions: allPermissions },
       disabled: { account, permissions: allPermissions, disabled: true },
+      ...Object.fromEntries(cases.map(({ permissions }, nth) => [`user${nth}`, { account, permissions }])),
     },
     keys: {
+      ...Object.fromEntries(cases.map((_, nth) => [`key${nth}`, { account, user: `user${nth}` }])),
       expired: { account, user: "enabled", expires_at: "2020-01-01T00:00:00Z" },
       revoked: { account, user: "enabled", revoked: true },
       userless: { account, user: null },
@@ -42,6 +60,8 @@ beforeAll(async () => {
     },
   });
   for (const [name, { key = "" }] of Object.entries(created.keys)) refusedKeys[name] = key;
+  const withKeys = cases.map((one, nth) => ({ ...one, key: created.keys[`key${nth}`]?.key }));
+  for (const [name, own] of Map.groupBy(withKeys, ({ name }) => name)) keysWithout.set(name, own);
   existing.switch = (await newSwitch(t.key("acme"), { name: "existing" })).id;
 });
 
@@ -72,22 +92,27 @@ const expectError = (response: ReceivedResponse, status: number, body: unknown, 
   expect(response.text.replaceAll(ulids, ""), label).not.toMatch(internals);
 };
 
-describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
-  it("returns 401 for each kind of invalid key, before any other check", async () => {
+/** The headers without a valid key, and keys of each kind that no route accepts. Each route is tested with some of them. */
+const invalidKeys = ["missing", "empty", "too short", "unknown", "expired", "revoked", "userless", "disabled"];
+const keysOfNobody: Readonly<Record<string, string | undefined>> = {
+  missing: undefined,
+  empty: "",
+  "too short": "apik_short",
+  unknown: `apik_${"z".repeat(43)}`,
+};
+
+const all = routes.map((route, index) => [route.name, route, index] as const);
+
+describe.each(all)("%s", (_, route, index) => {
+  it("returns 401 for an invalid key, before any other check", async () => {
     const unauthorized = errorBody({
       code: "unauthorized",
       title: "Unauthorized",
       detail: "The access token is missing or invalid.",
     });
-    const invalidKeys = {
-      missing: undefined,
-      empty: "",
-      "too short": "apik_short",
-      unknown: `apik_${"z".repeat(43)}`,
-      ...refusedKeys,
-    };
-    for (const [label, key] of Object.entries(invalidKeys))
+    for (const label of ["missing", invalidKeys[index % invalidKeys.length] ?? ""])
       for (const ids of [{}, { parent: unknownId, resource: unknownId }]) {
+        const key = label in keysOfNobody ? keysOfNobody[label] : refusedKeys[label];
         const response = await sendTo(route, { key, ...ids });
         expectError(response, 401, unauthorized, label);
         expect(response.headers.get("www-authenticate"), label).toBe("Bearer");
@@ -95,28 +120,9 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
   });
 
   it("returns 403 with the missing permission", async () => {
-    const parents =
-      route.parent === "request" || route.parent === "order" ? [parentPermissions[route.parent].CART] : [];
-    const needed = [...parents, route.permission];
-    const cases = needed.flatMap((permission, index) => {
-      const granted = needed.slice(0, index);
-      const others = allPermissions.filter((other) => other.split(":")[0] !== permission.split(":")[0]);
-      return [granted, [...others, ...granted]].map((permissions) => ({ permission, permissions }));
-    });
-    const account = t.account("acme");
-    const { keys } = await apply({
-      users: Object.fromEntries(cases.map(({ permissions }, index) => [`u${index}`, { account, permissions }])),
-      keys: Object.fromEntries(cases.map((_, index) => [`k${index}`, { account, user: `u${index}` }])),
-    });
-    for (const [index, { permission, permissions }] of cases.entries()) {
-      const response = await sendTo(route, { key: keys[`k${index}`]?.key });
-      const detail = `The user lacks the permission ${permission}.`;
-      expectError(
-        response,
-        403,
-        errorBody({ code: "access_denied.permission", title: "Access Denied", detail, params: { permission } }),
-        `with ${permissions.join(" ")}`,
-      );
+    for (const { permission, permissions, key } of keysWithout.get(route.name) ?? []) {
+      const response = await sendTo(route, { key });
+      expectError(response, 403, deniedBody(permission), `with ${permissions.join(" ")}`);
     }
   });
 
@@ -126,8 +132,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
       for (const [name, id] of [
         ["other", existing[parent]],
         ["east", existing[parent]],
-        ["acme", unknownId],
-        ["acme", "not-a-ulid"],
+        ["acme", index % 2 === 0 ? unknownId : "not-a-ulid"],
       ] as const) {
         const response = await sendTo(route, { key: t.key(name), parent: id });
         expectError(response, 404, notFoundBody(parent, id), `key of ${name}, parent ${id}`);
@@ -137,7 +142,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
 
   if (route.on !== "collection") {
     it("returns 404 for a resource that does not exist, whether or not its id is a ULID", async () => {
-      for (const id of [unknownId, unknownId.toLowerCase(), "nonsense"]) {
+      for (const id of [unknownId.toLowerCase(), "nonsense"]) {
         const returnedId = id === "nonsense" ? id : id.toUpperCase();
         expectError(
           await sendTo(route, { key: t.key("acme"), resource: id }),

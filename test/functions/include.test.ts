@@ -1,28 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
-import { attachmentOf, form, pdf, upload } from "../support/fixtures/attachments.ts";
-import { newSwitch, post, switchesPath } from "../support/fixtures/switches.ts";
-import { parentTypes, type Tenants, tenants } from "../support/fixtures/tenants.ts";
-import { call, errorBody, fetchFromService, type ReceivedResponse } from "../support/requests/client.ts";
+import { describe, expect, it } from "vitest";
+import { attachmentOf, form, pageOf, upload } from "../support/fixtures/attachments.ts";
+import { newSwitch, switchesPath } from "../support/fixtures/switches.ts";
+import { parentTypes, tenants } from "../support/fixtures/tenants.ts";
+import { call, fetchFromService, invalidBody, type ReceivedResponse } from "../support/requests/client.ts";
 
-/** Additions to the interface: `include`, If-None-Match, and the conflicting resource in a 422. */
+/** Additions to the interface: `include`, lists of an account, and If-None-Match. */
 
-let t: Tenants;
-beforeAll(async () => {
-  t = await tenants();
-});
+const t = await tenants();
 
 const get = (path: string, key = t.key("acme")): Promise<ReceivedResponse> => call("GET", path, { key });
 
-const includeError = (detail: string) =>
-  errorBody({
-    code: "invalid_parameter",
-    title: "Invalid Parameter",
-    detail,
-    sub_code: "constraint.enum",
-    source: { in: "query", pointer: "/include" },
-  });
+const includeError = (detail: string) => invalidBody("query", "/include", { detail, sub_code: "constraint.enum" });
 
 describe.each(parentTypes)("include=file on attachments of a %s", (kind) => {
   const own = () => (kind === "request" ? { request: { type: "request", data: { id: t.request("acme") } } } : {});
@@ -49,19 +39,18 @@ describe.each(parentTypes)("include=file on attachments of a %s", (kind) => {
     expect((await get(`${path}?last=1`)).body).toMatchObject({ data: { items: [plain.body] } });
   });
 
-  it.each(["", "files", "file,", "file,owner", "FILE", "file, forwarding"])(
-    "returns 422 for include=%s",
-    async (names) => {
-      const path = t.attachments(kind, "acme");
-      const { id } = await upload(path, t.key("acme"));
+  it("returns 422 for any other name", async () => {
+    const path = t.attachments(kind, "acme");
+    const { id } = await upload(path, t.key("acme"));
+    for (const names of ["", "files", "file,", "file,owner", "FILE", "file, forwarding"]) {
       const encoded = encodeURIComponent(names);
       const single = await get(`${path}/${id}?include=${encoded}`);
-      expect([single.status, single.body]).toEqual([422, includeError("must be one of file, forwarding")]);
+      expect([single.status, single.body], names).toEqual([422, includeError("must be one of file, forwarding")]);
       const listed = await get(`${path}?include=${encoded}`);
       const detail = kind === "request" ? "must be one of file, forwarding" : "must be file";
-      expect([listed.status, listed.body]).toEqual([422, includeError(detail)]);
-    },
-  );
+      expect([listed.status, listed.body], names).toEqual([422, includeError(detail)]);
+    }
+  });
 
   it("accepts the names in any order and more than once", async () => {
     const path = t.attachments(kind, "acme");
@@ -119,10 +108,7 @@ describe("GET /accounts/{account_id}/switches", () => {
     ] as const)
       ids.push((await newSwitch(key("acme"), { name }, path)).id);
     ids.sort();
-    const page = async (path: string, of = "acme") => {
-      const { items, page_info } = Object((await get(path, key(of))).body).data;
-      return { ids: items.map(({ data }: { data: { id: string } }) => data.id), ...page_info };
-    };
+    const page = async (path: string, of = "acme") => pageOf(await get(path, key(of)));
     const whole = { after: null, before: null, limit: 50 };
     expect(await page(paths.acme)).toEqual({ ids, ...whole, total: 3 });
     const ofEast = await page(paths.east);
@@ -134,38 +120,6 @@ describe("GET /accounts/{account_id}/switches", () => {
     const foreign = await get(`${paths.acme}?after=${first.after}`, key("acme"));
     expect(foreign.status).toBe(422);
     expect(await page(paths.east.replace(account("east"), account("east").toLowerCase()))).toEqual(ofEast);
-  });
-});
-
-describe("a 422 with constraint.unique", () => {
-  const taken = (pointer: string, resource: object) =>
-    errorBody({
-      code: "invalid_parameter",
-      title: "Invalid Parameter",
-      detail: "has already been taken",
-      sub_code: "constraint.unique",
-      source: { in: "body", pointer },
-      params: { resource },
-    });
-
-  it("names the switch that has the name, on create and update", async () => {
-    const key = t.key("acme");
-    const { id } = await newSwitch(key, { name: "Taken" });
-    const created = await post(key, { name: "Taken" });
-    expect([created.status, created.body]).toEqual([422, taken("/data/name", { id, type: "switch" })]);
-    const other = await newSwitch(key, { name: "Free" });
-    const json = { type: "switch", data: { name: "Taken" } };
-    const updated = await call("PATCH", `${switchesPath}/${other.id}`, { key, json });
-    expect([updated.status, updated.body]).toEqual([422, taken("/data/name", { id, type: "switch" })]);
-  });
-
-  it.each(parentTypes)("names the attachment of the %s that has the reference_id", async (kind) => {
-    const key = t.key("acme");
-    const path = t.attachments(kind, "acme");
-    const reference = { "data[reference_id]": crypto.randomUUID() };
-    const { id } = await upload(path, key, reference);
-    const { status, body } = await call("POST", path, { key, body: form(reference, pdf()) });
-    expect([status, body]).toEqual([422, taken("/data/reference_id", { id, type: `${kind}_attachment` })]);
   });
 });
 
@@ -189,22 +143,16 @@ describe("If-None-Match", () => {
     return [...all, ...all.map((path) => `${path}?include=${path.startsWith(switchesPath) ? "account" : "file"}`)];
   };
 
-  it("returns 304 without a body if it is * or lists the ETag, weak or strong", async () => {
+  it("returns 304 without a body if it lists the ETag, and 200 for any other", async () => {
     for (const path of await paths()) {
       const tag = (await get(path)).headers.get("etag") ?? "";
-      for (const sent of [tag, `W/${tag}`, `"x", ${tag}`, "*"]) {
-        const response = await conditional(path, sent);
-        expect([response.status, await response.text()], `${path} ${sent}`).toEqual([304, ""]);
-        expect(response.headers.get("etag")).toBe(tag);
-        expect(response.headers.get("x-request-id")).toMatch(/^[\w-]{8,}$/);
-        expect(response.headers.get("content-type")).toBeNull();
-      }
+      const response = await conditional(path, `"x", W/${tag}`);
+      expect([response.status, await response.text()], path).toEqual([304, ""]);
+      expect(response.headers.get("etag")).toBe(tag);
+      expect(response.headers.get("x-request-id")).toMatch(/^[\w-]{8,}$/);
+      expect(response.headers.get("content-type")).toBeNull();
+      expect((await conditional(path, '"0"')).status, path).toBe(200);
     }
-  });
-
-  it("returns 200 for any other tag", async () => {
-    for (const path of await paths())
-      for (const sent of ['"0"', 'W/"0"', "1", '""']) expect((await conditional(path, sent)).status, sent).toBe(200);
   });
 
   it("has no effect on lists and on resources that do not exist", async () => {

@@ -7,6 +7,7 @@ import { orderReport } from "../../infra/admin/report.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { transact } from "../../shared/table/write.ts";
+import { form, pageOf } from "../support/fixtures/attachments.ts";
 import { call, invalidParametersOf } from "../support/requests/client.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 import { startOnNewTable } from "../support/servers/own-table.ts";
@@ -27,16 +28,8 @@ const get = (path: string) => call("GET", path, { key });
 
 /** Stored properties that callers do not get. */
 const internalProperties = [
-  "pk",
-  "sk",
-  "version",
-  "bytes",
-  "sha256",
-  "content_type",
-  "detected_type",
-  "encrypted",
-  "account",
-  "ancestors",
+  ...["pk", "sk", "version", "account", "ancestors"],
+  ...["bytes", "sha256", "content_type", "detected_type", "encrypted"],
 ];
 const visible = (kind: RegExp) =>
   items
@@ -113,10 +106,7 @@ describe("an item of a released version", () => {
     const json = { type: "switch", data: { name: "Another" } };
     const reused = await call("POST", "/api/v1/switches", { key, headers, json });
     expect(invalidParametersOf(reused)).toEqual(["header /Idempotency-Key constraint.unique"]);
-    const body = new FormData();
-    body.set("data[name]", "Again");
-    body.set("data[reference_id]", "6f1c1c9e-30a5-4d7f-9c7e-4f6f0f1f2a3b");
-    body.set("data[file]", new Blob(["bytes"]), "loa.pdf");
+    const body = form({ "data[reference_id]": "6f1c1c9e-30a5-4d7f-9c7e-4f6f0f1f2a3b" });
     const taken = await call("POST", request, { key, body });
     expect(invalidParametersOf(taken)).toEqual(["body /data/reference_id constraint.unique"]);
   });
@@ -204,13 +194,6 @@ describe("an item that cannot be read", () => {
     expect(body).toMatchObject({ data: { items: [{ data: { id: all[1] } }, { data: { id: all[3] } }] } });
   });
 
-  const Page = z.object({
-    data: z.object({
-      items: z.array(z.object({ data: z.object({ id: z.string() }) })),
-      page_info: z.object({ after: z.nullable(z.string()), before: z.nullable(z.string()) }),
-    }),
-  });
-
   it.each([
     ["first", "after", 1],
     ["first", "after", 2],
@@ -221,10 +204,9 @@ describe("an item that cannot be read", () => {
     let next: string | null = "";
     for (let pages = 0; next !== null; pages += 1) {
       expect(pages).toBeLessThan(6);
-      const { body } = await get(`${path}?${size}=${count}${next && `&${cursor}=${next}`}`);
-      const { data } = z.parse(Page, body);
-      seen.push(...data.items.map((item) => item.data.id));
-      next = data.page_info[cursor];
+      const page = pageOf(await get(`${path}?${size}=${count}${next && `&${cursor}=${next}`}`));
+      seen.push(...page.ids);
+      next = page[cursor];
     }
     expect(seen.toSorted()).toEqual([all[1], all[3]]);
   });

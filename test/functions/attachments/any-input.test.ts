@@ -64,29 +64,4 @@ describe.each(sampledParentTypes("order"))("attachments of a %s", (kind) => {
       { numRuns: runs },
     );
   });
-
-  it("accept or refuse any text as a cursor or a page size", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom("first", "last", "after", "before"), anyText, async (name, value) => {
-        expectSuccessOr422(
-          await call("GET", `${path}?${name}=${encodeURIComponent(value.toWellFormed())}`, { key }),
-          200,
-        );
-      }),
-      { numRuns: runs },
-    );
-  });
-
-  it("return 200 or 404 for any text as an id", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        anyText.filter((text) => text.length > 0),
-        async (id) => {
-          const response = await call("GET", `${path}/${encodeURIComponent(id.toWellFormed())}`, { key });
-          expect([200, 404]).toContain(response.status);
-        },
-      ),
-      { numRuns: runs },
-    );
-  });
 });

@@ -6,20 +6,15 @@ import { createRequestAttachment } from "../../../shared/attachments/routes.ts";
 import { readForm } from "../../../shared/http/form.ts";
 import { attachmentOf, form, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, invalidParametersOf } from "../../support/requests/client.ts";
-import { eventOf, invoke } from "../../support/requests/event.ts";
+import { call, invalidParametersOf } from "../../support/requests/client.ts";
+import { eventOf } from "../../support/requests/event.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
 
 /** Unusual requests that real clients send, and malformed ones that must be refused. */
 
-let path: string;
-let key: string;
-
-beforeAll(async () => {
-  const t = await tenants();
-  key = t.key("acme");
-  path = t.attachments("request", "acme");
-});
+const t = await tenants();
+const key = t.key("acme");
+const path = t.attachments("request", "acme");
 
 const post = (body: FormData, headers = {}) => call("POST", path, { key, body, headers });
 const postRaw = (...parts: Parameters<typeof rawForm>) => call("POST", path, { key, ...rawForm(...parts) });
@@ -47,12 +42,10 @@ describe("the filename* of an upload", () => {
       `; filename="a.pdf"; filename*=UTF-8''%E4.pdf`,
       "a.pdf",
     ],
+    ["may have a name in any case", "; FileName=plain.pdf", "plain.pdf"],
+    ["loses control characters", `; filename="a\u0007b.pdf"`, "ab.pdf"],
   ])("%s", async (_case, parameters, expected) => {
-    for (const parts of [
-      [file(parameters), name],
-      [name, file(parameters)],
-    ])
-      expect(attachmentOf(await postRaw(...parts)).filename).toBe(expected);
+    expect(attachmentOf(await postRaw(file(parameters), name)).filename).toBe(expected);
   });
 
   it("is read only from the header of the file's own part", async () => {
@@ -76,6 +69,11 @@ describe("a hostile form", () => {
   const bytes = 4_590_000;
   const fileOf = (content: string) => file(`; filename="a.pdf"`, "", Buffer.alloc(bytes, content));
   const plain = rawForm(name, fileOf("plain"));
+  const times = async (sent: typeof plain) => Math.min(await read(sent), await read(sent), await read(sent));
+  let plainTime: number;
+  beforeAll(async () => {
+    plainTime = await times(plain);
+  });
   const parameters = Array.from({ length: 2_000 }, (_, index) => `p${index}=v`).join(";");
 
   it.each([
@@ -89,8 +87,7 @@ describe("a hostile form", () => {
       { ...plain, body: Buffer.concat([rawForm(name).body, Buffer.alloc(bytes, "\r\n------patchbay\r\n")]) },
     ],
   ])("takes time in proportion to its size, like a plain one: %s", async (_, hostile) => {
-    const times = async (sent: typeof plain) => Math.min(await read(sent), await read(sent), await read(sent));
-    expect((await times(hostile)) / (await times(plain))).toBeLessThan(8);
+    expect((await times(hostile)) / plainTime).toBeLessThan(8);
   });
 
   it("gets a response even if a part of 64 KB has no headers, or its headers are too long", async () => {
@@ -116,15 +113,6 @@ describe("a PDF with a number of 33,000 digits after /Encrypt", () => {
 });
 
 describe("the text parts of a form", () => {
-  it.each(["data[name]", "data[notes]", "type"])("must be valid UTF-8: %s", async (part) => {
-    const bytes = Buffer.from([0x61, 0xe4, 0x62]);
-    const response = await postRaw(name, file(`; filename="a.pdf"`), [
-      `Content-Disposition: form-data; name="${part}"`,
-      bytes,
-    ]);
-    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
-  });
-
   it("may declare UTF-8 as their charset", async () => {
     const notes: [string, string] = [
       'Content-Disposition: form-data; name="data[notes]"\r\nContent-Type: text/plain; charset=UTF-8',
@@ -132,32 +120,9 @@ describe("the text parts of a form", () => {
     ];
     expect(attachmentOf(await postRaw(name, notes, file(`; filename="a.pdf"`))).notes).toBe("Gebühr");
   });
-
-  it("are limited to 64 KiB", async () => {
-    const response = await post(form({ "data[notes]": "n".repeat(65_537) }));
-    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
-    expect(invalidParametersOf(await post(form({ "data[notes]": "n".repeat(65_536) })))).toEqual([
-      "body /data/notes constraint.length",
-    ]);
-  });
-
-  it.each(["base64", "quoted-printable"])("and the file must not be encoded as %s", async (encoding) => {
-    const response = await postRaw(name, file(`; filename="a.pdf"`, `\r\nContent-Transfer-Encoding: ${encoding}`));
-    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
-  });
 });
 
 describe("a file name", () => {
-  it.each([".", "..", " ", "\t "])("must not be %j in data[filename]", async (filename) => {
-    const [parameter] = invalidParametersOf(await post(form({ "data[filename]": filename })));
-    expect(parameter).toBe("body /data/filename constraint.format");
-  });
-
-  it("that is too long is cut before its extension", async () => {
-    const { filename } = attachmentOf(await post(form({}, pdf(`${"ä".repeat(300)}.pdf`))));
-    expect(filename).toBe(`${"ä".repeat(251)}.pdf`);
-  });
-
   it("in a PATCH must equal the stored one exactly, while ids are compared without case", async () => {
     const reference_id = crypto.randomUUID();
     const { id } = await upload(path, key, { "data[filename]": "LOA.pdf", "data[reference_id]": reference_id });
@@ -170,37 +135,7 @@ describe("a file name", () => {
   });
 });
 
-describe("a form that API Gateway passes on as text", () => {
-  it("is a 500 and is not stored, and the log says why", async () => {
-    const logs = captureLogs();
-    const { body, headers } = rawForm(name, file(`; filename="a.pdf"`));
-    const request_id = path.split("/")[4] ?? "";
-    const event = { headers: { ...headers, authorization: `Bearer ${key}` }, ids: { request_id } };
-    const before = await call("GET", path, { key });
-    const response = await invoke(createRequestAttachment, { ...event, body: body.toString("latin1") });
-    logs.stop();
-    const written = logs.written.join("");
-    expect([response.statusCode, JSON.parse(response.body).errors[0].code]).toEqual([500, "internal_error"]);
-    expect(written).toContain("binaryMediaTypes");
-    expect((await call("GET", path, { key })).body).toEqual(before.body);
-    expect(eventOf(createRequestAttachment, { body: "" }).isBase64Encoded).toBe(false);
-  });
-});
-
 describe("a header", () => {
-  it.each([
-    ['"0", "1"', 200],
-    ['W/"1"', 412],
-    ['"a,b", "1"', 200],
-    ["*", 200],
-    ["1", 412],
-    ["", 412],
-  ])("If-Match: %s returns %i", async (value, status) => {
-    const { id } = await upload(path, key);
-    const response = await call("DELETE", `${path}/${id}`, { key, headers: { "if-match": value } });
-    expect(response.status).toBe(status);
-  });
-
   it("If-Match may be sent in several lines", async () => {
     const { id } = await upload(path, key);
     const url = new URL(`${path}/${id}`, inject("baseUrl"));
@@ -210,22 +145,6 @@ describe("a header", () => {
       outgoing.once("response", resolve),
     );
     expect([response.statusCode, (await text(response)).slice(0, 10)]).toEqual([200, '{"type":"r']);
-  });
-
-  it("Content-Encoding: gzip on a JSON body returns 415", async () => {
-    const { id } = await upload(path, key);
-    const json = { type: "request_attachment", data: { notes: "x" } };
-    const response = await call("PATCH", `${path}/${id}`, { key, json, headers: { "content-encoding": "gzip" } });
-    expect([response.status, codeOf(response)]).toEqual([415, "unsupported_media_type"]);
-  });
-
-  it("Content-Type: application/json does not allow a byte order mark, and the error names it", async () => {
-    const { id } = await upload(path, key);
-    const body = `\ufeff${JSON.stringify({ type: "request_attachment", data: { notes: "x" } })}`;
-    const headers = { "content-type": "application/json" };
-    const response = await call("PATCH", `${path}/${id}`, { key, body, headers });
-    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
-    expect(response.text).toContain("must not begin with a byte order mark");
   });
 
   it("Idempotency-Key treats forms with and without `type` as the same request", async () => {

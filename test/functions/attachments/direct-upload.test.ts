@@ -1,41 +1,33 @@
-import { createHash, createHmac, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it, vi } from "vitest";
-import * as z from "zod/mini";
-import { completeUpload } from "../../../shared/attachments/attachments.ts";
+import { describe, expect, it, vi } from "vitest";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { openFile, putFile, signedPut } from "../../../shared/attachments/files.ts";
 import { createRequestUpload } from "../../../shared/attachments/routes.ts";
-import { Upload } from "../../../shared/attachments/schema.ts";
 import { limits } from "../../../shared/limits.ts";
-import type { Idempotency } from "../../../shared/table/idempotency.ts";
-import { keys } from "../../../shared/table/keys.ts";
+import { keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { readParent } from "../../../shared/tenants/orders.ts";
-import { operator } from "../../support/fixtures/apply.ts";
 import { attachmentOf, form, pageOf, upload as uploadForm } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { declaredFile, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
 import { completePath, prepareUpload, sentUpload, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
-import { call, errorBody, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
+import { call, invalidBody, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 import { invoke } from "../../support/requests/event.ts";
 
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const validityMs = limits.uploadSeconds * 1000;
 
-describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => {
-  let t: Awaited<ReturnType<typeof tenants>>;
-  let path: string;
-  let key: string;
-  const type = `${kind}_attachment`;
+const storedFile = async (parent: ParentRef, id: string) =>
+  Buffer.concat(await Array.fromAsync((await openFile(fileKey(parent, id))) ?? []));
 
-  beforeAll(async () => {
-    t = await tenants();
-    path = t.attachments(kind, "acme");
-    key = t.key("acme");
-  });
+const t = await tenants();
+
+describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => {
+  const path = t.attachments(kind, "acme");
+  const key = t.key("acme");
+  const type = `${kind}_attachment`;
 
   const parent = () => ({ type: kind, id: t[kind]("acme") });
   const complete = (id: string, data: Readonly<Record<string, unknown>> = {}, headers = {}) =>
@@ -43,14 +35,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
   const prepare = (data: Readonly<Record<string, unknown>>, headers = {}) =>
     call("POST", uploadsPath(path), { key, json: { type: "upload", data }, headers });
 
-  const refusal = (detail: string) =>
-    errorBody({
-      code: "invalid_parameter",
-      title: "Invalid Parameter",
-      detail,
-      sub_code: "constraint.reference",
-      source: { in: "path", pointer: "/upload_id" },
-    });
+  const refusal = (detail: string) => invalidBody("path", "/upload_id", { detail, sub_code: "constraint.reference" });
   const expectRefusal = async (id: string, detail: string) => {
     const response = await complete(id);
     expect([response.status, response.body]).toEqual([422, refusal(detail)]);
@@ -82,31 +67,17 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     const created = await complete(upload.id.toLowerCase(), { notes: "", file_hint: "LOA", reference_id });
     expect(created.status).toBe(201);
     const { inserted_at, updated_at, ...rest } = attachmentOf(created);
-    expect(rest).toEqual({
-      id: upload.id,
-      name: "Scan",
-      notes: null,
-      file_hint: "LOA",
-      reference_id,
-      filename: "scan.pdf",
-    });
+    const given = { name: "Scan", notes: null, file_hint: "LOA", reference_id, filename: "scan.pdf" };
+    expect(rest).toEqual({ id: upload.id, ...given });
     expect(inserted_at).toBe(updated_at);
     const ownPath = `${path}/${upload.id}`;
     const fetched = await call("GET", ownPath, { key });
-    expect([fetched.status, fetched.body, fetched.headers.get("etag")]).toEqual([
-      200,
-      created.body,
-      created.headers.get("etag"),
-    ]);
+    expect([fetched.status, fetched.body]).toEqual([200, created.body]);
+    expect(fetched.headers.get("etag")).toBe(created.headers.get("etag"));
     expect(pageOf(await call("GET", path, { key }))).toMatchObject({ total: before + 1 });
-    const bytes = await openFile(fileKey(parent(), upload.id));
-    expect(Buffer.concat(await Array.fromAsync(bytes ?? []))).toEqual(content);
+    expect(await storedFile(parent(), upload.id)).toEqual(content);
     const stored = await get(keys.attachment(parent(), upload.id));
-    expect(stored).toMatchObject({
-      bytes: content.length,
-      sha256: sha256Of(content),
-      content_type: "application/pdf",
-    });
+    expect(stored).toMatchObject({ bytes: content.length, sha256: sha256Of(content), content_type: "application/pdf" });
     const patched = await call("PATCH", ownPath, { key, json: { type, data: { name: "Changed" } } });
     expect(attachmentOf(patched)).toMatchObject({ name: "Changed", filename: "scan.pdf" });
     expect((await call("DELETE", ownPath, { key })).status).toBe(200);
@@ -117,12 +88,8 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     const pdf = (name: string) => readFileSync(join(import.meta.dirname, `../../support/fixtures/pdfs/${name}.pdf`));
     const long = (start: Buffer) => Buffer.concat([start, Buffer.alloc(3_000_000, " "), pdf("user-rc4-128")]);
     for (const [label, content, detected_type, encrypted] of [
-      ["a PDF that asks for a password", pdf("user-aes-256"), "application/pdf", true],
-      ["a PDF with an owner's password", pdf("owner-aes-256"), "application/pdf", true],
-      ["a PDF without any", pdf("plain"), "application/pdf", false],
+      ["a PDF without a password", pdf("plain"), "application/pdf", false],
       ["a long PDF that asks for a password", long(Buffer.from("%PDF-1.7\n")), "application/pdf", true],
-      ["a PDF without a trailer", newContent(), "application/pdf", false],
-      ["a PNG", Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), "image/png", null],
       ["a long text", long(Buffer.from("Dear carrier")), null, null],
       ["one byte", Buffer.from("x"), null, null],
     ] as const) {
@@ -135,15 +102,13 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     }
   }, 20_000);
 
-  it("may get another file name when it is completed", async () => {
-    const { id } = await sentUpload(path, key);
-    expect(attachmentOf(await complete(id, { filename: "other.pdf" })).filename).toBe("other.pdf");
-  });
-
-  it("without a content_type is application/octet-stream", async () => {
-    const { content_type: _, ...data } = declaredFile(newContent());
+  it("is application/octet-stream without a content_type, and may get another file name when it is completed", async () => {
+    const content = newContent();
+    const { content_type: _, ...data } = declaredFile(content);
     const upload = uploadOf(await prepare(data));
     expect([upload.content_type, upload.headers["Content-Type"]]).toEqual(Array(2).fill("application/octet-stream"));
+    await sendFile(upload, content);
+    expect(attachmentOf(await complete(upload.id, { filename: "other.pdf" })).filename).toBe("other.pdf");
   });
 
   it("is refused with every invalid property", async () => {
@@ -160,7 +125,6 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     const valid = declaredFile(newContent());
     for (const [name, value, rule] of [
       ["filename", "a/b.pdf", "constraint.format"],
-      ["filename", "x".repeat(256), "constraint.length"],
       ["content_type", "pdf", "constraint.format"],
       ["content_type", "text/plain; charset=utf-8", "constraint.format"],
       ["content_type", "text/plain\r\nx-evil: 1", "constraint.format"],
@@ -179,15 +143,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     expect((await prepare({ ...valid, bytes: limits.uploadBytes })).status).toBe(201);
   });
 
-  it("can be completed only once", async () => {
-    const { id } = await sentUpload(path, key);
-    expect((await complete(id)).status).toBe(201);
-    await expectRefusal(id, "has already been used");
-    await call("DELETE", `${path}/${id}`, { key });
-    await expectRefusal(id, "has already been used");
-  });
-
-  it("creates one attachment for concurrent requests", async () => {
+  it("creates one attachment for concurrent requests, and none after it is deleted", async () => {
     const { id } = await sentUpload(path, key);
     const before = pageOf(await call("GET", path, { key })).total;
     const responses = await Promise.all(Array.from({ length: 5 }, () => complete(id)));
@@ -195,6 +151,8 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     for (const { status, body } of responses)
       if (status === 422) expect(body).toEqual(refusal("has already been used"));
     expect(pageOf(await call("GET", path, { key })).total).toBe(before + 1);
+    await call("DELETE", `${path}/${id}`, { key });
+    await expectRefusal(id, "has already been used");
   });
 
   it("does not exist with an unknown id, under another parent, or for an attachment from a form", async () => {
@@ -205,11 +163,14 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     expect((await complete(id)).status).toBe(201);
   });
 
-  it("can be completed only after its file has arrived", async () => {
+  it("can be completed only after its file has arrived, and is not listed or shown before", async () => {
     const content = newContent();
+    const before = pageOf(await call("GET", path, { key }));
     const upload = await prepareUpload(path, key, content);
     await expectRefusal(upload.id, "has no file yet");
     await sendFile(upload, content);
+    expect(pageOf(await call("GET", path, { key }))).toEqual(before);
+    expect((await call("GET", `${path}/${upload.id}`, { key })).status).toBe(404);
     expect((await complete(upload.id)).status).toBe(201);
   });
 
@@ -229,9 +190,12 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     await expectRefusal(other.id, "has a file of the type text/html instead of application/pdf");
   });
 
-  it("does not exist after an hour, even if DynamoDB has not removed its record yet", async () => {
-    const { id } = await sentUpload(path, key);
+  it("does not exist after an hour, even if DynamoDB has not removed its record, which it keeps for three days", async () => {
+    const { id, expires_at } = await sentUpload(path, key);
     const stored = await get(keys.upload(parent(), id));
+    // Longer than any retry of its completion.
+    const kept = Number(stored?.expires_at) * 1000 - Date.parse(expires_at);
+    expect(kept / 86_400_000).toBeCloseTo(3, 3);
     const old = new Date(Date.now() - validityMs).toISOString();
     await transact({ upload: { put: { ...stored, ...keys.upload(parent(), id), inserted_at: old } } });
     await expectMissing(id);
@@ -239,41 +203,17 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     await expectMissing(id);
   });
 
-  it("has a record for three days after it expires, longer than any retry of its completion", async () => {
-    const { id, expires_at } = await sentUpload(path, key);
-    const stored = await get(keys.upload(parent(), id));
-    const kept = Number(stored?.expires_at) * 1000 - Date.parse(expires_at);
-    expect(kept / 86_400_000).toBeCloseTo(3, 3);
-  });
-
-  it("is not listed or shown before it is completed", async () => {
-    const before = pageOf(await call("GET", path, { key }));
-    const { id } = await sentUpload(path, key);
-    expect(pageOf(await call("GET", path, { key }))).toEqual(before);
-    expect((await call("GET", `${path}/${id}`, { key })).status).toBe(404);
-  });
-
-  it("can be completed again after a refusal", async () => {
-    const reference_id = randomUUID();
-    const { id } = await sentUpload(path, key);
-    const first = await complete(id, { reference_id });
-    expect(first.status).toBe(201);
-    const second = await sentUpload(path, key);
-    const response = await complete(second.id, { reference_id });
-    expect(invalidParametersOf(response)).toEqual(["body /data/reference_id constraint.unique"]);
-    expect((await complete(second.id)).status).toBe(201);
-  });
-
   it("is completed with JSON that has the parent's type and a name, and still unused after any error", async () => {
+    const reference_id = randomUUID();
+    await call("POST", path, { key, body: form({ "data[reference_id]": reference_id }) });
     const { id } = await sentUpload(path, key);
     const send = (json: unknown) => call("POST", completePath(path, id), { key, json });
-    expect(invalidParametersOf(await send({ data: {} }))).toEqual([
-      "body /type constraint.required",
-      "body /data/name constraint.required",
-    ]);
-    const ofUpload = await send({ type: "upload", data: { name: "Scan" } });
-    expect(invalidParametersOf(ofUpload)).toEqual(["body /type constraint.enum"]);
-    expect((await call("POST", completePath(path, id), { key, body: form({ "data[name]": "x" }) })).status).toBe(415);
+    for (const [json, problems] of [
+      [{ data: {} }, ["body /type constraint.required", "body /data/name constraint.required"]],
+      [{ type: "upload", data: { name: "Scan" } }, ["body /type constraint.enum"]],
+      [{ type, data: { name: "Scan", reference_id } }, ["body /data/reference_id constraint.unique"]],
+    ] as const)
+      expect(invalidParametersOf(await send(json))).toEqual(problems);
     expect((await complete(id)).status).toBe(201);
   });
 
@@ -289,47 +229,19 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
   describe("with an Idempotency-Key", () => {
     const withKey = (idempotencyKey = randomUUID()) => ({ "idempotency-key": idempotencyKey });
 
-    it("is prepared once, and retries return the same upload and URL", async () => {
+    it("is prepared once by concurrent requests, which return the same upload and URL", async () => {
       const headers = withKey();
       const content = newContent();
-      const first = await prepare(declaredFile(content), headers);
-      const again = await prepare(declaredFile(content), headers);
-      expect([first.headers.get("idempotency-replayed"), again.headers.get("idempotency-replayed")]).toEqual([
-        null,
-        "true",
-      ]);
-      expect([again.status, again.text]).toEqual([201, first.text]);
-      expect(await sendFile(uploadOf(again), content)).toBe(200);
-      expect((await complete(uploadOf(first).id)).status).toBe(201);
-      const other = await prepare(declaredFile(newContent()), headers);
-      expect(invalidParametersOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
-    });
-
-    it("is prepared once by concurrent requests", async () => {
-      const headers = withKey();
-      const data = declaredFile(newContent());
-      const responses = await Promise.all(Array.from({ length: 5 }, () => prepare(data, headers)));
+      const responses = await Promise.all(Array.from({ length: 5 }, () => prepare(declaredFile(content), headers)));
       expect(responses.map(({ status }) => status)).toEqual(Array(5).fill(201));
       expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
-    });
-
-    it("is completed once by two overlapping requests", async () => {
-      const { id } = await sentUpload(path, key);
-      const usedKey = keys.idempotency(t.account("acme"), randomUUID());
-      // Both requests have found the key unused.
-      const idempotency: Idempotency = {
-        created: undefined,
-        write: (created) => ({ put: { ...usedKey, ...created }, when: { exists: false } }),
-        winner: (stored) => z.parse(z.object({ id: z.string(), at: z.string() }), stored),
-      };
-      const found = await readParent(parent());
-      if (!found) throw new Error("The parent is gone.");
-      const metadata = { name: "Scan", notes: null, file_hint: "LOA", reference_id: null } as const;
-      const stored = z.parse(Upload, await get(keys.upload(parent(), id)));
-      const first = await completeUpload(found, stored, metadata, operator(), idempotency);
-      const second = await completeUpload(found, stored, metadata, operator(), idempotency);
-      expect([first.replayed, second.replayed]).toEqual([false, true]);
-      expect(second.attachment).toEqual(first.attachment);
+      expect(responses.filter((each) => each.headers.get("idempotency-replayed") === null)).toHaveLength(1);
+      const [first] = responses;
+      const upload = first && uploadOf(first);
+      expect(upload && (await sendFile(upload, content))).toBe(200);
+      expect((await complete(upload?.id ?? "")).status).toBe(201);
+      const other = await prepare(declaredFile(newContent()), headers);
+      expect(invalidParametersOf(other)).toEqual(["header /Idempotency-Key constraint.unique"]);
     });
 
     it("is completed once, and retries return the first response even after an update, a delete and the expiry", async () => {
@@ -359,7 +271,6 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
 
 describe("MAX_UPLOAD_BYTES", () => {
   it("lowers the limit of direct uploads", async () => {
-    const t = await tenants();
     vi.stubEnv("MAX_UPLOAD_BYTES", "100");
     const prepare = (bytes: number) =>
       invoke(createRequestUpload, {
@@ -377,38 +288,8 @@ describe("MAX_UPLOAD_BYTES", () => {
   });
 });
 
-/**
- * Computes the signature of these headers by the published algorithm. S3 computes it from the headers that arrive, so it
- * refuses any length, type or checksum but those that the URL was signed for.
- * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
- */
-const signatureOf = ({ method, url, headers }: { method: string; url: string; headers: Record<string, string> }) => {
-  const { host, pathname, searchParams } = new URL(url);
-  const encode = (text: string) =>
-    encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
-  const query = [...searchParams]
-    .filter(([name]) => name !== "X-Amz-Signature")
-    .map(([name, value]) => `${encode(name)}=${encode(value)}`)
-    .sort()
-    .join("&");
-  const signed = Object.entries({ host, ...headers })
-    .map(([name, value]) => `${name.toLowerCase()}:${value}`)
-    .sort();
-  const names = signed.map((line) => line.split(":")[0]).join(";");
-  const canonical = [method, pathname, query, ...signed, "", names, "UNSIGNED-PAYLOAD"].join("\n");
-  const [date = "", scope = ""] = [
-    searchParams.get("X-Amz-Date") ?? "",
-    (searchParams.get("X-Amz-Credential") ?? "").split("/").slice(1).join("/"),
-  ];
-  const hash = createHash("sha256").update(canonical).digest("hex");
-  const mac = (by: string | Buffer, text: string) => createHmac("sha256", by).update(text).digest();
-  const secret = scope.split("/").reduce<string | Buffer>(mac, `AWS4${process.env.AWS_SECRET_ACCESS_KEY}`);
-  return mac(Buffer.from(secret), ["AWS4-HMAC-SHA256", date, scope, hash].join("\n")).toString("hex");
-};
-
 describe("the URL of a direct upload", () => {
   const prepared = async () => {
-    const t = await tenants();
     return prepareUpload(t.attachments("request", "acme"), t.key("acme"), newContent());
   };
 
@@ -425,19 +306,6 @@ describe("the URL of a direct upload", () => {
     expect(Date.parse(expires_at) - Date.parse(`${signedAt}Z`)).toBeLessThan(validityMs + 1000);
   });
 
-  it("is signed for exactly the headers that it comes with, so any other header changes the signature", async () => {
-    const upload = await prepared();
-    const signature = new URL(upload.url).searchParams.get("X-Amz-Signature");
-    expect(signatureOf(upload)).toBe(signature);
-    for (const [name, value] of [
-      ["Content-Length", "1"],
-      ["Content-Type", "text/html"],
-      ["If-None-Match", ""],
-      ["x-amz-checksum-sha256", Buffer.alloc(32).toString("base64")],
-    ] as const)
-      expect(signatureOf({ ...upload, headers: { ...upload.headers, [name]: value } }), name).not.toBe(signature);
-  });
-
   /** Sends a request to storage: the status of the response, and the error code in its body. */
   const storageResponse = async (url: string, init: RequestInit) => {
     const response = await fetch(url, init);
@@ -446,12 +314,11 @@ describe("the URL of a direct upload", () => {
 
   it("accepts only the file that was declared", async () => {
     const content = newContent();
-    const t = await tenants();
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
     const upload = await prepareUpload(path, key, content);
     const { "Content-Length": _, ...headers } = upload.headers;
-    const put = (body: Uint8Array, other: Readonly<Record<string, string>> = {}) =>
-      storageResponse(upload.url, { method: "PUT", headers: { ...headers, ...other }, body: new Uint8Array(body) });
+    const put = (body: Uint8Array, other: Readonly<Record<string, string>> = {}, url = upload.url) =>
+      storageResponse(url, { method: "PUT", headers: { ...headers, ...other }, body: new Uint8Array(body) });
     const checksum = (body: Uint8Array) => Buffer.from(sha256Of(body), "hex").toString("base64");
     const changed = content.map((byte) => byte ^ 1);
     expect({
@@ -459,37 +326,27 @@ describe("the URL of a direct upload", () => {
       "its SHA-256 too": await put(changed, { "x-amz-checksum-sha256": checksum(changed) }),
       "a shorter file": await put(content.subarray(1)),
       "another type": await put(content, { "Content-Type": "text/html" }),
+      "no condition": await put(content, { "If-None-Match": "" }),
       "another object": await put(content, { "x-amz-copy-source": `/${process.env.BUCKET_NAME}/any` }),
       "a chunked file": await put(content, { "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER" }),
-      "other credentials": await storageResponse(upload.url.replace("Credential=", "Credential=x"), {
-        method: "PUT",
-        headers: { ...headers, "x-amz-checksum-sha256": checksum(changed) },
-        body: new Uint8Array(changed),
-      }),
-      "another file's place": await storageResponse(upload.url.replace(upload.id, unknownId), {
-        method: "PUT",
-        headers,
-        body: new Uint8Array(content),
-      }),
+      "other credentials": await put(content, {}, upload.url.replace("Credential=", "Credential=x")),
+      "another file's place": await put(content, {}, upload.url.replace(upload.id, unknownId)),
     }).toEqual({
       "another file of the same length": "400 BadDigest",
       "its SHA-256 too": "403 SignatureDoesNotMatch",
       "a shorter file": "403 SignatureDoesNotMatch",
       "another type": "403 SignatureDoesNotMatch",
+      "no condition": "403 SignatureDoesNotMatch",
       "another object": "403 AccessDenied",
       "a chunked file": "403 AccessDenied",
       "other credentials": "403 InvalidAccessKeyId",
       "another file's place": "403 SignatureDoesNotMatch",
     });
-    const json = { type: "request_attachment", data: { name: "Scan" } };
-    const completedEarly = await call("POST", completePath(path, upload.id), { key, json });
-    expect(invalidParametersOf(completedEarly)).toEqual(["path /upload_id constraint.reference"]);
     expect(await put(content)).toBe("200 ");
   });
 
   it("cannot read or delete the file, and neither can a request without a signature", async () => {
     const content = newContent();
-    const t = await tenants();
     const upload = await prepareUpload(t.attachments("request", "acme"), t.key("acme"), content);
     expect(await sendFile(upload, content)).toBe(200);
     const unsigned = upload.url.replace(/\?.*/, "");
@@ -501,25 +358,21 @@ describe("the URL of a direct upload", () => {
 
   it("works once: a repeated PUT is a 412, and leaves the file as it is", async () => {
     const content = newContent();
-    const t = await tenants();
     const upload = await prepareUpload(t.attachments("order", "acme"), t.key("acme"), content);
     const statuses = await Promise.all([sendFile(upload, content), sendFile(upload, content)]);
     expect(statuses.sort()).toEqual([200, 412]);
     const { "Content-Length": _, ...headers } = upload.headers;
     const again = { method: "PUT", headers, body: new Uint8Array(content) };
     expect(await storageResponse(upload.url, again)).toBe("412 PreconditionFailed");
-    const bytes = await openFile(fileKey({ type: "order", id: t.order("acme") }, upload.id));
-    expect(Buffer.concat(await Array.fromAsync(bytes ?? []))).toEqual(content);
+    expect(await storedFile({ type: "order", id: t.order("acme") }, upload.id)).toEqual(content);
   });
 
   it("takes the bytes as they are, even if they are said to be in chunks", async () => {
     const content = Buffer.from("5\r\nother\r\n0\r\n\r\n");
-    const t = await tenants();
     const upload = await prepareUpload(t.attachments("order", "acme"), t.key("acme"), content);
     const headers = { ...upload.headers, "Content-Encoding": "aws-chunked" };
     expect(await sendFile({ ...upload, headers }, content)).toBe(200);
-    const bytes = await openFile(fileKey({ type: "order", id: t.order("acme") }, upload.id));
-    expect(Buffer.concat(await Array.fromAsync(bytes ?? []))).toEqual(content);
+    expect(await storedFile({ type: "order", id: t.order("acme") }, upload.id)).toEqual(content);
   });
 
   it("expires after an hour", async () => {

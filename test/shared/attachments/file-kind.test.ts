@@ -111,7 +111,7 @@ describe("whether a PDF is encrypted", () => {
     const parts = ["startxref", "trailer<<", "<<(", "1 0 obj<<", "/Encrypt", "/", "0 ".repeat(9), "(", "(\\", "%", " "];
     for (const start of ["", "xref\ntrailer<<", "xref\n", "1 0 obj<<"])
       for (const part of parts) {
-        const content = bytes("%PDF-1.4\n", start, part.repeat(4_000_000 / part.length), "\nstartxref\n9\n");
+        const content = bytes("%PDF-1.4\n", start, part.repeat(1_000_000 / part.length), "\nstartxref\n9\n");
         expect(whole(content).detected_type, `${start} ${part}`).toBe("application/pdf");
       }
   });

@@ -11,7 +11,6 @@ import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { checkHistory } from "../../support/models/invariants.ts";
 import { admin } from "../../support/requests/admin.ts";
-import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
 import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
@@ -35,8 +34,7 @@ const leaveOneToWithdraw = async (order: TestOrder) => {
   const run = await startCheckout(order.id);
   expect(await waitForCheckout(run, 10)).toMatchObject({ status: "FAILED" });
   expect(await upstream.forwarded(order.id)).toContain(`${order.requests[0]} ${forwarded}`);
-  for (const id of [forwarded, refused])
-    expect((await call("DELETE", `${order.paths.request(0)}/${id}`, { key: order.key })).status).toBe(200);
+  for (const id of [forwarded, refused]) await order.remove(0, id);
   return [forwarded, refused];
 };
 

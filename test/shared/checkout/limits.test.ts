@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { longestRetryAfterSeconds } from "../../../shared/checkout/carrier-client.ts";
 import { failRun } from "../../../shared/checkout/end.ts";
 import { callTimeoutMs, checkoutLimits, longestCallMs } from "../../../shared/checkout/limits.ts";
@@ -11,7 +11,7 @@ import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { type State, workflow } from "../../support/models/workflow-states.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, stateOf } from "../../support/servers/workflow.ts";
-import { byExtent, extent } from "../../support/setup/extent.ts";
+import { byExtent } from "../../support/setup/extent.ts";
 
 /** Quotas of Step Functions. Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
 const maxEvents = 25_000;
@@ -51,10 +51,7 @@ const worstCaseEvents = () => {
 
 const taskSeconds = (name: string) => inner[name]?.TimeoutSeconds ?? Number.NaN;
 
-let upstream: Awaited<ReturnType<typeof carrier>>;
-beforeAll(async () => {
-  upstream = await carrier();
-});
+const upstream = await carrier();
 afterAll(() => upstream.close());
 
 describe("Step Functions' limits", () => {
@@ -82,34 +79,23 @@ describe("Step Functions' limits", () => {
     vi.unstubAllEnvs();
   });
 
-  it.runIf(extent !== "sample")(
-    "are not exceeded by an order that keeps changing: its run fails and reports why",
-    async () => {
+  const keepsChanging: [string, "order" | number, string, string][] = [
+    ["a request", 0, "checkout/seal", "checkout/forward"],
+    ["the order", "order", "checkout/seal-order", "checkout/paginate"],
+  ];
+  it.each(byExtent({ sample: [], most: keepsChanging, all: keepsChanging }))(
+    "are not exceeded while the attachments of %s keep changing: the run fails and reports why",
+    async (_, of, sealing, repeated) => {
       const order = await newOrder(addMessagingNumbers);
-      const changes = Array.from({ length: checkoutLimits.passes + 5 }, () => () => order.attach(0));
-      const run = await checkOut(order.id, { before: { "checkout/seal": changes } });
+      const changes = Array.from({ length: checkoutLimits.passes + 5 }, () => () => order.attach(of));
+      const run = await checkOut(order.id, { before: { [sealing]: changes } });
       expect(run).toMatchObject({ status: "FAILED", cause: expect.stringContaining("keep changing: try again later") });
-      expect(run.called.filter((name) => name === "checkout/forward").length).toBe(checkoutLimits.passes);
+      expect(run.called.filter((name) => name === repeated).length).toBe(checkoutLimits.passes);
       expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0 });
       expect((await upstream.cart(order.id)).checked_out).toBe(false);
       expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
       expect((await upstream.forwarded(order.id)).length).toBe(checkoutLimits.passes);
     },
-  );
-
-  it.runIf(extent !== "sample")(
-    "are not exceeded by an order whose own attachments keep changing",
-    async () => {
-      const order = await newOrder(addMessagingNumbers);
-      const changes = Array.from({ length: checkoutLimits.passes + 5 }, () => () => order.attach("order"));
-      const run = await checkOut(order.id, { before: { "checkout/seal-order": changes } });
-      expect(run.cause).toBe("The attachments of the order keep changing: try again later.");
-      expect(run.called.filter((name) => name === "checkout/paginate").length).toBe(checkoutLimits.passes);
-      expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0 });
-      expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-      expect((await upstream.forwarded(order.id)).length).toBe(checkoutLimits.passes);
-    },
-    60_000,
   );
 });
 

@@ -1,15 +1,12 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 
-let upstream: Awaited<ReturnType<typeof carrier>>;
-beforeAll(async () => {
-  upstream = await carrier();
-});
+const upstream = await carrier();
 afterAll(() => upstream.close());
 
 describe("a checkout", () => {
@@ -71,7 +68,6 @@ describe("a checkout", () => {
 
   it.each([
     ["without any request", []],
-    ["with requests of other types only", ["PORT_IN"]],
     ["with requests that have no attachments", [addMessagingNumbers, addMessagingNumbers]],
   ])("checks out an order %s", async (_, types) => {
     const order = await newOrder(...types);
@@ -87,20 +83,5 @@ describe("a checkout", () => {
     const again = await checkOut(order.id);
     expect(again).toMatchObject({ status: "SUCCEEDED", called: ["checkout/lock"] });
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
-  });
-
-  it("of an order that does not exist fails with that reason", async () => {
-    expect(await checkOut("01J00000000000000000000000")).toMatchObject({
-      status: "FAILED",
-      error: "CheckoutFailed",
-      cause: "There is no order 01J00000000000000000000000.",
-    });
-  });
-
-  it("does not forward attachments that are added afterwards", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    await checkOut(order.id);
-    const late = await order.attach(0);
-    expect(await receipts(order.id)).toEqual([`${order.requests[0]} ${late} none`]);
   });
 });

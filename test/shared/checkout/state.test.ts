@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { carrier } from "../../support/servers/carrier.ts";
@@ -20,10 +20,7 @@ const Exchanges = z.array(
 );
 const frozen = readFileSync(new URL("states-of-1.0.json", import.meta.url), "utf8");
 
-let upstream: Awaited<ReturnType<typeof carrier>>;
-beforeAll(async () => {
-  upstream = await carrier();
-});
+const upstream = await carrier();
 afterAll(() => upstream.close());
 
 it("the steps read the states of an execution of version 1.0, and write states that it can read", async () => {

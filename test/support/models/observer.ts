@@ -1,7 +1,7 @@
 import { keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { interceptTableCalls, type TableCall, type Update } from "../fault-proxy/table-proxy.ts";
 import type { carrier } from "../servers/carrier.ts";
-import { type Model, type Place, places } from "./interleaving-order.ts";
+import { type Changes, type Model, type Place, places } from "./interleaving-order.ts";
 import { currentActor, waitForTurn } from "./schedules.ts";
 
 /** Records the table calls of a schedule, and finds the promises that it broke. */
@@ -62,63 +62,50 @@ export const withoutReceipts = (call: TableCall): void =>
   });
 
 type Cart = Awaited<ReturnType<Awaited<ReturnType<typeof carrier>>["cart"]>>;
-export type Changes = { readonly upload: Place; readonly delete: Place };
 
-/** An attachment of the model, and when it was confirmed and deleted; -1 is before the schedule. */
-type Life = { readonly id: string; readonly place: Place; readonly confirmed: number; readonly deleted: number };
-
-const livesOf = ({ attached }: Model, changes: Changes, observed: readonly ObservedCall[]): Life[] => {
-  const momentOf = (name: string) =>
-    observed.findIndex(({ actor, call }) => actor === name && call.operation === "TransactWriteItems");
-  const confirmed = momentOf("upload");
-  const key = observed[confirmed]?.call.items.find(({ sk }) => sk.startsWith("ATTACHMENT#"));
-  const uploaded = { id: key?.sk.split("#")[1] ?? "", place: changes.upload, confirmed, deleted: Infinity };
-  const others = places.flatMap((place) => {
-    const deleted = place === changes.delete ? momentOf("delete") : Infinity;
-    const { id } = attached[place] ?? {};
-    return id ? [{ id, place, confirmed: -1, deleted }] : [];
-  });
-  return [uploaded, ...others];
-};
-
-/** The promises that a schedule broke: an attachment was missing at the carrier, left behind, not wanted, or sent twice. */
-export const brokenPromises = (model: Model, changes: Changes, observed: readonly ObservedCall[], cart: Cart) => {
-  const actual = new Set(cart.attachments.map(({ request_id, attachment_id }) => `${request_id} ${attachment_id}`));
-  const broken = new Set<"missing" | "left behind" | "unwanted" | "sent twice" | "not checked out">();
-  for (const { id, place, confirmed, deleted } of livesOf(model, changes, observed)) {
-    const sealed = observed.findLastIndex((one) => isSealOf(model.parents[place], one));
-    for (const request of place === "order" ? model.requests : [model.parents[place].id]) {
-      const isThere = actual.has(`${request} ${id}`);
-      const isWanted = confirmed < sealed && deleted > sealed;
-      if (isWanted && !isThere) broken.add("missing");
-      if (!isWanted && isThere) broken.add(deleted < sealed ? "left behind" : "unwanted");
-    }
-  }
-  const calls = cart.calls.map(({ method, path }) => `${method} ${path}`);
-  if (calls.length > new Set(calls).size || cart.attachments.some(({ received }) => received !== 1))
-    broken.add("sent twice");
-  if (!cart.checked_out) broken.add("not checked out");
-  return [...broken];
-};
+/** An attachment of the model, and when it was confirmed, deleted and renamed; -1 is before the schedule. */
+type Life = { readonly id: string; readonly place: Place; confirmed: number; deleted: number; renamed: number };
 
 /**
- * The attachments that the carrier must have after a PATCH of one of them and a new request, and those that it has, each as
- * "request attachment name". It must have all that was confirmed before the last seal of the parent.
+ * The promises that a schedule broke. The carrier must have, once, all that was confirmed before the last seal of its parent, as
+ * it was then, under each request that the order had at its own last seal; nothing else may be left behind there.
  */
-export const afterRenameAndRequest = (model: Model, renamed: Place, observed: readonly ObservedCall[], cart: Cart) => {
-  const momentOf = (name: string) =>
-    observed.findIndex(({ actor, call }) => actor === name && call.operation === "TransactWriteItems");
+export const brokenPromises = (model: Model, changes: Changes, observed: readonly ObservedCall[], cart: Cart) => {
+  const momentOf = (name: keyof Changes) => {
+    const moment = observed.findIndex(({ actor, call }) => actor === name && call.operation === "TransactWriteItems");
+    return moment === -1 ? Infinity : moment;
+  };
+  /** The id in the sort key of what an actor has created. */
+  const createdBy = (name: keyof Changes, prefix: string) =>
+    observed[momentOf(name)]?.call.items.find(({ sk }) => sk.startsWith(prefix))?.sk.split("#")[1] ?? "";
   const sealOf = (place: Place) => observed.findLastIndex((one) => isSealOf(model.parents[place], one));
-  const isBeforeSeal = (moment: number, place: Place) => moment !== -1 && moment < sealOf(place);
-  const added = momentOf("request");
-  const late = observed[added]?.call.items.find(({ sk }) => sk.startsWith("REQUEST#"))?.sk.split("#")[1] ?? "";
-  const requests = isBeforeSeal(added, "order") ? [...model.requests, late] : model.requests;
-  const expected = places.flatMap((place) => {
+  const lives: Life[] = places.flatMap((place) => {
     const { id } = model.attached[place] ?? {};
-    const name = place === renamed && isBeforeSeal(momentOf("rename"), place) ? "Renamed" : "LOA";
-    const under = place === "order" ? requests : [model.parents[place].id];
-    return id ? under.map((request) => `${request} ${id} ${name}`) : [];
+    const deleted = changes.delete === place ? momentOf("delete") : Infinity;
+    const renamed = changes.rename === place ? momentOf("rename") : Infinity;
+    return id ? [{ id, place, confirmed: -1, deleted, renamed }] : [];
   });
-  const actual = cart.attachments.map((one) => `${one.request_id} ${one.attachment_id} ${one.name}`);
-  return { expected: expected.sort(), actual: actual.sort() };
+  if (changes.upload) {
+    const id = createdBy("upload", "ATTACHMENT#");
+    lives.push({ id, place: changes.upload, confirmed: momentOf("upload"), deleted: Infinity, renamed: Infinity });
+  }
+  const isAdded = momentOf("request") < sealOf("order");
+  const requests = isAdded ? [...model.requests, createdBy("request", "REQUEST#")] : model.requests;
+  const wanted = new Set(
+    lives.flatMap(({ id, place, confirmed, deleted, renamed }) => {
+      const sealed = sealOf(place);
+      const name = renamed < sealed ? "Renamed" : "LOA";
+      const under = place === "order" ? requests : [model.parents[place].id];
+      return confirmed < sealed && deleted > sealed ? under.map((request) => `${request} ${id} ${name}`) : [];
+    }),
+  );
+  const actual = new Set(cart.attachments.map((one) => `${one.request_id} ${one.attachment_id} ${one.name}`));
+  const calls = cart.calls.map(({ method, path, idempotency_key }) => `${method} ${path} ${idempotency_key}`);
+  const isRepeated = cart.attachments.some(({ name, received }) => received > (name === "Renamed" ? 2 : 1));
+  return [
+    ...([...wanted].every((each) => actual.has(each)) ? [] : (["missing"] as const)),
+    ...([...actual].every((each) => wanted.has(each)) ? [] : (["left behind"] as const)),
+    ...(isRepeated || calls.length > new Set(calls).size ? (["sent twice"] as const) : []),
+    ...(cart.checked_out ? [] : (["not checked out"] as const)),
+  ];
 };

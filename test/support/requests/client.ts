@@ -52,6 +52,28 @@ export const codeOf = ({ body }: ReceivedResponse): string | undefined => z.pars
 /** An error body with one error. */
 export const errorBody = (object: Record<string, unknown>) => ({ errors: [{ sub_code: "none", ...object }] });
 
+/** The body of a 422 with one error: what is wrong with which parameter. */
+export const invalidBody = (place: "body" | "header" | "path" | "query", pointer: string, error: object) =>
+  errorBody({
+    ...{ code: "invalid_parameter", title: "Invalid Parameter", source: { in: place, pointer } },
+    ...error,
+  });
+
+/** The body of a 422 because another resource has this value. */
+export const takenBody = (pointer: string, resource: object) =>
+  invalidBody("body", pointer, {
+    ...{ sub_code: "constraint.unique", detail: "has already been taken", params: { resource } },
+  });
+
+/** The body of a 403 without a permission. */
+export const deniedBody = (permission: string) =>
+  errorBody({
+    code: "access_denied.permission",
+    title: "Access Denied",
+    detail: `The user lacks the permission ${permission}.`,
+    params: { permission },
+  });
+
 /** The body of a 404 for a resource. */
 export const notFoundBody = (type: string, id: string) =>
   errorBody({

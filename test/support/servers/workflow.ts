@@ -6,14 +6,9 @@ import { readRun } from "../../../shared/checkout/run.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { checkHistory } from "../models/invariants.ts";
 import { currentActor } from "../models/schedules.ts";
-import { byExtent, sampleOf } from "../setup/extent.ts";
 import { historyEvents } from "./history.ts";
 
 const handlers = await loadSteps(steps);
-
-const names = steps.map(({ name }) => name);
-/** The steps that are tried one by one. */
-export const someSteps = byExtent({ sample: sampleOf(names, 3), most: names, all: names });
 
 export const loadStep = (name: string): StepHandler | undefined => handlers.get(name);
 
