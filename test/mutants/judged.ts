@@ -141,6 +141,21 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["`/(file:", onlyInBundles],
   ],
   "shared/switches/access.ts": [["`own === undefined` →", "equivalent: no account has this id"]],
+  "shared/switches/read.ts": [
+    ["`{ const entries = await Array.fromAsync", "only the CLI uses it: noticed by test/infra/admin"],
+    ["`(entry) => parseItem(Entry, entry).id`", "only the CLI uses it: noticed by test/infra/admin"],
+    ["→ `(await withIncluded([one], include))[0].included`", forTheCompiler],
+    ["→ `(await loaded).account.id`", "equivalent: without the account, the access check throws first"],
+    ["→ `(await apiKey).account`", "equivalent: without the key, the access check throws first"],
+    ["item !== undefined", "equivalent: what cannot be parsed is left out"],
+  ],
+  "shared/switches/switches.ts": [
+    ["→ `by.switch`", forTheCompiler],
+    ["`idempotency?.created` → `false`", "equivalent but for a write: its condition finds the same"],
+    ["`{ exists: false }`", "equivalent: no other switch has a new id"],
+    ['`"idempotency"` →', "needs two requests with one key at once"],
+    ['`"switch"` →', "only the type in the 404 of a switch that is deleted during its change"],
+  ],
   "shared/table/client.ts": [["", "settings of the SDK's client, which tests with a hanging table look at"]],
   "shared/table/keys.ts": [['`"request"` →', oneOfTwo]],
   "shared/table/pages.ts": [

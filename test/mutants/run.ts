@@ -67,15 +67,19 @@ const describeSurvivor = (mutant: Mutant): string => {
   return `- ${file}:${mutant.location.start.line} ${survivor}: ${verdict?.[1] ?? "**not judged**"}`;
 };
 
+const scoreOf = (name: string, mutants: readonly Mutant[]): string => {
+  const [noticed = 0, missed = 0] = [statusesNoticed, statusesMissed].map(
+    (statuses) => mutants.filter(({ status }) => statuses.includes(status)).length,
+  );
+  const score = (100 * noticed) / Math.max(1, noticed + missed);
+  return `| ${name} | ${noticed} | ${missed} | ${score.toFixed(1)} % |`;
+};
+
 /** A table of scores, then the survivors. */
 const reportOf = (results: ReadonlyMap<string, readonly Mutant[]>): string => {
-  const rows = [...results].map(([name, mutants]) => {
-    const [noticed, missed] = [statusesNoticed, statusesMissed].map(
-      (statuses) => mutants.filter(({ status }) => statuses.includes(status)).length,
-    );
-    const score = (100 * (noticed ?? 0)) / Math.max(1, (noticed ?? 0) + (missed ?? 0));
-    return `| ${name} | ${noticed} | ${missed} | ${score.toFixed(1)} % |`;
-  });
+  const rows = [...results, ["all", [...results.values()].flat()] as const].map(([name, mutants]) =>
+    scoreOf(name, mutants),
+  );
   const survivors = [...results].map(([name, mutants]) => {
     const missed = mutants.filter(({ status }) => statusesMissed.includes(status));
     return `## ${name}\n\n${missed.map(describeSurvivor).join("\n")}`;
