@@ -55,9 +55,8 @@ export const areas: Readonly<Record<string, Area>> = {
       "test/functions/attachments/{create,direct-upload,idempotency,list,reference,show-update-delete}.test.ts",
       "test/shared/attachments/forwarding.test.ts",
       "test/shared/history/history.test.ts",
-      "test/faults/{conflicts,deadline,late-commit}.test.ts",
     ],
-    setup: "own-table",
+    setup: "service",
     ignoreStatic: true,
   },
   "kinds of files": {
@@ -67,9 +66,9 @@ export const areas: Readonly<Record<string, Area>> = {
   "the sweep": {
     mutate: ["shared/attachments/{file-keys,files,sweep}.ts", "functions/sweep-orphan-files.ts"],
     tests: [
-      "test/shared/checkout/steps.cases.test.ts",
       "test/functions/attachments/direct-upload.test.ts",
       "test/faults/sweep.test.ts",
+      "test/shared/checkout/steps.cases.test.ts",
     ],
     setup: "own-table",
     ignoreStatic: true,
@@ -81,9 +80,8 @@ export const areas: Readonly<Record<string, Area>> = {
       "test/functions/switches/*.test.ts",
       "test/functions/include.test.ts",
       "test/shared/history/history.test.ts",
-      "test/faults/{conflicts,late-commit}.test.ts",
     ],
-    setup: "own-table",
+    setup: "service",
     ignoreStatic: true,
   },
   history: {

@@ -245,6 +245,11 @@ describe("attachments", () => {
       const work = deleteAttachment(own, { ...attachment, unfinished: false }, origin, () => undefined);
       await expect(work).rejects.toMatchObject({ status: 503 });
       expect(written).toBe(2);
+      slowS3(() => false);
+      const finish = () => deleteAttachment(own, { ...attachment, unfinished: true }, origin, () => undefined);
+      expect(await finish()).toEqual(attachment);
+      expect(written).toBe(3);
+      await expect(finish()).rejects.toMatchObject({ status: 404 });
     });
   });
 });
