@@ -86,7 +86,11 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   history: {
     mutate: ["shared/history/*.ts", "functions/events/*.ts"],
-    tests: ["test/functions/events/*.test.ts", "test/shared/history/*.test.ts"],
+    tests: [
+      "test/functions/events/*.test.ts",
+      "test/shared/history/*.test.ts",
+      "test/shared/checkout/steps.cases.test.ts",
+    ],
     setup: "service",
   },
   "environment and log": {

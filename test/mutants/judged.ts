@@ -28,6 +28,35 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["/-(", onePlaceholder],
     ["letter", onePlaceholder],
   ],
+  "shared/attachments/attachments.ts": [
+    ["`failed.final` → `true`", "noticed by test/faults/late-commit"],
+    [".type}_attachment` → ", "only the type in the 404 of an attachment that is deleted during its change"],
+    ["`idempotency !== undefined`", "needs a repeated request whose first one is in progress"],
+    ["`first` → `false`", "equivalent but for a write: its condition finds the same"],
+    ["`idempotency?.created` → `false`", "equivalent but for a write: its condition finds the same"],
+    ["`!attachment` → `false`", "needs a delete during a change"],
+    ["`{ version: latest.version }`", "needs a change during a delete"],
+    ["`failed.size === 0` → `true`", "needs a change during a delete"],
+    ["`latest.reference_id === null`", "equivalent: deletes an entry that does not exist"],
+    ["`{ exists: false }`", "equivalent: no other attachment has a new id"],
+  ],
+  "shared/attachments/forwarding.ts": [
+    [
+      "`requests.map(({ state }) => state).sort",
+      "noticed where the least advanced request is not the first: ids of one millisecond are random",
+    ],
+    ["`!parent.forwarded`", "equivalent but for a read"],
+  ],
+  "shared/attachments/uploads.ts": [
+    ["`idempotency?.created` → `false`", "equivalent but for a write: its condition finds the same"],
+    ["`{ exists: false }`", "equivalent: no other upload has a new id"],
+    ['`"idempotency"` →', "needs two requests with one key at once"],
+    ["winner", "needs two requests with one key at once"],
+    ["`true` → `false`", "needs two requests with one key at once"],
+    ['`upload.state === "claimed" && !repeatable` → `false`', "equivalent but for a read: the claim fails as well"],
+    ['`"claimed"` →', "needs a repeated request whose first one is in progress"],
+    ["`!repeatable` → `repeatable`", "needs a repeated request whose first one is in progress"],
+  ],
   "shared/checkout/carrier-client.ts": [
     ["→ `text.length >= 500`", "equivalent: the text is cut to 500 characters"],
     ["`text.length > 500` →", "equivalent but for what is read of a long body"],
@@ -90,6 +119,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ['`"request"` →', oneOfTwo],
   ],
   "shared/deadline.ts": [["", "leaves a timer behind, whose error nobody waits for"]],
+  "shared/history/publish.ts": [["→ `Entries[index].EventId`", forTheCompiler]],
   "shared/http/endpoint.ts": [
     ['`["json", "query", "nothing"]` →', typesOnly],
     ['`"json"` →', typesOnly],
@@ -185,5 +215,6 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["→ `reasons[index].Code`", forTheCompiler],
     ["`Code !== undefined` →", forTheCompiler],
   ],
+  "shared/tenants/orders.ts": [["`!request ||", "needs a request without its order or its account"]],
   "shared/tenants/schema.ts": [["`/:[^:]*$/`", "equivalent: a permission has one colon"]],
 };

@@ -68,6 +68,7 @@ const running = (order: string, changes: Partial<CheckoutRun> = {}) =>
 const RecordedEvent = z.object({
   ...{ type: z.string(), account: z.string(), actor: z.object({ type: z.string(), id: z.string() }) },
   resource: z.object({ id: z.string(), version: z.nullable(z.number()) }),
+  expires_at: z.literal(now.getTime() / 1000 + 400 * 86_400),
 });
 /** The events of an order or a request, each as "type of the account's resource version by the actor". */
 const eventsOf = async (of: ParentRef) =>

@@ -9,7 +9,7 @@ import {
   remainingMs,
   withDeadline,
 } from "../../../shared/deadline.ts";
-import { ApiError } from "../../../shared/errors.ts";
+import { ApiError, isUnavailable, unavailableAs503 } from "../../../shared/errors.ts";
 import { readForm } from "../../../shared/http/form.ts";
 import { idempotencyOf, readIdempotencyKey } from "../../../shared/http/idempotency.ts";
 import { readInput, readJson } from "../../../shared/http/input.ts";
@@ -476,6 +476,38 @@ describe("a form", () => {
     ["with a dot in the middle", `${"x".repeat(250)}.y.pdfx`, `${"x".repeat(250)}.pdfx`],
   ])("with a file whose name is %s", async (_, given, filename) => {
     expect(await fileOf(file(`; filename="${given}"`))).toMatchObject({ filename });
+  });
+});
+
+describe("an error of AWS", () => {
+  const named = (name: string, properties = {}) => Object.assign(new Error("injected"), { name, ...properties });
+  it.each([
+    ...["InternalServerError", "InternalError", "LimitExceededException", "ProvisionedThroughputExceededException"],
+    ...["RequestLimitExceeded", "RequestTimeout", "ServiceUnavailable", "SlowDown", "ThrottlingException"],
+    ...["TimeoutError", "TransactionConflictException", "TransactionInProgressException"],
+  ])("named %s means that the service is unavailable", (name) => {
+    expect(isUnavailable(named(name))).toBe(true);
+  });
+
+  it.each<[string, unknown, boolean]>([
+    ["status 500", named("x", { $metadata: { httpStatusCode: 500 } }), true],
+    ["status 499", named("x", { $metadata: { httpStatusCode: 499 } }), false],
+    ["a status that is no number", named("x", { $metadata: { httpStatusCode: "500" } }), false],
+    ["no status", named("x", { $metadata: {} }), false],
+    ["no metadata", named("x", { $metadata: null }), false],
+    ["the code of a broken connection", named("x", { code: "EPIPE" }), true],
+    ["the code of a broken stream", named("x", { code: "ERR_STREAM_PREMATURE_CLOSE" }), true],
+    ["another code", named("x", { code: "ERR_INVALID_ARG" }), false],
+    ["no letters", named("x", { code: "E1" }), false],
+    ["a code that is a number", named("x", { code: 7 }), false],
+    ["a body that cannot be read", named("x", { $responseBodyText: "<" }), true],
+    ["a body that cannot be parsed", Object.assign(new SyntaxError(), { $metadata: {} }), true],
+    ["a mistake of the code", new SyntaxError(), false],
+    ["no error", { name: "SlowDown" }, false],
+  ])("with %s: %s", (_, error, unavailable) => {
+    expect(isUnavailable(error)).toBe(unavailable);
+    const thrown = unavailable ? { status: 503, cause: error } : error;
+    expect(() => unavailableAs503(error)).toThrow(expect.objectContaining(thrown));
   });
 });
 

@@ -9,7 +9,7 @@ import {
   oneAttachment,
   uploadOfParent,
 } from "../../../shared/attachments/access.ts";
-import { createAttachment, deleteAttachment } from "../../../shared/attachments/attachments.ts";
+import { attachmentDocument, createAttachment, deleteAttachment } from "../../../shared/attachments/attachments.ts";
 import {
   completeOrderUpload,
   completeRequestUpload,
@@ -195,6 +195,10 @@ describe("attachments", () => {
     });
     const absent: Lookup = { ...lookup, pathId: () => pathIdOf("0") };
     expect(await attachmentParent.load(absent, listRequestAttachments)).toMatchObject({ parent: undefined });
+    expect(await attachmentParent.load(absent, listOrderAttachments)).toMatchObject({ parent: undefined });
+    const { parent: ofOrder } = found("CART", {}, "order");
+    const document = { type: "order_attachment", data: expect.objectContaining({ id: "2" }) };
+    expect(attachmentDocument(ofOrder, stored)).toStrictEqual(document);
   });
 
   describe("whose write fails", () => {
