@@ -29,6 +29,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/schema/*.ts", "shared/{attachments,switches}/schema.ts", "shared/{errors,limits}.ts"],
     tests: [
       openapi,
+      "test/shared/schema/schema.cases.test.ts",
       "test/shared/http/http.cases.test.ts",
       "test/functions/switches/{create,client-quirks}.test.ts",
       "test/functions/attachments/create.test.ts",
