@@ -47,6 +47,10 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ],
     ["`!parent.forwarded`", "equivalent but for a read"],
   ],
+  "shared/attachments/schema.ts": [
+    ["input === undefined", "only the wording of a detail"],
+    ["must be a file", "only the wording of a detail"],
+  ],
   "shared/attachments/uploads.ts": [
     ["`idempotency?.created` → `false`", "equivalent but for a write: its condition finds the same"],
     ["`{ exists: false }`", "equivalent: no other upload has a new id"],
@@ -119,6 +123,18 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ['`"request"` →', oneOfTwo],
   ],
   "shared/deadline.ts": [["", "leaves a timer behind, whose error nobody waits for"]],
+  "shared/errors.ts": [
+    ['`"not_found"` →', "noticed by test/infra/local/gateway: an unknown route"],
+    ["`type === undefined` → `false`", "noticed by test/infra/local/gateway: an unknown route"],
+    ['`"Bearer"` →', "noticed by test/functions/every-route"],
+    ['`"1"` →', "noticed by test/infra/local/gateway"],
+    ['`"2"` →', "noticed by test/faults/every-fault"],
+    ["`{ cause }` → `{}`", "the cause in a log"],
+    ['`"ApiError"` →', "the name in a log"],
+    ["`resource.id !== undefined` → `true`", "needs an item of an earlier version"],
+    ["error.code", "equivalent: a number does not match either"],
+    ["ERR_STREAM", "equivalent for the codes of Node.js"],
+  ],
   "shared/history/publish.ts": [["→ `Entries[index].EventId`", forTheCompiler]],
   "shared/http/endpoint.ts": [
     ['`["json", "query", "nothing"]` →', typesOnly],
@@ -170,6 +186,14 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ['`"fileName"`', onlyInBundles],
     ["`/(file:", onlyInBundles],
   ],
+  "shared/schema/check.ts": [
+    ["Invalid input", "equivalent: the message of zod/mini is exactly this"],
+    [
+      '`other.sub_code === "constraint.type"` → `true`',
+      "equivalent: two problems in one place are a wrong type and its length",
+    ],
+  ],
+  "shared/schema/fields.ts": [["innerType", "equivalent: no schema of ours has another schema inside"]],
   "shared/switches/access.ts": [["`own === undefined` →", "equivalent: no account has this id"]],
   "shared/switches/read.ts": [
     ["`{ const entries = await Array.fromAsync", "only the CLI uses it: noticed by test/infra/admin"],
@@ -178,6 +202,12 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["→ `(await loaded).account.id`", "equivalent: without the account, the access check throws first"],
     ["→ `(await apiKey).account`", "equivalent: without the key, the access check throws first"],
     ["item !== undefined", "equivalent: what cannot be parsed is left out"],
+  ],
+  "shared/switches/schema.ts": [
+    ["→ `/https?:", "equivalent: the rule before it has the same beginning"],
+    ['`host !== ""` → `true`', "equivalent: an empty label is refused, too"],
+    ["→ `endpoints.length`", forTheCompiler],
+    ['`"NONE"` →', forTheCompiler],
   ],
   "shared/switches/switches.ts": [
     ["→ `by.switch`", forTheCompiler],

@@ -123,6 +123,7 @@ describe("an attachment", () => {
     [{}, []],
     [{ bytes: 15 }, []],
     [{ bytes: 16 }, ["/bytes constraint.range must be at most 15"]],
+    [{ bytes: 104_857_600 }, ["/bytes constraint.range must be at most 15"]],
     [{ bytes: 104_857_601 }, ["/bytes constraint.range must be at most 104857600"]],
     [{ bytes: 0 }, ["/bytes constraint.range must be at least 1"]],
     [{ sha256: "0" }, ["/sha256 constraint.format must be 64 hexadecimal digits"]],
