@@ -28,6 +28,10 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["/-(", onePlaceholder],
     ["letter", onePlaceholder],
   ],
+  "functions/tenants/apply.ts": [
+    ["`Date.now() - now.getTime()`", "only the time in a log"],
+    ["`error.status >= 500`", "only the level of a log line"],
+  ],
   "shared/attachments/attachments.ts": [
     ["`failed.final` → `true`", "noticed by test/faults/late-commit"],
     [".type}_attachment` → ", "only the type in the 404 of an attachment that is deleted during its change"],
@@ -245,6 +249,30 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["→ `reasons[index].Code`", forTheCompiler],
     ["`Code !== undefined` →", forTheCompiler],
   ],
+  "shared/tenants/apply.ts": [
+    ["`{ cause }` → `{}`", "the cause in a log"],
+    ["attempt -= 1", waitOnly],
+    ["`failure.cause`", "needs a write that fails after the reads have succeeded"],
+    ['`{ exists: true, equals: of("from") }`', "needs another change between the plan and its write"],
+    ["`generated === undefined` → `false`", "equivalent: JSON leaves out undefined"],
+    ["→ `order.account`", "equivalent: an owner without an order is refused before"],
+    ['`{ equals: { state: "CART" } }`', "needs a checkout between the plan and its write"],
+    ['`{ state: "CART" }`', "needs a checkout between the plan and its write"],
+  ],
+  "shared/tenants/file.ts": [
+    ["{ io:", "equivalent: no entry has a default"],
+    ['`"input"` →', "equivalent: no entry has a default"],
+    ["typeof value", forTheCompiler],
+    ['`"body"` →', "noticed by test/functions/tenants/apply"],
+    ["must be a SHA-256", "only the wording of a detail"],
+  ],
   "shared/tenants/orders.ts": [["`!request ||", "needs a request without its order or its account"]],
+  "shared/tenants/references.ts": [
+    ["typeof raw.id", "equivalent: no other id is read as a ULID"],
+    ["to === section", "equivalent but for reads of what does not exist"],
+    ["file.accounts.get(name).entry`", forTheCompiler],
+    ['`section === "keys"` → `true`', "equivalent: other sections have no hashes"],
+    ["`id === undefined` → `false`", "equivalent: no reference is undefined"],
+  ],
   "shared/tenants/schema.ts": [["`/:[^:]*$/`", "equivalent: a permission has one colon"]],
 };

@@ -61,13 +61,15 @@ it.each([
   ["CART", 1],
   ["CHECKED_OUT", 0],
 ])("moves the version of an order in CART once for all requests that it gets: %s, %i", async (state, moved) => {
-  const { order = "" } = await stored();
+  const { order = "", acme } = await stored();
   await transact({ order: { update: keys.order(order), set: { state }, when: {} } });
   const versionOf = async (id: string) =>
     z.parse(z.looseObject({ attachments_version: z.number() }), await get(keys.order(id))).attachments_version;
   const requests = { one: { order, type: "t" }, two: { order, type: "t" } };
-  await applied({ requests });
+  const made = await applied({ requests });
   expect(await versionOf(order)).toBe(moved);
+  expect(await get(keys.request(made.requests.one?.id ?? ""))).toMatchObject({ order, account: acme });
+  expect((await applied({ orders: { o: { id: order, state: "CART" } } })).orders.o?.status).toBe("unchanged");
   const created = await applied({ accounts: { a: { name: "A" } }, orders: { o: { account: "a", state } } });
   expect(await versionOf(created.orders.o?.id ?? "")).toBe(0);
 });
