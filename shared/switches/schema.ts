@@ -162,8 +162,8 @@ const isEmail = (endpoint: string) => z.safeParse(z.email(), endpoint).success;
 const isUrl = (endpoint: string) => {
   // `URL` accepts `http:///x` as `http://x`, and ignores an empty user info.
   if (!/^https?:\/\/[^/?#\\@][!-~]*$/i.test(endpoint) || !URL.canParse(endpoint)) return false;
-  const { username, password, hostname, port } = new URL(endpoint);
-  if (username !== "" || password !== "" || /^https?:\/\/[^/?#\\]*@/i.test(endpoint)) return false;
+  if (/^https?:\/\/[^/?#\\]*@/i.test(endpoint)) return false;
+  const { hostname, port } = new URL(endpoint);
   return port !== "0" && hostname.replace(/\.$/, "").split(".").every(Boolean);
 };
 

@@ -1,13 +1,14 @@
-/**
- * What is mutated together, and the tests that look for its mutants. The tests call functions of this process, so that one
- * mutant takes a fraction of a second. Tests that send requests over HTTP notice some more, in `npm test`.
- */
+/** What is mutated together, and the tests that look for its mutants: those that notice the most in the least time. */
 export type Area = {
   readonly mutate: readonly string[];
   readonly tests: readonly string[];
+  /** What runs before each file, of `test/support/setup`: by default nothing, since most tests call functions. */
+  readonly setup?: "service" | "own-table";
   /** Leaves out mutants of what runs while modules load. Each of them would need all tests of the area. */
   readonly ignoreStatic?: boolean;
 };
+
+const openapi = "test/infra/openapi/document.test.ts";
 
 export const areas: Readonly<Record<string, Area>> = {
   "shared/table": { mutate: ["shared/table/*.ts"], tests: ["test/shared/table/*.test.ts"] },
@@ -16,23 +17,113 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: ["test/shared/http/http.cases.test.ts", "test/shared/tenants/access.cases.test.ts"],
   },
   "access checks": {
-    mutate: ["shared/attachments/access.ts", "shared/switches/access.ts"],
-    tests: ["test/shared/tenants/access.cases.test.ts"],
+    mutate: ["shared/{attachments,switches}/access.ts", "shared/tenants/schema.ts"],
+    tests: [
+      "test/shared/tenants/access.cases.test.ts",
+      "test/functions/attachments/access.test.ts",
+      "test/shared/attachments/forwarding.test.ts",
+    ],
+    setup: "service",
   },
-  "shared/tenants": {
-    mutate: ["shared/tenants/{accounts,orders,schema}.ts"],
-    tests: ["test/shared/tenants/access.cases.test.ts"],
+  "schemas and errors": {
+    mutate: ["shared/schema/*.ts", "shared/{attachments,switches}/schema.ts", "shared/{errors,limits}.ts"],
+    tests: [
+      openapi,
+      "test/shared/schema/schema.cases.test.ts",
+      "test/shared/http/http.cases.test.ts",
+      "test/functions/switches/{create,client-quirks}.test.ts",
+      "test/functions/attachments/create.test.ts",
+    ],
+    setup: "service",
+  },
+  routes: {
+    mutate: [
+      "shared/{attachments,switches}/routes.ts",
+      "shared/routes.ts",
+      "functions/{order-attachments,switches}/*.ts",
+    ],
+    tests: [openapi, "test/functions/every-route.test.ts", "test/functions/include.test.ts"],
+    setup: "service",
+  },
+  attachments: {
+    mutate: [
+      "shared/attachments/{attachments,forwarding,include,list,uploads}.ts",
+      "shared/tenants/{accounts,orders}.ts",
+    ],
+    tests: [
+      "test/shared/tenants/access.cases.test.ts",
+      "test/functions/include.test.ts",
+      "test/functions/attachments/{create,direct-upload,idempotency,list,reference,show-update-delete}.test.ts",
+      "test/shared/attachments/forwarding.test.ts",
+      "test/shared/history/history.test.ts",
+    ],
+    setup: "service",
+    ignoreStatic: true,
+  },
+  "kinds of files": {
+    mutate: ["shared/attachments/file-kind.ts"],
+    tests: ["test/shared/attachments/file-kind.test.ts"],
+  },
+  "the sweep": {
+    mutate: ["shared/attachments/{file-keys,files,sweep}.ts", "functions/sweep-orphan-files.ts"],
+    tests: [
+      "test/functions/attachments/direct-upload.test.ts",
+      "test/faults/sweep.test.ts",
+      "test/shared/checkout/steps.cases.test.ts",
+    ],
+    setup: "own-table",
+    ignoreStatic: true,
+  },
+  switches: {
+    mutate: ["shared/switches/{read,switches}.ts"],
+    tests: [
+      "test/shared/tenants/access.cases.test.ts",
+      "test/functions/switches/*.test.ts",
+      "test/functions/include.test.ts",
+      "test/shared/history/history.test.ts",
+    ],
+    setup: "service",
+    ignoreStatic: true,
+  },
+  history: {
+    mutate: ["shared/history/*.ts", "functions/events/*.ts"],
+    tests: [
+      "test/functions/events/*.test.ts",
+      "test/shared/history/*.test.ts",
+      "test/shared/checkout/steps.cases.test.ts",
+    ],
+    setup: "service",
+  },
+  "environment and log": {
+    mutate: ["shared/{env,log}.ts", "shared/checkout/step-handler.ts"],
+    tests: ["test/shared/environment.cases.test.ts", "test/shared/log.test.ts"],
+  },
+  "tenants' files": {
+    mutate: ["shared/tenants/{apply,file,references}.ts", "functions/tenants/*.ts"],
+    tests: [
+      "test/shared/tenants/apply.cases.test.ts",
+      "test/infra/admin/apply.test.ts",
+      "test/functions/tenants/*.test.ts",
+    ],
+    setup: "own-table",
   },
   "calls of the checkout": {
-    mutate: ["shared/checkout/{carrier-client,carrier-form,carrier-function,for-each-concurrently,limits}.ts"],
+    mutate: [
+      "shared/checkout/{carrier-client,carrier-form,carrier-function,carrier-token,for-each-concurrently,limits}.ts",
+    ],
     tests: [
       "test/shared/checkout/{carrier-client,protocol}.cases.test.ts",
       "test/shared/checkout/for-each-concurrently.test.ts",
     ],
   },
   "steps of the checkout": {
-    mutate: ["shared/checkout/{carrier,end,forward,forward-attachment,plan,receipts,run,seal}.ts"],
+    mutate: ["shared/checkout/{carrier,end,forward,forward-attachment,plan,receipts,run,schema,seal}.ts"],
     tests: ["test/shared/checkout/{protocol,steps}.cases.test.ts"],
     ignoreStatic: true,
+  },
+  "functions of the checkout": {
+    mutate: ["functions/checkout/*.ts"],
+    tests: ["test/functions/checkout/*.test.ts"],
+    setup: "service",
   },
 };

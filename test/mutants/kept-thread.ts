@@ -2,7 +2,10 @@ import { type PoolOptions, type PoolWorker, ThreadsPoolWorker } from "vitest/nod
 
 /** Threads whose run has ended. They have loaded the AWS SDK, which takes more time than most tests. */
 const idle: ThreadsPoolWorker[] = [];
-const started = new WeakSet<ThreadsPoolWorker>();
+const runsOf = new WeakMap<ThreadsPoolWorker, number>();
+
+/** A thread ends after this many runs, with the servers that its tests have started. */
+const mostRuns = 30;
 
 /** A thread that stays for the next mutant. Only our own modules are loaded anew, as Vitest does between isolated files. */
 export const keptThread = (options: PoolOptions): PoolWorker => {
@@ -11,8 +14,9 @@ export const keptThread = (options: PoolOptions): PoolWorker => {
   return {
     name: "kept thread",
     start: async () => {
-      if (!started.has(thread)) await thread.start();
-      started.add(thread);
+      const runs = runsOf.get(thread) ?? 0;
+      if (runs === 0) await thread.start();
+      runsOf.set(thread, runs + 1);
     },
     send: (message) => {
       if (message.type !== "stop") return thread.send(message);
@@ -27,7 +31,8 @@ export const keptThread = (options: PoolOptions): PoolWorker => {
     deserialize: (data) => data,
     stop: async () => {
       for (const [event, callback] of listeners) thread.off(event, callback);
-      idle.push(thread);
+      if ((runsOf.get(thread) ?? 0) < mostRuns) idle.push(thread);
+      else await thread.stop();
     },
   };
 };

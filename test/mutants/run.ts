@@ -4,7 +4,7 @@ import { join, matchesGlob, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
 import { type Area, areas } from "./areas.ts";
-import { judged } from "./judged.ts";
+import { judged, judgedAnywhere, type Verdict } from "./judged.ts";
 
 /** `npm run mutants`: changes the code in one place at a time, and reports the changes that no test notices. */
 
@@ -14,8 +14,9 @@ const reportFile = join(root, "test-artifacts/mutants.md");
 
 type Mutant = Awaited<ReturnType<Stryker["runMutationTest"]>>[number];
 
-const runArea = (name: string, { mutate, tests, ignoreStatic = false }: Area) => {
+const runArea = (name: string, { mutate, tests, setup, ignoreStatic = false }: Area) => {
   process.env.MUTANTS_TESTS = tests.join(" ");
+  process.env.MUTANTS_SETUP = setup ?? "";
   return new Stryker({
     mutate: [...mutate],
     plugins: [import.meta.resolve("@stryker-mutator/vitest-runner"), import.meta.resolve("./texts.ts")],
@@ -27,7 +28,7 @@ const runArea = (name: string, { mutate, tests, ignoreStatic = false }: Area) =>
     incremental: true,
     incrementalFile: join(cache, `${name.replaceAll(/\W/g, "-")}.json`),
     concurrency: 2,
-    timeoutMS: 3_000,
+    timeoutMS: 10_000,
     tempDirName: join(tmpdir(), "patchbay-mutants"),
     ignorePatterns: ["docs", ".ci", "test/bench", "test-artifacts"],
     reporters: ["progress-append-only"],
@@ -35,7 +36,8 @@ const runArea = (name: string, { mutate, tests, ignoreStatic = false }: Area) =>
   }).runMutationTest();
 };
 
-const statusesNoticed = ["Killed", "Timeout"];
+// A RuntimeError fails a hook of the tests, such as the creation of a tenant.
+const statusesNoticed = ["Killed", "Timeout", "RuntimeError"];
 const statusesMissed = ["Survived", "NoCoverage"];
 
 const oneLine = (code: string) => code.replaceAll(/\s+/g, " ").trim();
@@ -53,25 +55,31 @@ const codeOf = ({ fileName, location: { start, end } }: Mutant): string => {
   );
 };
 
+const fits =
+  (survivor: string) =>
+  ([part]: Verdict): boolean =>
+    part.split(" … ").every((each) => survivor.includes(each));
+
 const describeSurvivor = (mutant: Mutant): string => {
   const file = relative(root, mutant.fileName);
-  const [code, replacement] = [codeOf(mutant), oneLine(mutant.replacement ?? "")];
-  const found = { file, code, mutant: replacement };
-  const verdict = judged.find((each) =>
-    (["file", "code", "mutant"] as const).every((name) => each[name] === undefined || each[name] === found[name]),
+  const survivor = `\`${codeOf(mutant)}\` → \`${oneLine(mutant.replacement ?? "")}\``;
+  const verdict = [...(judged[file] ?? []), ...judgedAnywhere].find(fits(survivor));
+  return `- ${file}:${mutant.location.start.line} ${survivor}: ${verdict?.[1] ?? "**not judged**"}`;
+};
+
+const scoreOf = (name: string, mutants: readonly Mutant[]): string => {
+  const [noticed = 0, missed = 0] = [statusesNoticed, statusesMissed].map(
+    (statuses) => mutants.filter(({ status }) => statuses.includes(status)).length,
   );
-  return `- ${file}:${mutant.location.start.line} \`${code}\` → \`${replacement}\`: ${verdict?.why ?? "**not judged**"}`;
+  const score = (100 * noticed) / Math.max(1, noticed + missed);
+  return `| ${name} | ${noticed} | ${missed} | ${score.toFixed(1)} % |`;
 };
 
 /** A table of scores, then the survivors. */
 const reportOf = (results: ReadonlyMap<string, readonly Mutant[]>): string => {
-  const rows = [...results].map(([name, mutants]) => {
-    const [noticed, missed] = [statusesNoticed, statusesMissed].map(
-      (statuses) => mutants.filter(({ status }) => statuses.includes(status)).length,
-    );
-    const score = (100 * (noticed ?? 0)) / Math.max(1, (noticed ?? 0) + (missed ?? 0));
-    return `| ${name} | ${noticed} | ${missed} | ${score.toFixed(1)} % |`;
-  });
+  const rows = [...results, ["all", [...results.values()].flat()] as const].map(([name, mutants]) =>
+    scoreOf(name, mutants),
+  );
   const survivors = [...results].map(([name, mutants]) => {
     const missed = mutants.filter(({ status }) => statusesMissed.includes(status));
     return `## ${name}\n\n${missed.map(describeSurvivor).join("\n")}`;

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, matchesGlob, relative } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { keptThread } from "./kept-thread.ts";
@@ -11,25 +11,31 @@ const pool = {
   },
 };
 
-/** Tables of cases come first, since they take the least time. The first test that fails ends the run of a mutant. */
-class CasesFirst extends BaseSequencer {
+const root = join(import.meta.dirname, "../..");
+// run.ts chooses the tests and their setup.
+const { MUTANTS_TESTS = "", MUTANTS_SETUP } = process.env;
+const tests = MUTANTS_TESTS.split(" ");
+const setup = MUTANTS_SETUP ? [`test/support/setup/${MUTANTS_SETUP}.ts`] : [];
+
+/** Runs the tests in the order of their area, fast ones first. The first test that fails ends the run of a mutant. */
+class AsListed extends BaseSequencer {
   override async sort(files: TestSpecification[]) {
-    return files.toSorted((one, other) => rank(one) - rank(other));
+    const place = ({ moduleId }: TestSpecification) =>
+      tests.findIndex((pattern) => matchesGlob(relative(root, moduleId), pattern));
+    return files.toSorted((one, other) => place(one) - place(other));
   }
 }
-
-const rank = ({ moduleId }: TestSpecification) => (moduleId.endsWith(".cases.test.ts") ? 0 : 1);
 
 export default defineConfig({
   plugins: [pool],
   test: {
-    // run.ts chooses them.
-    include: (process.env.MUTANTS_TESTS ?? "").split(" "),
+    include: tests,
     globalSetup: ["test/support/servers/stack.ts"],
-    setupFiles: ["test/mutants/setup.ts"],
-    sequence: { sequencer: CasesFirst },
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "../../node_modules/.cache/compile") },
+    setupFiles: ["test/mutants/setup.ts", ...setup],
+    // In turns: the mutant is chosen before the setup loads what is mutated.
+    sequence: { sequencer: AsListed, setupFiles: "list" },
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    env: { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compile") },
   },
 });

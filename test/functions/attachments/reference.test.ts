@@ -28,6 +28,7 @@ describe.each(sampledParentTypes("request"))("the list of a %s by reference_id",
     expect(pageOf(await list(`reference_id=${uuid}&last=1`))).toMatchObject({ ids: [id], limit: 1, total: 1 });
     const none = { ids: [], after: null, before: null, limit: 50, total: 0 };
     expect(pageOf(await list(`reference_id=${unused}`))).toEqual(none);
+    expect((await list(`reference_id=${unused}&after=x`)).text).toContain("can't be combined with reference_id");
     expect(pageOf(await list(`reference_id=${uuid}`, t.attachments(kind, "sibling")))).toEqual(none);
     await call("DELETE", `${path}/${id}`, { key });
     expect(pageOf(await list(`reference_id=${uuid}`))).toEqual(none);

@@ -80,5 +80,9 @@ it("puts events on the bus in tens, and reports those that the bus refuses, with
   expect(logs.lines().slice(1)).toEqual([
     expect.objectContaining({ message: "EVENTS_REFUSED", records: 25, published: 18, codes: ["ThrottlingException"] }),
   ]);
+
+  [calls, refused] = [[], []];
+  await handler(batch(10));
+  expect(calls.map((entries) => entries.length)).toEqual([10]);
   expect(logs.written.join()).not.toContain("switch-");
 });

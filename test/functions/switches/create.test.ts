@@ -116,12 +116,12 @@ describe("POST /switches", () => {
 
   it.each<[string, string, string[]]>([
     ["sms", "HTTP", ["example.com", "/relative", "ftp://example.com/", "javascript:alert(1)", "https://", ""]],
-    ["mms", "HTTP", ["https://user:secret@example.com/", "https://user@example.com/", "https://@example.com/"]],
+    ["mms", "HTTP", ["https://user:secret@example.com/", "http://user@example.com/", "https://@example.com/"]],
     ["sms", "HTTP", ["https://exa mple.com/", " https://example.com/", "https://example.com/\r\nX: 1", "http://\\x"]],
     ["mms", "HTTP", ["http:///x", "http://.", "http://a..b/", "http://example.com:0/", "http://example.com:99999/"]],
     ["sms", "EMAIL", ["not-an-email", "a@b@example.com", "https://example.com", ""]],
     ["sms", "SMTP", ["relay.example.com:0", "relay.example.com:65536", "relay example", "smtp://relay.example.com"]],
-    ["mms", "MM4", [":25", "-x.example.com", "[::1"]],
+    ["mms", "MM4", [":25", "-x.example.com", "[::1", "a..b"]],
   ])("refuses for %s over %s each of %j, whether or not the channel is enabled", async (channel, protocol, invalid) => {
     const valid = protocol === "HTTP" ? "https://example.com" : "ops@example.com";
     for (const enabled of [true, false]) {

@@ -9,7 +9,7 @@ import {
   oneAttachment,
   uploadOfParent,
 } from "../../../shared/attachments/access.ts";
-import { createAttachment, deleteAttachment } from "../../../shared/attachments/attachments.ts";
+import { attachmentDocument, createAttachment, deleteAttachment } from "../../../shared/attachments/attachments.ts";
 import {
   completeOrderUpload,
   completeRequestUpload,
@@ -173,15 +173,8 @@ describe("attachments", () => {
   it("are loaded by the ids in the path", async () => {
     const order = { id: crypto.randomUUID(), account: account.id, state: "CART", attachment_count: 0 };
     const parent = { type: "order", id: order.id } as const;
-    const upload = {
-      id: "3",
-      filename: "a",
-      content_type: "a/b",
-      bytes: 1,
-      sha256: "0",
-      inserted_at: at,
-      state: "open",
-    };
+    const file = { filename: "a", content_type: "a/b", bytes: 1, sha256: "0" };
+    const upload = { id: "3", ...file, inserted_at: at, state: "open" };
     await transact({
       account: { put: { ...keys.account(account.id), ...account } },
       order: { put: { ...keys.order(order.id), ...order, attachments_version: 0 } },
@@ -202,6 +195,10 @@ describe("attachments", () => {
     });
     const absent: Lookup = { ...lookup, pathId: () => pathIdOf("0") };
     expect(await attachmentParent.load(absent, listRequestAttachments)).toMatchObject({ parent: undefined });
+    expect(await attachmentParent.load(absent, listOrderAttachments)).toMatchObject({ parent: undefined });
+    const { parent: ofOrder } = found("CART", {}, "order");
+    const document = { type: "order_attachment", data: expect.objectContaining({ id: "2" }) };
+    expect(attachmentDocument(ofOrder, stored)).toStrictEqual(document);
   });
 
   describe("whose write fails", () => {
@@ -252,6 +249,11 @@ describe("attachments", () => {
       const work = deleteAttachment(own, { ...attachment, unfinished: false }, origin, () => undefined);
       await expect(work).rejects.toMatchObject({ status: 503 });
       expect(written).toBe(2);
+      slowS3(() => false);
+      const finish = () => deleteAttachment(own, { ...attachment, unfinished: true }, origin, () => undefined);
+      expect(await finish()).toEqual(attachment);
+      expect(written).toBe(3);
+      await expect(finish()).rejects.toMatchObject({ status: 404 });
     });
   });
 });
@@ -260,10 +262,8 @@ describe("switches", () => {
   const all = "messaging_switches:*";
   const created = { account: { ...account, ancestors: ["root"] } };
   const lookup = (id: string, caller = apiKey): Lookup => ({
-    ...{
-      pathId: (name) => pathIdOf(name === "account_id" || name === "id" ? id : "0"),
-      apiKey: Promise.resolve(caller),
-    },
+    pathId: (name) => pathIdOf(name === "account_id" || name === "id" ? id : "0"),
+    apiKey: Promise.resolve(caller),
   });
   const id = `account-${crypto.randomUUID()}`;
   beforeAll(async () => {
@@ -276,31 +276,21 @@ describe("switches", () => {
   });
 
   it("of the own account need the permission", () => {
-    const admit = (loaded: Partial<typeof created>, ...permissions: readonly string[]) =>
-      outcomeOf(() =>
-        accountOfSwitches.admit(
-          { accountId: undefined, account: loaded.account },
-          callerFrom("own", ...permissions),
-          listSwitches,
-          now,
-        ),
-      );
+    const admit = (loaded: Partial<typeof created>, ...permissions: readonly string[]) => {
+      const found = { accountId: undefined, account: loaded.account };
+      return outcomeOf(() => accountOfSwitches.admit(found, callerFrom("own", ...permissions), listSwitches, now));
+    };
     expect(admit({})).toBe("unauthorized {}");
     expect(admit(created)).toBe(lacks("messaging_switches:index"));
     expect(admit(created, all)).toEqual({ ...created, owner: "own" });
   });
 
   it("of the account in the path are not found before the permission is checked", () => {
-    const loaded = { accountId: pathIdOf("1") };
-    const admit = (found: Partial<typeof created>, ...permissions: readonly string[]) =>
-      outcomeOf(() =>
-        accountOfSwitches.admit(
-          { ...loaded, account: found.account },
-          callerFrom("own", ...permissions),
-          listSwitchesUnderAccount,
-          now,
-        ),
-      );
+    const admit = (loaded: Partial<typeof created>, ...permissions: readonly string[]) => {
+      const found = { accountId: pathIdOf("1"), account: loaded.account };
+      const caller = callerFrom("own", ...permissions);
+      return outcomeOf(() => accountOfSwitches.admit(found, caller, listSwitchesUnderAccount, now));
+    };
     expect(admit({})).toBe(missing("account", "1"));
     expect(admit(created)).toBe(lacks("messaging_switches:index"));
     expect(admit(created, all)).toEqual({ ...created, owner: "own" });
@@ -308,12 +298,9 @@ describe("switches", () => {
 
   it("have their account, with its exact count for a list only", async () => {
     const own = { ...apiKey, account: id };
-    expect(await accountOfSwitches.load(lookup("0", own), listSwitches)).toMatchObject({
-      account: { id, switch_count: 3 },
-    });
-    expect(await accountOfSwitches.load(lookup("0", own), createSwitch)).toMatchObject({
-      account: { id, switch_count: 1 },
-    });
+    const counted = (switch_count: number) => ({ account: { id, switch_count } });
+    expect(await accountOfSwitches.load(lookup("0", own), listSwitches)).toMatchObject(counted(3));
+    expect(await accountOfSwitches.load(lookup("0", own), createSwitch)).toMatchObject(counted(1));
     const none = { ...lookup("0"), apiKey: Promise.resolve(undefined) };
     expect(await accountOfSwitches.load(none, listSwitches)).toEqual({ account: undefined });
     const load = (from: string | undefined, route: typeof listSwitchesUnderAccount | typeof createSwitchUnderAccount) =>

@@ -1,0 +1,147 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod/mini";
+import {
+  Attachment,
+  CarrierReceipt,
+  immutableAttachmentProperties,
+  MediaType,
+  minimalMetadata,
+  SentMetadata,
+  Upload,
+  UploadFile,
+  uploadExpiry,
+  warningOf,
+} from "../../../shared/attachments/schema.ts";
+import { check } from "../../../shared/schema/check.ts";
+import { includeOf, isSame, isSameId, PageQuery, parseUlid, Timestamp, Uuid } from "../../../shared/schema/fields.ts";
+import { switchDocument } from "../../../shared/switches/schema.ts";
+
+/** What the schemas accept, and how they name what they refuse. */
+
+afterEach(() => void vi.unstubAllEnvs());
+
+/** The problems of an input, each as "pointer sub_code detail". */
+const problemsOf = (schema: z.core.$ZodType, input: unknown) =>
+  (check(schema, input, "body").problems ?? []).map(
+    ({ pointer, sub_code, detail }) => `${pointer} ${sub_code} ${detail}`,
+  );
+
+const ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+const uuid = "7b3e4c1a-5d2f-4e8a-9c61-0f2d8a4b6e13";
+const at = "2026-11-21T10:00:00.000Z";
+
+it.each([
+  [z.object({ "a/b~c": z.boolean() }), { "a/b~c": 1 }, "/a~1b~0c constraint.type must be true or false"],
+  [z.array(z.string()), "x", " constraint.type must be an array"],
+  [z.record(z.string(), z.string()), 1, " constraint.type must be an object"],
+  [z.int(), 1.5, " constraint.type must be a whole number"],
+  [z.number(), "1", " constraint.type must be a number"],
+  [z.strictObject({}), { a: 1, b: 2 }, " constraint.enum has unknown properties: a, b"],
+  [z.array(z.string()).check(z.maxLength(1)), ["a", "b"], " constraint.length must have at most 1 items"],
+  [z.array(z.string()).check(z.minLength(1)), [], " constraint.length must have at least 1 items"],
+  [z.string().check(z.minLength(2)), "a", " constraint.length must be at least 2 characters"],
+  [z.number().check(z.minimum(1)), 0, " constraint.range must be at least 1"],
+  [z.string().check(z.refine(() => false, "is wrong")), "a", " constraint.format is wrong"],
+  [Uuid, `${uuid}0`, " constraint.format must be a UUID"],
+  [MediaType, "text/plain; x=y", " constraint.format must be a media type without parameters"],
+  [includeOf("a", "b"), "a,c", " constraint.enum must be one of a, b"],
+  [PageQuery, { first: "x1" }, "/first constraint.format must be a whole number"],
+  [PageQuery, { first: "1x" }, "/first constraint.format must be a whole number"],
+  [PageQuery, { last: `-${"9".repeat(400)}` }, "/last constraint.range must be at least 1"],
+])("%#: a value that is refused is named", (schema, input, problem) => {
+  expect(problemsOf(schema, input)).toEqual([problem]);
+});
+
+it.each([
+  [isSame, 1, 1, true],
+  [isSame, "a", "A", false],
+  [isSameId, "aB", "Ab", true],
+  [isSameId, "a", "b", false],
+  [isSameId, null, null, true],
+  [isSameId, null, "a", false],
+  [isSameId, "a", null, false],
+])("%s: %j and %j are the same: %s", (same, sent, current, expected) => {
+  expect(same(sent, current)).toBe(expected);
+});
+
+it("reads ids and times as a whole", () => {
+  expect([parseUlid(ulid.toLowerCase()), parseUlid(`${ulid}0`), parseUlid(`0${ulid}`)]).toEqual([
+    ulid,
+    undefined,
+    undefined,
+  ]);
+  const times = [at, `x${at}`, `${at}x`].map((time) => z.safeParse(Timestamp, time).success);
+  expect(times).toEqual([true, false, false]);
+});
+
+describe("an attachment", () => {
+  const stored = {
+    ...{ ...minimalMetadata("LOA"), id: ulid, filename: "a", inserted_at: at, updated_at: at, version: 1, bytes: 1 },
+    ...{ sha256: "0", content_type: "a/b", detected_type: null, encrypted: null },
+  };
+
+  it.each([
+    ["LOA", "application/pdf", false, null],
+    ["LOA", "image/tiff", null, null],
+    ["LOA", "image/png", null, null],
+    ["LOA", "image/jpeg", null, null],
+    ["LOA", "application/pdf", true, "The letter of authorization is encrypted."],
+    ["LOA", null, null, "The letter of authorization is not a PDF, TIFF, PNG or JPEG."],
+    ["DEFAULT", null, true, null],
+  ] as const)(
+    "with the hint %s, of the type %j and encrypted: %j, has the warning %j",
+    (file_hint, detected_type, encrypted, warning) => {
+      expect(warningOf({ ...stored, file_hint, detected_type, encrypted })).toBe(warning);
+    },
+  );
+
+  it("is stored without rules for input, and sent with four of its properties", () => {
+    const older = { ...stored, name: "", notes: "x".repeat(9_999), reference_id: "no UUID" };
+    expect(z.parse(Attachment, older)).toEqual(older);
+    const { name, notes, file_hint, filename } = stored;
+    expect(z.parse(SentMetadata, stored)).toEqual({ name, notes, file_hint, filename });
+    const immutable = {
+      id: isSameId,
+      filename: isSame,
+      reference_id: isSameId,
+      inserted_at: isSame,
+      updated_at: isSame,
+    };
+    expect(immutableAttachmentProperties).toEqual(immutable);
+  });
+
+  it("is pending, forwarded, withdrawn or refused at the carrier, and its upload open or claimed for an hour", () => {
+    for (const state of ["pending", "forwarded", "withdrawn", "refused"])
+      expect(z.parse(CarrierReceipt, { state, at, more: 1 })).toEqual({ state, at });
+    const file = { filename: "a", content_type: "a/b", bytes: 1, sha256: "0" };
+    for (const state of ["open", "claimed"])
+      expect(z.parse(Upload, { id: "1", ...file, inserted_at: at, state })).toMatchObject({ state, inserted_at: at });
+    expect(uploadExpiry({ inserted_at: at }).toISOString()).toBe("2026-11-21T11:00:00.000Z");
+  });
+
+  it.each([
+    [{}, []],
+    [{ bytes: 15 }, []],
+    [{ bytes: 16 }, ["/bytes constraint.range must be at most 15"]],
+    [{ bytes: 104_857_600 }, ["/bytes constraint.range must be at most 15"]],
+    [{ bytes: 104_857_601 }, ["/bytes constraint.range must be at most 104857600"]],
+    [{ bytes: 0 }, ["/bytes constraint.range must be at least 1"]],
+    [{ sha256: "0" }, ["/sha256 constraint.format must be 64 hexadecimal digits"]],
+    [{ filename: ".." }, ["/filename constraint.format must not be blank, . or .."]],
+    [{ filename: "\ud800" }, ["/filename constraint.format must be well-formed Unicode"]],
+  ])("from an upload of %j has the problems %j", (changes, problems) => {
+    vi.stubEnv("MAX_UPLOAD_BYTES", "15");
+    const file = { filename: "a.pdf", bytes: 1, sha256: "AB".repeat(32), ...changes };
+    expect(problemsOf(UploadFile, file)).toEqual(problems);
+    if (problems.length === 0) expect(z.parse(UploadFile, file).sha256).toBe("ab".repeat(32));
+  });
+});
+
+it("shows a switch with its associations, if it has any", () => {
+  const stored = { id: ulid, account: "1" } as const;
+  const shown = (included?: object) => Object.keys(switchDocument(Object(stored), included));
+  expect([shown(), shown({ account: 1 })]).toEqual([
+    ["type", "data"],
+    ["type", "data", "associations"],
+  ]);
+});

@@ -1,0 +1,133 @@
+import { expect, it } from "vitest";
+import * as z from "zod/mini";
+import { ApiError } from "../../../shared/errors.ts";
+import { newId } from "../../../shared/schema/fields.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { get } from "../../../shared/table/read.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { type Applied, apply, PartlyAppliedError } from "../../../shared/tenants/apply.ts";
+import { operator } from "../../support/fixtures/apply.ts";
+
+/** What a file of tenants changes, and what is wrong with it. */
+
+const applied = (document: object): Promise<Applied> => apply(document, operator());
+
+/** The problems of a file, each as "pointer sub_code detail". */
+const problemsOf = async (document: unknown) => {
+  const error = await apply(document, operator()).catch((caught: unknown) => caught);
+  if (!(error instanceof ApiError)) throw error;
+  return error.body.errors.map(({ source, sub_code, detail }) => `${source?.pointer} ${sub_code} ${detail}`);
+};
+
+/** A file with an account, one below it and one below that, a user and an order of the first. */
+const stored = async () => {
+  const [acme, east, team, ops, order, key] = Array.from({ length: 6 }, () => newId());
+  const ids = { acme, east, team, ops, order, key };
+  const sha256 = `${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll("-", "");
+  await applied({
+    accounts: {
+      ...{ acme: { id: acme, name: "Acme" }, east: { id: east, name: "East", parent: "acme" } },
+      team: { id: team, name: "Team", parent: "east", features: { ordering_attachment_access: true } },
+    },
+    users: { ops: { id: ops, account: "acme", permissions: ["a:list", "b:*"] } },
+    keys: { key: { id: key, account: "acme", user: "ops", sha256 } },
+    orders: { order: { id: order, account: "acme" } },
+  });
+  return { ...ids, sha256 };
+};
+
+it("lists an account below its parent only", async () => {
+  const { acme = "", east = "", team = "" } = await stored();
+  const entries = [keys.childAccount(acme, east), keys.childAccount(east, team), keys.childAccount(null, team)];
+  expect((await Promise.all(entries.map(get))).map((entry) => entry?.id)).toEqual([east, team, undefined]);
+});
+
+it.each([
+  [["b:*", "a:list", "b:*"], "unchanged"],
+  [["a:list"], "changed"],
+  [["a:list", "c:*"], "changed"],
+  [undefined, "unchanged"],
+])("compares permissions as a set: %j are %s", async (permissions, status) => {
+  const { ops } = await stored();
+  expect((await applied({ users: { one: { id: ops, permissions } } })).users.one?.status).toBe(status);
+});
+
+it("leaves features that the file does not name", async () => {
+  const { team } = await stored();
+  expect((await applied({ accounts: { one: { id: team, features: {} } } })).accounts.one?.status).toBe("unchanged");
+});
+
+it.each([
+  ["CART", 1],
+  ["CHECKED_OUT", 0],
+])("moves the version of an order in CART once for all requests that it gets: %s, %i", async (state, moved) => {
+  const { order = "", acme } = await stored();
+  await transact({ order: { update: keys.order(order), set: { state }, when: {} } });
+  const versionOf = async (id: string) =>
+    z.parse(z.looseObject({ attachments_version: z.number() }), await get(keys.order(id))).attachments_version;
+  const requests = { one: { order, type: "t" }, two: { order, type: "t" } };
+  const made = await applied({ requests });
+  expect(await versionOf(order)).toBe(moved);
+  expect(await get(keys.request(made.requests.one?.id ?? ""))).toMatchObject({ order, account: acme });
+  expect((await applied({ orders: { o: { id: order, state: "CART" } } })).orders.o?.status).toBe("unchanged");
+  const created = await applied({ accounts: { a: { name: "A" } }, orders: { o: { account: "a", state } } });
+  expect(await versionOf(created.orders.o?.id ?? "")).toBe(0);
+});
+
+it("fills transactions with up to a hundred writes, and says what was written before one failed", async () => {
+  const ids = Array.from({ length: 34 }, () => newId());
+  const accounts = Object.fromEntries(ids.map((id) => [id, { id, name: "A" }]));
+  // The last one's entry in the list exists.
+  await transact({ taken: { put: { ...keys.childAccount(null, ids[33] ?? ""), id: "x" } } });
+  const error = await applied({ accounts }).catch((caught: unknown) => caught);
+  if (!(error instanceof PartlyAppliedError)) throw error;
+  expect(Object.keys(error.applied.accounts)).toEqual(ids.slice(0, 33));
+});
+
+it.each<[string, (ids: Awaited<ReturnType<typeof stored>>) => object, string[]]>([
+  [
+    "a key with another id",
+    ({ acme, sha256 }) => ({ keys: { k: { id: newId(), account: acme, user: null, sha256 } } }),
+    ["/keys/k/sha256 constraint.immutable is the hash of a key with another id"],
+  ],
+  [
+    "another parent",
+    ({ team, acme }) => ({ accounts: { a: { id: team, parent: acme } } }),
+    [expect.stringMatching(/^\/accounts\/a\/parent constraint.immutable can't be changed: it is "/)],
+  ],
+  [
+    "an unknown section",
+    () => ({ $schema: "s", dry_run: true, reqests: {}, others: {} }),
+    [" constraint.enum has unknown properties: reqests, others"],
+  ],
+  [
+    "no boolean",
+    () => ({ dry_run: "yes", accounts: { a: { id: "x", name: "A" } } }),
+    ["/accounts/a/id constraint.format must be a ULID", "/dry_run constraint.type must be true or false"],
+  ],
+  [
+    "no section and no entry",
+    () => ({ users: [], orders: { o: null } }),
+    ["/users constraint.type must be an object", "/orders/o constraint.type must be an object"],
+  ],
+  [
+    "references that mean nothing",
+    () => ({
+      accounts: { a: { name: "A" } },
+      users: { u: { account: " a " } },
+      orders: { o: { account: "a", state: "CHECKED_OUT" } },
+      requests: { r: { order: "o", account: "u", type: "t" }, s: { order: "a", type: "t" } },
+    }),
+    [
+      "/requests/r/account constraint.format there is no account u",
+      "/requests/s/order constraint.format there is no order a",
+    ],
+  ],
+  [
+    "an order for nobody",
+    () => ({ requests: { r: { type: "t" } }, orders: { o: {} } }),
+    ["/orders/o/account constraint.required can't be blank", "/requests/r/order constraint.required can't be blank"],
+  ],
+])("is refused with %s", async (_, documentOf, problems) => {
+  expect(await problemsOf(documentOf(await stored()))).toEqual(problems);
+});
