@@ -31,7 +31,7 @@ export const areas: Readonly<Record<string, Area>> = {
       openapi,
       "test/shared/schema/schema.cases.test.ts",
       "test/shared/http/http.cases.test.ts",
-      "test/functions/switches/{create,client-quirks}.test.ts",
+      "test/functions/switches/{create,list}.test.ts",
       "test/functions/attachments/create.test.ts",
     ],
     setup: "service",
