@@ -3,9 +3,9 @@ import { pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, invalidBody, invalidParametersOf } from "../../support/requests/client.ts";
 
-const t = await tenants();
+const kinds = await Promise.all(sampledParentTypes("order").map(async (kind) => ({ kind, t: await tenants() })));
 
-describe.each(sampledParentTypes("order"))("attachments of a %s", (kind) => {
+describe.each(kinds)("the attachments of one $kind", ({ kind, t }) => {
   const path = t.attachments(kind, "acme");
   const key = t.key("acme");
   let ids: string[];
