@@ -87,6 +87,7 @@ describe("whether a PDF is encrypted", () => {
     ["<< /ID [(/Encrypt 5 0 R \\) >> () <00>] >>", false],
     ["<< /Size 1 % /Encrypt 5 0 R (\n >>", false],
     ["<< /ID [(\\( >> (()) %) <3e3e>] % >>\n /Encrypt 5 0 R >>", true],
+    ["<< /Size 1 % >> >>\n /Encrypt 5 0 R >>", true],
     [`<< /Encrypt ${"3".repeat(33_000)} 0 R >>`, true],
   ])("depends on an entry of the trailer: %j is %s", (trailer, encrypted) => {
     expect(encryptedOf(trailer)).toBe(encrypted);
@@ -96,11 +97,18 @@ describe("whether a PDF is encrypted", () => {
     expect(encryptedOf("<< /Size 1 >>", "4 0 obj\n<< >>\nstream\n/Encrypt 5 0 R\nendstream\nendobj\n")).toBe(false);
   });
 
+  it("does not depend on it before a cross-reference stream either", () => {
+    const start = "%PDF-1.7\n4 0 obj\n(/Encrypt 5 0 R)\nendobj\n";
+    const stream = "1 0 obj\n<< /Type /XRef /Size 1 >>\nstream\nendstream\nendobj\n";
+    expect(whole(bytes(start, stream, `startxref\n${start.length}\n%%EOF\n`)).encrypted).toBe(false);
+  });
+
   it("depends on the name /Encrypt anywhere if there is no trailer", () => {
     expect(whole(bytes("%PDF-1.7 signed"))).toMatchObject({ detected_type: "application/pdf", encrypted: false });
     expect(ends(bytes("%PDF-1.7 signed"), 8).encrypted, "both ends").toBe(false);
     expect(whole(bytes("%PDF-1.7 /Encrypt 5 0 R")).encrypted, "with the name").toBe(true);
     expect(whole(bytes("%PDF-1.7 /EncryptMetadata")).encrypted, "with another name").toBe(false);
+    expect(ends(bytes("%PDF-1.7 /Encrypt 5 0 R", padding), 30).encrypted, "at one end").toBe(true);
     const other = (trailer: string) =>
       bytes(`%PDF-1.7\n1 0 obj\n<<>>\nendobj\ntrailer\n${trailer}\nstartxref\n9\n%%EOF`);
     expect(whole(other("<< /Encrypt 5 0 R >>")).encrypted, "if the offset is another object's").toBe(true);
