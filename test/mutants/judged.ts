@@ -55,6 +55,9 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["input === undefined", "only the wording of a detail"],
     ["must be a file", "only the wording of a detail"],
   ],
+  "shared/attachments/file-kind.ts": [
+    ["`offset < first.length` →", "equivalent: text from beyond the first bytes is empty, and no trailer either"],
+  ],
   "shared/attachments/uploads.ts": [
     ["`idempotency?.created` → `false`", "equivalent but for a write: its condition finds the same"],
     ["`{ exists: false }`", "equivalent: no other upload has a new id"],
