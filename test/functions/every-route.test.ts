@@ -14,8 +14,12 @@ import { pathOf, requestTo } from "../support/requests/request-per-endpoint.ts";
 
 const t = await tenants();
 const existing = {
-  ...{ request: t.request("acme"), order: t.order("acme"), account: t.account("acme") },
-  ...{ request_attachment: "", order_attachment: "", switch: "" },
+  request: t.request("acme"),
+  order: t.order("acme"),
+  account: t.account("acme"),
+  request_attachment: "",
+  order_attachment: "",
+  switch: "",
 };
 /** Keys of each kind that no route accepts. Each route is tested with two of them. */
 const invalidKeys = new Map<string, string | undefined>([

@@ -116,11 +116,11 @@ describe("the log", () => {
       return logs.lines().map(({ message, xray_trace_id }) => `${message} ${xray_trace_id}`);
     };
     expect(["DEBUG", "INFO", "WARN", "ERROR", "SILENT"].map(written)).toEqual([
-      ...[
-        ["one Root=1", "two Root=1"],
-        ["one Root=1", "two Root=1"],
-      ],
-      ...[["two Root=1"], ["two Root=1"], []],
+      ["one Root=1", "two Root=1"],
+      ["one Root=1", "two Root=1"],
+      ["two Root=1"],
+      ["two Root=1"],
+      [],
     ]);
   });
 

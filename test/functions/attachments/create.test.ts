@@ -58,7 +58,11 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         ["empty", parts],
       ] as const)
         expect(attachmentOf(await post(form(sent, pdf("Gebühren – 请求.pdf")))), label).toMatchObject({
-          ...{ name: "LOA", notes: null, file_hint: "DEFAULT", reference_id: null, filename: "Gebühren – 请求.pdf" },
+          name: "LOA",
+          notes: null,
+          file_hint: "DEFAULT",
+          reference_id: null,
+          filename: "Gebühren – 请求.pdf",
         });
     });
 
@@ -101,7 +105,10 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         ["/data/reference_id", "constraint.format", "must be a UUID"],
         ["/data/filename", "constraint.format", "must not contain /, \\ or control characters"],
       ].map(([pointer, sub_code, detail]) => ({
-        ...{ code: "invalid_parameter", title: "Invalid Parameter", detail, sub_code },
+        code: "invalid_parameter",
+        title: "Invalid Parameter",
+        detail,
+        sub_code,
         source: { in: "body", pointer },
       }));
       expect([response.status, response.body]).toEqual([422, { errors }]);

@@ -15,7 +15,8 @@ describe.each(sampledParentTypes("order"))("an Idempotency-Key on an upload to a
     call("POST", to, { key, body, headers: { "idempotency-key": idempotencyKey } });
 
   const conflict = invalidBody("header", "/Idempotency-Key", {
-    ...{ detail: "has already been used with another body", sub_code: "constraint.unique" },
+    detail: "has already been used with another body",
+    sub_code: "constraint.unique",
   });
 
   it("returns the first response again, marked as replayed, and creates nothing", async () => {

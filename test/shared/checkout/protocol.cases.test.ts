@@ -26,8 +26,16 @@ afterEach(() => {
 
 const attachment = {
   ...minimalMetadata("LOA"),
-  ...{ id: "1", filename: "loa.pdf", content_type: "application/pdf", detected_type: null, encrypted: null },
-  ...{ bytes: 1_000_000, sha256: "abc", version: 7, inserted_at: at(0), updated_at: at(0) },
+  id: "1",
+  filename: "loa.pdf",
+  content_type: "application/pdf",
+  detected_type: null,
+  encrypted: null,
+  bytes: 1_000_000,
+  sha256: "abc",
+  version: 7,
+  inserted_at: at(0),
+  updated_at: at(0),
 };
 
 const planned = { of: "request", attachment, receipt: undefined } as const;
@@ -120,9 +128,20 @@ describe("the limits of a call", () => {
 describe("the announcement of a call", () => {
   it("has the current metadata, and the time that the call can take", () => {
     expect(first).toEqual({
-      ...{ attachment: "1", of: "request", state: "pending", at: at(0), sha256: "abc", bytes: 1_000_000, version: 7 },
-      ...{ sent: expect.objectContaining({ name: "LOA" }), attempts: 1, in_flight_until: at(149_000) },
-      ...{ status: null, answer: null, last_answer: null, next_try_at: null },
+      attachment: "1",
+      of: "request",
+      state: "pending",
+      at: at(0),
+      sha256: "abc",
+      bytes: 1_000_000,
+      version: 7,
+      sent: expect.objectContaining({ name: "LOA" }),
+      attempts: 1,
+      in_flight_until: at(149_000),
+      status: null,
+      answer: null,
+      last_answer: null,
+      next_try_at: null,
     });
   });
 

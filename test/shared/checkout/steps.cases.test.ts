@@ -57,8 +57,18 @@ const storedOrder = async (...types: readonly string[]) => {
 };
 
 const lastRun: CheckoutRun = {
-  ...{ run: "last", attempt: 3, earlier_runs: ["older"], status: "FAILED", started_at: at(-60), calls_end_by: at(-60) },
-  ...{ ended_at: null, reason: null, outcome_unknown: false, consecutive_waits: 2, last_answer: "x", next_try_at: "y" },
+  run: "last",
+  attempt: 3,
+  earlier_runs: ["older"],
+  status: "FAILED",
+  started_at: at(-60),
+  calls_end_by: at(-60),
+  ended_at: null,
+  reason: null,
+  outcome_unknown: false,
+  consecutive_waits: 2,
+  last_answer: "x",
+  next_try_at: "y",
 };
 const storeRun = (order: string, changes: Partial<CheckoutRun>) =>
   transact({ run: { put: { ...keys.checkout(order), ...lastRun, ...changes } } });
@@ -66,7 +76,9 @@ const running = (order: string, changes: Partial<CheckoutRun> = {}) =>
   storeRun(order, { run: "this", status: "RUNNING", ...changes });
 
 const RecordedEvent = z.object({
-  ...{ type: z.string(), account: z.string(), actor: z.object({ type: z.string(), id: z.string() }) },
+  type: z.string(),
+  account: z.string(),
+  actor: z.object({ type: z.string(), id: z.string() }),
   resource: z.object({ id: z.string(), version: z.nullable(z.number()) }),
   expires_at: z.literal(now.getTime() / 1000 + 400 * 86_400),
 });
@@ -356,8 +368,10 @@ describe("a page", () => {
   const hashOf = (text: string) => createHash("sha256").update(text).digest("hex");
   const sha256 = hashOf("%PDF");
   const uploaded = (text: string) => ({
-    ...{ content: new Uint8Array(Buffer.from(text)), sha256: hashOf(text) },
-    ...{ filename: "a.pdf", contentType: "application/pdf" },
+    content: new Uint8Array(Buffer.from(text)),
+    sha256: hashOf(text),
+    filename: "a.pdf",
+    contentType: "application/pdf",
   });
   const detected = { content_type: "application/pdf", detected_type: null, encrypted: null };
   const metadata = { ...minimalMetadata("LOA"), ...detected, filename: "a.pdf", version: 1, bytes: 4, sha256 };

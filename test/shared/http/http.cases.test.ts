@@ -131,10 +131,13 @@ describe("an ETag", () => {
     const body = { data: { id: "1" } };
     expect(documentReply(body, 3, 15)).toEqual({ body, headers: { ETag: plain }, logged: { bytes: 15 } });
     expect(createdReply(body, 3, { replayed: false, bytes: 15 })).toEqual({
-      ...{ body, headers: { ETag: plain }, logged: { created_id: "1", bytes: 15 } },
+      body,
+      headers: { ETag: plain },
+      logged: { created_id: "1", bytes: 15 },
     });
     expect(createdReply(body, 3, { replayed: true })).toEqual({
-      ...{ body, headers: { ETag: plain, "Idempotency-Replayed": "true" } },
+      body,
+      headers: { ETag: plain, "Idempotency-Replayed": "true" },
     });
     const included = { account: { id: "1" } };
     expect(showReply(body, 3, included)).toEqual({ body, headers: { ETag: etag(3, included) } });

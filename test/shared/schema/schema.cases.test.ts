@@ -77,7 +77,10 @@ it("reads ids and times as a whole", () => {
 describe("an attachment", () => {
   const stored = {
     ...{ ...minimalMetadata("LOA"), id: ulid, filename: "a", inserted_at: at, updated_at: at, version: 1, bytes: 1 },
-    ...{ sha256: "0", content_type: "a/b", detected_type: null, encrypted: null },
+    sha256: "0",
+    content_type: "a/b",
+    detected_type: null,
+    encrypted: null,
   };
 
   it.each([

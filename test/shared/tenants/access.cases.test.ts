@@ -49,10 +49,14 @@ const features = { ordering_attachment_access: true };
 const account = { id: "own", name: "Own", ancestors: ["root"], features, switch_count: 0 };
 const apiKey = { id: "key", account: "own", user: "user", expires_at: null, revoked: false };
 const user = (...permissions: readonly string[]) => ({
-  ...{ id: "user", account: "own", permissions: [...permissions], disabled: false },
+  id: "user",
+  account: "own",
+  permissions: [...permissions],
+  disabled: false,
 });
 const callerFrom = (from: string, ...permissions: readonly string[]) => ({
-  ...{ apiKey: { ...apiKey, account: from }, user: user(...permissions) },
+  apiKey: { ...apiKey, account: from },
+  user: user(...permissions),
 });
 const pathIdOf = (id: string) => ({ id, requestedId: `requested ${id}` });
 
@@ -130,8 +134,16 @@ describe("attachments", () => {
   const at = now.toISOString();
   const stored = {
     ...minimalMetadata("LOA"),
-    ...{ id: "2", filename: "loa.pdf", content_type: "application/pdf", detected_type: null, encrypted: null },
-    ...{ bytes: 15, sha256: "0".repeat(64), version: 1, inserted_at: at, updated_at: at },
+    id: "2",
+    filename: "loa.pdf",
+    content_type: "application/pdf",
+    detected_type: null,
+    encrypted: null,
+    bytes: 15,
+    sha256: "0".repeat(64),
+    version: 1,
+    inserted_at: at,
+    updated_at: at,
   };
   const item = { pk: "REQUEST#1", sk: "ATTACHMENT#2", ...stored };
 
@@ -185,7 +197,9 @@ describe("attachments", () => {
     const ids: Record<string, string> = { order_id: order.id, upload_id: "3", attachment_id: "2" };
     const lookup: Lookup = { pathId: (name) => pathIdOf(ids[name] ?? "0"), apiKey: Promise.resolve(undefined) };
     expect(await uploadOfParent.load(lookup, completeOrderUpload)).toMatchObject({
-      ...{ parentId: pathIdOf(order.id), itemId: pathIdOf("3"), items: [upload] },
+      parentId: pathIdOf(order.id),
+      itemId: pathIdOf("3"),
+      items: [upload],
       parent: { type: "order", id: order.id, state: "CART", forwarded: true, account },
     });
     const one = { parentId: pathIdOf(order.id), itemId: pathIdOf("2"), parent: { id: order.id } };
@@ -370,7 +384,8 @@ describe("a caller", () => {
     ms = 29_000,
   ) => handler(event, z.parse(z.custom<Context>(), lambdaContext(ms)));
   const plain = endpoint({ ...showSwitch, reads: readsNothing }, admits, ({ loaded, origin }) => ({
-    ...{ body: { loaded, origin }, logged: { extra: 1 } },
+    body: { loaded, origin },
+    logged: { extra: 1 },
   }));
 
   it.each<[string, object, object, number]>([

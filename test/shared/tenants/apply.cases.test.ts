@@ -26,7 +26,8 @@ const stored = async () => {
   const sha256 = `${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll("-", "");
   await applied({
     accounts: {
-      ...{ acme: { id: acme, name: "Acme" }, east: { id: east, name: "East", parent: "acme" } },
+      acme: { id: acme, name: "Acme" },
+      east: { id: east, name: "East", parent: "acme" },
       team: { id: team, name: "Team", parent: "east", features: { ordering_attachment_access: true } },
     },
     users: { ops: { id: ops, account: "acme", permissions: ["a:list", "b:*"] } },

@@ -24,7 +24,10 @@ export type Changes = {
 const content = Buffer.from("%PDF-1.7 signed");
 const loa: Parameters<typeof createAttachment>[1] = {
   file: { content, sha256: sha256Of(content), filename: "loa.pdf", contentType: "application/pdf" },
-  ...{ name: "LOA", notes: null, file_hint: "LOA", reference_id: null },
+  name: "LOA",
+  notes: null,
+  file_hint: "LOA",
+  reference_id: null,
 };
 
 const parentOf = async (ref: ParentRef) => {

@@ -55,14 +55,18 @@ export const errorBody = (object: Record<string, unknown>) => ({ errors: [{ sub_
 /** The body of a 422 with one error: what is wrong with which parameter. */
 export const invalidBody = (place: "body" | "header" | "path" | "query", pointer: string, error: object) =>
   errorBody({
-    ...{ code: "invalid_parameter", title: "Invalid Parameter", source: { in: place, pointer } },
+    code: "invalid_parameter",
+    title: "Invalid Parameter",
+    source: { in: place, pointer },
     ...error,
   });
 
 /** The body of a 422 because another resource has this value. */
 export const takenBody = (pointer: string, resource: object) =>
   invalidBody("body", pointer, {
-    ...{ sub_code: "constraint.unique", detail: "has already been taken", params: { resource } },
+    sub_code: "constraint.unique",
+    detail: "has already been taken",
+    params: { resource },
   });
 
 /** The body of a 403 without a permission. */
