@@ -79,7 +79,7 @@ describe("the sweep", () => {
     expect(await checkInvariants(later(2.1))).toEqual([]);
   });
 
-  it("keeps a new file that was stored parentWithAccount an old day until it is a day old", async () => {
+  it("keeps a new file that was stored under an old day until it is a day old", async () => {
     const { key } = await orphan(1, ago(40));
     expect(await sweep(0.9)).toMatchObject({ files: 1, removed: 0 });
     expect(await stored()).toEqual([key]);
