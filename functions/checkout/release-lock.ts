@@ -1,10 +1,10 @@
 import * as z from "zod/mini";
 import { isActive, markCrashed, readRun } from "../../shared/checkout/run.ts";
+import { OrderId } from "../../shared/checkout/schema.ts";
 import { log } from "../../shared/log.ts";
-import { Ulid } from "../../shared/schema/fields.ts";
 
 const Detail = z.object({ name: z.string(), status: z.string(), input: z.string() });
-const Input = z.object({ order_id: Ulid });
+const Input = z.object({ order_id: OrderId });
 
 /** Runs after a checkout's execution has failed. Releases the lock if the execution's own failure path could not. */
 export const handler = async (event: unknown): Promise<void> => {

@@ -8,6 +8,7 @@ import {
 } from "@aws-sdk/client-sfn";
 import * as z from "zod/mini";
 import { isActive, markCrashed, readRun } from "../../shared/checkout/run.ts";
+import { OrderId } from "../../shared/checkout/schema.ts";
 import { env } from "../../shared/env.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
@@ -64,7 +65,7 @@ export type CheckoutEnd = {
   readonly reason: string | null;
 };
 
-const Input = z.object({ order_id: z.string() });
+const Input = z.object({ order_id: OrderId });
 
 /** Undefined while the run is in progress, or while another is that was faster. */
 const endOf = async (client: SFNClient, run: string): Promise<CheckoutEnd | undefined> => {

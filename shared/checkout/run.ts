@@ -1,5 +1,6 @@
 import type { EventType } from "../history/event.ts";
 import { type Origin, recordOf } from "../history/record.ts";
+import { noId } from "../schema/fields.ts";
 import { backOff } from "../table/client.ts";
 import type { Write } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
@@ -26,6 +27,7 @@ export type Start =
  */
 export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
   const { order_id, run } = ref;
+  if (order_id === noId) return { next: "FAIL", reason: "The order_id is not a ULID." };
   for (let attempt = 1; ; attempt += 1) {
     const [orderItem, runItem] = await getMany([keys.order(order_id), keys.checkout(order_id)]);
     if (!orderItem) return { next: "FAIL", reason: `There is no order ${order_id}.` };

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { CarrierReceipt, SentMetadata } from "../attachments/schema.ts";
-import { Ulid } from "../schema/fields.ts";
+import { noId, parseUlid, Ulid } from "../schema/fields.ts";
 
 /** The checkout of an order as it is stored, and as the workflow's steps hand it to each other. */
 
@@ -66,11 +66,17 @@ export type Receipt = z.infer<typeof Receipt>;
 export const Seal = z.object({ run: z.string(), version: z.number(), at: z.string() });
 export type Seal = z.infer<typeof Seal>;
 
+/** The id of an order as another system sends it, in either case. Anything but a ULID becomes an id that no order has. */
+export const OrderId = z.pipe(
+  z.unknown(),
+  z.transform((sent) => parseUlid(String(sent)) ?? noId),
+);
+
 /**
  * The properties that every state of the workflow has. An execution can last a week, so functions get states that earlier
  * versions wrote, and executions of earlier definitions read theirs: see test/shared/checkout/state.test.ts.
  */
-export const RunRef = z.object({ order_id: Ulid, run: z.string() });
+export const RunRef = z.object({ order_id: OrderId, run: z.string() });
 export type RunRef = z.infer<typeof RunRef>;
 
 /** Some of an order's requests: those after the id `after`, up to the id `through`. */

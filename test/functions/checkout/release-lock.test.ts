@@ -9,7 +9,7 @@ import { checkOut, stateOf } from "../../support/servers/workflow.ts";
 const reportEnd = (run: string, order: string) =>
   handler({
     "detail-type": "Step Functions Execution Status Change",
-    detail: { name: run, status: "FAILED", input: JSON.stringify({ order_id: order }) },
+    detail: { name: run, status: "FAILED", input: JSON.stringify({ order_id: order.toLowerCase() }) },
   });
 
 const failing = (times: number) =>

@@ -65,6 +65,17 @@ describe("starting a checkout with the SDK's client", () => {
     expect((await waitForCheckout(run, 10)).status).toBe("SUCCEEDED");
   });
 
+  it("takes an id in lower case from another system, and refuses at once what is no id", async () => {
+    const { workflow } = stepFunctions;
+    const start = (order_id: unknown) =>
+      workflow.start(`of ${JSON.stringify(order_id)}`, JSON.stringify({ order_id })).then((started) => started?.ended);
+    const order = await orderWithOneAttachment();
+    expect(await start(order.id.toLowerCase())).toHaveProperty("output");
+    expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
+    for (const junk of ["junk", "", "x".repeat(3_000), null, 5, {}, []])
+      expect(await start(junk)).toMatchObject({ error: "CheckoutFailed", cause: "The order_id is not a ULID." });
+  });
+
   it("of an order that does not exist fails, and can be repeated", async () => {
     const id = "01J00000000000000000000001";
     for (const attempt of [1, 2]) {
