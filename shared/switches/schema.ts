@@ -22,7 +22,8 @@ const MmsFormat = z.enum(["SERVICE_SMS_1_0", "LEGACY_SMS_2_0", "SERVICE_MMS_1_0"
 type Channel = "sms" | "mms";
 
 /** Their format depends on the channel's protocol. */
-const Endpoints = z.array(text(limits.endpointLength)).check(z.maxLength(limits.endpoints));
+const Endpoint = text(limits.endpointLength);
+const Endpoints = z.array(Endpoint).check(z.maxLength(limits.endpoints));
 export const Identity = z.nullable(text(limits.identityLength));
 export const Secret = z.nullable(text(limits.secretLength));
 
@@ -185,67 +186,77 @@ const addressRules = {
 
 const requiredCredentials = { NONE: [], BASIC: ["identity", "secret"], BEARER: ["secret"] } as const;
 
-const required = (name: string) => problem(name, "constraint.required", "can't be blank");
+type Properties = Readonly<Record<string, unknown>>;
 
 /** Reports characters that a header cannot contain, or that would end the user name of BASIC (RFC 7617). */
-const credentialProblems = (known: SwitchChanges, channel: Channel): Problem[] => {
-  const { [`${channel}_identity` as const]: identity, [`${channel}_secret` as const]: secret } = known;
+const credentialProblems = (whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
+  const { [`${channel}_identity`]: identity, [`${channel}_secret`]: secret } = whole;
   const malformed = (part: string, detail: string) => [problem(`${channel}_${part}`, "constraint.format", detail)];
+  const isBroken = (value: unknown) => typeof value === "string" && !credential.test(value);
   const broken = "must not contain line breaks or NUL";
   return [
-    ...(!credential.test(identity ?? "") ? malformed("identity", broken) : []),
-    ...(!credential.test(secret ?? "") ? malformed("secret", broken) : []),
-    ...(known[`${channel}_auth_method`] === "BASIC" && identity?.includes(":")
+    ...(isBroken(identity) ? malformed("identity", broken) : []),
+    ...(isBroken(secret) ? malformed("secret", broken) : []),
+    ...(known[`${channel}_auth_method`] === "BASIC" && typeof identity === "string" && identity.includes(":")
       ? malformed("identity", "must not contain a colon with BASIC")
       : []),
   ];
 };
 
-/** Returns the problems of one channel. `known` lacks properties that are invalid by themselves; they are not checked here. */
-const channelProblems = (known: SwitchChanges, channel: Channel): Problem[] => {
-  const { [`${channel}_protocol` as const]: protocol, [`${channel}_endpoints` as const]: endpoints } = known;
+/** Reports endpoints that do not have the protocol's format. Those that are invalid by themselves are reported already. */
+const endpointProblems = (whole: Properties, protocol: keyof typeof addressRules, channel: Channel): Problem[] => {
+  const { [`${channel}_endpoints`]: endpoints } = whole;
+  const address = addressRules[protocol];
+  if (!address || !Array.isArray(endpoints) || endpoints.length > limits.endpoints) return [];
+  return endpoints.flatMap((endpoint: unknown, index) => {
+    const { data } = z.safeParse(Endpoint, endpoint);
+    if (data === undefined || address.matches(data)) return [];
+    return [problem(`${channel}_endpoints/${index}`, "constraint.format", address.detail)];
+  });
+};
+
+/** Returns the problems of one channel of a whole switch. `known` are its properties that are valid by themselves. */
+const channelProblems = (whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
+  const { [`${channel}_protocol` as const]: protocol = "NONE", [`${channel}_endpoints` as const]: endpoints } = known;
   const { [`${channel}_auth_method` as const]: auth, [`${channel}_enabled` as const]: enabled } = known;
-  const address = protocol && addressRules[protocol];
-  const malformed = (endpoints ?? []).flatMap((endpoint, index) =>
-    !address || address.matches(endpoint)
-      ? []
-      : [problem(`${channel}_endpoints/${index}`, "constraint.format", address.detail)],
-  );
-  const badCredentials = credentialProblems(known, channel);
-  if (enabled !== true) return [...malformed, ...badCredentials];
-  const missingEndpoints = address && endpoints?.length === 0 ? [required(`${channel}_endpoints`)] : [];
-  const missing = requiredCredentials[auth ?? "NONE"].filter((part) => {
+  const malformed = [...endpointProblems(whole, protocol, channel), ...credentialProblems(whole, known, channel)];
+  if (enabled !== true) return malformed;
+  const missingEndpoints = addressRules[protocol] && endpoints?.length === 0 ? ["endpoints"] : [];
+  const missingCredentials = requiredCredentials[auth ?? "NONE"].filter((part) => {
     const value = known[`${channel}_${part}`];
     return value === null || value === "";
   });
+  const missing = [...missingEndpoints, ...missingCredentials];
   return [
     ...malformed,
-    ...badCredentials,
-    ...missingEndpoints,
-    ...missing.map((part) => required(`${channel}_${part}`)),
+    ...missing.map((part) => problem(`${channel}_${part}`, "constraint.required", "can't be blank")),
   ];
 };
 
 const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
 
-/** Merges the sent properties into the stored ones (or the defaults). Leaves out properties that are invalid by themselves. */
-const merged = (sent: unknown, current: Readonly<Record<string, unknown>>): SwitchChanges => {
+/** Merges the sent properties into the stored ones (or the defaults). */
+const merged = (sent: unknown, current: Properties): Properties => {
   const data = z.safeParse(Sent, sent).data?.data ?? {};
   // A new switch has the defaults, but no name.
   const Stored = z.object({ ...withoutRules(settings), name: z.optional(z.string()) });
-  const whole: Readonly<Record<string, unknown>> = z.parse(Stored, current);
-  const properties = Object.keys(Settings.shape).map((name): [string, unknown] => [
-    name,
-    Object.hasOwn(data, name) ? data[name] : whole[name],
-  ]);
-  const { data: known, error } = z.safeParse(Settings, Object.fromEntries(properties));
-  if (known) return known;
+  const stored: Properties = z.parse(Stored, current);
+  return Object.fromEntries(
+    Object.keys(Settings.shape).map((name) => [name, Object.hasOwn(data, name) ? data[name] : stored[name]]),
+  );
+};
+
+/** Returns those properties of a switch that are valid by themselves. */
+const validOf = (whole: Properties): SwitchChanges => {
+  const { data, error } = z.safeParse(Settings, whole);
+  if (data) return data;
   const invalid = new Set(error.issues.map(({ path }) => path[0]));
-  return z.parse(SwitchChanges, Object.fromEntries(properties.filter(([name]) => !invalid.has(name))));
+  return z.parse(SwitchChanges, Object.fromEntries(Object.entries(whole).filter(([name]) => !invalid.has(name))));
 };
 
 /** Returns all problems of the switch that results if `sent` is applied to `current`. */
-export const switchProblems = (sent: unknown, current: Readonly<Record<string, unknown>> = {}): Problem[] => {
-  const known = merged(sent, current);
-  return [...channelProblems(known, "sms"), ...channelProblems(known, "mms")];
+export const switchProblems = (sent: unknown, current: Properties = {}): Problem[] => {
+  const whole = merged(sent, current);
+  const known = validOf(whole);
+  return [...channelProblems(whole, known, "sms"), ...channelProblems(whole, known, "mms")];
 };

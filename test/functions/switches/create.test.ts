@@ -69,6 +69,26 @@ describe("POST /switches", () => {
     ]);
   });
 
+  it("names what is wrong with other endpoints, and with the characters of a credential that is too long", async () => {
+    const response = await post(t.key("acme"), {
+      name: "never made",
+      sms_auth_method: "BASIC",
+      sms_protocol: "HTTP",
+      sms_endpoints: [7, "nonsense", `https://${"x".repeat(2048)}`, "https://example.com"],
+      sms_identity: "a:".repeat(128),
+      sms_secret: "\n".repeat(1025),
+    });
+    expect(invalidParametersOf(response)).toEqual([
+      "body /data/sms_endpoints/0 constraint.type",
+      "body /data/sms_endpoints/2 constraint.length",
+      "body /data/sms_identity constraint.length",
+      "body /data/sms_secret constraint.length",
+      "body /data/sms_endpoints/1 constraint.format",
+      "body /data/sms_secret constraint.format",
+      "body /data/sms_identity constraint.format",
+    ]);
+  });
+
   it.each([
     ["no type", { data: { name: "n" } }, ["body /type constraint.required"]],
     ["another type", { type: "request", data: { name: "n" } }, ["body /type constraint.enum"]],
