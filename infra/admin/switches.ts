@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
-import type { SwitchData } from "../../shared/switches/schema.ts";
+import type { Switch, SwitchData } from "../../shared/switches/schema.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
-import { findAccount, finder, parseId, printOwned } from "./find.ts";
+import { childAccounts, findAccount, finder, parseId, printOwned } from "./find.ts";
 import { format, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
@@ -15,9 +15,14 @@ const withoutSecrets = ({ sms_secret, mms_secret, ...rest }: Omit<SwitchData, "s
   mms_secret: mms_secret === null ? null : "(set)",
 });
 
-const list = async ({ account }: { account: string }) => {
-  await findAccount(account);
-  const switches = await withProgress(() => Array.fromAsync(allSwitches(account)), "Reading the switches …");
+/** Yields the switches of an account and of all accounts below it or, without one, of every account. */
+async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> {
+  const accounts = account === undefined ? await childAccounts(null) : [await findAccount(account)];
+  for (const { id } of accounts) yield* allSwitches(id);
+}
+
+const list = async ({ account }: { account?: string }) => {
+  const switches = await withProgress(() => Array.fromAsync(switchesOf(account)), "Reading the switches …");
   await printOwned(
     switches.map(({ id, name, account, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
       id,
@@ -34,8 +39,8 @@ const list = async ({ account }: { account: string }) => {
 export const addSwitchCommands = (group: Command): void => {
   group
     .command("list")
-    .description("list the switches of an account and of every account below it")
-    .requiredOption("--account <id>", "the account", parseId)
+    .description("list the switches of an account and of every account below it, or those of every account")
+    .option("--account <id>", "only those of this account and the accounts below it", parseId)
     .addHelpText("after", "\nExample: npm run admin -- switch list --account 01J…")
     .action(list);
   group

@@ -147,6 +147,8 @@ describe("switch list and show", () => {
     const made = await newSwitch(t.key("east"), { name: "Eastern", sms_secret: "planted" });
     const listed = await admin(["switch", "list", "--account", t.account("acme")]);
     expect(listed.stdout).toMatch(new RegExp(`\n${made.id}  Eastern +East +${t.account("east")} +off +off `));
+    const ofAll = await adminJson(["switch", "list", "--json"]);
+    expect(ofAll.filter(({ id }: { id: string }) => id === made.id)).toHaveLength(1);
     const shown = await admin(["switch", "show", made.id]);
     expect(shown.stdout).toMatch(/sms_secret +\(set\)\nmms_secret +-\n/);
     expect(listed.stdout + shown.stdout).not.toContain("planted");

@@ -82,7 +82,7 @@ describe("the operators' CLI", () => {
   it("reads the whole table for `check` only", async () => {
     const { account, user, key, order, request } = await customer();
     proxies.table.choose(({ operation }) => (operation === "Scan" ? "refuse" : undefined));
-    const owned = ["user", "key", "order"].flatMap((group) => [
+    const owned = ["user", "key", "order", "switch"].flatMap((group) => [
       [group, "list"],
       [group, "list", "--account", account],
     ]);
@@ -96,7 +96,6 @@ describe("the operators' CLI", () => {
       ["request", "show", request],
       ["attachment", "list", "--order", order],
       ["attachment", "list", "--request", request],
-      ["switch", "list", "--account", account],
       ["user", "disable", user],
       ["key", "rotate", key.id],
       ["key", "revoke", key.id, "--yes"],
