@@ -78,7 +78,15 @@ const unfinishedDelete = (item: StoredItem, parent: ParentRef, id: string): Chec
   };
 };
 
-export const storedFileChecks = (file: StoredFile, suspects: ReadonlySet<string>, sums: Sums, now: Date): Check[] => {
+/** `sweptSince` is the oldest day whose files the sweep removes, if there has been a sweep. */
+export type Sweeps = { readonly now: Date; readonly sweptSince: string | undefined };
+
+export const storedFileChecks = (
+  file: StoredFile,
+  suspects: ReadonlySet<string>,
+  sums: Sums,
+  sweeps: Sweeps,
+): Check[] => {
   const { key, bytes } = file;
   const owner = fileOwner(key);
   if (!owner) return [checkOf("a file has its metadata", key, undefined, () => "its key is not an attachment's")];
@@ -91,7 +99,7 @@ export const storedFileChecks = (file: StoredFile, suspects: ReadonlySet<string>
     {
       keys: [metadata],
       judge: ([attachment]) => {
-        if (!attachment) return [orphan(file, now)];
+        if (!attachment) return [orphan(file, day, sweeps)];
         if (attachment.bytes === bytes) return [];
         return [violation(rule, keyText(metadata), `${key} has ${bytes} bytes instead of ${attachment.bytes}`)];
       },
@@ -100,8 +108,10 @@ export const storedFileChecks = (file: StoredFile, suspects: ReadonlySet<string>
 };
 
 /** The sweep removes a file without metadata once it is a day old, at most two days later. */
-const orphan = ({ key, storedAt }: StoredFile, now: Date): Finding => {
+const orphan = ({ key, storedAt }: StoredFile, day: string, { now, sweptSince }: Sweeps): Finding => {
   const rule = "a file has its metadata";
+  const never = "it is older than the table's first sweep, so no sweep removes it: is it the right table?";
+  if (sweptSince && day < sweptSince) return violation(rule, key, never);
   const age = Math.floor((now.getTime() - storedAt.getTime()) / dayMs);
   if (age >= 3) return violation(rule, key, `it has had none for ${age} days: is the sweep running?`);
   return { level: "notice", rule, at: key, detail: "the sweep will remove it" };

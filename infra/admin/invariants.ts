@@ -1,6 +1,7 @@
 import { allFiles } from "../../shared/attachments/files.ts";
+import { oldestSweptDay } from "../../shared/attachments/sweep.ts";
 import { getMany, scan } from "../../shared/table/read.ts";
-import { attachmentChecks, attachmentCountCheck, storedFileChecks } from "./attachment-invariants.ts";
+import { attachmentChecks, attachmentCountCheck, type Sweeps, storedFileChecks } from "./attachment-invariants.ts";
 import type { Check, Finding, Sums } from "./finding.ts";
 import { switchChecks, switchCountCheck } from "./switch-invariants.ts";
 
@@ -12,10 +13,10 @@ import { switchChecks, switchCountCheck } from "./switch-invariants.ts";
 export type Progress = { items: number; files: number };
 
 /** `suspects` are the partitions and days whose links did not add up in an earlier read. */
-type Read = { readonly now: Date; readonly progress: Progress; readonly suspects: ReadonlySet<string> };
+type Read = Sweeps & { readonly progress: Progress; readonly suspects: ReadonlySet<string> };
 
 /** Yields the checks of all items and files, and at last those of what does not add up. */
-async function* allChecks({ now, progress, suspects }: Read, sums: Sums): AsyncGenerator<Check> {
+async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): AsyncGenerator<Check> {
   // The items first, because a file is stored before its metadata.
   for await (const stored of scan()) {
     const item = { ...stored, pk: String(stored.pk), sk: String(stored.sk) };
@@ -24,7 +25,7 @@ async function* allChecks({ now, progress, suspects }: Read, sums: Sums): AsyncG
   }
   for await (const file of allFiles()) {
     progress.files += 1;
-    yield* storedFileChecks(file, suspects, sums, now);
+    yield* storedFileChecks(file, suspects, sums, sweeps);
   }
   for (const [pk, difference] of sums.counts)
     yield pk.startsWith("ACCOUNT#") ? switchCountCheck(pk, difference) : attachmentCountCheck(pk, difference);
@@ -78,10 +79,11 @@ const readAll = async (read: Read) => {
  * If the first read finds anything, two more read it closely, and only findings that both have are returned.
  */
 export const checkInvariants = async (now: Date, progress: Progress = { items: 0, files: 0 }): Promise<Finding[]> => {
-  const first = await readAll({ now, progress, suspects: new Set() });
+  const read = { now, sweptSince: await oldestSweptDay(), progress };
+  const first = await readAll({ ...read, suspects: new Set() });
   if (first.found.size === 0 && first.suspects.size === 0) return [];
-  const { found } = await readAll({ now, progress, suspects: first.suspects });
-  const latest = found.size > 0 ? (await readAll({ now, progress, suspects: first.suspects })).found : found;
+  const { found } = await readAll({ ...read, suspects: first.suspects });
+  const latest = found.size > 0 ? (await readAll({ ...read, suspects: first.suspects })).found : found;
   return [...found]
     .filter(([name]) => latest.has(name))
     .map(([, finding]) => finding)

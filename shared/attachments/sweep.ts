@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { keys, type ParentRef } from "../table/keys.ts";
-import { get, getMany, parseItem } from "../table/read.ts";
+import { get, getMany, parseItem, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { dayOf, dayPrefix, fileDay, fileOwner, filePrefix } from "./file-keys.ts";
 import { listFiles, removeFile, type StoredFile } from "./files.ts";
@@ -118,15 +118,24 @@ const readBookmark = async (today: string, dryRun: boolean): Promise<Bookmark> =
 const daysBeforeFirst = 2;
 
 /**
- * Returns the days that are due and not done. Files of days long before the table's first sweep are another table's, so a new
- * table that is put in place of the right one by mistake removes none of them.
+ * Returns the oldest day that is swept. Files of days long before the table's first sweep are another table's, so a new table
+ * that is put in place of the right one by mistake removes none of them.
  */
+const oldestSwept = ({ first_on }: Bookmark): string =>
+  dayOf(new Date((dayNumber(first_on) - daysBeforeFirst) * dayMs));
+
+export const oldestSweptDay = async (): Promise<string | undefined> => {
+  const bookmark = await readItem(Bookmark, keys.sweep());
+  return bookmark && oldestSwept(bookmark);
+};
+
+/** Returns the days that are due and not done. */
 const daysLeft = async (bookmark: Bookmark, today: string, all: boolean): Promise<string[]> => {
-  const { first_on, swept_on, sweeping } = bookmark;
+  const { swept_on, sweeping } = bookmark;
   const { files } = await listFiles(filePrefix, undefined, 1);
   const oldest = files[0] && fileDay(files[0].key);
   if (oldest === undefined) return [];
-  const own = dayOf(new Date((dayNumber(first_on) - daysBeforeFirst) * dayMs));
+  const own = oldestSwept(bookmark);
   const first = oldest > own ? oldest : own;
   if (all) return dueDays(first, undefined, today);
   return dueDays(first, swept_on, today).filter((day) => sweeping === undefined || day > sweeping.done);

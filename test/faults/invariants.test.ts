@@ -78,6 +78,14 @@ describe("the check of the invariants", () => {
     await putFile(fileKey(t.parent, "01ARZ3NDEKTSV4RRFFQ69G5FAV"), oneByte);
     expect(await rules()).toEqual(["notice: a file has its metadata"]);
     expect(await rules(new Date(Date.now() + 3 * 86_400_000))).toEqual(["violation: a file has its metadata"]);
+    // The file is of July 30, 2016, and a first sweep goes two days back.
+    for (const [first_on, detail] of [
+      ["2016-08-01", "the sweep will remove it"],
+      ["2016-08-02", expect.stringContaining("no sweep removes it")],
+    ] as const) {
+      await transact({ sweep: { put: { ...keys.sweep(), first_on } } });
+      expect(await checkInvariants(new Date())).toMatchObject([{ detail }]);
+    }
   });
 
   it.each<[string, () => Promise<unknown>, string[]]>([
