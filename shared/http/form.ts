@@ -91,7 +91,9 @@ const split = (contentType: string, body: Buffer): Promise<RawPart[]> =>
 const dispositionOf = ({ headers }: RawPart): Readonly<Record<string, string>> => {
   const sent = Buffer.from(headers["content-disposition"]?.[0] ?? "", "latin1").toString();
   const { type, parameters } = parse(sent.replaceAll('\\"', "%22"), { multipart: true });
-  return type === "form-data" ? parameters : {};
+  // A name that cannot be decoded still says that the part is a file.
+  const unnamed = /;\s*filename\*\s*=/i.test(sent) ? { filename: "" } : {};
+  return type === "form-data" ? { ...unnamed, ...parameters } : {};
 };
 
 /** Returns a file or a text. A plain field `data[file]` is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
@@ -109,11 +111,11 @@ const partOf = (name: string, filename: string | undefined, { headers, content }
   return mediaType === "application/json" ? decoded(content.toString()) : content.toString();
 };
 
-/** Several generated clients send a part that is not a plain string, such as an enum or a UUID, as JSON: `"LOA"`. */
+/** Several generated clients send a part that is not a plain string, such as an enum or a UUID, as JSON: `"LOA"` or null. */
 const decoded = (json: string): string => {
   try {
     const value: unknown = JSON.parse(json);
-    return typeof value === "string" ? value : json;
+    return typeof value === "string" ? value : value === null ? "" : json;
   } catch {
     return json;
   }

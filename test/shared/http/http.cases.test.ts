@@ -408,6 +408,7 @@ describe("a form", () => {
     ["a part that is no form data", ['Content-Disposition: attachment; name="data[name]"', "x"], {}],
     ["a part without a disposition", ["X: y", "x"], {}],
     ["JSON", nameOf('"LOA"', "\r\nContent-Type: application/json ; x=y"), { name: "LOA" }],
+    ["JSON's null", nameOf("null", "\r\nContent-Type: application/json"), {}],
     ["JSON that is no text", nameOf("[1]", "\r\nContent-Type: application/json"), { name: "[1]" }],
     ["no JSON", nameOf("LOA", "\r\nContent-Type: application/json"), { name: "LOA" }],
     ["JSON sent as text", nameOf('"LOA"'), { name: '"LOA"' }],
@@ -464,6 +465,7 @@ describe("a form", () => {
     ['; filename=" a .pdf "', "a .pdf", "text/plain"],
     ['; filename="é.pdf"', "é.pdf", "text/plain"],
     ["; filename=\"a.pdf\"; filename*=UTF-8''%E2%82%AC.pdf", "€.pdf", "text/plain"],
+    ["; filename*=UTF-8''%ff.pdf", "attachment", "text/plain"],
   ])("with a file named %s", async (more, filename, contentType) => {
     expect(await fileOf(file(more))).toMatchObject({ filename, contentType });
   });
