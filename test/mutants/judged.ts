@@ -12,6 +12,8 @@ const oneOfTwo = "equivalent: only the other one of the two texts is asked for";
 const onlyInBundles = "only a bundle has a source map: noticed by test/infra/aws/bundles";
 const onePlaceholder = "equivalent: one function names a placeholder here and where it is replaced";
 const signature = "what Lambda's signature is made of: the local Lambda accepts any";
+const inTheTemplate = "what a function may do: noticed by test/infra/aws/permissions";
+const partsOfForms = "noticed by test/functions/attachments/create";
 const readsAgain = "equivalent but for another read of what is stored";
 
 /** In any file. */
@@ -54,6 +56,14 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
   "shared/attachments/schema.ts": [
     ["input === undefined", "only the wording of a detail"],
     ["must be a file", "only the wording of a detail"],
+  ],
+  "shared/attachments/routes.ts": [
+    ['Item"', inTheTemplate],
+    ['Object"', inTheTemplate],
+    ['"Query"', inTheTemplate],
+    ["files: []", inTheTemplate],
+    ['"type"', partsOfForms],
+    ["data[$", partsOfForms],
   ],
   "shared/attachments/file-kind.ts": [
     ["`offset < first.length` →", "equivalent: text from beyond the first bytes is empty, and no trailer either"],
@@ -209,6 +219,11 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["→ `(await loaded).account.id`", "equivalent: without the account, the access check throws first"],
     ["→ `(await apiKey).account`", "equivalent: without the key, the access check throws first"],
     ["item !== undefined", "equivalent: what cannot be parsed is left out"],
+  ],
+  "shared/switches/routes.ts": [
+    ['Item"', inTheTemplate],
+    ['"Query"', inTheTemplate],
+    ["files: []", inTheTemplate],
   ],
   "shared/switches/schema.ts": [
     ["→ `/https?:", "equivalent: the rule before it has the same beginning"],
