@@ -66,7 +66,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["data[$", partsOfForms],
   ],
   "shared/attachments/file-kind.ts": [
-    ["`offset < first.length` →", "equivalent: text from beyond the first bytes is empty, and no trailer either"],
+    ["→ `/startxref", "equivalent: the text begins with the last startxref, or has none"],
   ],
   "shared/attachments/uploads.ts": [
     ["`idempotency?.created` → `false`", "equivalent but for a write: its condition finds the same"],
@@ -270,6 +270,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
   "shared/tenants/apply.ts": [
     ["`{ cause }` → `{}`", "the cause in a log"],
     ["attempt -= 1", waitOnly],
+    ["`!account` →", forTheCompiler],
     ["`failure.cause`", "needs a write that fails after the reads have succeeded"],
     ['`{ exists: true, equals: of("from") }`', "needs another change between the plan and its write"],
     ["`generated === undefined` → `false`", "equivalent: JSON leaves out undefined"],
@@ -286,6 +287,8 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
   ],
   "shared/tenants/orders.ts": [["`!request ||", "needs a request without its order or its account"]],
   "shared/tenants/references.ts": [
+    ['`"CART"` →', "needs a checkout between the two transactions that create an order and its request"],
+    ["`name === undefined` → `false`", forTheCompiler],
     ["typeof raw.id", "equivalent: no other id is read as a ULID"],
     ["to === section", "equivalent but for reads of what does not exist"],
     ["file.accounts.get(name).entry`", forTheCompiler],
