@@ -169,6 +169,9 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["→ `characters.length < limits.filenameLength`", "equivalent: cutting 255 characters to 255"],
     ["`{ maxHeaderPairs:", "noticed by test/faults/fuzz"],
     ["→ `body.length - 1`", "equivalent: a part is shorter than its form"],
+    ["`end === -1` → `false`", "equivalent: a form that is cut off is refused, wherever"],
+    ["`-1` → `+1`", "equivalent: a form that is cut off is refused, wherever"],
+    ["`end === -1` →", "noticed by test/functions/attachments/client-quirks: the time for parts after the end"],
     ["[0].trim`", forTheCompiler],
     ["headers[header]?.[0].split`", forTheCompiler],
   ],
@@ -295,5 +298,8 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ['`section === "keys"` → `true`', "equivalent: other sections have no hashes"],
     ["`id === undefined` → `false`", "equivalent: no reference is undefined"],
   ],
-  "shared/tenants/schema.ts": [["`/:[^:]*$/`", "equivalent: a permission has one colon"]],
+  "shared/tenants/schema.ts": [
+    ["`/:[^:]*$/`", "equivalent: a permission has one colon"],
+    ["`true` → `false`", "noticed by test/infra/admin/commands: the account of a request in a list"],
+  ],
 };
