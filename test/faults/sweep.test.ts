@@ -106,19 +106,21 @@ describe("the sweep", () => {
 
   it("stops before its function times out, and resumes there", async () => {
     for (let n = 1; n <= 4; n += 1) await orphan(n, ago(40 - n));
+    const { id, key } = await orphan(5, ago(38));
+    await transact({ known: { put: { ...keys.attachment(parent, id), id } } });
     let left = 2;
-    const remainingMs = () => (left-- > 0 ? 60_000 : 5_000);
-    expect(await sweep(2, { remainingMs })).toEqual({ days: 2, files: 2, removed: 2, finished: false });
-    expect(await stored()).toHaveLength(2);
+    const remainingMs = () => (left-- > 0 ? 20_000 : 19_999);
+    expect(await sweep(2, { remainingMs })).toEqual({ days: 2, files: 3, removed: 2, finished: false });
+    expect(await stored()).toHaveLength(3);
     expect(await sweep(2, { remainingMs })).toMatchObject({ files: 0, finished: false });
     expect(await sweep(2)).toMatchObject({ files: 2, removed: 2, finished: true });
-    expect(await stored()).toEqual([]);
+    expect(await stored()).toEqual([key]);
   });
 
   it("resumes within a day of many files", async () => {
     await Promise.all(Array.from({ length: 60 }, (_, n) => orphan(n, ago(40))));
     let left = 1;
-    const remainingMs = () => (left-- > 0 ? 60_000 : 5_000);
+    const remainingMs = () => (left-- > 0 ? 20_000 : 19_999);
     expect(await sweep(2, { remainingMs, force: true })).toMatchObject({ files: 60, removed: 49, finished: false });
     expect(await sweep(2, { force: true })).toMatchObject({ files: 11, removed: 11, finished: true });
     expect(await stored()).toEqual([]);
@@ -232,12 +234,12 @@ describe("the fuse of the sweep", () => {
   });
 
   it("does not count files of uploads that were never claimed, and of unfinished deletes", async () => {
-    const files = await day(ago(40), 22, 22);
+    const files = await day(ago(40), 40, 40);
     for (const [index, { id }] of files.entries()) {
       const key = index % 2 === 0 ? keys.upload(parent, id) : keys.unfinishedDelete(parent, id);
       await transact({ record: { put: { ...key, id } } });
     }
-    expect(await sweep(2)).toMatchObject({ files: 22, removed: 22, finished: true });
+    expect(await sweep(2)).toMatchObject({ files: 40, removed: 40, finished: true });
   });
 });
 
@@ -249,8 +251,10 @@ describe("a table's first sweep", () => {
     const [own, empty] = [process.env.TABLE_NAME, `empty-${crypto.randomUUID()}`];
     await startTable(empty);
     process.env.TABLE_NAME = empty;
-    for (const more of [{ dryRun: true }, { all: true, force: true }, {}])
+    for (const more of [{ dryRun: true }, { all: true, force: true }, {}]) {
       expect(await sweep(3, more)).toMatchObject({ files: 0, removed: 0, finished: true });
+      expect((await get(keys.sweep()))?.first_on).toBe("dryRun" in more ? undefined : ago(-3));
+    }
     for (const days of [4, 33, 63]) expect(await sweep(days, { force: true })).toMatchObject({ removed: 0 });
     expect(await stored()).toEqual(files);
     process.env.TABLE_NAME = own;

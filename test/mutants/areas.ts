@@ -64,6 +64,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/attachments/{file-keys,files,sweep}.ts", "functions/sweep-orphan-files.ts"],
     tests: [
       "test/functions/attachments/direct-upload.test.ts",
+      "test/faults/deadline.test.ts",
       "test/faults/sweep.test.ts",
       "test/shared/checkout/steps.cases.test.ts",
     ],

@@ -14,6 +14,9 @@ const onePlaceholder = "equivalent: one function names a placeholder here and wh
 const signature = "what Lambda's signature is made of: the local Lambda accepts any";
 const inTheTemplate = "what a function may do: noticed by test/infra/aws/permissions";
 const partsOfForms = "noticed by test/functions/attachments/create";
+const manyFiles = "needs more than 1,000 files, which npm run test:faults has";
+const secondHash = "equivalent but for a second hash of the file";
+const middleware = "only the order or the name of the SDK's middleware";
 const readsAgain = "equivalent but for another read of what is stored";
 
 /** In any file. */
@@ -45,6 +48,51 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["`failed.size === 0` → `true`", "needs a change during a delete"],
     ["`latest.reference_id === null`", "equivalent: deletes an entry that does not exist"],
     ["`{ exists: false }`", "equivalent: no other attachment has a new id"],
+  ],
+  "shared/attachments/file-keys.ts": [
+    ["?.[1].replaceAll`", forTheCompiler],
+    ["exec(key)[1]`", "needs an object of another kind that comes before all files"],
+    ["→ `/attachments", "equivalent: only objects below attachments/ are listed"],
+    ['`"request"` →', oneOfTwo],
+  ],
+  "shared/attachments/files.ts": [
+    ["clientSettings", "noticed by test/faults/every-fault"],
+    ['`{ step: "finalizeRequest"', "noticed by test/faults/deadline, whose first test creates the client"],
+    ['"limitCall"', middleware],
+    ['"limitAttempt"', middleware],
+    ['step: "deserialize"', middleware],
+    ['`"initialize"` →', middleware],
+    ['`"finalizeRequest"` →', middleware],
+    ['`"deserialize"` →', middleware],
+    ['`"low"` →', middleware],
+    ["eaders", secondHash],
+    ['"build"', secondHash],
+    ["`!first || !last` →", "needs a delete between two reads at once"],
+    ["last.content.length", "only the local storage refuses the range of a shorter file"],
+    ["→ `endBytes + 1`", "equivalent but for two more bytes"],
+    ["response.output", forTheCompiler],
+    ["has no stream", forTheCompiler],
+    ["Readable", forTheCompiler],
+    ["found.ContentRange.split`", forTheCompiler],
+    ["`-1` →", manyFiles],
+    ["after !==", manyFiles],
+    ["`false` → `true`", "equivalent: S3 always says whether there are more"],
+  ],
+  "shared/attachments/sweep.ts": [
+    ["→ `(options.remainingMs?.() ?? Number.POSITIVE_INFINITY) <= reserveMs`", "equivalent but for one millisecond"],
+    [">= graceMs", "equivalent but for one millisecond"],
+    ["`files > 0` →", "equivalent but for a write of each empty day"],
+    ["`{ exists: false }` →", "needs two first sweeps at once"],
+    ['`"sweep"` →', "needs two first sweeps at once"],
+    ["`oldest === undefined` →", readsAgain],
+    ["→ `oldest >= own`", "equivalent: the two days are the same"],
+    ["→ `start <= old.length`", "equivalent: an empty batch has no orphans"],
+    ["files.at(-1)", manyFiles],
+    ["`-1` →", manyFiles],
+    ["`!isLate()` →", "needs more than 1,000 files of a day, and no time left"],
+    ["after !==", manyFiles],
+    ["after ===", "needs more than 1,000 files of a day, and no time left"],
+    ["`record` →", "equivalent but for a delete of what does not exist"],
   ],
   "shared/attachments/forwarding.ts": [
     [
