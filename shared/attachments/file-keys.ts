@@ -19,8 +19,8 @@ export const fileDay = (key: string): string | undefined =>
 
 /** Returns the attachment that an object key belongs to, or undefined for a key that is not an attachment's. */
 export const fileOwner = (key: string): { readonly parent: ParentRef; readonly id: string } | undefined => {
-  const [, type, parentId, id] =
+  const [, type, parentId = "", id = ""] =
     /^attachments\/\d{4}\/\d\d\/\d\d\/(order|request)\/(\w{26})\/(\w{26})$/.exec(key) ?? [];
-  if (parentId === undefined || id === undefined) return undefined;
+  if (id === "") return undefined;
   return { parent: { type: type === "order" ? "order" : "request", id: parentId }, id };
 };

@@ -51,7 +51,7 @@ const signatures: readonly (readonly [start: string, type: string])[] = [
 ];
 
 const beginsWith = (start: string, signature: string) =>
-  start.length >= signature.length && Array.from(signature).every((byte, at) => byte === "?" || byte === start[at]);
+  Array.from(signature).every((byte, at) => byte === "?" || byte === start[at]);
 
 /** How far from the end of a PDF `startxref`, the offset of its cross-reference, is searched for. */
 const tailBytes = 65_536;
@@ -64,23 +64,21 @@ const maxTrailerBytes = 65_536;
 
 /** Detects a file's media type, and whether a PDF is encrypted. Of a large file, both ends are enough. */
 export const fileKindOf = (file: FileEnds): FileKind => {
-  const start = textAt(file, 0, signatureBytes) ?? "";
+  const start = textAt(file, 0, signatureBytes);
   const known = signatures.find(([signature]) => beginsWith(start, signature))?.[1];
   // PDF readers accept the header anywhere in the first 1,024 bytes, because some programs write other bytes before it.
   const detected_type = known ?? (start.includes("%PDF-") ? "application/pdf" : null);
   if (detected_type !== "application/pdf") return { detected_type, encrypted: null };
-  return { detected_type, encrypted: isEncrypted(file, Math.max(0, start.indexOf("%PDF-"))) };
+  return { detected_type, encrypted: isEncrypted(file, start.indexOf("%PDF-")) };
 };
 
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
 
-/** Returns bytes as text, one character each, or undefined if they are not available. */
-const textAt = ({ first, last, bytes }: FileEnds, offset: number, length: number): string | undefined => {
-  const text = (of: Uint8Array, from: number) =>
-    asBuffer(of).toString("latin1", from, Math.min(from + length, of.length));
+/** Returns bytes as text, one character each. Leaves out bytes that are not available. */
+const textAt = ({ first, last, bytes }: FileEnds, offset: number, length: number): string => {
   const lastAt = bytes - last.length;
-  if (offset >= lastAt && offset < bytes) return text(last, offset - lastAt);
-  return offset < first.length ? text(first, offset) : undefined;
+  const [part, from] = offset >= lastAt ? [last, offset - lastAt] : [first, offset];
+  return asBuffer(part).toString("latin1", from, Math.min(from + length, part.length));
 };
 
 /**
@@ -88,11 +86,11 @@ const textAt = ({ first, last, bytes }: FileEnds, offset: number, length: number
  * offset, or its part of the file is not available, the name of the entry anywhere in the bytes decides.
  */
 const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
-  const tail = textAt(file, Math.max(0, file.bytes - tailBytes, file.bytes - file.last.length), tailBytes) ?? "";
+  const tail = textAt(file, file.bytes - Math.min(tailBytes, file.last.length), tailBytes);
   const offset = Number(/^startxref\s+(\d{1,15})/.exec(tail.slice(tail.lastIndexOf("startxref")))?.[1] ?? Number.NaN);
   // Offsets are relative to the header, but some programs count from the beginning of the file.
   const offsets = [...new Set([offset + headerAt, offset])];
-  const trailers = offsets.map((from) => trailerOf(textAt(file, from, maxTableBytes) ?? ""));
+  const trailers = offsets.map((from) => trailerOf(textAt(file, from, maxTableBytes)));
   const trailer = trailers.find((found) => found !== undefined);
   if (trailer !== undefined) return hasName(trailer, "/Encrypt");
   const parts = [...new Set([file.first, file.last])];

@@ -35,8 +35,7 @@ const createClient = () => {
 
 const base64 = (sha256: string) => Buffer.from(sha256, "hex").toString("base64");
 
-const hasHeaders = (request: unknown): request is { headers: Record<string, string> } =>
-  typeof request === "object" && request !== null && "headers" in request;
+const hasHeaders = (request: unknown): request is { headers: Record<string, string> } => "headers" in Object(request);
 
 /** Stores a file. S3 verifies its SHA-256. 503 if S3 is unavailable; the same holds for all functions below. */
 export const putFile = async (key: string, { content, contentType, sha256 }: UploadedFile): Promise<void> => {
@@ -54,7 +53,7 @@ export const putFile = async (key: string, { content, contentType, sha256 }: Upl
       if (hasHeaders(args.request)) args.request.headers["x-amz-content-sha256"] = sha256;
       return next(args);
     },
-    { step: "build", name: "knownContentHash" },
+    { step: "build" },
   );
   await s3().send(command).catch(unavailableAs503);
 };
@@ -112,7 +111,7 @@ const readRange = async (key: string, range: string) => {
       content = (await response.output?.Body?.transformToByteArray()) ?? content;
       return response;
     },
-    { step: "deserialize", name: "readBytes", priority: "high" },
+    { step: "deserialize", priority: "high" },
   );
   const found = await s3()
     .send(command)
@@ -164,13 +163,16 @@ export const listFiles = async (
   after?: string,
   limit = 1_000,
 ): Promise<{ readonly files: readonly StoredFile[]; readonly more: boolean }> => {
-  const { Contents = [], IsTruncated = false } = await s3()
+  const { Contents = [], IsTruncated: more = false } = await s3()
     .send(new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after, MaxKeys: limit }))
     .catch(unavailableAs503);
-  const files = Contents.flatMap(({ Key, Size, LastModified }) =>
-    Key && Size !== undefined && LastModified ? [{ key: Key, bytes: Size, storedAt: LastModified }] : [],
-  );
-  return { files, more: IsTruncated };
+  // S3 returns all three of each file. One without a time would be new, and stay.
+  const files = Contents.map(({ Key: key = "", Size: bytes = 0, LastModified: storedAt = new Date() }) => ({
+    key,
+    bytes,
+    storedAt,
+  }));
+  return { files, more };
 };
 
 /** Yields every file. Lists the whole bucket, so it is for operators only. */

@@ -78,6 +78,7 @@ const split = (contentType: string, body: Buffer): Promise<RawPart[]> =>
     });
     form.once("error", ({ message }) => reject(unreadable(message)));
     form.once("finish", () => resolve(parts));
+    // Dicer takes far longer for parts after the form's end than for those in it.
     const end = body.indexOf(`\r\n--${boundary}--`);
     form.end(end === -1 ? body : body.subarray(0, end + boundary.length + 6));
     for (const [stream, headers] of streams) parts.push({ headers, content: stream.read() ?? Buffer.alloc(0) });

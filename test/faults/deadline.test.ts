@@ -2,7 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startGateway } from "../../infra/local/gateway.ts";
 import { loadEndpoints } from "../../infra/local/handlers.ts";
-import { createRequestAttachment, deleteRequestAttachment } from "../../shared/attachments/routes.ts";
+import {
+  completeRequestUpload,
+  createRequestAttachment,
+  deleteRequestAttachment,
+} from "../../shared/attachments/routes.ts";
 import { routes } from "../../shared/routes.ts";
 import { listSwitches, updateSwitch } from "../../shared/switches/routes.ts";
 import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
@@ -60,12 +64,14 @@ const delayTwoOfThree = () => {
 
 describe("the log of a 503", () => {
   it.each([
-    ["table", "BatchGetItem", "dynamodb BatchGetItem"],
-    ["table", "TransactWriteItems", "dynamodb TransactWriteItems"],
-    ["files", "PutObject", "s3 PutObject"],
-  ] as const)("names the service, the operation and the number of attempts: %s, %s", async (proxy, operation, call) => {
-    const run = await repeatableRequest(t, createRequestAttachment);
-    proxies[proxy].choose((made) => (made.operation === operation ? "status-500" : undefined));
+    ["dynamodb BatchGetItem", createRequestAttachment],
+    ["dynamodb TransactWriteItems", createRequestAttachment],
+    ["s3 PutObject", createRequestAttachment],
+    ["s3 GetObject", completeRequestUpload],
+  ])("names the service, the operation and the number of attempts: %s", async (call, route) => {
+    const run = await repeatableRequest(t, route);
+    const fail = ({ operation }: ProxiedCall) => (call.endsWith(` ${operation}`) ? "status-500" : undefined);
+    for (const proxy of Object.values(proxies)) proxy.choose(fail);
     expect((await run.send()).status).toBe(503);
     expect(loggedError()).toMatchObject({ call, attempts: 3 });
   });

@@ -9,7 +9,7 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
   late: ["test/faults/late-commit.test.ts", "writes that commit after their client has timed out"],
   secrets: ["test/faults/secrets.test.ts", "planted secrets, which no log or error may contain under any fault"],
   conflicts: ["test/faults/conflicts.test.ts", "concurrent writes with conflicts between their transactions"],
-  sweep: ["test/faults/sweep.test.ts", "the sweep during uploads and deletes"],
+  sweep: ["test/faults/sweep.test.ts", "the sweep during uploads and deletes, and of more files than S3 lists at once"],
   crashes: ["test/faults/crash.test.ts", "the process killed before and after each AWS call"],
   fuzz: ["test/faults/fuzz.test.ts", "hostile bodies, headers, queries and paths"],
   tenants: ["test/faults/tenants.test.ts", "each endpoint with each kind of key of each related account"],

@@ -37,18 +37,14 @@ export const areas: Readonly<Record<string, Area>> = {
     setup: "service",
   },
   routes: {
-    mutate: [
-      "shared/{attachments,switches}/routes.ts",
-      "shared/routes.ts",
-      "functions/{order-attachments,switches}/*.ts",
-    ],
-    tests: [openapi, "test/functions/every-route.test.ts", "test/functions/include.test.ts"],
-    setup: "service",
+    mutate: ["shared/{attachments,switches}/routes.ts", "shared/routes.ts"],
+    tests: [openapi],
   },
   attachments: {
     mutate: [
       "shared/attachments/{attachments,forwarding,include,list,uploads}.ts",
       "shared/tenants/{accounts,orders}.ts",
+      "functions/order-attachments/*.ts",
     ],
     tests: [
       "test/shared/tenants/access.cases.test.ts",
@@ -68,6 +64,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/attachments/{file-keys,files,sweep}.ts", "functions/sweep-orphan-files.ts"],
     tests: [
       "test/functions/attachments/direct-upload.test.ts",
+      "test/faults/deadline.test.ts",
       "test/faults/sweep.test.ts",
       "test/shared/checkout/steps.cases.test.ts",
     ],
@@ -75,7 +72,7 @@ export const areas: Readonly<Record<string, Area>> = {
     ignoreStatic: true,
   },
   switches: {
-    mutate: ["shared/switches/{read,switches}.ts"],
+    mutate: ["shared/switches/{read,switches}.ts", "functions/switches/*.ts"],
     tests: [
       "test/shared/tenants/access.cases.test.ts",
       "test/functions/switches/*.test.ts",

@@ -12,6 +12,11 @@ const oneOfTwo = "equivalent: only the other one of the two texts is asked for";
 const onlyInBundles = "only a bundle has a source map: noticed by test/infra/aws/bundles";
 const onePlaceholder = "equivalent: one function names a placeholder here and where it is replaced";
 const signature = "what Lambda's signature is made of: the local Lambda accepts any";
+const inTheTemplate = "what a function may do: noticed by test/infra/aws/permissions";
+const partsOfForms = "noticed by test/functions/attachments/create";
+const manyFiles = "needs more than 1,000 files, which npm run test:faults has";
+const secondHash = "equivalent but for a second hash of the file";
+const middleware = "only the order or the name of the SDK's middleware";
 const readsAgain = "equivalent but for another read of what is stored";
 
 /** In any file. */
@@ -44,6 +49,48 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["`latest.reference_id === null`", "equivalent: deletes an entry that does not exist"],
     ["`{ exists: false }`", "equivalent: no other attachment has a new id"],
   ],
+  "shared/attachments/file-keys.ts": [
+    ["?.[1].replaceAll`", forTheCompiler],
+    ["exec(key)[1]`", "needs an object of another kind that comes before all files"],
+    ["→ `/attachments", "equivalent: only objects below attachments/ are listed"],
+    ['`"request"` →', oneOfTwo],
+  ],
+  "shared/attachments/files.ts": [
+    ["clientSettings", "noticed by test/faults/every-fault"],
+    ['`{ step: "finalizeRequest"', "noticed by test/faults/deadline, whose first test creates the client"],
+    ['"limit', middleware],
+    ['ize"', middleware],
+    ['Request"` →', middleware],
+    ['"low"` →', middleware],
+    ["eaders", secondHash],
+    ['"build"', secondHash],
+    ["`!first || !last` →", "needs a delete between two reads at once"],
+    ["last.content.length", "only the local storage refuses the range of a shorter file"],
+    ["→ `endBytes + 1`", "equivalent but for two more bytes"],
+    ["response.output", forTheCompiler],
+    ["has no stream", forTheCompiler],
+    ["Readable", forTheCompiler],
+    ["found.ContentRange.split`", forTheCompiler],
+    ["`-1` →", manyFiles],
+    ["after !==", manyFiles],
+    ["`false` → `true`", "equivalent: S3 always says whether there are more"],
+  ],
+  "shared/attachments/sweep.ts": [
+    ["→ `(options.remainingMs?.() ?? Number.POSITIVE_INFINITY) <= reserveMs`", "equivalent but for one millisecond"],
+    [">= graceMs", "equivalent but for one millisecond"],
+    ["`files > 0` →", "equivalent but for a write of each empty day"],
+    ["`{ exists: false }` →", "needs two first sweeps at once"],
+    ['`"sweep"` →', "needs two first sweeps at once"],
+    ["`oldest === undefined` →", readsAgain],
+    ["→ `oldest >= own`", "equivalent: the two days are the same"],
+    ["→ `start <= old.length`", "equivalent: an empty batch has no orphans"],
+    ["files.at(-1)", manyFiles],
+    ["`-1` →", manyFiles],
+    ["`!isLate()` →", "needs more than 1,000 files of a day, and no time left"],
+    ["after !==", manyFiles],
+    ["after ===", "needs more than 1,000 files of a day, and no time left"],
+    ["`record` →", "equivalent but for a delete of what does not exist"],
+  ],
   "shared/attachments/forwarding.ts": [
     [
       "`requests.map(({ state }) => state).sort",
@@ -55,8 +102,16 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["input === undefined", "only the wording of a detail"],
     ["must be a file", "only the wording of a detail"],
   ],
+  "shared/attachments/routes.ts": [
+    ['Item"', inTheTemplate],
+    ['Object"', inTheTemplate],
+    ['"Query"', inTheTemplate],
+    ["files: []", inTheTemplate],
+    ['"type"', partsOfForms],
+    ["data[$", partsOfForms],
+  ],
   "shared/attachments/file-kind.ts": [
-    ["`offset < first.length` →", "equivalent: text from beyond the first bytes is empty, and no trailer either"],
+    ["→ `/startxref", "equivalent: the text begins with the last startxref, or has none"],
   ],
   "shared/attachments/uploads.ts": [
     ["`idempotency?.created` → `false`", "equivalent but for a write: its condition finds the same"],
@@ -159,6 +214,9 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["→ `characters.length < limits.filenameLength`", "equivalent: cutting 255 characters to 255"],
     ["`{ maxHeaderPairs:", "noticed by test/faults/fuzz"],
     ["→ `body.length - 1`", "equivalent: a part is shorter than its form"],
+    ["`end === -1` → `false`", "equivalent: a form that is cut off is refused, wherever"],
+    ["`-1` → `+1`", "equivalent: a form that is cut off is refused, wherever"],
+    ["`end === -1` →", "noticed by test/functions/attachments/client-quirks: the time for parts after the end"],
     ["[0].trim`", forTheCompiler],
     ["headers[header]?.[0].split`", forTheCompiler],
   ],
@@ -210,6 +268,11 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["→ `(await apiKey).account`", "equivalent: without the key, the access check throws first"],
     ["item !== undefined", "equivalent: what cannot be parsed is left out"],
   ],
+  "shared/switches/routes.ts": [
+    ['Item"', inTheTemplate],
+    ['"Query"', inTheTemplate],
+    ["files: []", inTheTemplate],
+  ],
   "shared/switches/schema.ts": [
     ["→ `/https?:", "equivalent: the rule before it has the same beginning"],
     ['`host !== ""` → `true`', "equivalent: an empty label is refused, too"],
@@ -255,6 +318,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
   "shared/tenants/apply.ts": [
     ["`{ cause }` → `{}`", "the cause in a log"],
     ["attempt -= 1", waitOnly],
+    ["`!account` →", forTheCompiler],
     ["`failure.cause`", "needs a write that fails after the reads have succeeded"],
     ['`{ exists: true, equals: of("from") }`', "needs another change between the plan and its write"],
     ["`generated === undefined` → `false`", "equivalent: JSON leaves out undefined"],
@@ -271,11 +335,16 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
   ],
   "shared/tenants/orders.ts": [["`!request ||", "needs a request without its order or its account"]],
   "shared/tenants/references.ts": [
+    ['`"CART"` →', "needs a checkout between the two transactions that create an order and its request"],
+    ["`name === undefined` → `false`", forTheCompiler],
     ["typeof raw.id", "equivalent: no other id is read as a ULID"],
     ["to === section", "equivalent but for reads of what does not exist"],
     ["file.accounts.get(name).entry`", forTheCompiler],
     ['`section === "keys"` → `true`', "equivalent: other sections have no hashes"],
     ["`id === undefined` → `false`", "equivalent: no reference is undefined"],
   ],
-  "shared/tenants/schema.ts": [["`/:[^:]*$/`", "equivalent: a permission has one colon"]],
+  "shared/tenants/schema.ts": [
+    ["`/:[^:]*$/`", "equivalent: a permission has one colon"],
+    ["`true` → `false`", "noticed by test/infra/admin/commands: the account of a request in a list"],
+  ],
 };

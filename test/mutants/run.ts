@@ -28,7 +28,7 @@ const runArea = (name: string, { mutate, tests, setup, ignoreStatic = false }: A
     incremental: true,
     incrementalFile: join(cache, `${name.replaceAll(/\W/g, "-")}.json`),
     concurrency: 2,
-    timeoutMS: 10_000,
+    timeoutMS: 30_000,
     tempDirName: join(tmpdir(), "patchbay-mutants"),
     ignorePatterns: ["docs", ".ci", "test/bench", "test-artifacts"],
     reporters: ["progress-append-only"],

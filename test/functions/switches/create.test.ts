@@ -229,7 +229,8 @@ describe("an Idempotency-Key", () => {
   });
 
   it("compares a body as it was sent, without defaults", async () => {
-    const send = (data: object) => post(t.key("acme"), data, switchesPath, { "idempotency-key": "k2" });
+    const path = `/api/v1/accounts/${t.account("acme")}/switches`;
+    const send = (data: object) => post(t.key("acme"), data, path, { "idempotency-key": "k2" });
     expect((await send({ name: "Fingerprint", sms_enabled: false })).status).toBe(201);
     const again = await send({ sms_enabled: false, name: " Fingerprint " });
     expect(again.headers.get("idempotency-replayed")).toBe("true");

@@ -76,10 +76,12 @@ describe("whether a PDF is encrypted", () => {
     expect(text, name).toMatch(from);
     return bytes(text.replaceAll(from, to));
   };
-  /** Whether a PDF with this trailer is encrypted. */
-  const encryptedOf = (trailer: string, before = "") => {
-    const start = `%PDF-1.4\n${before}`;
-    return whole(bytes(`${start}xref\n0 1\ntrailer\n${trailer}\nstartxref\n${start.length}\n%%EOF\n`)).encrypted;
+  const object = "4 0 obj\n<< >>\nstream\n/Encrypt 5 0 R\nendstream\nendobj\n";
+  /** Whether a PDF with this trailer is encrypted, as its whole and as its two ends say. */
+  const encryptedOf = (trailer: string, { before = "", header = "%PDF-1.4\n", shift = 0 } = {}) => {
+    const offset = header.length - header.indexOf("%") + before.length + shift;
+    const content = bytes(header, before, `xref\n0 1\ntrailer\n${trailer}\nstartxref\r\n${offset}\n%%EOF\n`);
+    return [whole(content).encrypted, ends(content, 50_000).encrypted];
   };
 
   it("is tested with PDFs of each kind", () => {
@@ -106,18 +108,28 @@ describe("whether a PDF is encrypted", () => {
     ["<< /Size 1 % /Encrypt 5 0 R (\n >>", false],
     ["<< /ID [(\\( >> (()) %) <3e3e>] % >>\n /Encrypt 5 0 R >>", true],
     ["<< /Size 1 % >> >>\n /Encrypt 5 0 R >>", true],
-    [`<< /Encrypt ${"3".repeat(33_000)} 0 R >>`, true],
+    ["<< /Size 1 >> << /Encrypt 5 0 R >>", false],
   ])("depends on an entry of the trailer: %j is %s", (trailer, encrypted) => {
-    expect(encryptedOf(trailer)).toBe(encrypted);
+    expect(encryptedOf(trailer)).toEqual([encrypted, encrypted]);
   });
 
-  it("does not depend on what else contains /Encrypt", () => {
-    expect(encryptedOf("<< /Size 1 >>", "4 0 obj\n<< >>\nstream\n/Encrypt 5 0 R\nendstream\nendobj\n")).toBe(false);
+  it("depends on a long entry", () => {
+    expect(encryptedOf(`<< /Encrypt ${"3".repeat(33_000)} 0 R >>`)).toEqual([true, true]);
+  });
+
+  it.each([
+    ["before the trailer", {}],
+    ["long before it", { before: `${object}${" ".repeat(99_000)}` }],
+    ["after a printer's commands", { header: "@PJL\n%PDF-1.4\n" }],
+    ["with an offset from the first byte", { header: "@PJL\n%PDF-1.4\n", shift: 5 }],
+    ["with the offset of a line break", { shift: -1 }],
+  ])("does not depend on what else contains /Encrypt, %s", (_, more) => {
+    expect(encryptedOf("<< /Size 1 >>", { before: object, ...more })).toEqual([false, false]);
   });
 
   it("does not depend on it before a cross-reference stream either", () => {
     const start = "%PDF-1.7\n4 0 obj\n(/Encrypt 5 0 R)\nendobj\n";
-    const stream = "1 0 obj\n<< /Type /XRef /Size 1 >>\nstream\nendstream\nendobj\n";
+    const stream = "12  10  obj \n<< /Type /XRef /Size 1 >>\nstream\nendstream\nendobj\n";
     expect(whole(bytes(start, stream, `startxref\n${start.length}\n%%EOF\n`)).encrypted).toBe(false);
   });
 
@@ -131,6 +143,7 @@ describe("whether a PDF is encrypted", () => {
       bytes(`%PDF-1.7\n1 0 obj\n<<>>\nendobj\ntrailer\n${trailer}\nstartxref\n9\n%%EOF`);
     expect(whole(other("<< /Encrypt 5 0 R >>")).encrypted, "if the offset is another object's").toBe(true);
     expect(whole(other("<< /Size 1 >>")).encrypted, "without the name").toBe(false);
+    expect(encryptedOf("", { before: object }), "if the trailer is no dictionary").toEqual([true, true]);
   });
 
   it("is null for other types", () => {

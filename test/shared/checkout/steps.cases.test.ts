@@ -4,7 +4,7 @@ import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
-import { putFile, removeFile } from "../../../shared/attachments/files.ts";
+import { putFile, removeFile, signedGet } from "../../../shared/attachments/files.ts";
 import { minimalMetadata } from "../../../shared/attachments/schema.ts";
 import { failRun, finishRun, submitCart } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
@@ -681,6 +681,7 @@ describe("a page", () => {
       body: { id, request_id: request, name: "LOA", bytes: 4, sha256, content_type: "application/pdf" },
       file: { ...file, url: expect.stringContaining("X-Amz-Expires=900") },
     });
+    expect((await signedGet(fileKey({ type: "request", id: request }, id), 60))?.url).toContain("Expires=60&");
     for (const [change, reason] of [
       [() => putFile(fileKey({ type: "request", id: request }, id), uploaded("longer")), /is not the one uploaded\.$/],
       [() => removeFile(fileKey({ type: "request", id: request }, id)), /its file is gone from storage\.$/],
@@ -691,6 +692,10 @@ describe("a page", () => {
       expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED" });
       expect((await readRun(order))?.reason).toMatch(reason);
     }
+    await running(order);
+    await transact({ receipt: { delete: keys.receipt(request, id) } });
+    await failingS3({ name: "SlowDown" });
+    expect(await forwardPage(page)).toMatchObject({ outcome: "WAIT" });
   });
 
   it("leaves out other requests, and those after its last", async () => {

@@ -41,6 +41,8 @@ it("lists an account below its parent only", async () => {
   const { acme = "", east = "", team = "" } = await stored();
   const entries = [keys.childAccount(acme, east), keys.childAccount(east, team), keys.childAccount(null, team)];
   expect((await Promise.all(entries.map(get))).map((entry) => entry?.id)).toEqual([east, team, undefined]);
+  const { accounts } = await applied({ accounts: { named: { id: team }, new: { name: "New", parent: "named" } } });
+  expect(await get(keys.account(accounts.new?.id ?? ""))).toMatchObject({ ancestors: [acme, east, team] });
 });
 
 it.each([
@@ -93,8 +95,11 @@ it.each<[string, (ids: Awaited<ReturnType<typeof stored>>) => object, string[]]>
   ],
   [
     "another parent",
-    ({ team, acme }) => ({ accounts: { a: { id: team, parent: acme } } }),
-    [expect.stringMatching(/^\/accounts\/a\/parent constraint.immutable can't be changed: it is "/)],
+    ({ team, acme, east }) => ({ accounts: { a: { id: team, parent: acme }, b: { id: east, parent: "x" } } }),
+    [
+      "/accounts/b/parent constraint.format there is no account x",
+      expect.stringMatching(/^\/accounts\/a\/parent constraint.immutable can't be changed: it is "/),
+    ],
   ],
   [
     "an unknown section",
