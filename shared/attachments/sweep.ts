@@ -132,11 +132,12 @@ export const oldestSweptDay = async (): Promise<string | undefined> => {
 /** Returns the days that are due and not done. */
 const daysLeft = async (bookmark: Bookmark, today: string, all: boolean): Promise<string[]> => {
   const { swept_on, sweeping } = bookmark;
-  const { files } = await listFiles(filePrefix, undefined, 1);
-  const oldest = files[0] && fileDay(files[0].key);
-  if (oldest === undefined) return [];
+  const [oldest] = (await listFiles(filePrefix, undefined, 1)).files;
+  if (!oldest) return [];
   const own = oldestSwept(bookmark);
-  const first = oldest > own ? oldest : own;
+  // A name that is not an attachment's says nothing about the days after it.
+  const day = fileDay(oldest.key) ?? own;
+  const first = day > own ? day : own;
   if (all) return dueDays(first, undefined, today);
   return dueDays(first, swept_on, today).filter((day) => sweeping === undefined || day > sweeping.done);
 };

@@ -67,9 +67,10 @@ describe("the sweep", () => {
     expect(await sweep(2)).toEqual({ days: 1, files: 3, removed: 1, finished: true });
     expect(await stored()).toEqual(kept.sort());
     expect(await checkInvariants(later(2))).toEqual([]);
-    // What is not named like an attachment's file stays.
-    await putFile(`${key}x`, file);
-    expect(await sweep(2, { all: true })).toMatchObject({ files: 3, removed: 0 });
+    // What is not named like an attachment's file stays, and hides no other file.
+    for (const other of [`${key}x`, "attachments/.keep"]) await putFile(other, file);
+    await orphan(2);
+    expect(await sweep(2, { all: true })).toMatchObject({ files: 4, removed: 1 });
   });
 
   it("removes the file of an unused direct upload once it is a day old", async () => {
