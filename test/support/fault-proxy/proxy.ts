@@ -216,8 +216,10 @@ const forward = async (target: string, incoming: IncomingMessage, body: Buffer) 
   const [response]: IncomingMessage[] = await once(outgoing, "response");
   if (!response) throw new Error("no response");
   const content = await buffer(response);
-  const { "transfer-encoding": _, ...responseHeaders } = response.headers;
+  const { headers, statusCode: status = 500 } = response;
+  // They are about the connection to the target, which stays open for longer than the one to the client.
+  for (const name of ["transfer-encoding", "connection", "keep-alive"]) delete headers[name];
   // The response to a HEAD has the length of the content that a GET would have.
-  const length = incoming.method === "HEAD" ? (responseHeaders["content-length"] ?? 0) : content.length;
-  return { status: response.statusCode ?? 500, headers: { ...responseHeaders, "content-length": length }, content };
+  const length = incoming.method === "HEAD" ? (headers["content-length"] ?? 0) : content.length;
+  return { status, headers: { ...headers, "content-length": length }, content };
 };
