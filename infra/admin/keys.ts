@@ -38,7 +38,7 @@ const requireSameTree = async (accountId: string, userId: string): Promise<void>
     throw new CommandError("--user: must be a user in the same account tree as the key");
 };
 
-/** Asks for confirmation of a change that cannot be undone. Without a terminal, `--yes` is required. */
+/** Asks for confirmation, because a customer may lose access. Without a terminal, `--yes` is required. */
 const confirm = async (question: string): Promise<void> => {
   if (!process.stdin.isTTY) throw new CommandError(`${question} Not a terminal: confirm with --yes.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
@@ -73,7 +73,7 @@ export const addKeyCommands = (key: Command): void => {
     });
   key
     .command("revoke")
-    .description("revoke a key; takes effect immediately and can't be undone")
+    .description("revoke a key; takes effect immediately")
     .argument("<id-or-key>", "the key's id, or the key itself (apik_…)")
     .option("-y, --yes", "don't ask for confirmation")
     .action(async (reference: string, { yes }: { yes?: boolean }) => {

@@ -11,7 +11,7 @@ const properties = {
   "OperatorActor.id": "The ARN of the principal of IAM, or `local` on one machine.",
   "CheckoutActor.id": "The run of the checkout.",
   "ChangeEventResource.version":
-    "The version in the resource's `ETag`, or null where it has none. The greater one is newer.",
+    "The version in the resource's `ETag`, or null where it has none. The greater one is newer; a deletion has that of the last change.",
   "ChangeEventResource.id": "The id of the resource.",
   "ChangeEventParent.id": "The id of the order or the request.",
   id: "A ULID. The same event can be delivered twice; its id tells.",
