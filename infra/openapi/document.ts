@@ -36,7 +36,7 @@ A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} byte
 
 ## Events
 
-Every confirmed change is an event on the EventBridge bus of the deployment. An API destination posts it to a URL, as the webhooks of this document describe. An event can arrive twice: \`detail.id\` tells a repetition. There is no order between events: \`detail.resource.version\` tells which is newer. A deletion has the version of the last change, and is newer than any other event.
+Every confirmed change is an event on the EventBridge bus of the deployment. An API destination posts it to a URL, as the webhooks of this document describe. An event can arrive twice: \`detail.id\` tells a repetition. There is no order between events: \`detail.resource.version\` tells which is newer. A deletion has the version of the last change, and is final.
 
 ## Errors
 

@@ -124,6 +124,7 @@ const daysBeforeFirst = 2;
 const oldestSwept = ({ first_on }: Bookmark): string =>
   dayOf(new Date((dayNumber(first_on) - daysBeforeFirst) * dayMs));
 
+/** Reads the oldest day that is swept. Undefined before the table's first sweep. 503 if DynamoDB is unavailable. */
 export const oldestSweptDay = async (): Promise<string | undefined> => {
   const bookmark = await readItem(Bookmark, keys.sweep());
   return bookmark && oldestSwept(bookmark);

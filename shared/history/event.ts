@@ -35,7 +35,10 @@ export const Event = z.object({
   /** The account that owns the resource. */
   account: z.string(),
   actor: Actor,
-  /** `version` is the one in the resource's ETag, or null where it has none. The greater one is newer; a deletion has that of the last change. */
+  /**
+   * `version` is the one in the resource's ETag, or null where it has none. The greater one is newer; a deletion has that of the
+   * last change.
+   */
   resource: z.object({ ...ref, version: z.nullable(z.number()) }),
   parent: z.nullable(z.object(ref)),
   /** The names of the properties that an update changed, or null for any other event. */

@@ -51,7 +51,6 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
   ],
   "shared/attachments/file-keys.ts": [
     ["?.[1].replaceAll`", forTheCompiler],
-    ["exec(key)[1]`", "needs an object of another kind that comes before all files"],
     ["→ `/attachments", "equivalent: only objects below attachments/ are listed"],
     ['`"request"` →', oneOfTwo],
   ],
@@ -81,7 +80,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ["`files > 0` →", "equivalent but for a write of each empty day"],
     ["`{ exists: false }` →", "needs two first sweeps at once"],
     ['`"sweep"` →', "needs two first sweeps at once"],
-    ["`oldest === undefined` →", readsAgain],
+    ["`!oldest` →", readsAgain],
     ["→ `oldest >= own`", "equivalent: the two days are the same"],
     ["→ `start <= old.length`", "equivalent: an empty batch has no orphans"],
     ["files.at(-1)", manyFiles],
