@@ -1,5 +1,4 @@
-import { createWriteStream } from "node:fs";
-import { rename, rm, stat } from "node:fs/promises";
+import { open, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { readAttachment } from "../../shared/attachments/attachments.ts";
@@ -40,6 +39,12 @@ const isDirectory = async (path: string) => (await stat(path).catch(() => undefi
 const fileName = (filename: string, id: string) =>
   basename(filename.replaceAll(/[\\\p{Cc}]/gu, "_")).replace(/^\.*$/, id);
 
+/** Creates a file that is readable only by its owner. */
+const create = (path: string) =>
+  open(path, "wx", 0o600).catch((error: Error) => {
+    throw new CommandError(`The file cannot be written (${error.message}): choose another path with --to.`);
+  });
+
 /** `attachment download`: records the event, then writes the file beside its place and moves it there once it is verified. */
 export const download = async (parentId: string, id: string, { to = ".", force }: Options): Promise<void> => {
   const { parent, account, attachment } = await find(parentId, id);
@@ -49,15 +54,15 @@ export const download = async (parentId: string, id: string, { to = ".", force }
     throw new CommandError(`${path} exists: choose another path with --to, or replace it with --force.`);
   const resource = { type: "attachment", id, version };
   const event = recordOf({ type: "attachment.downloaded", account, resource, parent }, await operatorOrigin());
-  const open = async () => {
+  const openRecorded = async () => {
     const file = await openFile(fileKey(parent, id));
     if (file) await transact({ event });
     return file;
   };
   const part = `${path}.${process.pid}.part`;
+  const created = await create(part);
   try {
-    const written = createWriteStream(part, { flags: "wx", mode: 0o600 });
-    const writing = () => pipeline(verified({ bytes, sha256 }, open), written);
+    const writing = () => pipeline(verified({ bytes, sha256 }, openRecorded), created.createWriteStream());
     await withProgress(writing, `Downloading ${formatCount(bytes)} bytes …`);
     await rename(part, path);
   } catch (error) {

@@ -2,8 +2,9 @@ import type { Command } from "commander";
 import * as z from "zod/mini";
 import { Event } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
-import { getMany, parseItem, query, queryAll } from "../../shared/table/read.ts";
+import { get, getMany, parseItem, query, queryAll } from "../../shared/table/read.ts";
 import { readRequest } from "../../shared/tenants/orders.ts";
+import { CommandError } from "./errors.ts";
 import { accountNames, findKey, keyByReference, parseId } from "./find.ts";
 import { format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -68,30 +69,35 @@ export const printLatest = async (subject: EventSubject): Promise<void> => {
   console.log(table(await rowsOf(events, subject), { whole: true }));
 };
 
-const printHistory = async (subject: EventSubject): Promise<void> => {
+const printHistory = async (subject: EventSubject, key: Key): Promise<void> => {
   const events = await withProgress(() => Array.fromAsync(historyOf(subject)));
+  if (events.length === 0 && !(await get(key)))
+    throw new CommandError(`There is no ${subject.type} ${subject.id}, and no event of one.`);
   if (format.json) return printJson({ events });
   console.log(table(await rowsOf(events, subject), { whole: true }));
 };
 
 const described = {
-  order: "an order, its attachments and its checkouts",
-  request: "a request and its attachments",
-  switch: "a switch, also if it is deleted",
-  account: "an account",
-  user: "a user",
+  order: { what: "an order, its attachments and its checkouts", keyOf: keys.order },
+  request: { what: "a request and its attachments", keyOf: keys.request },
+  switch: { what: "a switch, also if it is deleted", keyOf: keys.switch },
+  account: { what: "an account", keyOf: keys.account },
+  user: { what: "a user", keyOf: keys.user },
 };
 
 export const addHistoryCommands = (history: Command): void => {
-  for (const [type, what] of Object.entries(described))
+  for (const [type, { what, keyOf }] of Object.entries(described))
     history
       .command(type)
       .description(`print what happened to ${what}, oldest first`)
       .argument("<id>", `the ${type}`, parseId)
-      .action((id: string) => printHistory({ type, id }));
+      .action((id: string) => printHistory({ type, id }, keyOf(id)));
   history
     .command("key")
     .description("print what happened to an API key, oldest first")
     .argument("<id>", "the API key, or its id")
-    .action(async (reference: string) => printHistory({ type: "api_key", id: (await keyByReference(reference)).id }));
+    .action(async (reference: string) => {
+      const { id } = await keyByReference(reference);
+      await printHistory({ type: "api_key", id }, keys.apiKeyId(id));
+    });
 };

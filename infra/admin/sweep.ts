@@ -10,7 +10,7 @@ export const addSweepCommand = (program: Command): void => {
   program
     .command("sweep")
     .description(
-      "remove files without metadata that are older than a day, for the days that are due (also runs daily on its own)",
+      "remove files without metadata that are older than a day, for the days that are due (on AWS, it also runs daily)",
     )
     .option("--dry-run", "count files, but remove nothing", false)
     .option("--all", "include days that are not due", false)

@@ -83,6 +83,9 @@ export const start = async ({
     await events.stop();
     await stack.stop();
   });
+  // Nothing sweeps by itself here. When an operator does, files since the first start are swept, however long ago that is.
+  const { rememberFirstDay } = await import("../../shared/attachments/sweep.ts");
+  await rememberFirstDay(new Date());
   const demo = await demoOf(data);
   prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");

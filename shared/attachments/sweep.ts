@@ -114,6 +114,11 @@ const readBookmark = async (today: string, dryRun: boolean): Promise<Bookmark> =
   return parseItem(Bookmark, failed.get("sweep") ?? first);
 };
 
+/** Makes today the day of the table's first sweep, if it has had none. For a stack without a schedule. 503 if DynamoDB is unavailable. */
+export const rememberFirstDay = async (now: Date): Promise<void> => {
+  await readBookmark(dayOf(now), false);
+};
+
 /** How many days before a table's first sweep its files can be from: files are swept once their day is two days ago. */
 const daysBeforeFirst = 2;
 

@@ -62,6 +62,17 @@ describe("attachment download", () => {
     expect(await readFile(path, "utf8")).toBe(content);
   });
 
+  it("records nothing if the file cannot be written", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    const attachment = await order.attach("order");
+    const refused = await admin(["attachment", "download", order.id, attachment, "--to", join(folder, "no", "file")]);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(/The file cannot be written \(ENOENT.+\): choose another path with --to\.\n$/),
+    ]);
+    expect(await downloads({ type: "order", id: order.id })).toEqual([]);
+  });
+
   it("leaves nothing behind if the stored file is another one or gone", async () => {
     const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach("order");

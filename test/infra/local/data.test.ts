@@ -3,8 +3,11 @@ import { readdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { marshall } from "@aws-sdk/util-dynamodb";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { keys } from "../../../shared/table/keys.ts";
 import { form } from "../../support/fixtures/attachments.ts";
 import { createdAccounts, readEvents } from "../../support/fixtures/local-events.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
@@ -47,6 +50,13 @@ const storedFiles = async ({ environment }: LocalService) => {
   );
 };
 
+/** The first day whose files an operator's sweep may remove is bound to this one. */
+const firstSweepDay = async ({ environment }: LocalService) => {
+  const client = new DynamoDBClient({ endpoint: environment.AWS_ENDPOINT_URL_DYNAMODB ?? "" });
+  const key = new GetItemCommand({ TableName: environment.TABLE_NAME, Key: marshall(keys.sweep()) });
+  return (await client.send(key)).Item?.first_on?.S;
+};
+
 const expectWhole = async (service: LocalService) => {
   expect((await send(service, requestPath(service))).body).toContain('"total":1}');
   expect(await storedFiles(service)).toEqual([sha256(content), sha256(content)]);
@@ -86,6 +96,7 @@ const ends = byExtent({ sample: ["kill"], most: ["stop", "kill"], all: ["stop", 
 describe("npm start -- --data", () => {
   it.each(ends)("has the same bytes and events after a %s, loses no event, and checks the order out", async (end) => {
     const first = await services.start();
+    expect(await firstSweepDay(first)).toMatch(/^\d{4}-\d\d-\d\d$/);
     await uploadTwo(first);
     const uploaded = () => readEvents(first, "?type=request_attachment.created");
     await vi.waitUntil(async () => (await uploaded()).length > 0, patiently);

@@ -143,6 +143,14 @@ describe("the history of a switch", () => {
   });
 });
 
+describe("the history of an id that nothing ever had", () => {
+  it.each(["order", "request", "switch", "account", "user"])("is an error: %s", async (type) => {
+    const { code, stdout, stderr } = await admin(["history", type, "01J00000000000000000000000"]);
+    const expected = `There is no ${type} 01J00000000000000000000000, and no event of one.`;
+    expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining(expected)]);
+  });
+});
+
 describe("the log line of a request", () => {
   it("names the caller, the owner, the ids and the bytes", async () => {
     const { key, request, path, owner, actor } = await newCustomer();
