@@ -1,15 +1,10 @@
-import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createInterface } from "node:readline";
-import { text } from "node:stream/consumers";
 import { afterAll, describe, expect, it } from "vitest";
-import * as z from "zod/mini";
 import { logLevels } from "../shared/env.ts";
 import { limits } from "../shared/limits.ts";
 import { localServices, userEnvironment } from "./support/processes/local-service.ts";
+import { runScript } from "./support/processes/shell.ts";
 
 /** Runs the commands of the READMEs and compares their output, apart from ids, times and keys. */
 
@@ -26,23 +21,6 @@ const env = { ...userEnvironment, PATCHBAY_STATE: services.state, PORT: "" };
 
 /** npm takes a third of a second for each command of the CLI. */
 const withoutNpm = `npm() { [ "\${*:1:4}" = "run -s admin --" ] && '${process.execPath}' infra/admin/run.ts "\${@:5}"; }`;
-
-/** Runs a script in bash. `onLine` is called with each line that it prints. */
-const run = async (script: string, variables = {}, onLine = async (_: string) => {}) => {
-  const shell = spawn("bash", ["-euo", "pipefail", "-c", script], { cwd: root, env: { ...env, ...variables } });
-  const exit = once(shell, "close");
-  const errors = text(shell.stderr);
-  let output = "";
-  for await (const line of createInterface({ input: shell.stdout })) {
-    output += `${line}\n`;
-    await onLine(line);
-  }
-  const [code] = await exit;
-  return { output, errors: await errors, code };
-};
-
-const One = z.object({ one: z.object({ id: z.string() }) });
-const Applied = z.object({ orders: One, requests: One });
 
 type Block = { readonly command: string; readonly output: string | undefined };
 const tour: Block[] = [
@@ -68,7 +46,7 @@ describe("the READMEs", () => {
       '${process.execPath}' --input-type=module <<'SCRIPT'\n${sdk}\nSCRIPT`;
     const commands = [...tour.map(({ command }) => command), calls];
     const marked = commands.map((command, index) => `echo "@@${index}"\n${command}\necho`);
-    const { output, errors, code } = await run([withoutNpm, ...marked].join("\n"));
+    const { output, errors, code } = await runScript([withoutNpm, ...marked].join("\n"), env);
     expect([code, errors]).toEqual([0, expect.not.stringMatching(/error/i)]);
     const outputs = output.split(/^@@\d+\n/m).slice(1);
     for (const [index, { command, output: expected }] of tour.entries())
@@ -94,38 +72,9 @@ describe("the READMEs", () => {
     expect(textOf("README.md")).toContain(`\`\`\`ts\n${code}\`\`\`\n`);
   });
 
-  it.each(["node docs/examples/client.ts", "docs/examples/client.sh"])(
-    "link a program that uploads, waits for the carrier and follows events: %s",
-    async (program) => {
-      const { ACCOUNT: account } = service.demo;
-      const file = {
-        orders: { one: { account } },
-        requests: { one: { order: "one", type: "ADD_MESSAGING_NUMBERS" } },
-      };
-      const { orders, requests } = z.parse(Applied, await service.apply(file));
-      const [loa, scan] = ["loa.pdf", "scan.bin"].map((name) => join(services.state, "..", name));
-      writeFileSync(loa ?? "", "%PDF-1.7 signed");
-      writeFileSync(scan ?? "", randomBytes(5_000_000));
-      const { EVENTS } = service.environment;
-      const { output, errors, code } = await run(
-        `${program} '${loa}' '${scan}'`,
-        { ...service.demo, URL: service.url, EVENTS, REQUEST: requests.one.id },
-        // The order is checked out as soon as the program waits for it.
-        async (line) => {
-          if (line.startsWith("Uploaded")) await service.startCheckout(orders.one.id);
-        },
-      );
-      expect([code, errors]).toEqual([0, expect.not.stringMatching(/error/i)]);
-      expect(output.match(/^01\w{24} is with the carrier$/gm)).toHaveLength(2);
-      expect(output.match(/request_attachment\.\w+/g)?.sort()).toEqual(
-        ["created", "created", "forwarded", "forwarded"].map((event) => `request_attachment.${event}`),
-      );
-    },
-  );
-
   it("can rely on the printed examples of npm start, which work in a shell", async () => {
     const [, examples = ""] = service.output.stdout.split("Paste these:");
-    const { output, code } = await run(examples.split("In a browser:")[0] ?? "");
+    const { output, code } = await runScript(examples.split("In a browser:")[0] ?? "", env);
     expect([code, output]).toEqual([0, expect.not.stringContaining('"errors"')]);
     expect(output).toContain('"name":"Scan"');
     for (const type of ["request_attachment", "order_attachment", "list"])
@@ -158,6 +107,18 @@ describe("the READMEs", () => {
     );
     expect(links.filter(({ path }) => !existsSync(join(root, path)))).toEqual([]);
     expect(links.length).toBeGreaterThan(10);
+  });
+
+  it("name only files of TypeScript that exist", () => {
+    const named = documents.flatMap((file) =>
+      [...textOf(file).matchAll(/`([\w./-]+\.ts)`/g)].map(([, name = ""]) => ({ file, name })),
+    );
+    const sources = globSync("{.ci,docs,functions,infra,shared,test}/**/*.ts", { cwd: root });
+    const exists = (file: string, name: string) =>
+      sources.some((path) => path.endsWith(`/${name}`) || [name, join(dirname(file), name)].includes(path));
+    // The types of the document are generated.
+    expect(named.filter(({ file, name }) => name !== "openapi.d.ts" && !exists(file, name))).toEqual([]);
+    expect(named.length).toBeGreaterThan(100);
   });
 
   it("describe every variable that the code reads", () => {

@@ -6,15 +6,16 @@ import { startParts } from "./parts.ts";
 export const flat = async (): Promise<Section> => {
   const parts = await startParts();
   const { pairs, close } = await growths({ many: 100_000, subAccounts: 1_000 });
+  const rows: Section["rows"][number][] = [];
+  for (const [growth, measure] of Object.entries(pairs)) {
+    const { few, many } = await measure();
+    for (const [endpoint, before] of few) {
+      const figures = (cost = before) => `${cost.rounds} / ${cost.readUnits} / ${cost.writeUnits}`;
+      rows.push({ growth, endpoint, few: figures(), many: figures(many.get(endpoint)) });
+    }
+  }
   await close();
   await parts.stop();
-  const rows = Object.entries(pairs).flatMap(([what, { few, many }]) =>
-    [...few].map(([name, before]) => {
-      const after = many.get(name);
-      const figures = (cost = before) => `${cost.rounds} / ${cost.readUnits} / ${cost.writeUnits}`;
-      return { growth: what, endpoint: name, few: figures(), many: figures(after) };
-    }),
-  );
   return {
     title: "Growth: round trips / read units / write units with little and with much data stored",
     notes: [

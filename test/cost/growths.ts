@@ -9,15 +9,6 @@ import { expectedRounds } from "./expected.ts";
 type Costs = ReadonlyMap<string, Cost>;
 type Pair = { readonly few: Costs; readonly many: Costs };
 
-type What =
-  | "attachments of a request"
-  | "attachments of an order"
-  | "switches of an account"
-  | "sub-accounts"
-  | "account levels";
-
-export type Grown = { readonly pairs: Readonly<Record<What, Pair>>; readonly close: () => Promise<void> };
-
 /** Enough to fill a page of 50 and have a next one. */
 const few = 60;
 
@@ -39,6 +30,7 @@ const measureAll = async (service: MeasuredService, owner: Customer, which: RegE
   return service.measureAll(Object.fromEntries(requests.filter(([name]) => which.test(name))), expectedRounds);
 };
 
+/** Returns a function for each kind of growth, which seeds and measures it. */
 export const growths = async ({ many, subAccounts }: { readonly many: number; readonly subAccounts: number }) => {
   const service = await measuredService();
   const { seedAttachments, seedSwitches } = await import("../support/fixtures/seed-items.ts");
@@ -57,16 +49,16 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
     return measureAll(service, one, /^switches/);
   };
 
-  const plain = await switches(few);
-  const pairs: Grown["pairs"] = {
-    "attachments of a request": {
-      few: await attachments("request", few),
-      many: await attachments("request", many),
-    },
-    "attachments of an order": { few: await attachments("order", few), many: await attachments("order", many) },
-    "switches of an account": { few: plain, many: await switches(many) },
-    "sub-accounts": { few: await switches(few, { subAccounts: 1 }), many: await switches(few, { subAccounts }) },
-    "account levels": { few: plain, many: await switches(few, { levels: 8 }) },
+  const pair = async (few: Promise<Costs>, many: () => Promise<Costs>): Promise<Pair> => ({
+    few: await few,
+    many: await many(),
+  });
+  const pairs = {
+    "attachments of a request": () => pair(attachments("request", few), () => attachments("request", many)),
+    "attachments of an order": () => pair(attachments("order", few), () => attachments("order", many)),
+    "switches of an account": () => pair(switches(few), () => switches(many)),
+    "sub-accounts": () => pair(switches(few, { subAccounts: 1 }), () => switches(few, { subAccounts })),
+    "account levels": () => pair(switches(few), () => switches(few, { levels: 8 })),
   };
   return { pairs, close: service.close };
 };
