@@ -14,6 +14,8 @@ export const dynamodb = (): DynamoDBDocumentClient => {
 
 const createClient = () => {
   const plain = new DynamoDBClient(clientSettings(2_500));
+  // Without a logger, it copies every input and output for nothing: an eighth of the processor time of a page of 100 items.
+  plain.middlewareStack.remove("loggerMiddleware");
   plain.middlewareStack.add(limitCall, { step: "initialize", name: "limitCall" });
   plain.middlewareStack.add(limitAttempt, { step: "finalizeRequest", name: "limitAttempt", priority: "low" });
   return DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });

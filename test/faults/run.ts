@@ -35,6 +35,8 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
     "test/functions/attachments/",
     "the rules of attachments, for requests and for orders; a sample has one of the two in each file",
   ],
+  binary: ["test/infra/local/dynoxide-binary.test.ts", "the install of the embedded DynamoDB where it is missing"],
+  destroy: ["test/infra/aws/commands.test.ts", "the commands of a deployment"],
   examples: ["test/examples.test.ts", "the example programs in docs/examples, against npm start"],
   expressions: ["test/regular-expressions.test.ts", "each regular expression: can it backtrack for long?"],
   pages: ["test/functions/switches/page-size.test.ts", "pages of switches up to Lambda's response limit"],

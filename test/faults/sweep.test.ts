@@ -87,7 +87,7 @@ describe("the sweep", () => {
   });
 
   it("keeps a new file that was stored under an old day until it is a day old", async () => {
-    const { key } = await orphan(1, ago(40));
+    const { key } = await orphan(1, ago(9));
     expect(await sweep(0.9)).toMatchObject({ files: 1, removed: 0 });
     expect(await stored()).toEqual([key]);
   });
@@ -106,8 +106,8 @@ describe("the sweep", () => {
   });
 
   it("stops before its function times out, and resumes there", async () => {
-    for (let n = 1; n <= 4; n += 1) await orphan(n, ago(40 - n));
-    const { id, key } = await orphan(5, ago(38));
+    for (let n = 1; n <= 4; n += 1) await orphan(n, ago(9 - n));
+    const { id, key } = await orphan(5, ago(7));
     await transact({ known: { put: { ...keys.attachment(parent, id), id } } });
     let left = 2;
     const remainingMs = () => (left-- > 0 ? 20_000 : 19_999);
@@ -119,7 +119,7 @@ describe("the sweep", () => {
   });
 
   it("resumes within a day of many files", async () => {
-    await Promise.all(Array.from({ length: 60 }, (_, n) => orphan(n, ago(40))));
+    await Promise.all(Array.from({ length: 60 }, (_, n) => orphan(n, ago(9))));
     let left = 1;
     const remainingMs = () => (left-- > 0 ? 20_000 : 19_999);
     expect(await sweep(2, { remainingMs, force: true })).toMatchObject({ files: 60, removed: 49, finished: false });
@@ -135,7 +135,7 @@ describe("the sweep", () => {
       [proxies.table, /TransactWriteItems/],
     ] as const) {
       await startOnSweptTable();
-      const [, b] = [await orphan(1, ago(40)), await orphan(2, ago(39))];
+      const [, b] = [await orphan(1, ago(9)), await orphan(2, ago(8))];
       proxy.arm({ kind: "status-503", operation, times: 9 });
       await expect(sweep(2), String(operation)).rejects.toMatchObject({ status: 503 });
       proxy.arm();
@@ -205,9 +205,9 @@ describe("the fuse of the sweep", () => {
   };
 
   it("removes nothing of a day with more than 10 files and more than 5 % that the table does not know", async () => {
-    const files = await day(ago(40), 30, 11);
-    await orphan(900, ago(39));
-    const stopped = { day: ago(40), files: 30, unknown: 11 };
+    const files = await day(ago(9), 30, 11);
+    await orphan(900, ago(8));
+    const stopped = { day: ago(9), files: 30, unknown: 11 };
     const expected = { days: 0, files: 30, removed: 0, finished: false, stopped };
     expect(await sweep(2)).toEqual(expected);
     expect(await sweep(2, { dryRun: true })).toEqual(expected);
@@ -224,18 +224,18 @@ describe("the fuse of the sweep", () => {
   });
 
   it("lets a day with 10 such files pass, and one with 5 %", async () => {
-    await day(ago(40), 10, 10);
+    await day(ago(9), 10, 10);
     expect(await sweep(2)).toMatchObject({ files: 10, removed: 10, finished: true });
     await startOnSweptTable();
     // S3 lists 1,000 files at a time. 220 are the fewest of which 5 % are more than 10.
     const files = byExtent({ sample: 220, most: 1_060, all: 1_060 });
-    await day(ago(40), files, files / 20);
+    await day(ago(9), files, files / 20);
     expect(await sweep(2)).toMatchObject({ files, removed: files / 20, finished: true });
     expect(await stored()).toHaveLength(files - files / 20);
   });
 
   it("does not count files of uploads that were never claimed, and of unfinished deletes", async () => {
-    const files = await day(ago(40), 22, 22);
+    const files = await day(ago(9), 22, 22);
     const records = files.map(({ id }, index) => {
       const key = index % 2 === 0 ? keys.upload(parent, id) : keys.unfinishedDelete(parent, id);
       return [id, { put: { ...key, id } }] as const;
@@ -311,7 +311,7 @@ describe("the sweep's function", () => {
   };
 
   it("logs its metrics for CloudWatch in one line", async () => {
-    await orphan(1, ago(40));
+    await orphan(1, ago(9));
     const [unfinished] = await logOf(1_000);
     expect(unfinished).toMatchObject({ SweepsUnfinished: 1, SweepsStopped: 0 });
     const [line] = await logOf(60_000);
@@ -334,7 +334,7 @@ describe("the sweep's function", () => {
 
 describe("admin sweep", () => {
   it("counts without removing with --dry-run", async () => {
-    await orphan(1, ago(40));
+    await orphan(1, ago(9));
     expect(await adminJson(["sweep", "--dry-run", "--json"])).toMatchObject({ files: 1, would_remove: 0 });
     expect(await get(keys.sweep())).not.toHaveProperty("swept_on");
     expect((await admin(["sweep", "--all"])).stdout).toMatch(/^removed +0$/m);
