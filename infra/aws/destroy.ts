@@ -23,8 +23,12 @@ const destroy = async () => {
   const { readSettings } = await import("./settings.ts");
   const { stackName } = readSettings({ stage, ...given.context }, endpoint);
   if (typeof given.profile === "string") process.env.AWS_PROFILE = given.profile;
-  if (!(await describeStack(stackName)))
-    console.log(`There is no stack ${stackName} at ${endpoint ?? "AWS"}: nothing to delete.`);
+  const stack = await describeStack(stackName).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message : cause;
+    const remedy = "set AWS_REGION and AWS_PROFILE, or AWS_ENDPOINT_URL for an emulator";
+    throw new Error(`The stack ${stackName} cannot be looked up (${reason}): ${remedy}.`, { cause });
+  });
+  if (!stack) console.log(`There is no stack ${stackName} at ${endpoint ?? "AWS"}: nothing to delete.`);
   else if (!given.force && !process.stdin.isTTY)
     throw new Error(`Not a terminal: confirm with --force that ${stackName} is to be deleted.`);
   else cdk(["destroy", "-c", `stage=${stage}`, ...args]);

@@ -33,7 +33,10 @@ const options = {
 
 const read = () => {
   try {
-    return parseArgs({ options }).values;
+    const { values } = parseArgs({ options });
+    for (const name of ["repetitions", "seconds"] as const)
+      if (!/^[1-9]\d*$/.test(values[name])) throw new Error(`--${name} must be a number from 1, not ${values[name]}.`);
+    return values;
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : error}\n\n${help}`);
     process.exit(1);

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join, matchesGlob, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
+import { fail } from "../../infra/local/command.ts";
 import { type Area, areas } from "./areas.ts";
 import { judged, judgedAnywhere, type Verdict } from "./judged.ts";
 
@@ -96,15 +97,29 @@ const within = (paths: readonly string[], area: Area): Area => {
     : { ...area, mutate: files };
 };
 
-const { positionals } = parseArgs({ allowPositionals: true });
-const chosen = Object.entries(areas).flatMap(([name, area]) => {
-  const part = positionals.includes(name) ? area : within(positionals, area);
-  return part.mutate.length > 0 ? [[name, part] as const] : [];
-});
-if (chosen.length === 0) throw new Error(`Choose files or areas: ${Object.keys(areas).join(", ")}.`);
-const results = new Map<string, readonly Mutant[]>();
-for (const [name, area] of chosen) results.set(name, await runArea(name, area));
-const report = reportOf(results);
-mkdirSync(join(root, "test-artifacts"), { recursive: true });
-writeFileSync(reportFile, report);
-console.log(`${report}\nThis report is in ${relative(root, reportFile)}.`);
+const help = `Usage: npm run mutants -- [file ... | area ...]
+
+Changes the code in one place at a time, and reports the changes that no test notices. Later runs try only what has
+changed since. All areas take an hour or more the first time:
+
+${Object.keys(areas)
+  .map((name) => `  "${name}"`)
+  .join("\n")}`;
+
+const run = async () => {
+  const { positionals, values } = parseArgs({ options: { help: { type: "boolean" } }, allowPositionals: true });
+  if (values.help) return console.log(help);
+  const chosen = Object.entries(areas).flatMap(([name, area]) => {
+    const part = positionals.includes(name) ? area : within(positionals, area);
+    return part.mutate.length > 0 ? [[name, part] as const] : [];
+  });
+  if (chosen.length === 0) throw new Error("No area has such a file. To list the areas, run with --help.");
+  const results = new Map<string, readonly Mutant[]>();
+  for (const [name, area] of chosen) results.set(name, await runArea(name, area));
+  const report = reportOf(results);
+  mkdirSync(join(root, "test-artifacts"), { recursive: true });
+  writeFileSync(reportFile, report);
+  console.log(`${report}\nThis report is in ${relative(root, reportFile)}.`);
+};
+
+await run().catch(fail);

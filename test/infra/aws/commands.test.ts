@@ -72,6 +72,18 @@ describe("npm run destroy", () => {
   });
 });
 
+describe("npm run destroy without a region", () => {
+  it.runIf(exhaustive)("says what to set", () => {
+    const nowhere = { AWS_REGION: "", AWS_PROFILE: "", AWS_ENDPOINT_URL: "", AWS_CONFIG_FILE: "/nonexistent" };
+    expect(run("infra/aws/destroy.ts", ["-c", "stage=sandbox"], nowhere)).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(
+        /^The stack Patchbay-sandbox cannot be looked up \(.+\): set AWS_REGION and AWS_PROFILE, or .+\.\n$/,
+      ),
+    });
+  });
+});
+
 describe("a command for an emulator", () => {
   it("prints help, and names the address that does not respond", () => {
     expect(run("infra/aws/destroy.ts", ["--help"])).toMatchObject({
