@@ -60,6 +60,10 @@ describe.each(kinds)("the attachments of one $kind", ({ kind, t }) => {
       ["?first=x&last=y", ["query /first constraint.format", "query /last constraint.format"]],
       ["?first=1&before=x", ["query /before constraint.format"]],
       ["?after=x", ["query /after constraint.format"]],
+      [
+        "?include=file&first=1&first=1&include=forwarding",
+        ["query /first constraint.type", "query /include constraint.type"],
+      ],
     ])("returns 422: %s", async (query, parameters) => {
       const response = await list(query);
       expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
