@@ -6,13 +6,15 @@
 set -euo pipefail
 request="$URL/api/v1/requests/$REQUEST"
 
-# Prints an expression of `it`, the JSON on standard input. jq does it as well.
-json() { node -pe "const it = JSON.parse(fs.readFileSync(0)); $1"; }
+# Prints an expression of `it`, the JSON on standard input. Without any, the program before it has failed. jq does it as well.
+json() { node -pe "const text = String(fs.readFileSync(0)); text || process.exit(1); const it = JSON.parse(text); $1"; }
 
 # Prints the document of a response. Its errors end the program.
 patchbay() {
-  curl -sS --fail-with-body -H "Authorization: Bearer $KEY" "$@" ||
-    { echo >&2 && echo "$0: ${*: -1} failed with the response above" >&2 && exit 1; }
+  local response
+  response=$(curl -sS --fail-with-body -H "Authorization: Bearer $KEY" "$@") ||
+    { echo "$0: ${*: -1} failed: $response" >&2 && exit 1; }
+  echo "$response"
 }
 
 # With an Idempotency-Key, a request can be sent again when its response was lost, as --retry does: nothing is created twice.

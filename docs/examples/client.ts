@@ -2,7 +2,7 @@
  * Uploads a letter of authorization and a large file to a request, waits until the carrier has both, and prints their events.
  * `npm run openapi:types` writes the types. `URL`, `KEY` and `REQUEST` say where to, and `EVENTS` where the events are:
  *
- *     node docs/examples/client.ts loa.pdf scan.bin
+ *     npx node docs/examples/client.ts loa.pdf scan.bin
  */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream, openAsBlob } from "node:fs";

@@ -39,7 +39,9 @@ const createProgram = (): Command => {
       writeOut: (text) => process.stdout.write(safeLines(text)),
       writeErr: (text) => process.stderr.write(safeLines(text)),
     })
-    .showHelpAfterError("Run `npm run admin -- --help` for a list of commands.")
+    .showHelpAfterError(
+      "Run `npm run admin -- --help` for a list of commands. Other options than --stack and --port follow the command.",
+    )
     .exitOverride();
 
   program.hook("preAction", async (_, command) => {
