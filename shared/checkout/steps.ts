@@ -19,7 +19,7 @@ export type Step = {
 /** Locks the order for one run, and decides where the run starts. */
 export const lock = {
   name: "checkout/lock",
-  access: { table: ["GetItem", "UpdateItem"], files: [] },
+  access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
   timeoutSeconds: 30,
 } as const satisfies Step;
 

@@ -65,7 +65,7 @@ const expected: Record<string, readonly string[]> = {
   "switches/show": [...table("BatchGetItem", "GetItem"), ...readKey],
   "switches/update": [...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem", "UpdateItem"), ...writeKey],
   "switches/delete": [...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem", "UpdateItem"), ...writeKey],
-  "checkout/lock": [...table("BatchGetItem", "GetItem", "UpdateItem"), ...writeKey],
+  "checkout/lock": [...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"), ...writeKey],
   "checkout/paginate": [...table("BatchGetItem", "GetItem", "Query"), ...readKey],
   "checkout/forward": [
     ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"),

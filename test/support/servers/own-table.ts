@@ -5,6 +5,7 @@ import { startTable } from "../../../infra/local/table.ts";
 import { routes } from "../../../shared/routes.ts";
 import { startFaultProxy } from "../fault-proxy/proxy.ts";
 import { liftRetryQuota } from "../fault-proxy/retry-quota.ts";
+import { withPermissions } from "./permissions.ts";
 
 /**
  * Runs the service in this process with proxies in front of the table and the bucket, for test files that inject faults or
@@ -26,7 +27,7 @@ export const proxies = {
   files: await startFaultProxy(endpoints.files, timing),
 };
 
-const handlers = await loadEndpoints(routes);
+const handlers = withPermissions(await loadEndpoints(routes));
 const gateway = await startGateway({ routes, load: ({ name }) => handlers.get(name), port: 0 });
 
 /** Gives the service a new, empty table and bucket. */

@@ -7,8 +7,9 @@ import { steps } from "../../../shared/checkout/steps.ts";
 import { checkHistory } from "../models/invariants.ts";
 import { currentActor } from "../models/schedules.ts";
 import { historyEvents } from "./history.ts";
+import { withPermissions } from "./permissions.ts";
 
-const handlers = await loadSteps(steps);
+const handlers = withPermissions(await loadSteps(steps));
 
 export const loadStep = (name: string): StepHandler | undefined => handlers.get(name);
 
