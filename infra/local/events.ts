@@ -124,11 +124,7 @@ export const startEvents = async ({ file, postTo, onEvent, warn }: Options) => {
     const send = (status: number, body: object, type = "json") =>
       response.writeHead(status, { "Content-Type": `application/${type}` }).end(JSON.stringify(body));
     if (request.method === "GET") return send(200, list(new URL(request.url ?? "", "http://local").searchParams));
-    try {
-      send(200, put(await json(request)), "x-amz-json-1.1");
-    } catch (error) {
-      send(400, { __type: "ValidationException", message: String(error) }, "x-amz-json-1.1");
-    }
+    send(200, put(await json(request)), "x-amz-json-1.1");
   });
   Object.assign(process.env, { EVENT_BUS_NAME: "patchbay", AWS_ENDPOINT_URL_EVENTBRIDGE: url });
   if (postTo) void postAll(postTo);

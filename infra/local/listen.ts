@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 
 /** Listens on 127.0.0.1 only; port 0 is any free port. Returns the address. Rejects if the port is in use. */
 export const listen = async (server: Server, port = 0) => {
@@ -36,12 +36,23 @@ const refusal = JSON.stringify({
   message: "This address serves only programs on this machine. Web pages and other host names are refused.",
 });
 
-/** Serves programs on this machine, and refuses web pages: they could read and change everything otherwise. */
-export const serveLocally = (handle: RequestListener, port?: number) =>
+type Handle = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
+
+/**
+ * Serves programs on this machine, and refuses web pages: they could read and change everything otherwise. A request that
+ * cannot be handled, or is cut off, gets a 400 in the format of AWS JSON.
+ */
+export const serveLocally = (handle: Handle, port?: number) =>
   listen(
-    createServer((incoming, outgoing) => {
-      if (isLocalRequest(incoming)) handle(incoming, outgoing);
-      else outgoing.writeHead(403, { "Content-Type": "application/json" }).end(refusal);
+    createServer(async (incoming, outgoing) => {
+      try {
+        if (isLocalRequest(incoming)) await handle(incoming, outgoing);
+        else outgoing.writeHead(403, { "Content-Type": "application/json" }).end(refusal);
+      } catch (error) {
+        const body = JSON.stringify({ __type: "ValidationException", message: String(error) });
+        if (outgoing.headersSent) outgoing.destroy();
+        else outgoing.writeHead(400, { "Content-Type": "application/x-amz-json-1.1" }).end(body);
+      }
     }),
     port,
   );

@@ -36,8 +36,9 @@ const addresses = () => {
   };
 };
 
-const statusOf = async (url: string, method: string, headers: Record<string, string>) => {
-  const [response]: IncomingMessage[] = await once(get(url, { method, headers, agent: false }), "response");
+const statusOf = async (url: string, method: string, headers: Record<string, string>, path?: string) => {
+  const options = { method, headers, agent: false, ...(path && { path }) };
+  const [response]: IncomingMessage[] = await once(get(url, options), "response");
   if (!response) throw new Error("no response");
   await text(response);
   return response.statusCode;
@@ -94,6 +95,25 @@ describe("an endpoint for this machine's user only", () => {
         message: expect.stringContaining("Web pages and other host names are refused"),
       },
     ]);
+  });
+});
+
+describe("a broken request", () => {
+  const lambda = "/2015-03-31/functions";
+
+  it.each([`${lambda}/%/invocations`, "//"])("gets a 400: %s", async (path) => {
+    expect(await statusOf(addresses().Lambda, "POST", {}, path)).toBe(400);
+  });
+
+  it("is dropped if its client disconnects, and the service goes on", async () => {
+    for (const url of [addresses().Lambda, addresses()["Step Functions"]]) {
+      const socket = connect(Number(new URL(url).port), "127.0.0.1");
+      socket.write(`POST ${lambda}/x/invocations HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{`);
+      await once(socket, "connect");
+      await setImmediate();
+      socket.destroy();
+      expect(await statusOf(url, "POST", {})).toBeGreaterThanOrEqual(400);
+    }
   });
 });
 
