@@ -33,5 +33,8 @@ export const addEnvCommand = (program: Command): void => {
       const variables = { URL: url, CARRIER, EVENTS, ...demo, ...Object.fromEntries(shared) };
       if (format.json) return printRecord(variables);
       for (const [name, value] of Object.entries(variables)) console.log(safe(`export ${name}=${value}`));
+      // The SDK would prefer them to the credentials above.
+      for (const name of ["AWS_PROFILE", "AWS_SESSION_TOKEN"])
+        if (process.env[name] && !environment[name]) console.log(`unset ${name}`);
     });
 };

@@ -1,8 +1,9 @@
 import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
 import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
+import { apply } from "../../shared/tenants/apply.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
-import { change, create } from "./apply.ts";
+import { change, create, operatorOrigin } from "./apply.ts";
 import { CommandError } from "./errors.ts";
 import { keyByReference, keysOf, ofAccounts, parseId, printOwned } from "./find.ts";
 import { printRecord, safe } from "./output.ts";
@@ -92,8 +93,8 @@ export const addKeyCommands = (key: Command): void => {
       if (revoked) throw new CommandError(`The API key ${id} is revoked: issue a new one with \`key issue\`.`);
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
       const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;
-      const created = await create("keys", { account, user });
-      await change("keys", id, { expires_at: expiresAt });
-      printRecord({ ...created, replaces: id, old_key_ends_at: expiresAt });
+      const keys = { created: { account, user }, old: { id, expires_at: expiresAt } };
+      const { created } = (await apply({ keys }, await operatorOrigin())).keys;
+      printRecord({ id: created?.id, key: created?.key, replaces: id, old_key_ends_at: expiresAt });
     });
 };

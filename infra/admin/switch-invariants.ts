@@ -19,7 +19,13 @@ const nameKey = ({ account, name }: Owner) =>
  */
 export const switchChecks = (item: StoredItem, sums: Sums): Check[] => {
   const { pk, sk } = item;
-  if (sk === "SWITCH") return switchCheck(item, z.parse(Owner, item), sums);
+  if (sk === "SWITCH") {
+    const owner = parseOwner(item);
+    if (owner) return switchCheck(item, owner, sums);
+    return [
+      checkOf("a switch can be read", keyText(item), undefined, () => "its name, account or ancestors are damaged"),
+    ];
+  }
   if (!pk.startsWith("ACCOUNT#")) return [];
   if (/^ACCOUNT($|#SWITCH_COUNT#)/.test(sk)) addCount(sums, pk, Number(item.switch_count));
   if (sk.startsWith("SWITCH_NAME#")) return [nameCheck(item)];
@@ -45,7 +51,7 @@ const switchCheck = (item: StoredItem, one: Owner, sums: Sums): Check[] => {
   ];
 };
 
-const parseOwner = (item: Item | undefined): Owner | undefined => item && z.parse(Owner, item);
+const parseOwner = (item: Item | undefined): Owner | undefined => z.safeParse(Owner, item).data;
 
 const nameCheck = (item: StoredItem): Check =>
   checkOf("a switch's name has its owner", keyText(item), keys.switch(String(item.switch)), (found) => {

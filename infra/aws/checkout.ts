@@ -71,12 +71,12 @@ const functionArn = (reference: string) =>
     ? reference
     : `arn:${Aws.PARTITION}:lambda:${Aws.REGION}:${Aws.ACCOUNT_ID}:function:${reference}`;
 
+type Functions = Readonly<Record<string, IFunction>>;
+
 /**
  * The workflow calls aliases, so an execution that is running when a version is deployed continues with that version's steps.
  * test/shared/checkout/states-of-1.0.json is the promise that any version reads what any other wrote.
  */
-type Functions = Readonly<Record<string, IFunction>>;
-
 const stateMachine = (scope: Construct, { settings }: Deployment, functions: Functions) => {
   const arns = Object.entries(functions).map(([name, { functionArn }]) => [name, functionArn] as const);
   const role = new Role(scope, "CheckoutRole", {

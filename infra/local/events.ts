@@ -134,7 +134,7 @@ export const startEvents = async ({ file, postTo, onEvent, warn }: Options) => {
     checkpoint = reached;
     save();
   };
-  const reader = stream ? followStream(stream, checkpoint, onPublished) : undefined;
+  const reader = stream ? followStream(stream, checkpoint, onPublished, warn) : undefined;
   const stop = async () => {
     await reader?.stop();
     await close();

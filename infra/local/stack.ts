@@ -26,8 +26,26 @@ const tableName = "patchbay";
 const bucketName = "patchbay-files";
 const applyFunction = "patchbay-apply";
 const adapterFunction = "carrier-function";
-/** The embedded services accept any credentials. */
-const credentials = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
+const credentials = {
+  AWS_REGION: "us-east-1",
+  AWS_ACCESS_KEY_ID: "local",
+  AWS_SECRET_ACCESS_KEY: "local",
+  AWS_SESSION_TOKEN: "",
+  AWS_PROFILE: "",
+};
+
+/**
+ * Sets the region and the credentials of this process, and returns them. The embedded services accept any. Those of the shell are
+ * for AWS, and a profile may have none, so they are used only where the shell also names a DynamoDB or an S3.
+ */
+const useCredentials = (): Readonly<Record<string, string>> => {
+  const isGiven = Boolean(process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL_S3);
+  const used = Object.fromEntries(
+    Object.entries(credentials).map(([name, own]) => [name, (isGiven && process.env[name]) || own]),
+  );
+  Object.assign(process.env, used);
+  return used;
+};
 
 const apply: LambdaHandler = async (file, context) =>
   (await import("../../functions/tenants/apply.ts")).handler(file, context);
@@ -64,7 +82,7 @@ const startServices = async (
 /** Starts the whole stack on this machine. Only the gateway's port is given; the others are free ports. */
 export const startStack = async (options: StackOptions) => {
   const { port, throttle, onRequest, prefill = () => undefined } = options;
-  for (const [name, value] of Object.entries(credentials)) process.env[name] ??= value;
+  const used = useCredentials();
   // The origin of the page is not known before the gateway's port.
   let origins: readonly string[] = [];
   const services = await startServices(options, () => origins);
@@ -87,7 +105,7 @@ export const startStack = async (options: StackOptions) => {
       await services.stop();
     };
     const environment = {
-      ...credentials,
+      ...used,
       ...services.environment,
       AWS_ENDPOINT_URL_DYNAMODB: services.tableDoor,
       AWS_ENDPOINT_URL_SFN: stepFunctions.endpoint,

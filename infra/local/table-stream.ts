@@ -34,12 +34,13 @@ export const tableStream = async (): Promise<string | undefined> => {
 
 /**
  * Reads the stream from a checkpoint on, or from its beginning, until it is stopped. `onPublished` gets how far the events are
- * published. After an error, it continues from there, so an event can be published twice, but none is lost.
+ * published. After an error, it continues from there, so an event can be published twice, but none is lost. `warn` gets each new error once.
  */
 export const followStream = (
   stream: string,
   from: Checkpoint | undefined,
   onPublished: (reached: Checkpoint) => void,
+  warn: (message: string) => void,
 ) => {
   const streams = client();
   const stopping = new AbortController();
@@ -81,8 +82,13 @@ export const followStream = (
   };
 
   const follow = async () => {
+    let reported = "";
     while (!stopping.signal.aborted) {
-      await readAll().catch(() => {});
+      await readAll().catch((error: unknown) => {
+        const reason = stopping.signal.aborted ? reported : String(error);
+        if (reason !== reported) warn(`Events are late, and will be read again: ${reason}`);
+        reported = reason;
+      });
       await sleep(pollMs, undefined, stopping).catch(() => {});
     }
   };

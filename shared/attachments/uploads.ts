@@ -17,7 +17,7 @@ import { type Upload, type UploadFile, uploadExpiry } from "./schema.ts";
  */
 const retentionSeconds = limits.uploadSeconds + 3 * 24 * 60 * 60;
 
-/** Returns the document of an upload with its signed URL. Signing with the same time yields the same URL. */
+/** Returns the document of an upload with its signed URL. A repetition is signed with the time of the first. */
 const uploadDocument = async (parent: ParentRef, file: UploadFile, { id, at }: Created) => ({
   type: "upload",
   data: {

@@ -79,18 +79,19 @@ const sendFile = async (
   const { id, content_type: contentType } = attachment;
   const key = fileKey(parent, id);
   const file = { contentType, open: () => openFile(key), sign: () => signedGet(key, forward.timeoutSeconds) };
+  let outcome: Outcome;
   try {
-    const outcome = await putUpstream({ order: ref.order_id, request, receipt: announced }, file);
-    // The refusal of a repeated call says nothing about the current metadata.
-    if (outcome.kind === "refused" && !isUpToDate(announced, attachment)) {
-      const { status, answer } = outcome;
-      await completeReceipt(target, receipt, announced, { status, answer, state: "refused" });
-      return { kind: "done" };
-    }
-    return await recordOutcome(target, receipt, announced, outcome, "forwarded");
+    outcome = await putUpstream({ order: ref.order_id, request, receipt: announced }, file);
   } catch (error) {
     return recordFileError(target, parent, receipt, announced, error);
   }
+  // The refusal of a repeated call says nothing about the current metadata.
+  if (outcome.kind === "refused" && !isUpToDate(announced, attachment)) {
+    const { status, answer } = outcome;
+    await completeReceipt(target, receipt, announced, { status, answer, state: "refused" });
+    return { kind: "done" };
+  }
+  return recordOutcome(target, receipt, announced, outcome, "forwarded");
 };
 
 /** Records that a file could not be read. Throws any other error. */

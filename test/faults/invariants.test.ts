@@ -130,6 +130,18 @@ describe("the check of the invariants", () => {
       ["violation: a switch has its name"],
     ],
     [
+      "a switch that is damaged",
+      () => write({ update: keys.switch(t.switch), set: { name: 1 }, when: {} }),
+      [
+        "violation: a list's entry has its switch",
+        "violation: a list's entry has its switch",
+        "violation: a switch can be read",
+        "violation: a switch's name has its owner",
+        "violation: switch_count is exact",
+        "violation: switch_count is exact",
+      ],
+    ],
+    [
       "a name item without its switch",
       () => write({ put: { ...keys.switchName(t.acme, "hash"), switch: t.switch } }),
       ["violation: a switch's name has its owner"],

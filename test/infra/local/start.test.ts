@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openData } from "../../../infra/local/data.ts";
 import { form } from "../../support/fixtures/attachments.ts";
+import { admin } from "../../support/processes/admin-cli.ts";
 import { type LocalService, localServices, withReference } from "../../support/processes/local-service.ts";
 import { extent } from "../../support/setup/extent.ts";
 
@@ -47,6 +48,19 @@ const patiently = { timeout: 20_000 };
 
 /** Most tests start the service once or twice, so a sample has only some of them. */
 const exhaustive = extent !== "sample";
+
+describe("npm start in a shell that is set up for AWS", () => {
+  it("uses none of its credentials, nor do the CLI and the programs that admin env sets up", async () => {
+    const ofShell = { AWS_PROFILE: "absent", AWS_SESSION_TOKEN: "token", AWS_REGION: "eu-central-1" };
+    const service = await services.start([], ofShell);
+    expect(await list(service)).toBe(200);
+    const env = { ...ofShell, PATCHBAY_STATE: services.state, TABLE_NAME: "", PORT: "" };
+    expect(await admin(["account", "list", "--json"], { env })).toMatchObject({ code: 0 });
+    const { stdout } = await admin(["env"], { env });
+    expect(stdout).toContain("export AWS_REGION=us-east-1\nexport AWS_ACCESS_KEY_ID=local\n");
+    expect(stdout).toMatch(/unset AWS_PROFILE\nunset AWS_SESSION_TOKEN\n$/);
+  });
+});
 
 describe("the folder of npm start -- --data", () => {
   it("is locked while it is open, and not by the process id of an earlier run, even that of a running process", () => {
