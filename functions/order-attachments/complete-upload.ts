@@ -6,8 +6,5 @@ import { createdReply } from "../../shared/http/responses.ts";
 
 export const handler = endpoint(route, uploadOfParent, async ({ parent, upload, input, origin, idempotency }) => {
   const { attachment, replayed } = await completeUpload(parent, upload, input.data, origin, idempotency);
-  return createdReply(attachmentDocument(parent, attachment), attachment.version, {
-    replayed,
-    bytes: attachment.bytes,
-  });
+  return createdReply(attachmentDocument(parent, attachment), attachment, replayed);
 });

@@ -6,5 +6,5 @@ import { createdReply } from "../../shared/http/responses.ts";
 
 export const handler = endpoint(route, attachmentParent, async ({ parent, input, origin, idempotency }) => {
   const { document, replayed } = await createUpload(parent, input.data, origin.now, idempotency);
-  return createdReply(document, 1, { replayed });
+  return createdReply(document, { version: 1 }, replayed);
 });

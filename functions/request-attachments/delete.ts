@@ -6,5 +6,5 @@ import { documentReply } from "../../shared/http/responses.ts";
 
 export const handler = endpoint(route, deletableAttachment, async ({ parent, current, origin, precondition }) => {
   const attachment = await deleteAttachment(parent, current, origin, precondition);
-  return documentReply(attachmentDocument(parent, attachment), attachment.version, attachment.bytes);
+  return documentReply(attachmentDocument(parent, attachment), attachment.version, { bytes: attachment.bytes });
 });

@@ -7,5 +7,5 @@ import { createSwitch } from "../../shared/switches/switches.ts";
 
 export const handler = endpoint(route, accountOfSwitches, async ({ account, input, origin, idempotency }) => {
   const { created, replayed } = await createSwitch(account, input.data, origin, idempotency);
-  return createdReply(switchDocument(created), created.version, { replayed });
+  return createdReply(switchDocument(created), created, replayed);
 });

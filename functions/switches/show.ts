@@ -1,5 +1,5 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
-import { showReply } from "../../shared/http/responses.ts";
+import { documentReply } from "../../shared/http/responses.ts";
 import { oneSwitch } from "../../shared/switches/access.ts";
 import { includedAssociations } from "../../shared/switches/read.ts";
 import { showSwitch as route } from "../../shared/switches/routes.ts";
@@ -7,5 +7,5 @@ import { switchDocument } from "../../shared/switches/schema.ts";
 
 export const handler = endpoint(route, oneSwitch, async ({ current, input }) => {
   const included = await includedAssociations(current, input.include);
-  return showReply(switchDocument(current, included), current.version, included);
+  return documentReply(switchDocument(current, included), current.version, { included });
 });

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { parseUlid } from "../../shared/schema/fields.ts";
 import { type Collection, collections, hashApiKey, type Key, keys } from "../../shared/table/keys.ts";
 import { getMany, parseItem, queryAll, readItem } from "../../shared/table/read.ts";
-import { readAccounts, readCountedAccount, readUser } from "../../shared/tenants/accounts.ts";
+import { readAccount, readCountedAccount, readUser } from "../../shared/tenants/accounts.ts";
 import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
 import { Account, ApiKey, Order, User } from "../../shared/tenants/schema.ts";
 import { CommandError } from "./errors.ts";
@@ -98,8 +98,8 @@ export const ofAccounts = async <T>(account: string | undefined, read: (id: stri
 
 /** Returns the names of the accounts that own these items, by id. */
 export const accountNames = async (owned: readonly Pick<Owned, "account">[]): Promise<ReadonlyMap<string, string>> => {
-  const accounts = await readAccounts([...new Set(owned.map(({ account }) => account))]);
-  return new Map(accounts.map(({ id, name }) => [id, name]));
+  const accounts = await Promise.all(owned.map(({ account }) => readAccount(account)));
+  return new Map(accounts.flatMap((account) => (account ? [[account.id, account.name] as const] : [])));
 };
 
 /** Prints items that accounts own. A table has the names of the accounts, too. */

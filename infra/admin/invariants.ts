@@ -31,32 +31,22 @@ async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): 
     yield pk.startsWith("ACCOUNT#") ? switchCountCheck(pk, difference) : attachmentCountCheck(pk, difference);
 }
 
-/** The most keys that one BatchGetItem reads. */
-const batchKeys = 100;
+/** How many checks are judged together. Their reads share calls. */
+const batchSize = 100;
 
 async function* judgeAll(checks: AsyncIterable<Check>): AsyncGenerator<Finding> {
   let batch: Check[] = [];
-  let count = 0;
   for await (const check of checks) {
-    if (count + check.keys.length > batchKeys || batch.length === batchKeys) {
-      yield* await judge(batch);
-      [batch, count] = [[], 0];
-    }
     batch.push(check);
-    count += check.keys.length;
+    if (batch.length < batchSize) continue;
+    yield* await judge(batch);
+    batch = [];
   }
   yield* await judge(batch);
 }
 
-const judge = async (batch: readonly Check[]): Promise<Finding[]> => {
-  const stored = await getMany(batch.flatMap(({ keys }) => keys));
-  let start = 0;
-  const judged = batch.map(({ keys, judge }) => {
-    start += keys.length;
-    return judge(stored.slice(start - keys.length, start));
-  });
-  return (await Promise.all(judged)).flat();
-};
+const judge = async (batch: readonly Check[]): Promise<Finding[]> =>
+  (await Promise.all(batch.map(async ({ keys, judge }) => judge(await getMany(keys))))).flat();
 
 /** More findings than these are not collected: the first ones show what is wrong. */
 export const maxFindings = 1_000;

@@ -1,5 +1,5 @@
 import { keys } from "../table/keys.ts";
-import { getMany, parseItem } from "../table/read.ts";
+import { readItem } from "../table/read.ts";
 import { forwardedRequestIds, type Parent } from "../tenants/orders.ts";
 import { CarrierReceipt, type ForwardingData, ForwardingState } from "./schema.ts";
 
@@ -9,14 +9,6 @@ import { CarrierReceipt, type ForwardingData, ForwardingState } from "./schema.t
  */
 
 type ByRequest = ForwardingData["requests"][number];
-
-type ReceiptRef = { readonly request: string; readonly attachment: string };
-
-/** Reads receipts in one round trip. Returns them in the order of `refs`. */
-const readReceipts = async (refs: readonly ReceiptRef[]) => {
-  const items = await getMany(refs.map(({ request, attachment }) => keys.receipt(request, attachment)));
-  return items.map((item) => item && parseItem(CarrierReceipt, item));
-};
 
 /** The state of an attachment without a receipt. After the checkout, nothing more is forwarded. */
 const withoutReceipt = ({ forwarded, state }: Parent) =>
@@ -42,17 +34,11 @@ export const readForwardings = async (
   if (!parent.forwarded)
     return new Map(attachments.map((attachment) => [attachment, summary([{ id: parent.id, ...none }])]));
   const requests = parent.type === "order" ? await forwardedRequestIds(parent.id) : [parent.id];
-  const refs = attachments.flatMap((attachment) => requests.map((request) => ({ request, attachment })));
-  const receipts = await readReceipts(refs);
-  const entries = refs.map(({ request, attachment }, index) => {
-    const { state, at } = receipts[index] ?? none;
-    return { attachment, entry: { id: request, state, at } };
-  });
-  const byAttachment = Map.groupBy(entries, ({ attachment }) => attachment);
-  return new Map(
-    attachments.map((attachment) => [
-      attachment,
-      summary((byAttachment.get(attachment) ?? []).map(({ entry }) => entry)),
-    ]),
-  );
+  const under = async (id: string, attachment: string): Promise<ByRequest> => {
+    const { state, at } = (await readItem(CarrierReceipt, keys.receipt(id, attachment))) ?? none;
+    return { id, state, at };
+  };
+  const ofAttachment = async (attachment: string) =>
+    [attachment, summary(await Promise.all(requests.map((id) => under(id, attachment))))] as const;
+  return new Map(await Promise.all(attachments.map(ofAttachment)));
 };

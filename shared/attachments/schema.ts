@@ -197,10 +197,7 @@ export type UploadFile = z.infer<typeof UploadFile>;
 
 /** A direct upload as it is stored, without rules for input: limits may have changed since. */
 export const Upload = z.object({
-  filename: z.string(),
-  content_type: z.string(),
-  bytes: z.number(),
-  sha256: z.string(),
+  ...withoutRules(UploadFile.shape),
   id: z.string(),
   inserted_at: z.string(),
   state: z.enum(["open", "claimed"]),

@@ -55,15 +55,10 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
     failure: () => failure,
     async *chunks() {
       yield head;
-      const source = verified(file, open)[Symbol.asyncIterator]();
       try {
-        for (;;) {
-          const next = await source.next().catch((error: unknown) => Promise.reject(fail(error)));
-          if (next.done) break;
-          yield next.value;
-        }
-      } finally {
-        await source.return(undefined);
+        yield* verified(file, open);
+      } catch (error) {
+        throw fail(error);
       }
       yield tail;
     },

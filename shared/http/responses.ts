@@ -46,35 +46,22 @@ export type Reply = {
   readonly logged?: Readonly<Record<string, unknown>>;
 };
 
-/** Returns a document with its ETag. `bytes` is the size of the file that was deleted with it. */
-export const documentReply = (body: unknown, version: number, bytes?: number): Reply => ({
-  body,
-  headers: { ETag: etag(version) },
-  logged: { bytes },
-});
+/** Returns a document with its ETag. `bytes` is the size of the file that was deleted with it, `included` what `include` asked for. */
+export const documentReply = (
+  body: unknown,
+  version: number,
+  { bytes, included }: { readonly bytes?: number; readonly included?: object } = {},
+): Reply => ({ body, headers: { ETag: etag(version, included) }, logged: { bytes } });
 
-type Creation = {
-  /** The response repeats the first one to an Idempotency-Key: nothing was created. */
-  readonly replayed: boolean;
-  /** The size of the file that was stored. */
-  readonly bytes?: number;
-};
-
-/** Returns the document of a new resource with its ETag. */
+/** Returns the document of a new resource with its ETag. A replayed response repeats an earlier one: nothing was created. */
 export const createdReply = (
   body: { readonly data: { readonly id: string } },
-  version: number,
-  { replayed, bytes }: Creation,
+  { version, bytes }: { readonly version: number; readonly bytes?: number },
+  replayed: boolean,
 ): Reply => ({
   body,
   headers: { ETag: etag(version), ...(replayed && { "Idempotency-Replayed": "true" }) },
   ...(!replayed && { logged: { created_id: body.data.id, bytes } }),
-});
-
-/** Returns a document with the associations that `include` asked for. */
-export const showReply = (body: unknown, version: number, included: object): Reply => ({
-  body,
-  headers: { ETag: etag(version, included) },
 });
 
 /** Returns one page of documents. `total` is the exact number of items in the whole list. */

@@ -5,7 +5,7 @@ import { collections, keys } from "../table/keys.ts";
 import { type Page, pageRequest, readPage, truncatePage } from "../table/pages.ts";
 import { getMany, parseItem, parseReadable, queryAll, readItem } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
-import { readAccounts } from "../tenants/accounts.ts";
+import { readAccount } from "../tenants/accounts.ts";
 import type { Account } from "../tenants/schema.ts";
 import { Switch, switchDocument } from "./schema.ts";
 
@@ -27,20 +27,11 @@ type ListedSwitch = Switch & { readonly included: object };
 
 type Include = readonly "account"[] | undefined;
 
-const accountAssociation = ({ id, name }: Account) => ({ account: { type: "account", data: { id, name } } });
-
-/** Adds the included associations to the switches of a page. Reads all their accounts in one round trip. */
-const withIncluded = async (switches: readonly Switch[], include: Include): Promise<ListedSwitch[]> => {
-  if (!include?.includes("account")) return switches.map((one) => ({ ...one, included: {} }));
-  const accounts = await readAccounts(switches.map(({ account }) => account));
-  return switches.map((one) => {
-    const owner = accounts.find(({ id }) => id === one.account);
-    return { ...one, included: owner ? accountAssociation(owner) : {} };
-  });
+/** All accounts of a page are read in one round trip, because these reads start in the same turn. */
+export const includedAssociations = async ({ account }: Switch, include: Include): Promise<object> => {
+  const owner = include?.includes("account") ? await readAccount(account) : undefined;
+  return owner ? { account: { type: "account", data: { id: owner.id, name: owner.name } } } : {};
 };
-
-export const includedAssociations = async (one: Switch, include: Include): Promise<object> =>
-  (await withIncluded([one], include))[0]?.included ?? {};
 
 /** Reads switches. Leaves out those that were deleted after their entries were read. */
 const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
@@ -70,7 +61,9 @@ export const switchPage: PageReader<
   const request = pageRequest(list, query);
   const entries = await readPage(list, request, Entry);
   const switches = await readSwitches(entries.items.map(({ id }) => id));
-  const items = await withIncluded(switches, query.include);
+  const items = await Promise.all(
+    switches.map(async (one) => ({ ...one, included: await includedAssociations(one, query.include) })),
+  );
   return truncatePage(list, request, { ...entries, items }, sizeOf, maxPageBytes);
 };
 

@@ -1,17 +1,11 @@
 import * as z from "zod/mini";
 import { collections, keys } from "../table/keys.ts";
-import { getMany, parseItem, query, readItem } from "../table/read.ts";
+import { parseItem, query, readItem } from "../table/read.ts";
 import { Account, User } from "./schema.ts";
 
 const Count = z.object({ switch_count: z.number() });
 
 export const readAccount = (id: string): Promise<Account | undefined> => readItem(Account, keys.account(id));
-
-/** Returns those of several accounts that exist, in one round trip. */
-export const readAccounts = async (ids: readonly string[]): Promise<Account[]> => {
-  const found = await getMany(ids.map(keys.account));
-  return found.flatMap((item) => (item ? [parseItem(Account, item)] : []));
-};
 
 /** Returns an account with the exact number of its switches in one round trip, or undefined if it does not exist. */
 export const readCountedAccount = async (id: string): Promise<Account | undefined> => {

@@ -21,7 +21,6 @@ import {
   listReply,
   precondition,
   responseOrNotModified,
-  showReply,
 } from "../../../shared/http/responses.ts";
 import { limits } from "../../../shared/limits.ts";
 import { showSwitch } from "../../../shared/switches/routes.ts";
@@ -129,18 +128,18 @@ describe("an ETag", () => {
 
   it("is in the replies, with what is logged", () => {
     const body = { data: { id: "1" } };
-    expect(documentReply(body, 3, 15)).toEqual({ body, headers: { ETag: plain }, logged: { bytes: 15 } });
-    expect(createdReply(body, 3, { replayed: false, bytes: 15 })).toEqual({
+    expect(documentReply(body, 3, { bytes: 15 })).toEqual({ body, headers: { ETag: plain }, logged: { bytes: 15 } });
+    expect(createdReply(body, { version: 3, bytes: 15 }, false)).toEqual({
       body,
       headers: { ETag: plain },
       logged: { created_id: "1", bytes: 15 },
     });
-    expect(createdReply(body, 3, { replayed: true })).toEqual({
+    expect(createdReply(body, { version: 3 }, true)).toEqual({
       body,
       headers: { ETag: plain, "Idempotency-Replayed": "true" },
     });
     const included = { account: { id: "1" } };
-    expect(showReply(body, 3, included)).toEqual({ body, headers: { ETag: etag(3, included) } });
+    expect(documentReply(body, 3, { included })).toMatchObject({ body, headers: { ETag: etag(3, included) } });
     const page = { items: [1, 2], after: "a", before: null, limit: 2 };
     expect(listReply(page, 5, (item) => item * 10)).toEqual({
       body: { type: "list", data: { items: [10, 20], page_info: { after: "a", before: null, limit: 2, total: 5 } } },
