@@ -28,11 +28,13 @@ const deployLocal = async () => {
   cdk(["deploy", "-c", "stage=local", "--method=direct", "--require-approval=never", ...args]);
   recordEndpoint(stackName, endpoint);
   const url = (await describeStack(stackName))?.outputs.BaseUrl;
+  const chosen = Object.entries(given.context).map(([name, value]) => ` -c ${name}=${value}`);
+  const destroy = ["npm run destroy", ...(chosen.length > 0 ? [" --", ...chosen] : [])].join("");
   console.log(`
 ${stackName} is deployed to ${endpoint}. Next:
   npm run admin -- --stack ${stackName} doctor
   npm run test:e2e -- --stack ${stackName} --base-url ${url}
-  AWS_ENDPOINT_URL=${endpoint} npm run destroy   # deletes the stack`);
+  AWS_ENDPOINT_URL=${endpoint} ${destroy}   # deletes the stack`);
   const problem = await tryRequest(`${url}/api/v1/switches`).catch(String);
   if (problem) console.error(explain(problem));
 };
