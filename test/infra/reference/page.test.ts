@@ -12,7 +12,7 @@ import { operationId } from "../../../infra/openapi/names.ts";
 import { routes } from "../../../shared/routes.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { chromiumPath, launchChromium } from "../../support/processes/chromium.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { byExtent, extent } from "../../support/setup/extent.ts";
 
 const artefacts = join(import.meta.dirname, "../../../test-artifacts");
 const Created = z.object({ data: z.looseObject({ id: z.string() }) });
@@ -33,7 +33,11 @@ const letter = { name: "loa.pdf", mimeType: "application/pdf", buffer: Buffer.fr
 const exhaustive = extent !== "sample";
 
 /** axe takes seconds for each. */
-const views = (exhaustive ? ["1280 px, light", "1280 px, dark", "390 px, light", "390 px, dark"] : []).map((name) => ({
+const views = byExtent({
+  sample: [],
+  most: ["1280 px, light", "390 px, dark"],
+  all: ["1280 px, light", "1280 px, dark", "390 px, light", "390 px, dark"],
+}).map((name) => ({
   name,
   ...(name.startsWith("1280") ? desktop : phone),
   colorScheme: name.endsWith("dark") ? ("dark" as const) : ("light" as const),

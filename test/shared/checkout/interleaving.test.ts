@@ -79,7 +79,7 @@ const everyChange: readonly Changes[] = [
 
 describe("a checkout during other requests", { timeout: 900_000 }, () => {
   it.each(everyChange)("misses, leaves behind or repeats no file in any schedule: %j", async (changes) => {
-    const count = byExtent({ sample: 1, most: 20, all: 50 });
+    const count = byExtent({ sample: 1, most: 12, all: 50 });
     const outcomes = await Array.fromAsync(explore(changes, count));
     console.log(`${JSON.stringify(changes)}: ${outcomes.length} schedules`);
     expect(outcomes.flat(), `SEED=${seed}`).toEqual([]);
