@@ -69,9 +69,10 @@ export const printLatest = async (subject: EventSubject): Promise<void> => {
   console.log(table(await rowsOf(events, subject), { whole: true }));
 };
 
-const printHistory = async (subject: EventSubject, key: Key): Promise<void> => {
+/** Without events, `key` tells an item to which nothing has happened from an id with a typing error. */
+const printHistory = async (subject: EventSubject, key?: Key): Promise<void> => {
   const events = await withProgress(() => Array.fromAsync(historyOf(subject)));
-  if (events.length === 0 && !(await get(key)))
+  if (events.length === 0 && key && !(await get(key)))
     throw new CommandError(`There is no ${subject.type} ${subject.id}, and no event of one.`);
   if (format.json) return printJson({ events });
   console.log(table(await rowsOf(events, subject), { whole: true }));
@@ -96,8 +97,5 @@ export const addHistoryCommands = (history: Command): void => {
     .command("key")
     .description("print what happened to an API key, oldest first")
     .argument("<id>", "the API key, or its id")
-    .action(async (reference: string) => {
-      const { id } = await keyByReference(reference);
-      await printHistory({ type: "api_key", id }, keys.apiKeyId(id));
-    });
+    .action(async (reference: string) => printHistory({ type: "api_key", id: (await keyByReference(reference)).id }));
 };

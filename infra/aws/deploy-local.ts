@@ -29,12 +29,11 @@ const deployLocal = async () => {
   recordEndpoint(stackName, endpoint);
   const url = (await describeStack(stackName))?.outputs.BaseUrl;
   const chosen = Object.entries(given.context).map(([name, value]) => ` -c ${name}=${value}`);
-  const destroy = ["npm run destroy", ...(chosen.length > 0 ? [" --", ...chosen] : [])].join("");
   console.log(`
 ${stackName} is deployed to ${endpoint}. Next:
   npm run admin -- --stack ${stackName} doctor
   npm run test:e2e -- --stack ${stackName} --base-url ${url}
-  AWS_ENDPOINT_URL=${endpoint} ${destroy}   # deletes the stack`);
+  AWS_ENDPOINT_URL=${endpoint} npm run destroy${chosen.length > 0 ? ` --${chosen.join("")}` : ""}   # deletes the stack`);
   const problem = await tryRequest(`${url}/api/v1/switches`).catch(String);
   if (problem) console.error(explain(problem));
 };

@@ -18,9 +18,8 @@ export const requireSeparator = (script: string, names: readonly string[]): void
   const kept = names.find((name) => environment[`npm_config_${name.replaceAll("-", "_")}`]);
   if (running !== script || kept === undefined) return;
   const option = short[kept] ?? `--${kept}`;
-  const args = process.argv.slice(2).join(" ");
-  // What is left over by an option of npm start is its value: there is nothing else.
-  const command = script === "start" ? `npm start -- ${option} ${args}` : `npm run ${script} -- ${args} ${option}`;
-  const example = command.replaceAll(/ +/g, " ").trim();
-  throw new Error(`npm took ${option} as an option of its own. Put -- before the options: ${example} …`);
+  const args = process.argv.slice(2);
+  // `npm start` takes no arguments: what npm has left is the option's value.
+  const command = script === "start" ? ["npm start --", option, ...args] : [`npm run ${script} --`, ...args, option];
+  throw new Error(`npm took ${option} as an option of its own. Put -- before the options: ${command.join(" ")} …`);
 };

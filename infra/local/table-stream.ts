@@ -34,7 +34,8 @@ export const tableStream = async (): Promise<string | undefined> => {
 
 /**
  * Reads the stream from a checkpoint on, or from its beginning, until it is stopped. `onPublished` gets how far the events are
- * published. After an error, it continues from there, so an event can be published twice, but none is lost. `warn` gets each new error once.
+ * published. After an error, it continues from there, so an event can be published twice, but none is lost. `warn` gets each
+ * new error once.
  */
 export const followStream = (
   stream: string,
