@@ -34,14 +34,17 @@ const problemOf = async (expression: string) => {
   return result.status === "safe" ? [] : [`${expression}: ${result.status}`];
 };
 
-describe.runIf(extent !== "sample")("the regular expressions", () => {
-  it("do not backtrack beyond linear time", { timeout: 300_000 }, async () => {
+/** recheck takes seconds of processor time. */
+const exhaustive = extent !== "sample";
+
+describe("the regular expressions", () => {
+  it.runIf(exhaustive)("do not backtrack beyond linear time", { timeout: 300_000 }, async () => {
     const expressions = new Set(inFile.flatMap(({ found }) => found.filter((one) => one !== "new RegExp")));
     expect(expressions.size).toBeGreaterThan(50);
     expect((await Promise.all([...expressions].map(problemOf))).flat()).toEqual([]);
   });
 
-  it("are checked: one that backtracks is found", async () => {
+  it.runIf(exhaustive)("are checked: one that backtracks is found", async () => {
     const [planted = ""] = expressionsIn("const found = /;\\s*filename=(.*);\\s*x$/.exec(text);");
     expect(await problemOf(planted)).toEqual([expect.stringContaining("vulnerable")]);
   });
