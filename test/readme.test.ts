@@ -10,9 +10,9 @@ import { runScript } from "./support/processes/shell.ts";
 
 const root = join(import.meta.dirname, "..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");
-const documents = globSync(["*.md", "{functions,infra,shared,test}/**/*.md"], { cwd: root });
+const documents = globSync(["*.md", "{docs,functions,infra,shared,test}/**/*.md"], { cwd: root });
 /** The files with `sh tour` blocks, in the order of running them. The first sets variables for all. */
-const tours = ["README.md", "infra/local/README.md", "infra/admin/README.md"];
+const tours = ["README.md", "docs/tour.md", "docs/systems.md", "infra/local/README.md", "infra/admin/README.md"];
 
 const services = localServices();
 afterAll(() => services.remove());
@@ -40,7 +40,7 @@ const settled = (output: string) =>
 describe("the READMEs", () => {
   it("have a tour that works and prints what they show, and calls for other systems that work with the SDK", async () => {
     expect(tour.length).toBeGreaterThan(5);
-    const [, sdk = ""] = /## For your systems[\s\S]*?```js\n([\s\S]*?)```/.exec(textOf("README.md")) ?? [];
+    const [, sdk = ""] = /```js\n([\s\S]*?)```/.exec(textOf("docs/systems.md")) ?? [];
     // The variables are those that `admin env` has exported.
     const calls = `: "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
       '${process.execPath}' --input-type=module <<'SCRIPT'\n${sdk}\nSCRIPT`;
@@ -69,7 +69,7 @@ describe("the READMEs", () => {
 
   it("show a typed client as its file has it", () => {
     const code = textOf("docs/examples/list.ts").replace("../../openapi.d.ts", "./openapi.d.ts");
-    expect(textOf("README.md")).toContain(`\`\`\`ts\n${code}\`\`\`\n`);
+    expect(textOf("docs/tour.md")).toContain(`\`\`\`ts\n${code}\`\`\`\n`);
   });
 
   it("can rely on the printed examples of npm start, which work in a shell", async () => {
@@ -138,7 +138,7 @@ describe("the READMEs", () => {
     const [production, sandbox] = ["production", "sandbox"].map(
       (stage) => JSON.parse(textOf(`infra/aws/stages/${stage}.json`)).throttleRate,
     );
-    const table = textOf("README.md").split("| beyond it |")[1]?.split("\n\n")[0]?.split("\n") ?? [];
+    const table = textOf("docs/limits.md").split("| beyond it |")[1]?.split("\n\n")[0]?.split("\n") ?? [];
     const begins = [
       `a file of ${number(limits.fileBytes)} bytes`,
       `a JSON body of ${number(limits.jsonBytes)} bytes`,

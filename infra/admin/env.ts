@@ -3,7 +3,7 @@ import { CommandError } from "./errors.ts";
 import { format, printRecord, safe } from "./output.ts";
 import { chooseLocalStack, type TargetOptions } from "./target.ts";
 
-/** What other systems need for the AWS SDK: see README.md. */
+/** What other systems need for the AWS SDK: see docs/systems.md. */
 const forSystems = [
   "AWS_REGION",
   "AWS_ACCESS_KEY_ID",

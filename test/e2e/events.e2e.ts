@@ -23,7 +23,7 @@ const Delivery = z.looseObject({
 });
 type Delivery = z.infer<typeof Delivery>;
 
-/** A queue behind a rule on the deployment's bus, as in the README. Stays in the deployment, like the customers. */
+/** A queue behind a rule on the deployment's bus, as in docs/systems.md. Stays in the deployment, like the customers. */
 const subscribe = async (EventBusName: string): Promise<() => Promise<Delivery[]>> => {
   const [sqs, eventBridge] = [new SQSClient(), new EventBridgeClient()];
   const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: `${EventBusName}-e2e-${Date.now()}` }));
