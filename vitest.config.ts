@@ -6,7 +6,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config
 const ownTable = [
   "test/faults/*.test.ts",
   "test/functions/tenants/*.test.ts",
-  "test/infra/admin/{apply,commands,output}.test.ts",
+  "test/infra/admin/{apply,commands,output,restore}.test.ts",
   "test/shared/stored-items.test.ts",
 ];
 

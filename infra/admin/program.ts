@@ -15,6 +15,7 @@ import { addOrderCommands } from "./orders.ts";
 import { format, safeLines } from "./output.ts";
 import { startClock } from "./progress.ts";
 import { addRequestCommands } from "./requests.ts";
+import { addRestoreCommand } from "./restore.ts";
 import { addSweepCommand } from "./sweep.ts";
 import { addSwitchCommands } from "./switches.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
@@ -65,6 +66,7 @@ const createProgram = (): Command => {
   addEnvCommand(program);
   addCheckCommand(program);
   addSweepCommand(program);
+  addRestoreCommand(program);
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one])))
     command.option("--json", alwaysJson.includes(command.name()) ? "print JSON (always on)" : "print JSON");
   addCompletion(program);

@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  ContinuousBackupsUnavailableException,
+  DescribeContinuousBackupsCommand,
+  DescribeTableCommand,
+  DescribeTimeToLiveCommand,
+  DynamoDBClient,
+  ListTagsOfResourceCommand,
+  ResourceNotFoundException,
+  RestoreTableToPointInTimeCommand,
+  type TableDescription,
+  TagResourceCommand,
+  UpdateContinuousBackupsCommand,
+  UpdateTableCommand,
+  UpdateTimeToLiveCommand,
+} from "@aws-sdk/client-dynamodb";
+import { type Command, InvalidArgumentError } from "commander";
+import { clientSettings } from "../../shared/deadline.ts";
+import { env } from "../../shared/env.ts";
+import { findProblems, printProblems } from "./check.ts";
+import { CommandError } from "./errors.ts";
+import { format, printJson } from "./output.ts";
+import { withProgress } from "./progress.ts";
+
+/**
+ * `restore`: the restore drill of infra/README.md. Each step looks first at what is done already, so a command that was
+ * interrupted continues when it is repeated.
+ */
+
+let client: DynamoDBClient | undefined;
+
+const dynamodb = () => {
+  client ??= new DynamoDBClient(clientSettings(10_000));
+  return client;
+};
+
+const describe = async (TableName: string): Promise<TableDescription | undefined> => {
+  try {
+    return (await dynamodb().send(new DescribeTableCommand({ TableName }))).Table;
+  } catch (error) {
+    if (error instanceof ResourceNotFoundException) return undefined;
+    throw error;
+  }
+};
+
+const existing = async (name: string): Promise<TableDescription> => {
+  const table = await describe(name);
+  if (!table) throw new CommandError(`There is no table ${name} in this account and region.`);
+  return table;
+};
+
+/** 95 % of restores take less than an hour; the largest tables take longer. */
+const longestHours = 24;
+
+/** Asks until `ask` returns a value. */
+const waitFor = async <T>(what: string, pollSeconds: number, ask: () => Promise<T | undefined>): Promise<T> => {
+  const polls = Math.ceil((longestHours * 3600) / pollSeconds);
+  for (let poll = 0; poll < polls; poll += 1) {
+    const found = await ask();
+    if (found !== undefined) return found;
+    await sleep(pollSeconds * 1000);
+  }
+  throw new CommandError(`${what} has not ended in ${longestHours} hours. Repeat the command to go on waiting.`);
+};
+
+const active = (name: string, pollSeconds: number): Promise<TableDescription> =>
+  waitFor(`The change of ${name}`, pollSeconds, async () => {
+    // A table that was only just requested may not be known yet.
+    const table = await describe(name);
+    return table?.TableStatus === "ACTIVE" ? table : undefined;
+  });
+
+/** `patchbay-20261121T120000Z` */
+const nameAt = (source: string, to: Date) => `${source}-${to.toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
+
+/** Starts the restore, unless the table is its result. Another table of that name is left alone. */
+const startRestore = async (source: string, target: string, to: Date): Promise<void> => {
+  const { TableArn } = await existing(source);
+  const found = await describe(target);
+  const { SourceTableArn, RestoreDateTime } = found?.RestoreSummary ?? {};
+  if (found && (SourceTableArn !== TableArn || RestoreDateTime?.getTime() !== to.getTime()))
+    throw new CommandError(
+      `The table ${target} exists, and is no copy of ${source} at this time: choose another --as.`,
+    );
+  if (found) return;
+  await dynamodb().send(
+    new RestoreTableToPointInTimeCommand({ SourceTableName: source, TargetTableName: target, RestoreDateTime: to }),
+  );
+};
+
+/** Sets what a restored table lacks. DynamoDB refuses an UpdateTable while another one is under way. */
+const configure = async (source: string, table: TableDescription, pollSeconds: number): Promise<TableDescription> => {
+  const { TableName = "", TableArn } = table;
+  const { TimeToLiveDescription } = await dynamodb().send(new DescribeTimeToLiveCommand({ TableName }));
+  if (!TimeToLiveDescription?.TimeToLiveStatus?.startsWith("ENABL"))
+    await dynamodb().send(
+      new UpdateTimeToLiveCommand({
+        TableName,
+        TimeToLiveSpecification: { Enabled: true, AttributeName: "expires_at" },
+      }),
+    );
+  await waitFor("Turning on point-in-time recovery", pollSeconds, () => enablePointInTimeRecovery(TableName));
+  if (!table.DeletionProtectionEnabled) await update({ TableName, DeletionProtectionEnabled: true }, pollSeconds);
+  if (!table.StreamSpecification?.StreamEnabled)
+    await update({ TableName, StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_IMAGE" } }, pollSeconds);
+  const { TableArn: ResourceArn } = await existing(source);
+  const { Tags = [] } = await dynamodb().send(new ListTagsOfResourceCommand({ ResourceArn }));
+  // AWS sets the tags that begin with aws: by itself, and refuses them.
+  const own = Tags.filter(({ Key }) => !Key?.startsWith("aws:"));
+  if (own.length > 0) await dynamodb().send(new TagResourceCommand({ ResourceArn: TableArn, Tags: own }));
+  return existing(TableName);
+};
+
+const update = async (input: ConstructorParameters<typeof UpdateTableCommand>[0], pollSeconds: number) => {
+  await dynamodb().send(new UpdateTableCommand(input));
+  await active(input.TableName ?? "", pollSeconds);
+};
+
+/** Returns undefined while the table is too new for it. */
+const enablePointInTimeRecovery = async (TableName: string): Promise<true | undefined> => {
+  const { ContinuousBackupsDescription: backups } = await dynamodb().send(
+    new DescribeContinuousBackupsCommand({ TableName }),
+  );
+  if (backups?.PointInTimeRecoveryDescription?.PointInTimeRecoveryStatus === "ENABLED") return true;
+  const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
+  try {
+    await dynamodb().send(new UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification }));
+    return true;
+  } catch (error) {
+    if (error instanceof ContinuousBackupsUnavailableException) return undefined;
+    throw error;
+  }
+};
+
+const time = (text: string): Date => {
+  const date = new Date(text);
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d.*Z$/.test(text) || Number.isNaN(date.getTime()))
+    throw new InvalidArgumentError("It must be a time in UTC, such as 2026-11-21T12:00:00Z.");
+  return date;
+};
+
+const seconds = (text: string): number => {
+  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("It must be a whole number of seconds.");
+  return Number(text);
+};
+
+type Options = { readonly to?: Date; readonly as?: string; readonly poll: number };
+
+const restore = async (source: string, { to, as, poll }: Options): Promise<void> => {
+  const target = as ?? (to && nameAt(source, to));
+  if (!target) throw new CommandError("Say --to <time>, or --as <table> for a table that is restored already.");
+  if (target === source) throw new CommandError("--as names the table that is in service.");
+  if (to) await startRestore(source, target, to);
+  else await existing(target);
+  const began = await withProgress(() => active(target, poll), `Restoring ${target} …`);
+  const table = await withProgress(() => configure(source, began, poll), `Changing the settings of ${target} …`);
+  process.env.TABLE_NAME = target;
+  const findings = await findProblems();
+  const settings = { restoredTable: target, restoredTableStream: table.LatestStreamArn };
+  if (format.json) return printJson({ settings, findings });
+  printProblems(findings);
+  console.log("To put the table into service, follow infra/README.md with these settings in the stage's file:");
+  printJson(settings);
+};
+
+export const addRestoreCommand = (program: Command): void => {
+  program
+    .command("restore")
+    .description("restore the table to a point in time as a new table, with its settings and tags, and check it")
+    .option("--to <time>", "the point in time, in UTC, within the last 35 days", time)
+    .option("--as <table>", "the name of the new table (default: the table's, with the time)")
+    .option("--poll <seconds>", "how often to ask whether a change has ended", seconds, 10)
+    .addHelpText(
+      "after",
+      "\nChanges nothing in the table that is in service. If it is interrupted, repeat it: it continues. With --as alone, it continues\nwith a table that AWS Backup has restored.",
+    )
+    .action(async (options: Options) => restore(env.tableName(), options));
+};

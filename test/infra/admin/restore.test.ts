@@ -1,0 +1,190 @@
+import { createServer } from "node:http";
+import { json } from "node:stream/consumers";
+import {
+  CreateTableCommand,
+  DescribeTableCommand,
+  DescribeTimeToLiveCommand,
+  DynamoDBClient,
+  ListTagsOfResourceCommand,
+  TagResourceCommand,
+} from "@aws-sdk/client-dynamodb";
+import { PutCommand, ScanCommand } from "@aws-sdk/lib-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { listen } from "../../../infra/local/listen.ts";
+import { env } from "../../../shared/env.ts";
+import { dynamodb } from "../../../shared/table/client.ts";
+import { customer } from "../../support/fixtures/tenants.ts";
+import { admin } from "../../support/requests/admin.ts";
+
+/** The embedded DynamoDB can neither restore a table nor keep backups: this server adds both, as slow and strict as on AWS. */
+
+const { AWS_ENDPOINT_URL_DYNAMODB: embedded = "" } = process.env;
+const to = "2026-11-21T12:00:00.000Z";
+
+const Input = z.looseObject({ TableName: z.optional(z.string()), TargetTableName: z.optional(z.string()) });
+
+const restored = new Map<string, object>();
+const withBackups = new Set<string>();
+const calls: string[] = [];
+/** How many more times the table is described as busy. */
+let busy = 0;
+let isInterrupted = false;
+
+const keys = [
+  { name: "pk", type: "HASH" },
+  { name: "sk", type: "RANGE" },
+] as const;
+
+/** Like a restored table, the copy has the items and nothing else. */
+const copyTable = async (TableName: string) => {
+  await dynamodb().send(
+    new CreateTableCommand({
+      TableName,
+      BillingMode: "PAY_PER_REQUEST",
+      AttributeDefinitions: keys.map(({ name }) => ({ AttributeName: name, AttributeType: "S" })),
+      KeySchema: keys.map(({ name, type }) => ({ AttributeName: name, KeyType: type })),
+    }),
+  );
+  const { Items = [] } = await dynamodb().send(new ScanCommand({ TableName: env.tableName() }));
+  for (const Item of Items) await dynamodb().send(new PutCommand({ TableName, Item }));
+};
+
+const failure = (name: string) => ({ status: 400, body: { __type: `com.amazonaws.dynamodb.v20120810#${name}` } });
+
+const answer = async (operation: string, input: Record<string, unknown>, pass: () => Promise<Response>) => {
+  const { TableName = "", TargetTableName = "" } = z.parse(Input, input);
+  if (!/^(Describe|List)/.test(operation)) calls.push(operation);
+  if (operation === "RestoreTableToPointInTime") {
+    await copyTable(TargetTableName);
+    const arn = `arn:aws:dynamodb:dynoxide:000000000000:table/${input.SourceTableName}`;
+    restored.set(TargetTableName, { SourceTableArn: arn, RestoreDateTime: input.RestoreDateTime });
+    busy = 2;
+    return { status: 200, body: {} };
+  }
+  if (operation === "UpdateTable" && isInterrupted) return failure("AccessDeniedException");
+  if (operation === "DescribeTable" && restored.has(TableName)) {
+    const { Table } = z.parse(z.object({ Table: z.looseObject({}) }), await (await pass()).json());
+    const TableStatus = busy > 0 ? "UPDATING" : "ACTIVE";
+    busy = Math.max(0, busy - 1);
+    return { status: 200, body: { Table: { ...Table, TableStatus, RestoreSummary: restored.get(TableName) } } };
+  }
+  if (operation.endsWith("ContinuousBackups")) {
+    // A new table has no backups for a moment.
+    if (operation.startsWith("Update") && calls.filter((call) => call === operation).length === 1)
+      return failure("ContinuousBackupsUnavailableException");
+    if (operation.startsWith("Update")) withBackups.add(TableName);
+    const PointInTimeRecoveryStatus = withBackups.has(TableName) ? "ENABLED" : "DISABLED";
+    const PointInTimeRecoveryDescription = { PointInTimeRecoveryStatus };
+    const ContinuousBackupsDescription = { ContinuousBackupsStatus: "ENABLED", PointInTimeRecoveryDescription };
+    return { status: 200, body: { ContinuousBackupsDescription } };
+  }
+  if (operation === "UpdateTable" && busy > 0) return failure("ResourceInUseException");
+  if (operation === "UpdateTable") busy = 2;
+  const response = await pass();
+  return { status: response.status, body: await response.json() };
+};
+
+const type = { "Content-Type": "application/x-amz-json-1.0" };
+
+const server = createServer(async (request, response) => {
+  const target = String(request.headers["x-amz-target"]);
+  const input = z.parse(Input, await json(request));
+  const { authorization = "", "x-amz-date": date } = request.headers;
+  const headers = { Authorization: authorization, "X-Amz-Target": target, "X-Amz-Date": String(date) };
+  const pass = () => fetch(embedded, { method: "POST", headers: { ...headers, ...type }, body: JSON.stringify(input) });
+  const { status, body } = await answer(target.split(".")[1] ?? "", input, pass);
+  response.writeHead(status, type).end(JSON.stringify(body));
+});
+
+let aws = {};
+beforeAll(async () => {
+  aws = { AWS_ENDPOINT_URL_DYNAMODB: (await listen(server)).url };
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+const restore = (...args: readonly string[]) => admin(["restore", "--poll", "0", ...args], { env: aws });
+
+const changes = () => calls.splice(0).filter((call) => !call.startsWith("Tag"));
+
+describe("restoring the table", () => {
+  const name = () => `${env.tableName()}-20261121T120000Z`;
+  const result = () => ({
+    settings: { restoredTable: name(), restoredTableStream: expect.stringContaining(`table/${name()}/stream/`) },
+    findings: [],
+  });
+
+  it("creates a copy with settings and tags, checks it, and prints what to put into the stage's file", async () => {
+    const { order } = await customer();
+    const client = new DynamoDBClient({ endpoint: embedded });
+    const { Table } = await client.send(new DescribeTableCommand({ TableName: env.tableName() }));
+    const Tags = [{ Key: "team", Value: "numbers" }];
+    await client.send(new TagResourceCommand({ ResourceArn: Table?.TableArn, Tags }));
+
+    const { stdout, stderr, code } = await restore("--to", to, "--json");
+    expect([stderr.split("\n").slice(1), code]).toEqual([[""], 0]);
+    expect(JSON.parse(stdout)).toEqual(result());
+    // The first is refused, because the table is too new. No UpdateTable is sent while another one is under way.
+    expect(changes()).toEqual([
+      "RestoreTableToPointInTime",
+      "UpdateTimeToLive",
+      "UpdateContinuousBackups",
+      "UpdateContinuousBackups",
+      "UpdateTable",
+      "UpdateTable",
+    ]);
+    const { Table: copy } = await client.send(new DescribeTableCommand({ TableName: name() }));
+    expect(copy).toMatchObject({
+      DeletionProtectionEnabled: true,
+      StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_IMAGE" },
+    });
+    const tagged = await client.send(new ListTagsOfResourceCommand({ ResourceArn: copy?.TableArn }));
+    const ttl = await client.send(new DescribeTimeToLiveCommand({ TableName: name() }));
+    expect([tagged.Tags, ttl.TimeToLiveDescription?.AttributeName]).toEqual([Tags, "expires_at"]);
+    const shown = await admin(["order", "show", order, "--json"], { env: { TABLE_NAME: name() } });
+    expect(JSON.parse(shown.stdout)).toMatchObject({ id: order });
+  });
+
+  it("changes nothing when it is repeated, also for a table that AWS Backup has restored", async () => {
+    for (const args of [
+      ["--to", to],
+      ["--as", name()],
+    ]) {
+      const { stdout, code } = await restore(...args, "--json");
+      expect([args, JSON.parse(stdout), code, changes()]).toEqual([args, result(), 0, []]);
+    }
+  });
+
+  it("continues after an interruption", async () => {
+    const other = ["--to", to, "--as", `${env.tableName()}-other`];
+    isInterrupted = true;
+    expect(await restore(...other)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("These credentials do not allow this"),
+    });
+    isInterrupted = false;
+    expect(await restore(...other)).toMatchObject({ code: 0, stdout: expect.stringContaining("No problems found.") });
+  });
+
+  it("refuses the copy of another table", async () => {
+    const args = ["restore", "--to", to, "--as", `${env.tableName()}-other`];
+    const { code, stderr } = await admin(args, { env: { ...aws, TABLE_NAME: name() } });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("exists, and is no copy of")]);
+  });
+
+  it.each([
+    ["another time", ["--to", "2026-11-20T12:00:00Z", "--as", "NAME"], "exists, and is no copy of"],
+    ["a table that does not exist", ["--as", "missing"], "There is no table missing"],
+    ["the table in service", ["--as", "SOURCE"], "--as names the table that is in service."],
+    ["no time", [], "Say --to <time>"],
+    ["a local time", ["--to", "2026-11-20 12:00"], "It must be a time in UTC"],
+  ])("refuses %s", async (_, args, message) => {
+    calls.splice(0);
+    const given = args.map((arg) => ({ NAME: name(), SOURCE: env.tableName() })[arg] ?? arg);
+    const { code, stderr } = await restore(...given);
+    expect([code, stderr, changes()]).toEqual([1, expect.stringContaining(message), []]);
+  });
+});
