@@ -1,21 +1,8 @@
+import { prices, secondsOf } from "../cost/month.ts";
 import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { measuredService } from "../support/servers/measured-service.ts";
 import { round, type Section } from "./figures.ts";
 import { startParts } from "./parts.ts";
-
-/** Public on-demand prices in us-east-1, in dollars: https://aws.amazon.com/dynamodb/pricing/on-demand/ and similar pages. */
-const prices = {
-  readUnit: 0.125 / 1e6,
-  writeUnit: 0.625 / 1e6,
-  s3Put: 5 / 1e6,
-  lambdaRequest: 0.2 / 1e6,
-  /** arm64, 1,024 MB. */
-  lambdaSecond: 0.0000133334,
-  gatewayRequest: 3.5 / 1e6,
-} as const;
-
-/** The billed time of one request: a millisecond of our code, and 5 ms for each sequential AWS call. */
-const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
 
 /** Measures round trips, capacity units and dollars of one request to each endpoint. */
 export const cost = async (): Promise<Section> => {

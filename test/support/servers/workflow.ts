@@ -53,10 +53,12 @@ let runs = 0;
 export const checkOut = async (orderId: string, options: Options = {}, name = `test-${process.pid}-${++runs}`) => {
   const { called, states, waits, load, stateBytes } = interceptSteps(options);
   let events = 0;
+  let entered = 0;
   const workflow = startWorkflow({
     load,
     onEvent: (event) => {
       events += historyEvents(event);
+      if (event.type.endsWith("StateEntered")) entered += 1;
     },
     waits: { WaitForOldCalls: 0, WaitForCarrier: 5, WaitToSubmit: 5 },
     retryMs: 5,
@@ -75,6 +77,8 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
     states,
     waits,
     events,
+    /** The states that the execution has passed, for which Step Functions charges. */
+    entered,
     stateBytes: stateBytes(),
   };
 };
