@@ -137,7 +137,7 @@ describe("an install", () => {
     const commands = Object.values(project.scripts).flatMap((script) => script.split(" && "));
     const { app } = z.parse(z.object({ app: z.string() }), readJson("cdk.json"));
     for (const command of [app, ...commands].filter((each) => each.startsWith("node ")))
-      expect(command).toMatch(/^node --import \.\/infra\/node\.js \S+\.ts$/);
+      expect(command).toMatch(/^node --import \.\/infra\/node\.js \S+\.ts( restore)?$/);
   });
 
   it("on Node 20 prints no warnings about packages that run on the Node in node_modules", () => {

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { readCountedAccount } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
 import { change, create } from "./apply.ts";
-import { CommandError } from "./errors.ts";
+import { UsageError } from "./errors.ts";
 import { accountsBelow, childAccounts, findAccount, parseId } from "./find.ts";
 import { format, printRecord, printRows } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -81,7 +81,7 @@ export const addAccountCommands = (account: Command): void => {
     .argument("<id>", "the account", parseId)
     .argument("<on|off>")
     .action(async (id: string, state: string) => {
-      if (state !== "on" && state !== "off") throw new CommandError(`The feature can be on or off, not ${state}.`);
+      if (state !== "on" && state !== "off") throw new UsageError(`The feature can be on or off, not ${state}.`);
       await changeAccount(id, { features: { ordering_attachment_access: state === "on" } });
     });
 };

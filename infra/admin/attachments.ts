@@ -1,21 +1,10 @@
 import type { Command } from "commander";
-import { allAttachments, readAttachment } from "../../shared/attachments/attachments.ts";
+import { allAttachments } from "../../shared/attachments/attachments.ts";
 import type { Attachment } from "../../shared/attachments/schema.ts";
-import type { ParentRef } from "../../shared/table/keys.ts";
 import { download } from "./download.ts";
-import { CommandError } from "./errors.ts";
-import { findOrder, findRequest, parseId } from "./find.ts";
+import { findAttachment, findParents, parseId } from "./find.ts";
 import { printRecord, printRows } from "./output.ts";
 import { withProgress } from "./progress.ts";
-
-type Parent = { readonly request?: string; readonly order?: string };
-
-const findParent = async ({ request, order }: Parent): Promise<ParentRef> => {
-  if ((request === undefined) === (order === undefined))
-    throw new CommandError("Pass the parent: either --request <id> or --order <id>.");
-  if (request !== undefined) return { type: "request", id: (await findRequest(request)).id };
-  return { type: "order", id: (await findOrder(order ?? "")).id };
-};
 
 const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) => ({
   id,
@@ -30,27 +19,18 @@ export const addAttachmentCommands = (attachment: Command): void => {
   attachment
     .command("list")
     .description("list the attachments of a request or an order")
-    .option("--request <id>", "the request", parseId)
-    .option("--order <id>", "the order", parseId)
-    .action(async (options: Parent) => {
-      const parent = await findParent(options);
-      printRows(await withProgress(() => Array.fromAsync(allAttachments(parent), row)));
+    .argument("<request|order>", "the id of the request or the order", parseId)
+    .action(async (parentId: string) => {
+      const parents = await findParents(parentId);
+      const lists = parents.map((parent) => Array.fromAsync(allAttachments(parent), row));
+      printRows((await withProgress(() => Promise.all(lists))).flat());
     });
   attachment
     .command("show")
     .description("show an attachment")
+    .argument("<request|order>", "the id of its request or its order", parseId)
     .argument("<id>", "the attachment", parseId)
-    .option("--request <id>", "its request", parseId)
-    .option("--order <id>", "its order", parseId)
-    .action(async (id: string, options: Parent) => {
-      const parent = await findParent(options);
-      const found = await readAttachment(parent, id);
-      if (!found)
-        throw new CommandError(
-          `There is no attachment ${id} in this ${parent.type}: \`attachment list\` lists the existing ones.`,
-        );
-      printRecord(found);
-    });
+    .action(async (parentId: string, id: string) => printRecord((await findAttachment(parentId, id)).attachment));
   attachment
     .command("download")
     .description("download the file of an attachment, for a dispute; an event records it")

@@ -14,7 +14,7 @@ import { type TargetOptions, useTarget } from "./target.ts";
 /** The result of one check and, if it failed, a remedy. Skipped: it depends on a failed one, or on what emulators lack. */
 type Finding = {
   readonly check: string;
-  readonly ok: "ok" | "FAULT" | "skipped";
+  readonly status: "ok" | "FAULT" | "skipped";
   readonly found: string;
   readonly remedy: string | null;
 };
@@ -30,14 +30,14 @@ const lackOfEmulators = /not enabled on expires_at|NotImplemented|UnknownOperati
 /** Runs one check. An error is a finding, too. */
 const runCheck = async (check: string, remedy: string, find: () => Promise<string> | string): Promise<Finding> => {
   try {
-    return { check, ok: "ok", found: await find(), remedy: null };
+    return { check, status: "ok", found: await find(), remedy: null };
   } catch (error) {
     const found = describe(error);
     if (endpoints().length > 0 && lackOfEmulators.test(found))
-      return { check, ok: "skipped", found: `emulators need not support it: ${found}`, remedy: null };
+      return { check, status: "skipped", found: `emulators need not support it: ${found}`, remedy: null };
     // The message of a CommandError contains the remedy.
     const own = error instanceof CommandError ? "" : remedy;
-    return { check, ok: "FAULT", found, remedy: adviceOn(error) ?? own };
+    return { check, status: "FAULT", found, remedy: adviceOn(error) ?? own };
   }
 };
 
@@ -132,20 +132,20 @@ const runChecks = async (options: TargetOptions): Promise<Finding[]> => {
   // The other checks depend on the environment of the target.
   const target = await runCheck("target", "Correct --stack, AWS_PROFILE or AWS_REGION.", () => useTarget(options));
   const node = `Node ${process.versions.node} (the functions run on 24)`;
-  const found: Finding[] = [{ check: "node", ok: "ok", found: node, remedy: null }, target];
+  const found: Finding[] = [{ check: "node", status: "ok", found: node, remedy: null }, target];
   for (const check of checksOfMachine()) found.push(await runCheck(...check));
   for (const check of checksOfTarget)
-    if (target.ok === "ok") found.push(await runCheck(...check));
-    else found.push({ check: check[0], ok: "skipped", found: "there is no target", remedy: null });
+    if (target.status === "ok") found.push(await runCheck(...check));
+    else found.push({ check: check[0], status: "skipped", found: "there is no target", remedy: null });
   return found;
 };
 
 /** Several checks can have the same remedy. It is printed once. */
 const printFindings = (findings: readonly Finding[]) => {
   const printed = new Set<string>();
-  for (const { check, ok, found, remedy } of findings) {
+  for (const { check, status, found, remedy } of findings) {
     const [first = "", ...others] = found.split("\n");
-    printIndented(`${ok.padEnd(7)}  ${check}: `, first);
+    printIndented(`${status.padEnd(7)}  ${check}: `, first);
     for (const line of [...others, ...(remedy && !printed.has(remedy) ? [remedy] : [])])
       printIndented("         ", line);
     printed.add(remedy ?? "");
@@ -161,8 +161,9 @@ export const addDoctorCommand = (program: Command): void => {
     )
     .action(async (_: unknown, command: Command) => {
       const findings = await runChecks(command.optsWithGlobals<TargetOptions>());
-      if (format.json) printJson(findings);
+      const ok = !findings.some(({ status }) => status === "FAULT");
+      if (format.json) printJson({ ok, checks: findings });
       else printFindings(findings);
-      if (findings.some(({ ok }) => ok === "FAULT")) process.exitCode = 1;
+      if (!ok) process.exitCode = 1;
     });
 };

@@ -1,37 +1,18 @@
 import { open, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { readAttachment } from "../../shared/attachments/attachments.ts";
 import { fileKey } from "../../shared/attachments/file-keys.ts";
 import { openFile } from "../../shared/attachments/files.ts";
 import { FileError, verified } from "../../shared/checkout/carrier-form.ts";
 import { recordOf } from "../../shared/history/record.ts";
-import type { ParentRef } from "../../shared/table/keys.ts";
 import { transact } from "../../shared/table/write.ts";
-import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
 import { operatorOrigin } from "./apply.ts";
 import { CommandError } from "./errors.ts";
+import { findAttachment } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 
 type Options = { readonly to?: string; readonly force: boolean };
-
-/** Finds an attachment by its id and that of its request or order, which alone does not tell one from the other. */
-const find = async (parentId: string, id: string) => {
-  const [request, order] = await Promise.all([readRequest(parentId), readOrder(parentId)]);
-  if (!request && !order) throw new CommandError(`There is no request and no order ${parentId}.`);
-  for (const [type, found] of [
-    ["request", request],
-    ["order", order],
-  ] as const) {
-    const parent: ParentRef = { type, id: parentId };
-    const attachment = found && (await readAttachment(parent, id));
-    if (attachment) return { parent, account: found.account, attachment };
-  }
-  throw new CommandError(
-    `There is no attachment ${id} in ${parentId}: \`attachment list\` lists those of a request or an order.`,
-  );
-};
 
 const isDirectory = async (path: string) => (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 
@@ -47,7 +28,7 @@ const create = (path: string) =>
 
 /** `attachment download`: records the event, then writes the file beside its place and moves it there once it is verified. */
 export const download = async (parentId: string, id: string, { to = ".", force }: Options): Promise<void> => {
-  const { parent, account, attachment } = await find(parentId, id);
+  const { parent, account, attachment } = await findAttachment(parentId, id);
   const { bytes, sha256, filename, version } = attachment;
   const path = (await isDirectory(to)) ? join(to, fileName(filename, id)) : to;
   if (!force && (await stat(path).catch(() => undefined)))

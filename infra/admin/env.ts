@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { CommandError } from "./errors.ts";
+import { UsageError } from "./errors.ts";
 import { format, printRecord, safe } from "./output.ts";
 import { chooseLocalStack, type TargetOptions } from "./target.ts";
 
@@ -24,7 +24,7 @@ export const addEnvCommand = (program: Command): void => {
     .addHelpText("after", '\nExample: eval "$(npm run -s admin -- env)" && curl -s $URL/openapi.json')
     .action((_: unknown, command: Command) => {
       const { stack, port } = command.optsWithGlobals<TargetOptions>();
-      if (stack) throw new CommandError("`env` works on local stacks only: choose one with --port.");
+      if (stack) throw new UsageError("`env` works on local stacks only: choose one with --port.");
       const running = chooseLocalStack(port);
       console.error(`Target: local stack at ${running.url}`);
       const { url, environment, demo } = running;

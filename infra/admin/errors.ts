@@ -6,6 +6,9 @@ export class CommandError extends Error {
   override readonly name = "CommandError";
 }
 
+/** A command is used wrongly. The CLI exits with 2. */
+export class UsageError extends CommandError {}
+
 const advice: readonly (readonly [RegExp, string])[] = [
   [
     /Region is missing|Region not accepted/,
@@ -54,6 +57,10 @@ export const explain = (error: unknown): string => {
   const cause = error instanceof ApiError ? error.cause : error;
   return safeLines([messageOf(cause), adviceOn(cause)].filter(Boolean).join("\n"));
 };
+
+/** The same for programs: the errors of the API's body, or one with a detail. */
+export const errorObjects = (error: unknown): readonly object[] =>
+  error instanceof ApiError && error.status < 500 ? error.body.errors : [{ detail: explain(error) }];
 
 /** An error's message. Network errors have none. */
 export const messageOf = (error: unknown): string => {

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { readAttachment } from "../../shared/attachments/attachments.ts";
 import { parseUlid } from "../../shared/schema/fields.ts";
 import { type Collection, collections, hashApiKey, type Key, keys } from "../../shared/table/keys.ts";
 import { getMany, parseItem, queryAll, readItem } from "../../shared/table/read.ts";
@@ -27,6 +28,27 @@ export const findOrder = finder("order", readOrder);
 
 export const requestHint = "`request list` lists the requests of an order";
 export const findRequest = finder("request", readRequest, requestHint);
+
+/** Returns the request and the order that have an id: one of them, but for files of `apply` that give both the same. */
+export const findParents = async (id: string) => {
+  const [request, order] = await Promise.all([readRequest(id), readOrder(id)]);
+  if (!request && !order) throw new CommandError(`There is no request and no order ${id}.`);
+  return [
+    ...(request ? [{ type: "request", id, account: request.account } as const] : []),
+    ...(order ? [{ type: "order", id, account: order.account } as const] : []),
+  ];
+};
+
+/** Finds an attachment by its id and that of its request or order. */
+export const findAttachment = async (parentId: string, id: string) => {
+  for (const { account, ...parent } of await findParents(parentId)) {
+    const attachment = await readAttachment(parent, id);
+    if (attachment) return { parent, account, attachment };
+  }
+  throw new CommandError(
+    `There is no attachment ${id} in ${parentId}: \`attachment list\` lists those of a request or an order.`,
+  );
+};
 
 /** Lists by account. They read the entries of an account's partition, however large the table is. */
 

@@ -4,7 +4,7 @@ import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
 import { apply } from "../../shared/tenants/apply.ts";
 import type { Account } from "../../shared/tenants/schema.ts";
 import { change, create, operatorOrigin } from "./apply.ts";
-import { CommandError } from "./errors.ts";
+import { CommandError, UsageError } from "./errors.ts";
 import { keyByReference, keysOf, ofAccounts, parseId, printOwned } from "./find.ts";
 import { printRecord, safe } from "./output.ts";
 
@@ -41,7 +41,7 @@ const requireSameTree = async (accountId: string, userId: string): Promise<void>
 
 /** Asks for confirmation, because a customer may lose access. Without a terminal, `--yes` is required. */
 const confirm = async (question: string): Promise<void> => {
-  if (!process.stdin.isTTY) throw new CommandError(`${question} Not a terminal: confirm with --yes.`);
+  if (!process.stdin.isTTY) throw new UsageError(`${question} Not a terminal: confirm with --yes.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`${safe(question)} [y/N] `);
   terminal.close();

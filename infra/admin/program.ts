@@ -5,14 +5,13 @@ import { addAccountCommands } from "./accounts.ts";
 import { addApplyCommand } from "./apply.ts";
 import { addAttachmentCommands } from "./attachments.ts";
 import { addCheckCommand } from "./check.ts";
-import { addCompletion } from "./completion.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addEnvCommand } from "./env.ts";
-import { explain } from "./errors.ts";
+import { errorObjects, explain, UsageError } from "./errors.ts";
 import { addHistoryCommands } from "./history.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addOrderCommands } from "./orders.ts";
-import { format, safeLines } from "./output.ts";
+import { format, printJson, safeLines } from "./output.ts";
 import { startClock } from "./progress.ts";
 import { addRequestCommands } from "./requests.ts";
 import { addRestoreCommand } from "./restore.ts";
@@ -22,7 +21,7 @@ import { type TargetOptions, useTarget } from "./target.ts";
 import { addUserCommands } from "./users.ts";
 
 /** Commands that choose their target themselves, or need none. */
-const withoutTarget = ["env", "doctor", "schema", "completion", "complete"];
+const withoutTarget = ["env", "doctor", "schema"];
 
 /** Commands that always print JSON. They accept --json like all others. */
 const alwaysJson = ["apply", "schema"];
@@ -38,7 +37,9 @@ const createProgram = (): Command => {
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => process.stdout.write(safeLines(text)),
-      writeErr: (text) => process.stderr.write(safeLines(text)),
+      writeErr: (text) => {
+        if (!format.json) process.stderr.write(safeLines(text));
+      },
     })
     .showHelpAfterError(
       "Run `npm run admin -- --help` for a list of commands. Other options than --stack and --port follow the command.",
@@ -46,7 +47,6 @@ const createProgram = (): Command => {
     .exitOverride();
 
   program.hook("preAction", async (_, command) => {
-    format.json = Boolean(command.opts().json);
     if (!withoutTarget.includes(command.name())) await useTarget(program.opts<TargetOptions>());
   });
 
@@ -69,7 +69,6 @@ const createProgram = (): Command => {
   addRestoreCommand(program);
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one])))
     command.option("--json", alwaysJson.includes(command.name()) ? "print JSON (always on)" : "print JSON");
-  addCompletion(program);
   return program;
 };
 
@@ -81,17 +80,24 @@ const optionsOf = (command: Command): readonly string[] => [
   ...command.commands.flatMap(optionsOf),
 ];
 
-/** Runs one command, which began at `began` (in `performance.now()` time), and sets the exit code of the process. */
+/**
+ * Runs one command, which began at `began` (in `performance.now()` time), and sets the exit code of the process: 2 for a command
+ * that is used wrongly, 1 for any other failure. With `--json`, errors are JSON, too.
+ */
 export const runCommand = async (args: readonly string[], began = performance.now()): Promise<void> => {
   startClock(began);
+  format.json = args.includes("--json");
   try {
     const program = createProgram();
     requireSeparator("admin", optionsOf(program));
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    // Commander has already printed its own errors. Help is one of them.
-    const isPrinted = error instanceof CommanderError;
-    if (!isPrinted) console.error(explain(error));
-    process.exitCode = isPrinted ? error.exitCode : 1;
+    const isOfCommander = error instanceof CommanderError;
+    // Help is one of Commander's errors.
+    if (isOfCommander && error.exitCode === 0) return;
+    if (format.json) printJson({ errors: errorObjects(error) });
+    // Commander has printed its own.
+    else if (!isOfCommander) console.error(explain(error));
+    process.exitCode = isOfCommander || error instanceof UsageError ? 2 : 1;
   }
 };

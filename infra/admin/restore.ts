@@ -18,7 +18,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
 import { findProblems, printProblems } from "./check.ts";
-import { CommandError } from "./errors.ts";
+import { CommandError, UsageError } from "./errors.ts";
 import { format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
@@ -148,8 +148,8 @@ type Options = { readonly to?: Date; readonly as?: string; readonly poll: number
 
 const restore = async (source: string, { to, as, poll }: Options): Promise<void> => {
   const target = as ?? (to && nameAt(source, to));
-  if (!target) throw new CommandError("Say --to <time>, or --as <table> for a table that is restored already.");
-  if (target === source) throw new CommandError("--as names the table that is in service.");
+  if (!target) throw new UsageError("Say --to <time>, or --as <table> for a table that is restored already.");
+  if (target === source) throw new UsageError("--as names the table that is in service.");
   if (to) await startRestore(source, target, to);
   else await existing(target);
   const began = await withProgress(() => active(target, poll), `Restoring ${target} …`);

@@ -1,6 +1,6 @@
 import { emulatorVariables, recordedEndpoint } from "../aws/emulator.ts";
 import { runningStacks, type State } from "../local/state.ts";
-import { CommandError } from "./errors.ts";
+import { CommandError, UsageError } from "./errors.ts";
 import { safe } from "./output.ts";
 
 /** What a command works on: a description for people, and the environment variables that direct the AWS SDK to it. */
@@ -16,7 +16,7 @@ export type TargetOptions = { readonly stack?: string; readonly port?: string };
  * TABLE_NAME, PORT), then the only running local stack. If that target does not exist, there is no fallback.
  */
 const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => {
-  if (stack && port) throw new CommandError("--stack is a deployed stack and --port a local one: choose one of them.");
+  if (stack && port) throw new UsageError("--stack is a deployed stack and --port a local one: choose one of them.");
   if (port) return localTarget(chooseLocalStack(port));
   const stackName = stack || process.env.PATCHBAY_STACK;
   if (stackName) return stackTarget(stackName);

@@ -177,7 +177,7 @@ describe("doctor", () => {
   it("prints each fault with its remedy, and exits with 1", async () => {
     const env = { TABLE_NAME: "no-such-table", AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9", STATE_MACHINE_ARN: "" };
     const { code, stdout } = await admin(["doctor", "--json"], { env });
-    const faults = JSON.parse(stdout).filter(({ ok }: { ok: string }) => ok === "FAULT");
+    const faults = JSON.parse(stdout).checks.filter(({ status }: { status: string }) => status === "FAULT");
     expect(code).toBe(1);
     expect(faults.map(({ check, remedy }: { check: string; remedy: string }) => [check, remedy.length > 0])).toEqual([
       ["endpoint", true],
@@ -216,7 +216,7 @@ describe("a letter of authorization that a carrier may refuse", () => {
       [fine]: null,
       [general]: null,
     });
-    const shown = await adminJson(["attachment", "show", locked, "--order", order.id, "--json"]);
+    const shown = await adminJson(["attachment", "show", order.id, locked, "--json"]);
     expect(shown).toMatchObject({ detected_type: "application/pdf", encrypted: true });
   });
 });

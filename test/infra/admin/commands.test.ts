@@ -44,7 +44,7 @@ describe("the operators' CLI", () => {
     await adminJson(["user", "enable", user, "--json"]);
     expect(await status(request, key.key)).toBe(200);
     const refused = await admin(["key", "revoke", key.id]);
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("--yes")]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("--yes")]);
     expect(await status(request, key.key)).toBe(200);
     await adminJson(["key", "revoke", key.id, "--yes", "--json"]);
     expect(await status(request, key.key)).toBe(401);
@@ -76,7 +76,7 @@ describe("the operators' CLI", () => {
     expect(await adminJson(["request", "list", "--order", order, "--json"])).toEqual([
       { id: request, type: "ADD_MESSAGING_NUMBERS", account },
     ]);
-    expect((await admin(["attachment", "list", "--request", request])).stdout).toBe("Nothing found.\n");
+    expect((await admin(["attachment", "list", request])).stdout).toBe("Nothing found.\n");
   });
 
   it("reads the whole table for `check` only", async () => {
@@ -94,8 +94,8 @@ describe("the operators' CLI", () => {
       ["order", "show", order],
       ["request", "list", "--order", order],
       ["request", "show", request],
-      ["attachment", "list", "--order", order],
-      ["attachment", "list", "--request", request],
+      ["attachment", "list", order],
+      ["attachment", "list", request],
       ["user", "disable", user],
       ["key", "rotate", key.id],
       ["key", "revoke", key.id, "--yes"],
@@ -114,7 +114,7 @@ describe("the operators' CLI", () => {
       expect(help.stdout).toContain(name);
     expect((await admin(["key", "issue", "--help"])).stdout).toContain("Example: npm run admin -- key issue");
     const wrong = await admin(["acount"]);
-    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("Did you mean account?")]);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("Did you mean account?")]);
   });
 
   it("says what to do if no service is running", async () => {
@@ -124,19 +124,34 @@ describe("the operators' CLI", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining("npm start")]);
   });
 
-  it("names a missing option in one line", async () => {
-    for (const [args, message] of [
+  it("names what is wrong in one line, and exits with 2 if the command is used wrongly", async () => {
+    for (const [args, expected, message] of [
       [
         ["account", "show", "01ARZ3NDEKTSV4RRFFQ69G5FAV"],
+        1,
         /^There is no account 01ARZ3NDEKTSV4RRFFQ69G5FAV: `account list` lists the existing ones\.$/m,
       ],
-      [["key", "revoke", "apik_x", "--yes"], /^There is no such API key: /m],
-      [["user", "disable", "nope"], /^There is no user nope/m],
-      [["attachment", "list"], /^Pass the parent/m],
-      [["account", "feature", "x", "maybe"], /^The feature can be on or off, not maybe\.$/m],
+      [["key", "revoke", "apik_x", "--yes"], 1, /^There is no such API key: /m],
+      [["user", "disable", "nope"], 1, /^There is no user nope/m],
+      [["attachment", "list"], 2, /missing required argument 'request\|order'/m],
+      [["account", "feature", "x", "maybe"], 2, /^The feature can be on or off, not maybe\.$/m],
     ] as const) {
       const { code, stderr } = await admin(args);
-      expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+      expect([code, stderr]).toEqual([expected, expect.stringMatching(message)]);
+    }
+  });
+
+  it("prints errors as JSON under --json: those of a file, of a command that fails, and of one that is used wrongly", async () => {
+    for (const [args, expected, error] of [
+      [["apply", "-"], 1, { code: "invalid_parameter", source: { in: "body", pointer: "/users/one/account" } }],
+      [["order", "show", "nope"], 1, { detail: expect.stringMatching(/^There is no order nope/) }],
+      [["attachment", "list"], 2, { detail: "error: missing required argument 'request|order'" }],
+    ] as const) {
+      const { code, stdout, stderr } = await admin([...args, "--json"], {
+        input: '{"users":{"one":{"account":"nope"}}}',
+      });
+      expect([code, JSON.parse(stdout)]).toEqual([expected, { errors: [expect.objectContaining(error)] }]);
+      expect(stderr).not.toMatch(/nope|missing/);
     }
   });
 });

@@ -176,15 +176,15 @@ describe("restoring the table", () => {
   });
 
   it.each([
-    ["another time", ["--to", "2026-11-20T12:00:00Z", "--as", "NAME"], "exists, and is no copy of"],
-    ["a table that does not exist", ["--as", "missing"], "There is no table missing"],
-    ["the table in service", ["--as", "SOURCE"], "--as names the table that is in service."],
-    ["no time", [], "Say --to <time>"],
-    ["a local time", ["--to", "2026-11-20 12:00"], "It must be a time in UTC"],
-  ])("refuses %s", async (_, args, message) => {
+    ["another time", ["--to", "2026-11-20T12:00:00Z", "--as", "NAME"], 1, "exists, and is no copy of"],
+    ["a table that does not exist", ["--as", "missing"], 1, "There is no table missing"],
+    ["the table in service", ["--as", "SOURCE"], 2, "--as names the table that is in service."],
+    ["no time", [], 2, "Say --to <time>"],
+    ["a local time", ["--to", "2026-11-20 12:00"], 2, "It must be a time in UTC"],
+  ])("refuses %s", async (_, args, expected, message) => {
     calls.splice(0);
     const given = args.map((arg) => ({ NAME: name(), SOURCE: env.tableName() })[arg] ?? arg);
     const { code, stderr } = await restore(...given);
-    expect([code, stderr, changes()]).toEqual([1, expect.stringContaining(message), []]);
+    expect([code, stderr, changes()]).toEqual([expected, expect.stringContaining(message), []]);
   });
 });

@@ -68,7 +68,7 @@ describe("the target of a command", () => {
 
   it("cannot be given by both --stack and --port", async () => {
     const { code, stderr } = await admin(["--stack", "X", "account", "list", "--port", "1"]);
-    expect([code, stderr]).toEqual([1, expect.stringContaining("choose one of them")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("choose one of them")]);
   });
 });
 
@@ -133,12 +133,12 @@ describe("a stack on an emulator", () => {
   });
 });
 
-type Finding = { check: string; ok: string; found: string; remedy: string | null };
+type Finding = { check: string; status: string; found: string; remedy: string | null };
 
 const doctor = async (args: readonly string[], env: Record<string, string>) => {
   const { code, stdout } = await admin([...args, "doctor", "--json"], { env });
-  const findings: Finding[] = JSON.parse(stdout);
-  return { code, stateOf: (check: string) => findings.find((one) => one.check === check)?.ok, findings };
+  const { checks: findings }: { checks: Finding[] } = JSON.parse(stdout);
+  return { code, stateOf: (check: string) => findings.find((one) => one.check === check)?.status, findings };
 };
 
 describe("doctor", () => {
@@ -153,7 +153,7 @@ describe("doctor", () => {
       "FAULT",
     ]);
     expect(findings.find(({ check }) => check === "credentials")?.remedy).toContain("aws sso login");
-    expect(findings.filter(({ ok }) => ok === "skipped").map(({ check }) => check)).toEqual([
+    expect(findings.filter(({ status }) => status === "skipped").map(({ check }) => check)).toEqual([
       "table",
       "table's TTL",
       "table's stream",
@@ -167,7 +167,7 @@ describe("doctor", () => {
     const { code, findings } = await doctor([], env);
     expect([code, findings.find(({ check }) => check === "region")]).toEqual([
       1,
-      expect.objectContaining({ ok: "FAULT", remedy: expect.stringContaining("AWS_REGION") }),
+      expect.objectContaining({ status: "FAULT", remedy: expect.stringContaining("AWS_REGION") }),
     ]);
   });
 
