@@ -27,7 +27,6 @@ export const findUser = finder("user", readUser);
 export const findOrder = finder("order", readOrder);
 
 export const requestHint = "`request list` lists the requests of an order";
-export const findRequest = finder("request", readRequest, requestHint);
 
 /** Returns the request and the order that have an id: one of them, but for files of `apply` that give both the same. */
 export const findParents = async (id: string) => {

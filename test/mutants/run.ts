@@ -5,7 +5,6 @@ import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
 import { fail } from "../../infra/local/command.ts";
 import { type Area, areas } from "./areas.ts";
-import { judged, judgedAnywhere, type Verdict } from "./judged.ts";
 
 /** `npm run mutants`: changes the code in one place at a time, and reports the changes that no test notices. */
 
@@ -56,16 +55,9 @@ const codeOf = ({ fileName, location: { start, end } }: Mutant): string => {
   );
 };
 
-const fits =
-  (survivor: string) =>
-  ([part]: Verdict): boolean =>
-    part.split(" … ").every((each) => survivor.includes(each));
-
 const describeSurvivor = (mutant: Mutant): string => {
   const file = relative(root, mutant.fileName);
-  const survivor = `\`${codeOf(mutant)}\` → \`${oneLine(mutant.replacement ?? "")}\``;
-  const verdict = [...(judged[file] ?? []), ...judgedAnywhere].find(fits(survivor));
-  return `- ${file}:${mutant.location.start.line} ${survivor}: ${verdict?.[1] ?? "**not judged**"}`;
+  return `- ${file}:${mutant.location.start.line} \`${codeOf(mutant)}\` → \`${oneLine(mutant.replacement ?? "")}\``;
 };
 
 const scoreOf = (name: string, mutants: readonly Mutant[]): string => {
