@@ -49,12 +49,7 @@ const refused = served({
 });
 
 const root = new URL("../../..", import.meta.url).href;
-const stack = [
-  "ServiceUnavailable: no S3",
-  `    at ${root}node_modules/sdk/index.js:1:1`,
-  `    at ${root}shared/deadline.ts:7:1`,
-  `    at putFile (${root}shared/attachments/files.ts:40:3)`,
-].join("\n");
+const stack = `ServiceUnavailable: no S3\n    at ${root}shared/deadline.ts:7:1\n    at put (${root}shared/attachments/files.ts:40:3)`;
 const error = { name: "ServiceUnavailable", message: "no S3", stack };
 const failed = served({ method: "POST", response: responseOf(503, [{ code: "service_unavailable" }]) });
 
@@ -74,21 +69,10 @@ const step = { step: "checkout/seal", ms: 12, order_id: "O", next: "again" };
 
 describe("the terminal of npm start", () => {
   it.each<[string, Served, string]>([
-    ["a request", served({}), "GET      200     3 ms  /api/v1/switches  acme"],
-    [
-      "a request with errors",
-      refused,
-      "POST     422     3 ms  /api/v1/switches  acme  invalid_parameter body:/data/name and 1 more",
-    ],
     [
       "a path that would control the terminal, and no key",
       served({ path: "/\u009b", apiKey: undefined, response: responseOf(404, [{ code: "not_found" }]) }),
       "GET      404     3 ms  /?  -  not_found",
-    ],
-    [
-      "a client that disconnects",
-      served({ response: undefined }),
-      "GET      ---     3 ms  /api/v1/switches  acme  client disconnected",
     ],
   ])("has one line for %s", (_, request, line) => {
     expect(printed({}, (lines) => lines.request(request))).toEqual({ stdout: `${line}\n`, stderr: "" });
@@ -125,24 +109,6 @@ event        account.created  A  by operator local  E
          request r-1
 `,
     });
-  });
-
-  it("has the error of a failed step", () => {
-    expect(printed({ quiet: true }, (lines) => lines.log({ ...step, error }))).toEqual({
-      stdout: "step            12 ms  checkout/seal  O  failed\n",
-      stderr: "         ServiceUnavailable: no S3\n         at shared/attachments/files.ts:40:3\n",
-    });
-  });
-
-  it("has every error, the request's id, the idempotency key and the whole stack with --verbose", () => {
-    const { stdout, stderr } = printed({ verbose: true }, (lines) => {
-      lines.request(refused);
-      lines.carrierCall(call);
-      lines.request({ ...failed, error });
-    });
-    expect(stdout).toContain("invalid_parameter body:/data/name, invalid_parameter body:/data/sms_endpoints  r-1\n");
-    expect(stdout).toContain("/carts/O/requests/R  k-1\n");
-    for (const line of stack.split("\n")) expect(stderr).toContain(`         ${line}\n`);
   });
 
   it("has colours only on a terminal", () => {
