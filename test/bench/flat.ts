@@ -19,8 +19,8 @@ export const flat = async (): Promise<Section> => {
   return {
     title: "Growth: round trips / read units / write units with little and with much data stored",
     notes: [
-      "attachments: 60 and 100,000 of one parent; switches: 60 and 100,000; sub-accounts: 1 and 1,000; levels: 1 and 8",
-      "(each level adds one entry and one count, 4 write units, to creating and deleting a switch)",
+      "stored data: 60 and 100,000 attachments of each parent and switches, 60 and 1,000 of all other lists, such as sub-accounts",
+      "account levels: 1 and 7 above the sub-accounts (each adds 4 write units to creating and deleting a switch)",
     ],
     rows,
   };

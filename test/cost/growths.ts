@@ -21,44 +21,52 @@ const placeOf = ({ key, order, requests, accounts }: Customer): KeyAndParents =>
   account: accounts.at(-1) ?? "",
 });
 
-const measureAll = async (service: MeasuredService, owner: Customer, which: RegExp): Promise<Costs> => {
+const measureAll = (service: MeasuredService, owner: Customer): Promise<Costs> => {
   const place = placeOf(owner);
-  const requests = Object.entries({
-    ...requestPerEndpoint(service.send, place),
-    ...requestPerQuery(service.send, place),
-  });
-  return service.measureAll(Object.fromEntries(requests.filter(([name]) => which.test(name))), expectedRounds);
+  const requests = { ...requestPerEndpoint(service.send, place), ...requestPerQuery(service.send, place) };
+  return service.measureAll(requests, expectedRounds);
 };
 
-/** Returns a function for each kind of growth, which seeds and measures it. */
+/** Returns a function for each kind of growth, which seeds it and measures every endpoint and query. */
 export const growths = async ({ many, subAccounts }: { readonly many: number; readonly subAccounts: number }) => {
   const service = await measuredService();
-  const { seedAttachments, seedSwitches } = await import("../support/fixtures/seed-items.ts");
+  const { seedAttachments, seedItems, seedSwitches } = await import("../support/fixtures/seed-items.ts");
   const { customer } = await import("../support/fixtures/tenants.ts");
+  const { collections } = await import("../../shared/table/keys.ts");
 
-  const attachments = async (type: "request" | "order", count: number) => {
-    const one = await customer();
-    await seedAttachments({ type, id: placeOf(one)[type] }, count);
-    return measureAll(service, one, new RegExp(`^${type}-`));
-  };
-  const switches = async (count: number, shape: { levels?: number; subAccounts?: number } = {}) => {
+  /** Measures a customer with `count` items in each collection of the table. */
+  const measured = async (count: number, shape: { readonly levels?: number; readonly subAccounts: number }) => {
     const one = await customer(shape);
-    const own = { id: placeOf(one).account, ancestors: one.accounts.slice(0, -1) };
-    const below = one.subAccounts.map((id) => ({ id, ancestors: one.accounts }));
-    await seedSwitches(below.length > 0 ? below : [own], count);
-    return measureAll(service, one, /^switches/);
+    const { order, request, account } = placeOf(one);
+    const others = Math.min(count, 1_000);
+    const [ofOrder, ofRequest] = [{ type: "order", id: order } as const, { type: "request", id: request } as const];
+    await seedAttachments(ofOrder, count);
+    await seedAttachments(ofRequest, count);
+    await seedSwitches(
+      one.subAccounts.map((id) => ({ id, ancestors: one.accounts })),
+      count,
+    );
+    const { accountUsers, accountKeys, accountOrders, receipts, orderRequests, events } = collections;
+    const subjects = [ofOrder, ofRequest, { type: "account", id: account }].map(events);
+    for (const list of [
+      accountUsers(account),
+      accountKeys(account),
+      accountOrders(account),
+      receipts(request),
+      ...subjects,
+    ])
+      await seedItems(list, others);
+    await seedItems(orderRequests(order), others, { type: "PORT_IN", account });
+    return measureAll(service, one);
   };
 
-  const pair = async (few: Promise<Costs>, many: () => Promise<Costs>): Promise<Pair> => ({
-    few: await few,
-    many: await many(),
-  });
+  const base = await measured(few, { subAccounts: few });
   const pairs = {
-    "attachments of a request": () => pair(attachments("request", few), () => attachments("request", many)),
-    "attachments of an order": () => pair(attachments("order", few), () => attachments("order", many)),
-    "switches of an account": () => pair(switches(few), () => switches(many)),
-    "sub-accounts": () => pair(switches(few, { subAccounts: 1 }), () => switches(few, { subAccounts })),
-    "account levels": () => pair(switches(few), () => switches(few, { levels: 8 })),
+    "stored data": async (): Promise<Pair> => ({ few: base, many: await measured(many, { subAccounts }) }),
+    "account levels": async (): Promise<Pair> => ({
+      few: base,
+      many: await measured(few, { levels: 7, subAccounts: few }),
+    }),
   };
   return { pairs, close: service.close };
 };

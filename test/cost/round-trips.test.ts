@@ -28,9 +28,9 @@ describe("the cost of one request: status, AWS calls, sequential calls, read uni
     },
   );
 
-  it("is tested for every route", async () => {
+  it("is stated here once for every route", async () => {
     const { routes } = await import("../../shared/routes.ts");
-    expect([...costs.keys()].sort()).toEqual(routes.map(({ name }) => name).sort());
+    expect(endpointCosts.map(([name]) => name).sort()).toEqual(routes.map(({ name }) => name).sort());
   });
 
   it("includes reading both ends of the file of a direct upload", () => {
@@ -54,7 +54,7 @@ describe("the cost of a query: sequential calls", () => {
     expect(queries.get(name)).toMatchObject({ status: 200, rounds, writeUnits: 0 });
   });
 
-  it("is tested for every query", () => {
-    expect(queries.size).toBe(11);
+  it("is stated here for every query", () => {
+    expect([...queries.keys()]).toEqual(queryRounds.map(([name]) => name));
   });
 });
