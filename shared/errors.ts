@@ -49,16 +49,17 @@ export type Problem = {
 };
 
 /** A problem with a part of a request. */
-export const problemIn = (place: Problem["in"], pointer: string, sub_code: SubCode, detail: string): Problem => ({
-  in: place,
-  pointer,
-  sub_code,
-  detail,
-});
+export const problemIn = (
+  place: Problem["in"],
+  pointer: string,
+  sub_code: SubCode,
+  detail: string,
+  params?: Problem["params"],
+): Problem => ({ in: place, pointer, sub_code, detail, ...(params && { params }) });
 
 /** A problem with a property in a body. */
-export const problem = (name: string, sub_code: SubCode, detail: string): Problem =>
-  problemIn("body", `/data/${name}`, sub_code, detail);
+export const problem = (name: string, sub_code: SubCode, detail: string, params?: Problem["params"]): Problem =>
+  problemIn("body", `/data/${name}`, sub_code, detail, params);
 
 type ErrorObject = {
   readonly code: ErrorCode;
@@ -111,8 +112,10 @@ export const notFound = (type?: string, id?: string) =>
     ? apiError("not_found", "No route matches this method and path.")
     : apiError("not_found", `The ${type.replaceAll("_", " ")} does not exist.`, { resource: { id, type } });
 
-export const preconditionFailed = () =>
-  apiError("precondition_failed", "The resource has changed since the version in If-Match.");
+export const preconditionFailed = (etag: string) =>
+  apiError("precondition_failed", "The resource has changed since the version in If-Match.", undefined, {
+    headers: { ETag: etag },
+  });
 
 export const payloadTooLarge = (limitBytes: number) =>
   apiError("payload_too_large", `The body or the file is larger than ${limitBytes} bytes.`, {

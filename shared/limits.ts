@@ -11,6 +11,8 @@ export const limits = {
   identityLength: 255,
   secretLength: 1_024,
   pageSize: { default: 50, max: 100 },
+  /** Longer than any cursor and any useful `include`. */
+  queryLength: 255,
   /**
    * The largest file in a form: base64-encoded, it fits into a 6 MB event beside the other parts. MAX_FILE_BYTES
    * overrides it.
@@ -29,4 +31,8 @@ export const limits = {
   idempotencySeconds: 24 * 60 * 60,
   /** Levels of an account tree, the root included. */
   accountLevels: 8,
+  /** In the file of `admin apply`: the permissions of a user, each a text, and a date and time. */
+  permissions: 100,
+  permissionLength: 255,
+  dateTimeLength: 64,
 } as const;

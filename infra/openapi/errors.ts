@@ -90,7 +90,7 @@ export const errorsOf = (route: DocumentedRoute): ErrorExample[] => [
   ...accessErrors(route),
   ...notFoundErrors(route),
   ...(route.operation === "update" || route.operation === "delete"
-    ? [example("The document has changed", "precondition_failed", preconditionFailed())]
+    ? [example("The document has changed", "precondition_failed", preconditionFailed('"7"'))]
     : []),
   ...mediaErrors(route),
   ...invalidErrors(route),
@@ -123,6 +123,9 @@ const ErrorParams = z.object({
   limit_bytes: z.optional(z.int()),
   direct_upload: z.optional(z.boolean()),
   expected: z.optional(z.string()),
+  minimum: z.optional(z.int()),
+  maximum: z.optional(z.int()),
+  allowed: z.optional(z.array(z.string())),
 });
 
 const ErrorCodes = z.enum(errorCodes.map(({ code }) => code));
@@ -172,4 +175,7 @@ export const errorProperties = {
   limit_bytes: "The largest accepted size, in bytes.",
   direct_upload: "`true` if the file can be uploaded directly.",
   expected: "The accepted media type.",
+  minimum: "For `constraint.length` and `constraint.range`, the smallest accepted length or value, if there is one.",
+  maximum: "For `constraint.length` and `constraint.range`, the largest accepted length or value, if there is one.",
+  allowed: "For `constraint.enum`, the accepted values or names.",
 } as const;

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { alreadyTaken, problem, problemIn } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { byOperation, type Contract, type Docs, type Operation, type Reads, type Route, type Row } from "../route.ts";
 import { ids, page } from "../schema/documents.ts";
 import { includeOf, PageQuery, Timestamp, Ulid, Uuid } from "../schema/fields.ts";
@@ -298,17 +299,24 @@ const docsOf = (parent: ParentType) => {
           problem("file", "constraint.required", "can't be blank"),
           problem("name", "constraint.required", "can't be blank"),
         ],
-        "The file_hint is unknown": [problem("file_hint", "constraint.enum", "must be one of DEFAULT, LOA")],
+        "The file_hint is unknown": [
+          problem("file_hint", "constraint.enum", "must be one of DEFAULT, LOA", { allowed: ["DEFAULT", "LOA"] }),
+        ],
         "The reference_id is in use": [referenceInUse],
       },
     },
     createUpload: {
       summary: `Prepare a direct upload to ${one}`,
-      description: `Prepares a direct upload of a file of up to 104,857,600 bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then complete the upload. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256, and accepts it once: if a PUT whose response was lost is repeated, storage returns 412, which means that the file is there. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed.`,
+      description: `Prepares a direct upload of a file of up to ${limits.uploadBytes.toLocaleString("en")} bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then complete the upload. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256, and accepts it once: if a PUT whose response was lost is repeated, storage returns 412, which means that the file is there. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed.`,
       body: { type: "upload", data: scan },
       response: { type: "upload", data: prepared() },
       invalid: {
-        "The file is too large": [problem("bytes", "constraint.range", "must be at most 104857600")],
+        "The file is too large": [
+          problem("bytes", "constraint.range", `must be at most ${limits.uploadBytes}`, {
+            minimum: 1,
+            maximum: limits.uploadBytes,
+          }),
+        ],
         "The SHA-256 is not valid": [problem("sha256", "constraint.format", "must be 64 hexadecimal digits")],
       },
     },

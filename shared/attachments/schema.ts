@@ -156,7 +156,7 @@ export const CarrierReceipt = z.object({
 export const UploadedFile = z
   .object(
     {
-      content: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
+      content: z.custom<Uint8Array>((value) => value instanceof Uint8Array, "must be bytes"),
       sha256: z.string(),
       filename: z.string(),
       contentType: z.string(),
@@ -166,7 +166,7 @@ export const UploadedFile = z
   .check(
     z.refine<{ content: Uint8Array }>(({ content }) => content.length > 0, {
       error: "can't be empty",
-      params: { sub_code: "constraint.length" },
+      params: { sub_code: "constraint.length", minimum: 1 },
     }),
   );
 
@@ -181,7 +181,13 @@ export type NewMetadata = z.infer<typeof NewMetadata>;
 
 const withinUploadLimit = z.refine<number>((bytes) => bytes > limits.uploadBytes || bytes <= env.maxUploadBytes(), {
   error: () => `must be at most ${env.maxUploadBytes()}`,
-  params: { sub_code: "constraint.range" },
+  params: {
+    sub_code: "constraint.range",
+    minimum: 1,
+    get maximum() {
+      return env.maxUploadBytes();
+    },
+  },
 });
 
 export const UploadBytes = z.int().check(z.minimum(1), z.maximum(limits.uploadBytes), withinUploadLimit);

@@ -24,7 +24,9 @@ const allowed = new RegExp(`^${characters}+$`);
 const problemsOf = (key: string): Problem[] => {
   const at = ["header", "/Idempotency-Key"] as const;
   if (key.length < 1 || key.length > longest)
-    return [problemIn(...at, "constraint.length", `must be 1 to ${longest} characters`)];
+    return [
+      problemIn(...at, "constraint.length", `must be 1 to ${longest} characters`, { minimum: 1, maximum: longest }),
+    ];
   return allowed.test(key) ? [] : [problemIn(...at, "constraint.format", "must be visible ASCII characters")];
 };
 

@@ -24,12 +24,13 @@ const isOfVersion = (tag: string, version: number) => /^"(\d+)(?:\.[\w-]+)?"$/.e
 const entityTags = (list: string): string[] =>
   list.trim() === "*" ? ["*"] : (list.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\u{10ffff}]*"/gu) ?? []);
 
-/** If-Match (RFC 9110, 13.1.1): throws 412 unless the header is absent, is `*`, or lists an ETag of this version. */
+/** If-Match (RFC 9110, 13.1.1): throws 412 with the current ETag unless the header is absent, is `*`, or lists an ETag of this version. */
 export const precondition = (event: RequestEvent): Precondition => {
   const list = listHeader(event, "If-Match");
   const tags = list === undefined ? undefined : entityTags(list);
   return (version) => {
-    if (tags && !tags.includes("*") && !tags.some((tag) => isOfVersion(tag, version))) throw preconditionFailed();
+    if (tags && !tags.includes("*") && !tags.some((tag) => isOfVersion(tag, version)))
+      throw preconditionFailed(etag(version));
   };
 };
 

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { $ZodType } from "zod/v4/core";
 import { type Problem, subCodes } from "../errors.ts";
 
 type Issue = z.core.$ZodIssue;
@@ -24,7 +25,42 @@ const limitSubCode = (issue: { origin: string }) =>
 
 const blank = { sub_code: "constraint.required", detail: "can't be blank" } as const;
 
-const describeIssue = (issue: Issue): Pick<Problem, "sub_code" | "detail"> => {
+/** Returns the schemas of the value at a path: more than one where a schema wraps or converts another. */
+const schemasAt = (schema: $ZodType, path: readonly PropertyKey[]): $ZodType[] => {
+  const { def } = schema._zod;
+  const below = (value: unknown, rest = path) => (value instanceof $ZodType ? schemasAt(value, rest) : []);
+  const wrapped = ["innerType", "in", "out"].flatMap((name) => below(Reflect.get(def, name)));
+  const [key, ...rest] = path;
+  if (key === undefined) return [schema, ...wrapped];
+  const inner = Reflect.get(def, "element") ?? Reflect.get(Object(Reflect.get(def, "shape")), key);
+  return [...wrapped, ...below(inner, rest)];
+};
+
+/** The checks that limit a value, each with the parameter of the error and the property of the check that has the limit. */
+const limitChecks: Readonly<Record<string, readonly [string, string]>> = {
+  min_length: ["minimum", "minimum"],
+  greater_than: ["minimum", "value"],
+  max_length: ["maximum", "maximum"],
+  less_than: ["maximum", "value"],
+};
+
+/** Returns both limits of the value at a path, those that exist. */
+const limitsAt = (schema: $ZodType, path: readonly PropertyKey[], origin: string): NonNullable<Problem["params"]> => {
+  const type = origin === "string" || origin === "array" ? origin : "number";
+  const schemas = schemasAt(schema, path).filter(({ _zod }) => _zod.def.type === type);
+  const checks = schemas.flatMap(({ _zod }) => _zod.def.checks ?? []);
+  return Object.fromEntries(
+    checks.flatMap(({ _zod: { def } }) => {
+      const [parameter, property] = limitChecks[def.check] ?? [];
+      return parameter && property ? [[parameter, Reflect.get(def, property)]] : [];
+    }),
+  );
+};
+
+const allowedKeys = (schema: $ZodType, path: readonly PropertyKey[]) =>
+  schemasAt(schema, path).flatMap(({ _zod }) => Object.keys(Reflect.get(_zod.def, "shape") ?? {}));
+
+const describeIssue = (schema: $ZodType, issue: Issue): Pick<Problem, "sub_code" | "detail" | "params"> => {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined || (issue.input === null && issue.expected === "string")) return blank;
@@ -34,23 +70,49 @@ const describeIssue = (issue: Issue): Pick<Problem, "sub_code" | "detail"> => {
       };
     case "invalid_value":
       if (issue.input === undefined) return blank;
-      return { sub_code: "constraint.enum", detail: `must be ${oneOf(issue.values)}` };
+      return {
+        sub_code: "constraint.enum",
+        detail: `must be ${oneOf(issue.values)}`,
+        params: { allowed: issue.values },
+      };
     case "too_small":
       if (issue.origin === "string" && issue.minimum === 1) return blank;
-      return { sub_code: limitSubCode(issue), detail: limitDetail(issue, "at least", issue.minimum) };
-    case "too_big":
-      return { sub_code: limitSubCode(issue), detail: limitDetail(issue, "at most", issue.maximum) };
-    case "unrecognized_keys":
-      return { sub_code: "constraint.enum", detail: `has unknown properties: ${issue.keys.join(", ")}` };
-    case "custom":
       return {
-        sub_code: subCodes.find((code) => code === issue.params?.sub_code) ?? "constraint.format",
-        detail: issue.message,
+        sub_code: limitSubCode(issue),
+        detail: limitDetail(issue, "at least", issue.minimum),
+        params: limitsAt(schema, issue.path, issue.origin),
       };
+    case "too_big":
+      return {
+        sub_code: limitSubCode(issue),
+        detail: limitDetail(issue, "at most", issue.maximum),
+        params: limitsAt(schema, issue.path, issue.origin),
+      };
+    case "unrecognized_keys":
+      return unknownProperties(issue.keys, allowedKeys(schema, issue.path));
+    case "custom": {
+      const { sub_code, ...params } = issue.params ?? {};
+      return {
+        sub_code: subCodes.find((code) => code === sub_code) ?? "constraint.format",
+        detail: customMessage(issue) ?? invalidDetail,
+        ...(Object.keys(params).length > 0 && { params }),
+      };
+    }
     default:
-      return { sub_code: "constraint.format", detail: issue.message };
+      return { sub_code: "constraint.format", detail: customMessage(issue) ?? invalidDetail };
   }
 };
+
+/** For a rule without a message of its own. A test demands one from every rule of a request. */
+const invalidDetail = "is not valid";
+
+/** Describes properties that a schema does not have. Their names can have any length. */
+export const unknownProperties = (names: readonly string[], allowed: readonly string[]) =>
+  ({
+    sub_code: "constraint.enum",
+    detail: `has unknown properties: ${names.join(", ").slice(0, 255)}`,
+    params: { allowed },
+  }) as const;
 
 /** The schema's own message, if it has one. The default message of zod/mini is "Invalid input", and zod's starts with it. */
 const customMessage = ({ message }: Issue) => (message.startsWith("Invalid input") ? undefined : message);
@@ -78,7 +140,7 @@ export const check = <S extends z.core.$ZodType>(
   const parsed = z.safeParse(schema, input, { reportInput: true });
   if (parsed.success) return { value: parsed.data };
   const problems = parsed.error.issues.map(
-    (issue): Problem => ({ in: location, pointer: pointer(issue.path), ...describeIssue(issue) }),
+    (issue): Problem => ({ in: location, pointer: pointer(issue.path), ...describeIssue(schema, issue) }),
   );
   return {
     problems: problems.filter((problem, index) => !problems.slice(0, index).some(isOfWrongType(problem.pointer))),

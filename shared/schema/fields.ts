@@ -57,9 +57,9 @@ const pageSize = () =>
 /** The query of a list: `first` and `after` page forward, `last` and `before` backward. */
 export const PageQuery = z.object({
   first: pageSize(),
-  after: z.optional(z.string()),
+  after: z.optional(text(limits.queryLength)),
   last: pageSize(),
-  before: z.optional(z.string()),
+  before: z.optional(text(limits.queryLength)),
 });
 export type PageQuery = z.infer<typeof PageQuery>;
 
@@ -69,7 +69,12 @@ export const includeOf = <const N extends readonly [string, ...string[]]>(...nam
   const error = `must be ${oneOf(names)}`;
   return z.optional(
     z.pipe(
-      z.string().check(z.refine(areKnown, { error, params: { sub_code: "constraint.enum" } })),
+      z
+        .string()
+        .check(
+          z.maxLength(limits.queryLength),
+          z.refine(areKnown, { error, params: { sub_code: "constraint.enum", allowed: names } }),
+        ),
       z.pipe(
         z.transform((list: string) => list.split(",")),
         z.array(z.enum(names)),

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { ApiError, internalError, invalid, serviceUnavailable } from "../errors.ts";
+import { ApiError, internalError, invalid, problemIn, serviceUnavailable } from "../errors.ts";
 import type { EventType } from "../history/event.ts";
 import { type Origin, recordOf } from "../history/record.ts";
 import { backOff } from "../table/client.ts";
@@ -46,9 +46,14 @@ export class PartlyAppliedError extends Error {
  * those whose `id` (a key: or `sha256`) exists. A dry run (an option here, or `dry_run` in the file) writes nothing. 422
  * with all problems if the file is invalid; then nothing is written. More than 100 items take several transactions.
  */
-export const apply = async (document: unknown, origin: Origin, { dryRun = false } = {}): Promise<Applied> => {
+export const apply = async (
+  document: unknown,
+  origin: Origin,
+  { dryRun = false, maxResultBytes = Number.POSITIVE_INFINITY } = {},
+): Promise<Applied> => {
   for (let attempt = 1; ; attempt += 1) {
     const { planned, isDry } = await planFile(document, origin, dryRun);
+    if (Buffer.byteLength(JSON.stringify(resultsOf(planned))) > maxResultBytes) throw tooLargeResult();
     if (isDry) return resultsOf(planned);
     const failure = await writeAll(planned);
     if (!failure) return resultsOf(planned);
@@ -59,19 +64,29 @@ export const apply = async (document: unknown, origin: Origin, { dryRun = false 
   }
 };
 
+/** Nothing is written if its result could not be returned: it may have API keys, which are shown only once. */
+const tooLargeResult = () =>
+  invalid([problemIn("body", "", "constraint.length", "has a result that is too large: apply it in parts")]);
+
+/** Lambda's limit on a response, less what an error adds to it. */
+const maxResultBytes = 6_291_556 - 65_536;
+
 /** Applies a file for a caller that gets errors as a result: what was applied, and what is wrong or has failed. */
 export const tryApply = async (
   document: unknown,
   origin: Origin,
 ): Promise<{ readonly applied?: Applied; readonly error?: ApiError }> => {
   try {
-    return { applied: await apply(document, origin) };
+    return { applied: await apply(document, origin, { maxResultBytes }) };
   } catch (error) {
     if (error instanceof PartlyAppliedError)
       return { applied: error.applied, error: serviceUnavailable(error, error.message) };
     return { error: error instanceof ApiError ? error : internalError(error) };
   }
 };
+
+/** More would not fit into a response: a file can have a hundred thousand. */
+const maxProblems = 1_000;
 
 const planFile = async (document: unknown, origin: Origin, dryRun: boolean) => {
   const { file, dryRun: dryRunInFile, problems } = parseFile(document);
@@ -92,7 +107,7 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean) => {
     // API keys come last: until everything else is written, no caller has access to any of it.
     ...plan("keys", planKey),
   ];
-  if (problems.length > 0) throw invalid(problems);
+  if (problems.length > 0) throw invalid(problems.slice(0, maxProblems));
   return { planned, isDry };
 };
 

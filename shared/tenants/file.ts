@@ -1,18 +1,21 @@
 import * as z from "zod/mini";
 import { type Problem, problemIn } from "../errors.ts";
-import { check, pointer } from "../schema/check.ts";
+import { limits } from "../limits.ts";
+import { check, pointer, unknownProperties } from "../schema/check.ts";
 import { nonBlankText } from "../schema/fields.ts";
 import { OrderState } from "./schema.ts";
 
 /** A name in the same file, or the id of something that exists. */
-const Reference = z.optional(nonBlankText(255));
+const Reference = z.optional(nonBlankText(limits.nameLength));
 
 /** An entry's own id. If it exists, the entry changes it. */
 const OwnId = z.optional(
   z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$/, { error: "must be a ULID" }), z.toUpperCase()),
 );
 
-const DateTime = z.iso.datetime({ offset: true, error: "must be an ISO 8601 date and time, with Z or an offset" });
+const DateTime = z.iso
+  .datetime({ offset: true, error: "must be an ISO 8601 date and time, with Z or an offset" })
+  .check(z.maxLength(limits.dateTimeLength));
 
 const Sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/, { error: "must be a SHA-256 in lower-case hex" }));
 
@@ -20,32 +23,39 @@ const Sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/, { error: "must be a SH
  * A file may come from a system with permissions that this version does not know yet, so any text without spaces is
  * accepted. The other commands of the CLI accept only known permissions.
  */
-const Permission = z.string().check(z.regex(/^[!-~]{1,255}$/, { error: "must be a text without spaces" }));
+const Permission = z
+  .string()
+  .check(z.maxLength(limits.permissionLength), z.regex(/^[!-~]+$/, { error: "must be a text without spaces" }));
 
 /** Every property is optional: what an entry leaves out stays as it is. */
-const entrySchemas = {
+export const entrySchemas = {
   accounts: z.strictObject({
     id: OwnId,
-    name: z.optional(nonBlankText(255)),
-    parent: z.optional(z.nullable(nonBlankText(255))),
+    name: z.optional(nonBlankText(limits.nameLength)),
+    parent: z.optional(z.nullable(nonBlankText(limits.nameLength))),
     features: z.optional(z.strictObject({ ordering_attachment_access: z.optional(z.boolean()) })),
   }),
   users: z.strictObject({
     id: OwnId,
     account: Reference,
-    permissions: z.optional(z.array(Permission).check(z.maxLength(1000))),
+    permissions: z.optional(z.array(Permission).check(z.maxLength(limits.permissions))),
     disabled: z.optional(z.boolean()),
   }),
   keys: z.strictObject({
     id: OwnId,
     account: Reference,
-    user: z.optional(z.nullable(nonBlankText(255))),
+    user: z.optional(z.nullable(nonBlankText(limits.nameLength))),
     expires_at: z.optional(z.nullable(DateTime)),
     revoked: z.optional(z.boolean()),
     sha256: z.optional(Sha256),
   }),
   orders: z.strictObject({ id: OwnId, account: Reference, state: z.optional(OrderState) }),
-  requests: z.strictObject({ id: OwnId, order: Reference, account: Reference, type: z.optional(nonBlankText(255)) }),
+  requests: z.strictObject({
+    id: OwnId,
+    order: Reference,
+    account: Reference,
+    type: z.optional(nonBlankText(limits.nameLength)),
+  }),
 };
 
 export type SectionName = keyof typeof entrySchemas;
@@ -117,13 +127,27 @@ export const parseFile = (document: unknown): { file: TenantsFile; dryRun: boole
   };
   const properties = (value: unknown, path: readonly string[]) =>
     parse(Properties, value, path) && typeof value === "object" ? Object.entries(value ?? {}) : [];
+  const isNamed =
+    (section: SectionName) =>
+    ([name]: readonly [string, unknown]) => {
+      const isShort = z.safeParse(z.string().check(z.maxLength(limits.nameLength)), name).success;
+      const detail = `has a name of more than ${limits.nameLength} characters`;
+      // The error does not repeat the name.
+      if (!isShort)
+        problems.push(
+          problemIn("body", pointer([section]), "constraint.length", detail, { maximum: limits.nameLength }),
+        );
+      return isShort;
+    };
   const sections = new Map<string, unknown>(properties(document, []));
   const section = <S extends z.core.$ZodType>(name: SectionName, schema: S) =>
     new Map(
-      properties(sections.get(name) ?? {}, [name]).map(([key, value]): [string, Sent<z.output<S>>] => [
-        key,
-        { raw: z.safeParse(Properties, value).data ?? {}, entry: parse(schema, value, [name, key]) },
-      ]),
+      properties(sections.get(name) ?? {}, [name])
+        .filter(isNamed(name))
+        .map(([key, value]): [string, Sent<z.output<S>>] => [
+          key,
+          { raw: z.safeParse(Properties, value).data ?? {}, entry: parse(schema, value, [name, key]) },
+        ]),
     );
   const file = {
     accounts: section("accounts", entrySchemas.accounts),
@@ -136,8 +160,7 @@ export const parseFile = (document: unknown): { file: TenantsFile; dryRun: boole
   const known: readonly string[] = ["$schema", "dry_run", ...sectionNames];
   const unknown = [...sections.keys()].filter((name) => !known.includes(name));
   if (unknown.length > 0) {
-    const detail = `has unknown properties: ${unknown.join(", ")}`;
-    problems.push(problemIn("body", "", "constraint.enum", detail));
+    problems.push({ in: "body", pointer: "", ...unknownProperties(unknown, known) });
   }
   return { file, dryRun, problems };
 };

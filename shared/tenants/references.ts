@@ -29,7 +29,9 @@ const referencesIn = (file: TenantsFile): Reference[] =>
       Object.entries(referenceProperties[section]).flatMap(([property, to]) => {
         const value = raw[property];
         const text = typeof value === "string" ? value.trim() : "";
-        return text === "" ? [] : [{ path: [section, name, property], to, text }];
+        return text === "" || [...text].length > limits.nameLength
+          ? []
+          : [{ path: [section, name, property], to, text }];
       }),
     ),
   );

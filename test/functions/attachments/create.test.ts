@@ -97,19 +97,20 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         ),
       );
       const errors = [
-        ["/type", "constraint.enum", `must be ${kind}_attachment`],
+        ["/type", "constraint.enum", `must be ${kind}_attachment`, { allowed: [`${kind}_attachment`] }],
         ["/data/file", "constraint.required", "can't be blank"],
         ["/data/name", "constraint.required", "can't be blank"],
-        ["/data/notes", "constraint.length", "must be at most 4000 characters"],
-        ["/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA"],
+        ["/data/notes", "constraint.length", "must be at most 4000 characters", { maximum: 4_000 }],
+        ["/data/file_hint", "constraint.enum", "must be one of DEFAULT, LOA", { allowed: ["DEFAULT", "LOA"] }],
         ["/data/reference_id", "constraint.format", "must be a UUID"],
         ["/data/filename", "constraint.format", "must not contain /, \\ or control characters"],
-      ].map(([pointer, sub_code, detail]) => ({
+      ].map(([pointer, sub_code, detail, params]) => ({
         code: "invalid_parameter",
         title: "Invalid Parameter",
         detail,
         sub_code,
         source: { in: "body", pointer },
+        ...(params && { params }),
       }));
       expect([response.status, response.body]).toEqual([422, { errors }]);
     });

@@ -70,10 +70,11 @@ describe.each(kinds)("the attachments of one $kind", ({ kind, t }) => {
     });
 
     it.each([
-      ["first", "101", "must be at most 100", "constraint.range"],
-      ["last", "ten", "must be a whole number", "constraint.format"],
-    ])("returns 422 with the reason: %s=%s %s", async (name, value, detail, sub_code) => {
-      expect((await list(`?${name}=${value}`)).body).toEqual(invalidBody("query", `/${name}`, { detail, sub_code }));
+      ["first", "101", "must be at most 100", "constraint.range", { params: { minimum: 1, maximum: 100 } }],
+      ["last", "ten", "must be a whole number", "constraint.format", {}],
+    ])("returns 422 with the reason: %s=%s %s", async (name, value, detail, sub_code, params) => {
+      const error = { detail, sub_code, ...params };
+      expect((await list(`?${name}=${value}`)).body).toEqual(invalidBody("query", `/${name}`, error));
     });
 
     it("returns 422 for a cursor of another list", async () => {

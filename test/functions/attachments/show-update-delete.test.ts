@@ -95,15 +95,16 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       }
     });
 
-    it("returns 412 for an outdated If-Match instead of losing an update", async () => {
+    it("returns 412 with the current ETag for an outdated If-Match instead of losing an update", async () => {
       const { id } = await upload(path, key);
       expect((await patch(id, { name: "a" }, { "if-match": '"1"' })).status).toBe(200);
       const headers = { "if-match": '"1"' };
       const lost = await patch(id, { name: "b" }, headers);
       const detail = "The resource has changed since the version in If-Match.";
       const body = errorBody({ code: "precondition_failed", title: "Precondition Failed", detail });
-      expect([lost.status, lost.body]).toEqual([412, body]);
-      expect((await call("DELETE", `${path}/${id}`, { key, headers })).status).toBe(412);
+      expect([lost.status, lost.body, lost.headers.get("etag")]).toEqual([412, body, '"2"']);
+      const kept = await call("DELETE", `${path}/${id}`, { key, headers });
+      expect([kept.status, kept.headers.get("etag")]).toEqual([412, '"2"']);
     });
 
     it("keeps every one of several concurrent changes", async () => {

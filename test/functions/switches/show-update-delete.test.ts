@@ -137,7 +137,7 @@ describe("If-Match", () => {
     const changed = await patch(key, id, { sms_identity: "1" }, { "if-match": '"1"' });
     expect([changed.status, changed.headers.get("etag")]).toEqual([200, '"2"']);
     const stale = await patch(key, id, { sms_identity: "2" }, { "if-match": '"1"' });
-    expect([stale.status, codeOf(stale)]).toEqual([412, "precondition_failed"]);
+    expect([stale.status, codeOf(stale), stale.headers.get("etag")]).toEqual([412, "precondition_failed", '"2"']);
     expect((await remove(id, { "if-match": '"1"' })).status).toBe(412);
     expect((await remove(id, { "if-match": '"2"' })).status).toBe(200);
   });

@@ -118,6 +118,18 @@ describe("the function that applies files, invoked with the SDK", () => {
     expect(logs.lines()).toMatchObject([{ level: "ERROR", created: 1 + Object.keys(applied.orders).length }]);
   });
 
+  it("writes nothing if its result is too large to be returned, and returns up to 1,000 errors", async () => {
+    const id = newId();
+    const many = (count: number, name: string, entry: object) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [n + name, entry]));
+    const keys60000 = many(60_000, "", { account: "a", user: null });
+    const { errors } = await apply({ accounts: { a: { id, name: "Acme" } }, keys: keys60000 });
+    expect(errors).toMatchObject([{ detail: "has a result that is too large: apply it in parts" }]);
+    expect(await get(keys.account(id))).toBeUndefined();
+    const requests = many(3_000, "\0".repeat(250), {});
+    expect((await apply({ requests, ["x".repeat(1_000_000)]: 1 })).errors).toHaveLength(1_000);
+  });
+
   it("returns an error while DynamoDB is unavailable", async () => {
     proxies.table.choose(() => "status-503");
     const { error, output } = await invoke({ Payload: '{"accounts": {"a": {"name": "A"}}}' });

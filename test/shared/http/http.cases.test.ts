@@ -268,9 +268,12 @@ describe("an Idempotency-Key", () => {
     ["é", ["must be visible ASCII characters"]],
   ])("%j has the problems %j", async (key, problems) => {
     const found = await present(key);
-    const subCode = (detail: string) => (detail.includes("1 to") ? "constraint.length" : "constraint.format");
+    const reason = (detail: string) =>
+      detail.includes("1 to")
+        ? { sub_code: "constraint.length", params: { minimum: 1, maximum: 255 } }
+        : { sub_code: "constraint.format" };
     const place = { in: "header", pointer: "/Idempotency-Key" };
-    expect(found?.problems).toEqual(problems.map((detail) => ({ ...place, sub_code: subCode(detail), detail })));
+    expect(found?.problems).toEqual(problems.map((detail) => ({ ...place, ...reason(detail), detail })));
   });
 
   it("is read from a POST only, also for an unknown API key", async () => {

@@ -8,17 +8,21 @@ import {
   minimalMetadata,
   SentMetadata,
   Upload,
+  UploadBytes,
+  UploadedFile,
   UploadFile,
   uploadExpiry,
   warningOf,
 } from "../../../shared/attachments/schema.ts";
 import { check } from "../../../shared/schema/check.ts";
 import { includeOf, isSame, isSameId, PageQuery, parseUlid, Timestamp, Uuid } from "../../../shared/schema/fields.ts";
-import { switchDocument } from "../../../shared/switches/schema.ts";
+import { NewSwitch, switchDocument } from "../../../shared/switches/schema.ts";
 
 /** What the schemas accept, and how they name what they refuse. */
 
 afterEach(() => void vi.unstubAllEnvs());
+
+const uploaded = { content: new Uint8Array(1), sha256: "0".repeat(64), filename: "a", contentType: "a/b" };
 
 /** The problems of an input, each as "pointer sub_code detail". */
 const problemsOf = (schema: z.core.$ZodType, input: unknown) =>
@@ -50,6 +54,29 @@ it.each([
   [PageQuery, { last: `-${"9".repeat(400)}` }, "/last constraint.range must be at least 1"],
 ])("%#: a value that is refused is named", (schema, input, problem) => {
   expect(problemsOf(schema, input)).toEqual([problem]);
+});
+
+it.each([
+  [NewSwitch, { name: "n".repeat(256) }, { minimum: 1, maximum: 255 }],
+  [z.partial(NewSwitch), { sms_secret: "s".repeat(1_025) }, { maximum: 1_024 }],
+  [NewSwitch, { name: "n", sms_endpoints: Array(11).fill("") }, { maximum: 10 }],
+  [NewSwitch, { name: "n", sms_endpoints: ["", "e".repeat(2_049)] }, { maximum: 2_048 }],
+  [NewSwitch, { name: "n", sms_protocol: "MM4" }, { allowed: ["NONE", "HTTP", "MAILBOX", "EMAIL", "SMTP"] }],
+  [z.object({ type: z.literal("switch") }), { type: "request" }, { allowed: ["switch"] }],
+  [
+    z.object({ a: z.strictObject({ id: Uuid, name: z.boolean() }) }),
+    { a: { id: uuid, name: true, b: 1 } },
+    { allowed: ["id", "name"] },
+  ],
+  [PageQuery, { first: "0" }, { minimum: 1, maximum: 100 }],
+  [PageQuery, { last: "101" }, { minimum: 1, maximum: 100 }],
+  [includeOf("a", "b"), "a,c", { allowed: ["a", "b"] }],
+  [UploadBytes, 1e12, { minimum: 1, maximum: 104_857_600 }],
+  [UploadedFile, { ...uploaded, content: new Uint8Array() }, { minimum: 1 }],
+  [Uuid, "1", undefined],
+  [z.object({ a: z.string() }), {}, undefined],
+] as const)("%#: an error has the limits of its value as params", (schema, input, params) => {
+  expect(check<z.core.$ZodType>(schema, input, "body").problems?.map((problem) => problem.params)).toEqual([params]);
 });
 
 it.each([

@@ -107,6 +107,11 @@ it.each<[string, (ids: Awaited<ReturnType<typeof stored>>) => object, string[]]>
     [" constraint.enum has unknown properties: reqests, others"],
   ],
   [
+    "a long name of an entry",
+    () => ({ accounts: { ["n".repeat(255)]: { name: "A" }, ["n".repeat(256)]: { name: "A" } } }),
+    ["/accounts constraint.length has a name of more than 255 characters"],
+  ],
+  [
     "no boolean",
     () => ({ dry_run: "yes", accounts: { a: { id: "x", name: "A" } } }),
     ["/accounts/a/id constraint.format must be a ULID", "/dry_run constraint.type must be true or false"],
