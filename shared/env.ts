@@ -53,7 +53,7 @@ export const env = {
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
   /** The largest file in a form, in bytes. Base64-encoded, it must fit into a 6 MB event beside the other parts. */
   maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", limits.fileBytes),
-  /** The largest file of a direct upload, in bytes: at most 104,857,600. */
+  /** The largest file of a direct upload, in bytes. It is also the most that can be configured. */
   maxUploadBytes: () => Math.min(wholeNumber("MAX_UPLOAD_BYTES", limits.uploadBytes), limits.uploadBytes),
   logLevel: () => parseLogLevel(optional("LOG_LEVEL") ?? "INFO"),
   /** The X-Ray trace of the invocation, set by Lambda. */

@@ -133,23 +133,64 @@ describe("the READMEs", () => {
   });
 
   it("give every limit its value", () => {
+    const { form, pageSize, idempotencyKey: key, ...one } = limits;
     const number = (value: number) => value.toLocaleString("en");
-    const { form, pageSize, idempotencyKey } = limits;
-    const [production, sandbox] = ["production", "sandbox"].map(
+    const hours = limits.idempotencySeconds / 3_600;
+    const rates = ["production", "sandbox"].map(
       (stage) => JSON.parse(textOf(`infra/aws/stages/${stage}.json`)).throttleRate,
     );
-    const table = textOf("docs/limits.md").split("| beyond it |")[1]?.split("\n\n")[0]?.split("\n") ?? [];
-    const begins = [
-      `a file of ${number(limits.fileBytes)} bytes`,
-      `a JSON body of ${number(limits.jsonBytes)} bytes`,
-      `a form of ${form.parts} parts, with ${number(form.fieldBytes)} bytes in each field`,
-      `\`name\` of ${limits.nameLength}, \`notes\` of ${number(limits.notesLength)}, \`filename\` of ${limits.filenameLength} characters`,
-      `${limits.endpoints} endpoints of ${number(limits.endpointLength)}, an identity of ${limits.identityLength}, a secret of ${number(limits.secretLength)} characters`,
-      `a page of ${pageSize.max} items, ${pageSize.default} by default`,
-      `an \`Idempotency-Key\` of ${idempotencyKey.length} characters, remembered for ${limits.idempotencySeconds / 3_600} hours`,
-      `${limits.accountLevels} levels of accounts`,
-      `${production} requests a second in production, ${sandbox} in a sandbox`,
-    ];
-    expect(begins.filter((text) => !table.some((row) => row.startsWith(`| ${text}`)))).toEqual([]);
+    const texts = `| \`name\` of ${one.nameLength}, \`notes\` of ${number(one.notesLength)}, \`filename\` of ${one.filenameLength} characters`;
+    const delivery = `| ${one.endpoints} endpoints of ${number(one.endpointLength)}, an identity of ${one.identityLength}, a secret of ${number(one.secretLength)} characters`;
+    /** What the documents say of each limit. */
+    const said = {
+      nameLength: [
+        texts,
+        `\`name\` has 1 to ${one.nameLength} characters`,
+        `create: 1 to ${one.nameLength} characters`,
+      ],
+      notesLength: [`\`notes\` is null or has at most ${number(one.notesLength)} characters`],
+      filenameLength: [`\`filename\` has 1 to ${one.filenameLength} characters`],
+      endpoints: [delivery, `at most ${one.endpoints} endpoints of`],
+      endpointLength: [`endpoints of at most ${number(one.endpointLength)} characters each`],
+      identityLength: [`\`identity\` has at most ${one.identityLength} characters`],
+      secretLength: [`\`secret\` at most ${number(one.secretLength)}`],
+      pageSize: [
+        `| a page of ${pageSize.max} items, ${pageSize.default} by default`,
+        `\`first\` (1 to ${pageSize.max}, by default ${pageSize.default})`,
+        `\`last\` (1 to ${pageSize.max})`,
+      ],
+      queryLength: [`A cursor and an \`include\` have at most ${one.queryLength} characters`],
+      fileBytes: [
+        `| a file of ${number(one.fileBytes)} bytes`,
+        `at most ${number(one.fileBytes)} bytes of file`,
+        `| \`MAX_FILE_BYTES\` | ${number(one.fileBytes)} |`,
+      ],
+      uploadBytes: [
+        `| a file of ${number(one.uploadBytes)} bytes`,
+        `up to ${number(one.uploadBytes)} bytes`,
+        `| \`MAX_UPLOAD_BYTES\` | ${number(one.uploadBytes)} |`,
+      ],
+      uploadSeconds: [one.uploadSeconds === 3_600 ? "one hour later" : `${one.uploadSeconds} seconds later`],
+      jsonBytes: [`| a JSON body of ${number(one.jsonBytes)} bytes`],
+      form: [`| a form of ${form.parts} parts, with ${number(form.fieldBytes)} bytes in each field`],
+      idempotencyKey: [
+        `| an \`Idempotency-Key\` of ${key.length} characters, remembered for ${hours} hours`,
+        `has 1 to ${key.length} visible ASCII characters`,
+      ],
+      idempotencySeconds: [`For ${hours} hours the same key`],
+      accountLevels: [
+        `| ${one.accountLevels} levels of accounts`,
+        `Account trees have at most ${one.accountLevels} levels`,
+      ],
+      permissions: [`at most ${one.permissions} permissions of at most ${one.permissionLength} characters`],
+      permissionLength: [],
+      dateTimeLength: [],
+    } satisfies Record<keyof typeof limits, readonly string[]>;
+    const all = ["docs/limits.md", "functions/README.md", "infra/README.md", "infra/admin/README.md"]
+      .map(textOf)
+      .join("\n");
+    const words = all.replaceAll(/\s+/g, " ");
+    const throttle = `| ${rates[0]} requests a second in production, ${rates[1]} in a sandbox`;
+    expect([throttle, ...Object.values(said).flat()].filter((text) => !words.includes(text))).toEqual([]);
   });
 });
