@@ -190,11 +190,11 @@ const invoke = async (
   const handler = load(route);
   if (!handler) return { response: errorResponse(notFound(), requestId) };
   const { promise: timeout, resolve } = Promise.withResolvers<Outcome>();
-  const tooSlow = {
+  const tooSlow = () => ({
     response: errorResponse(serviceUnavailable(), requestId),
     error: new Error(`The function took longer than ${functionTimeoutMs} ms.`),
-  };
-  const timer = setTimeout(() => resolve(tooSlow), functionTimeoutMs);
+  });
+  const timer = setTimeout(() => resolve(tooSlow()), functionTimeoutMs);
   try {
     const result = handler(event, lambdaContext(functionTimeoutMs)).then((each) => ({
       response: functionResponse(each),
