@@ -96,8 +96,7 @@ const endBytes = 131_072;
 export const readFileEnds = async (key: string) => {
   const [first, last] = await Promise.all([readRange(key, `0-${endBytes - 1}`), readRange(key, `-${endBytes}`)]);
   if (!first || !last) return undefined;
-  // For a file shorter than the range, S3 returns the whole file, but fauxqs refuses. The first bytes are then the whole file.
-  return { ...first, first: first.content, last: last.content.length > 0 ? last.content : first.content };
+  return { ...first, first: first.content, last: last.content };
 };
 
 /** Returns a range of a file's bytes, and the length and the media type of the whole file. */

@@ -9,7 +9,8 @@ const files = new S3Client({ forcePathStyle: true });
 /** The smallest upload: decodes base64, and makes one PUT and one transaction of three writes, without parsing or checks. */
 export const uploadBare = async ({ body }: { readonly body: string | null }) => {
   const id = crypto.randomUUID();
-  await files.send(new PutObjectCommand({ Bucket: BUCKET_NAME, Key: id, Body: Buffer.from(body ?? "", "base64") }));
+  const Body = Buffer.from(body ?? "", "base64");
+  await files.send(new PutObjectCommand({ Bucket: BUCKET_NAME, Key: `attachments/${id}`, Body }));
   const items = ["attachment", "reference", "parent"].map((sk) => ({
     Put: { TableName: TABLE_NAME, Item: { pk: `BARE#${id}`, sk } },
   }));

@@ -68,7 +68,7 @@ describe("the sweep", () => {
     expect(await stored()).toEqual(kept.sort());
     expect(await checkInvariants(later(2))).toEqual([]);
     // What is not named like an attachment's file stays, and hides no other file.
-    for (const other of [`${key}x`, "attachments/.keep"]) await putFile(other, file);
+    for (const other of [`${key}x`, "attachments/keep"]) await putFile(other, file);
     await orphan(2);
     expect(await sweep(2, { all: true })).toMatchObject({ files: 4, removed: 1 });
   });

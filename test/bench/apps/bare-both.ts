@@ -12,6 +12,6 @@ export const handler = async ({ headers }: APIGatewayProxyEvent) => {
   s3 ??= new S3Client({ forcePathStyle: true });
   const Key = { pk: { S: "KEY#none" }, sk: { S: "KEY" } };
   await client.send(new GetItemCommand({ TableName: process.env.TABLE_NAME, Key }));
-  await s3.send(new PutObjectCommand({ Bucket: process.env.BUCKET_NAME, Key: "bench", Body: "bench" }));
+  await s3.send(new PutObjectCommand({ Bucket: process.env.BUCKET_NAME, Key: "attachments/bench", Body: "bench" }));
   return { statusCode: 200 };
 };

@@ -20,7 +20,7 @@ app.get("/api/v1/switches/:id", async (request, response) => {
 });
 app.post("/api/v1/requests/:id/attachments", express.raw({ type: "*/*" }), async (request, response) => {
   const Body = String(request.body);
-  await s3.send(new PutObjectCommand({ Bucket: process.env.BUCKET_NAME, Key: "bench", Body }));
+  await s3.send(new PutObjectCommand({ Bucket: process.env.BUCKET_NAME, Key: "attachments/bench", Body }));
   response.status(201).json({ id: request.params.id });
 });
 

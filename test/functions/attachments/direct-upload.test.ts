@@ -379,7 +379,7 @@ describe("the URL of a direct upload", () => {
     const content = newContent();
     const file = declaredFile(content);
     const sendSigned = async (msAgo: number) =>
-      sendFile(await signedPut(`expiry/${randomUUID()}`, file, new Date(Date.now() - msAgo)), content);
+      sendFile(await signedPut(`attachments/${randomUUID()}`, file, new Date(Date.now() - msAgo)), content);
     expect([await sendSigned(validityMs - 60_000), await sendSigned(validityMs + 1_000)]).toEqual([200, 403]);
   });
 });

@@ -29,7 +29,8 @@ const addresses = () => {
   } = environment;
   return {
     DynamoDB: table.door,
-    S3: AWS_ENDPOINT_URL_S3,
+    // No key of it, which is refused before the signature is verified.
+    S3: `${AWS_ENDPOINT_URL_S3}/patchbay-files/other`,
     "Step Functions": AWS_ENDPOINT_URL_SFN,
     Lambda: AWS_ENDPOINT_URL_LAMBDA,
     "the carrier": `${CARRIER_URL}/faults`,
