@@ -72,14 +72,6 @@ const checkOut = async (service: LocalService) => {
   expect(cart).toMatchObject({ checked_out: true, attachments: [file, file, file] });
 };
 
-/** The files of fauxqs that end with this name. */
-const filesOf = (ending: string) => {
-  const objects = join(services.data, "files/buckets/patchbay-files");
-  return readdirSync(objects, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(ending))
-    .map((name) => join(objects, name));
-};
-
 /** How dynoxide finds the number of the next record of the stream: not by reading all others. */
 const planForNewRecord = (): unknown => {
   const database = new DatabaseSync(join(services.data, "table.db"), { readOnly: true });
@@ -119,7 +111,9 @@ describe("npm start -- --data", () => {
     const first = await services.start();
     await uploadTwo(first);
     await first.kill();
-    for (const file of filesOf(".data").slice(0, 1)) truncateSync(file, 99_999);
+    const objects = join(services.data, "files/objects/patchbay-files");
+    // Each begins with 1,024 bytes of properties.
+    truncateSync(join(objects, readdirSync(objects)[0] ?? ""), 1_024 + 99_999);
     const second = await services.start();
     expect(second.output.stderr).toContain(" is damaged: it has 99999 of 100000 bytes.");
     const { code, stdout } = await second.admin("check", "--json");

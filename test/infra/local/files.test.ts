@@ -1,8 +1,23 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { text } from "node:stream/consumers";
+import {
+  CreateBucketCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  paginateListObjectsV2,
+  S3Client,
+} from "@aws-sdk/client-s3";
+import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { startFiles } from "../../../infra/local/files.ts";
 
@@ -13,22 +28,27 @@ let folder: string;
 let running: Awaited<ReturnType<typeof startFiles>>;
 
 /** Starts the embedded S3 on the folder, and returns the lines that it prints on stderr. */
-const start = async () => {
+const start = async (port = 0) => {
   const lines = vi.spyOn(console, "error").mockReturnValue();
-  running = await startFiles(Bucket, { folder });
+  running = await startFiles(Bucket, { folder, port });
   const printed = lines.mock.calls.flat();
   lines.mockRestore();
   return printed;
 };
 
 const restart = async () => {
+  const port = Number(new URL(running.endpoint).port);
   await running.stop();
-  return start();
+  return start(port);
 };
 
-const client = () => new S3Client({ endpoint: running.endpoint, forcePathStyle: true });
-const put = (Body: string | Readable) =>
-  client().send(new PutObjectCommand({ Bucket, Key, Body, ContentLength: 10, ContentType: "text/plain" }));
+/** Another S3 to compare with, such as moto: `npx vitest run test/infra/local/files.test.ts -t "the SDK"`. */
+const { TEST_S3_ENDPOINT } = process.env;
+
+const client = (endpoint = running.endpoint) => new S3Client({ endpoint, forcePathStyle: true, maxAttempts: 1 });
+type Body = string | Readable;
+const put = (Body: Body, other: object = {}) =>
+  client().send(new PutObjectCommand({ Bucket, Key, Body, ContentLength: 10, ContentType: "text/plain", ...other }));
 const content = async () => {
   const { Body, ContentType } = await client().send(new GetObjectCommand({ Bucket, Key }));
   return [ContentType, await Body?.transformToString()];
@@ -37,7 +57,8 @@ const sizes = async () => {
   const { Contents = [] } = await client().send(new ListObjectsV2Command({ Bucket }));
   return Contents.map(({ Size }) => Size);
 };
-const file = (ending: "data" | "meta.json") => join(folder, "buckets", Bucket, "objects", `${Key}.${ending}`);
+const file = (key = Key) => join(folder, "objects", Bucket, key.replaceAll("/", "."));
+const nameOf = (error: unknown) => (error instanceof Error ? error.name : error);
 
 beforeEach(async () => {
   vi.stubEnv("AWS_ENDPOINT_URL_S3", "");
@@ -49,39 +70,299 @@ afterEach(async () => {
   vi.unstubAllEnvs();
 });
 
+describe("the SDK's calls", () => {
+  /** A bucket of its own, at the other S3 if there is one. */
+  const bucketFor = async () => {
+    const s3 = client(TEST_S3_ENDPOINT);
+    const own = `suite-${crypto.randomUUID()}`;
+    await s3.send(new CreateBucketCommand({ Bucket: own }));
+    const store = (Body: Body, other: object = {}) =>
+      s3.send(new PutObjectCommand({ Bucket: own, Key, Body, ...other })).then(() => "stored", nameOf);
+    const get = async (other: object = {}) => {
+      const { Body, ...found } = await s3.send(new GetObjectCommand({ Bucket: own, Key, ...other }));
+      const { $metadata, ContentLength, ContentRange, ContentType } = found;
+      return [$metadata.httpStatusCode, await Body?.transformToString(), ContentLength, ContentRange, ContentType];
+    };
+    return { s3, own, store, get };
+  };
+
+  it("store what is sent as text, in chunks, with a checksum, or empty, of every media type", async () => {
+    const { store, get, s3, own } = await bucketFor();
+    const sha256 = (of: string) => createHash("sha256").update(of).digest("base64");
+    const inChunks = () => Readable.from([Buffer.from("01234"), Buffer.from("56789")]);
+    // moto takes the body of a form apart.
+    const formType = TEST_S3_ENDPOINT ? "text/html" : "application/x-www-form-urlencoded";
+    const results = [];
+    for (const [body, other] of [
+      ["0123456789", { ContentType: formType }],
+      ["0123456789", { ContentType: "application/x-amz-json-1.0", ChecksumSHA256: sha256("0123456789") }],
+      [inChunks(), { ContentLength: 10, ContentType: "text/xml" }],
+      [inChunks(), { ContentLength: 10, ChecksumAlgorithm: "SHA256", ContentType: "multipart/form-data" }],
+      ["", { ContentType: "application/json" }],
+    ] as const)
+      results.push(await store(body, other), await get());
+    const stored = (type: string, body = "0123456789") => ["stored", [200, body, body.length, undefined, type]];
+    expect(results).toEqual([
+      ...stored(formType),
+      ...stored("application/x-amz-json-1.0"),
+      ...stored("text/xml"),
+      ...stored("multipart/form-data"),
+      ...stored("application/json", ""),
+    ]);
+    await store("0123456789", { ChecksumSHA256: sha256("0123456789") });
+    const head = await s3.send(new HeadObjectCommand({ Bucket: own, Key, ChecksumMode: "ENABLED" }));
+    expect(head).toMatchObject({ ContentLength: 10, ChecksumSHA256: sha256("0123456789"), ETag: expect.any(String) });
+  });
+
+  it("store an object once with If-None-Match, also when they come together", async () => {
+    const { store, get } = await bucketFor();
+    const once = { IfNoneMatch: "*", ContentType: "text/plain" };
+    const results = await Promise.all(["0", "1", "2"].map((body) => store(body, once)));
+    if (!TEST_S3_ENDPOINT) expect(results.sort()).toEqual(["PreconditionFailed", "PreconditionFailed", "stored"]);
+    expect(await store("3", once)).toBe("PreconditionFailed");
+    expect(["0", "1", "2"]).toContain((await get())[1]);
+  });
+
+  it("read ranges", async () => {
+    const { store, get } = await bucketFor();
+    await store("0123456789", { ContentType: "text/plain" });
+    const ranges = ["0-3", "8-", "8-99", "-3", "-99", "10-", "a"];
+    const read = await Promise.all(ranges.map((range) => get({ Range: `bytes=${range}` }).catch(nameOf)));
+    const part = (body: string, range: string) => [206, body, body.length, `bytes ${range}/10`, "text/plain"];
+    expect(Object.fromEntries(ranges.map((range, n) => [range, read[n]]))).toEqual({
+      "0-3": part("0123", "0-3"),
+      "8-": part("89", "8-9"),
+      "8-99": part("89", "8-9"),
+      "-3": part("789", "7-9"),
+      "-99": part("0123456789", "0-9"),
+      "10-": "InvalidRange",
+      a: [200, "0123456789", 10, undefined, "text/plain"],
+    });
+    await store("");
+    // moto returns the empty file.
+    if (!TEST_S3_ENDPOINT) expect(await get({ Range: "bytes=-5" }).catch(nameOf)).toBe("InvalidRange");
+  });
+
+  it("list in the order of the keys, from a key, below a prefix, page by page", async () => {
+    const { s3, own, store } = await bucketFor();
+    for (const end of ["c", "a/1", "a-1", "B", "a/2"]) await store(end, { Key: `attachments/${end}` });
+    const list = async (other: object) => {
+      const {
+        Contents = [],
+        IsTruncated,
+        KeyCount,
+      } = await s3.send(new ListObjectsV2Command({ Bucket: own, ...other }));
+      return [Contents.map((each) => [each.Key?.slice(12), each.Size]), IsTruncated, KeyCount];
+    };
+    const all = [
+      ["B", 1],
+      ["a-1", 3],
+      ["a/1", 3],
+      ["a/2", 3],
+      ["c", 1],
+    ];
+    expect(await list({})).toEqual([all, false, 5]);
+    expect(await list({ Prefix: "attachments/a/" })).toEqual([all.slice(2, 4), false, 2]);
+    expect(await list({ StartAfter: "attachments/a/1" })).toEqual([all.slice(3), false, 2]);
+    expect(await list({ MaxKeys: 2 })).toEqual([all.slice(0, 2), true, 2]);
+    const pages = await Array.fromAsync(paginateListObjectsV2({ client: s3, pageSize: 2 }, { Bucket: own }));
+    expect(pages.map(({ Contents = [] }) => Contents.length)).toEqual([2, 2, 1]);
+  });
+
+  it("delete, and name what does not exist", async () => {
+    const { s3, own, store, get } = await bucketFor();
+    await store("0");
+    const remove = async () => (await s3.send(new DeleteObjectCommand({ Bucket: own, Key }))).$metadata.httpStatusCode;
+    expect([await remove(), await remove()]).toEqual([204, 204]);
+    const none = `none-${own}`;
+    expect([
+      await get().catch(nameOf),
+      await s3.send(new HeadObjectCommand({ Bucket: own, Key })).catch(nameOf),
+      await s3.send(new PutObjectCommand({ Bucket: none, Key, Body: "" })).catch(nameOf),
+      await s3.send(new HeadBucketCommand({ Bucket: none })).catch(nameOf),
+      (await s3.send(new HeadBucketCommand({ Bucket: own }))).$metadata.httpStatusCode,
+    ]).toEqual(["NoSuchKey", "NotFound", "NoSuchBucket", "NotFound", 200]);
+  });
+});
+
+/** Sends a request as it is, without the normalization of fetch. */
+const raw = async (method: string, path: string, headers: Record<string, string>, body = "") => {
+  const sent = request(running.endpoint, { method, path, headers: { ...headers, "content-length": body.length } });
+  sent.end(body);
+  const [response]: IncomingMessage[] = await once(sent, "response");
+  return [response?.statusCode, /<Code>(\w*)/.exec(response ? await text(response) : "")?.[1]];
+};
+
+describe("the embedded S3", () => {
+  it.each([
+    "../../app",
+    "..%2F..%2Fapp",
+    "%2E%2E/%2E%2E/app",
+    "attachments/../../app",
+    "attachments/%2E%2E/app",
+    "attachments/a/.",
+    "other/a",
+    "attachments",
+    "attachments//a",
+    "attachments%2Fa",
+    `attachments/${"a".repeat(240)}`,
+  ])("refuses the key %s, and writes nothing", async (key) => {
+    const before = readdirSync(folder, { recursive: true });
+    for (const method of ["PUT", "GET", "DELETE", "HEAD"])
+      expect((await raw(method, `/${Bucket}/${key}`, { authorization: "any" }, "x"))[0], method).toBe(400);
+    expect([readdirSync(folder, { recursive: true }), existsSync(join(folder, "../app"))]).toEqual([before, false]);
+  });
+
+  it("refuses requests that others have signed or changed, and what it does not implement", async () => {
+    await put("0123456789");
+    const sendWith = async (credentials: object, command = new GetObjectCommand({ Bucket, Key })) => {
+      const { endpoint } = running;
+      const s3 = new S3Client({ endpoint, forcePathStyle: true, maxAttempts: 1, ...credentials });
+      return s3.send(command).then(() => "done", nameOf);
+    };
+    const command = new GetObjectCommand({ Bucket, Key });
+    const url = await getSignedUrl(client(), command, { expiresIn: 60 });
+    const get = async (of: string) => /<Code>(\w+)/.exec(await (await fetch(of)).text())?.[1] ?? "done";
+    const old = await getSignedUrl(client(), command, { expiresIn: 60, signingDate: new Date(Date.now() - 61_000) });
+    const { AWS_ACCESS_KEY_ID: accessKeyId = "", AWS_SECRET_ACCESS_KEY: secretAccessKey = "" } = process.env;
+    expect({
+      "our credentials": await sendWith({ credentials: { accessKeyId, secretAccessKey } }),
+      "another key id": await sendWith({ credentials: { accessKeyId: "other", secretAccessKey } }),
+      "another secret": await sendWith({ credentials: { accessKeyId, secretAccessKey: "other" } }),
+      "a clock of yesterday": await sendWith({ systemClockOffset: -86_400_000 }),
+      "a signed URL": await get(url),
+      "another key in it": await get(url.replace("/b?", "/c?")),
+      "another parameter in it": await get(`${url}&versionId=1`),
+      "an expired one": await get(old),
+      "a longer life for it": await get(old.replace("Expires=60", "Expires=600")),
+      "any Authorization": (await raw("GET", `/${Bucket}/${Key}`, { authorization: "any" }))[1],
+      none: (await raw("DELETE", `/${Bucket}/${Key}`, {}))[1],
+      "a delimiter": await list({ Delimiter: "/" }),
+      "a storage class": await put("0123456789", { StorageClass: "GLACIER" }).catch(nameOf),
+      "an unknown checksum": await put("0123456789", { ChecksumAlgorithm: "SHA1" }).catch(nameOf),
+      "another SHA-256": await put("0123456789", { ChecksumSHA256: "AAAA" }).catch(nameOf),
+      "If-Match": await put("0123456789", { IfMatch: "*" }).catch(nameOf),
+    }).toEqual({
+      "our credentials": "done",
+      "another key id": "InvalidAccessKeyId",
+      "another secret": "SignatureDoesNotMatch",
+      "a clock of yesterday": "AccessDenied",
+      "a signed URL": "done",
+      "another key in it": "SignatureDoesNotMatch",
+      "another parameter in it": "SignatureDoesNotMatch",
+      "an expired one": "AccessDenied",
+      "a longer life for it": "SignatureDoesNotMatch",
+      "any Authorization": "AccessDenied",
+      none: "AccessDenied",
+      "a delimiter": "NotImplemented",
+      "a storage class": "NotImplemented",
+      "an unknown checksum": "NotImplemented",
+      "another SHA-256": "BadDigest",
+      "If-Match": "NotImplemented",
+    });
+  });
+
+  const list = (other: object) =>
+    client()
+      .send(new ListObjectsV2Command({ Bucket, ...other }))
+      .catch(nameOf);
+
+  it.each([
+    ["fewer bytes than declared", "5\r\n01234\r\n0\r\nx-amz-checksum-crc32:kQkmpg==\r\n\r\n", "IncompleteBody"],
+    ["more bytes than declared", `${"f".repeat(2)}\r\n${"0".repeat(255)}\r\n0\r\n\r\n`, "IncompleteBody"],
+    ["no checksum", "a\r\n0123456789\r\n0\r\n\r\n", "BadDigest"],
+    ["the wrong checksum", "a\r\n0123456789\r\n0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n", "BadDigest"],
+    ["no size of a chunk", "x\r\n0123456789\r\n0\r\n\r\n", "IncompleteBody"],
+    ["an endless line", "0".repeat(5_000), "IncompleteBody"],
+  ])("refuses chunks with %s, and keeps nothing of them", async (_label, body, code) => {
+    const s3 = client();
+    s3.middlewareStack.add(
+      (next) => (args) => {
+        Object.assign(Object(args.request), { body });
+        Object.assign(Object(args.request).headers, { "content-length": `${body.length}` });
+        delete Object(args.request).headers["transfer-encoding"];
+        return next(args);
+      },
+      { step: "finalizeRequest", priority: "high" },
+    );
+    const command = new PutObjectCommand({ Bucket, Key, Body: Readable.from(["0123456789"]), ContentLength: 10 });
+    expect(await s3.send(command).catch(nameOf)).toBe(code);
+    expect(readdirSync(join(folder, "objects", Bucket))).toEqual([]);
+  });
+
+  it("returns a 503 when its folder cannot be used, and works again afterwards", async () => {
+    await put("0123456789");
+    const objects = join(folder, "objects", Bucket, `${Key.replaceAll("/", ".")}x`);
+    mkdirSync(objects);
+    expect(await put("0123456789", { Key: `${Key}x` }).catch((error) => error.$metadata.httpStatusCode)).toBe(503);
+    rmSync(objects, { recursive: true });
+    await put("0123456789", { Key: `${Key}x` });
+    expect(await sizes()).toEqual([10, 10]);
+  });
+});
+
 describe("the embedded S3 with a folder", () => {
-  it("has its files after a restart, also those that were sent in chunks", async () => {
-    await put(Readable.from([Buffer.from("0123456789")]));
+  it("has its files after a restart, and a signed URL still works", async () => {
+    const sign = new PutObjectCommand({ Bucket, Key: `${Key}2`, ContentType: "text/plain" });
+    const url = await getSignedUrl(client(), sign, { expiresIn: 60 });
+    await put("0123456789");
     expect([await restart(), await content()]).toEqual([[], ["text/plain", "0123456789"]]);
+    expect((await fetch(url, { method: "PUT", body: "01234" })).status).toBe(200);
+    expect(await sizes()).toEqual([10, 5]);
   });
 
-  it("never writes into a file that is stored: it writes another, and renames it", async () => {
+  it("reports a file that does not have its declared size at each start, and changes nothing", async () => {
     await put("0123456789");
-    const [data, metadata] = [statSync(file("data")).ino, statSync(file("meta.json")).ino];
-    await put("abcdefghij");
-    expect(await content()).toEqual(["text/plain", "abcdefghij"]);
-    expect([statSync(file("data")).ino, statSync(file("meta.json")).ino]).not.toEqual([data, metadata]);
+    for (const [left, line] of [
+      [1_027, `${Key} is damaged: it has 3 of 10 bytes.`],
+      [100, `${Key} is damaged: it has 0 of -1 bytes.`],
+    ] as const) {
+      truncateSync(file(), left);
+      for (let starts = 0; starts < 2; starts += 1) expect(await restart()).toEqual([expect.stringContaining(line)]);
+      expect(await sizes()).toEqual([Math.max(0, left - 1_024)]);
+    }
   });
 
-  it("reports a file that does not have its declared size, and changes nothing", async () => {
-    await put("0123456789");
-    const metadata = readFileSync(file("meta.json"), "utf8");
-    truncateSync(file("data"), 3);
-    for (let starts = 0; starts < 2; starts += 1)
-      expect(await restart()).toEqual([expect.stringContaining(`${Key} is damaged: it has 3 of 10 bytes.`)]);
-    expect(await sizes()).toEqual([3]);
-    expect([readFileSync(file("meta.json"), "utf8"), statSync(file("data")).size]).toEqual([metadata, 3]);
+  it("removes what was being written when it was killed", async () => {
+    writeFileSync(join(folder, "objects", Bucket, "a.part"), "0");
+    await restart();
+    expect(readdirSync(join(folder, "objects", Bucket))).toEqual([]);
   });
 
-  it("rebuilds metadata that are truncated", async () => {
-    await put("0123456789");
-    truncateSync(file("meta.json"), 10);
-    expect([await restart(), await content()]).toEqual([[], ["application/octet-stream", "0123456789"]]);
-  });
-
-  it("has no file whose data were never written", async () => {
-    await put("0123456789");
-    rmSync(file("data"));
-    expect([await restart(), await sizes()]).toEqual([[], []]);
+  it("converts a folder of version 1.0.0, also one whose conversion was interrupted, and loses nothing", async () => {
+    const old = join(folder, "buckets", Bucket, "objects");
+    const write = (key: string, data: string | undefined, metadata: object | string) => {
+      mkdirSync(join(old, key, ".."), { recursive: true });
+      if (data !== undefined) writeFileSync(join(old, `${key}.data`), data);
+      writeFileSync(join(old, `${key}.meta.json`), typeof metadata === "string" ? metadata : JSON.stringify(metadata));
+    };
+    const metadata = { contentType: "text/plain", contentLength: 10, etag: '"0"', metadata: {} };
+    const at = { lastModified: "2026-11-01T00:00:00.000Z" };
+    write(Key, "0123456789", { key: Key, ...metadata, ...at });
+    write(`${Key}-truncated`, "01234", "{");
+    write(`${Key}-damaged`, "012", { key: `${Key}-damaged`, ...metadata, ...at });
+    write(`${Key}-unwritten`, undefined, { ...metadata, ...at });
+    write("other/key", "0", { ...metadata, ...at });
+    writeFileSync(join(folder, "objects", Bucket, "broken.part"), "0");
+    expect(await restart()).toEqual([
+      expect.stringContaining("1 files in"),
+      expect.stringContaining(`${Key}-damaged is damaged: it has 3 of 10 bytes.`),
+    ]);
+    const { Contents } = await client().send(new ListObjectsV2Command({ Bucket }));
+    expect(Contents?.map((each) => [each.Key, each.Size])).toEqual([
+      [Key, 10],
+      [`${Key}-damaged`, 3],
+      [`${Key}-truncated`, 5],
+    ]);
+    expect([Contents?.[0]?.LastModified?.toJSON(), await content()]).toEqual([
+      at.lastModified,
+      ["text/plain", "0123456789"],
+    ]);
+    expect(readdirSync(old, { recursive: true }).filter((name) => `${name}`.endsWith(".data"))).toEqual([
+      "other/key.data",
+    ]);
+    rmSync(join(old, "other"), { recursive: true });
+    await restart();
+    expect(readdirSync(folder)).toEqual(["objects"]);
   });
 });
