@@ -2,15 +2,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pipeline, Readable } from "node:stream";
+import { pipeline, type Readable } from "node:stream";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import type { LocalService } from "./dynoxide.ts";
 import { isLocalRequest, listen } from "./listen.ts";
 import { objectKey, openObjects } from "./object-files.ts";
-import { S3Error, type S3Request, signatureCheck, type Texts, uploadIn } from "./s3-request.ts";
+import { readRequest, requireImplemented, S3Error, type S3Request, signatureCheck, uploadIn } from "./s3-request.ts";
 
 type Options = {
-  /** Where files are stored. Without it, in a temporary folder. */
+  /** Without a folder, files are stored in a temporary one. */
   readonly folder?: string | undefined;
   readonly port?: number;
   /** Origins whose pages may send files, like the stage's setting of that name. */
@@ -18,37 +18,30 @@ type Options = {
 };
 
 type Objects = Awaited<ReturnType<typeof openObjects>>;
-type Reply = { readonly status: number; readonly headers?: object; readonly body?: string | Readable };
+type Reply = {
+  readonly status: number;
+  readonly headers?: object;
+  readonly body?: string;
+  readonly content?: Readable;
+};
 
-const xml = (content: string) => `<?xml version="1.0" encoding="UTF-8"?>\n${content}`;
+const xmlReply = (status: number, content: string): Reply => ({
+  status,
+  headers: { "Content-Type": "application/xml" },
+  body: `<?xml version="1.0" encoding="UTF-8"?>\n${content}`,
+});
 
+/** Any other error means that the folder cannot be used. */
 const errorReply = (error: unknown): Reply => {
-  const cause = error instanceof Error && "code" in error ? error.code : String(error);
-  const unavailable = { status: 503, code: "ServiceUnavailable", message: `Files cannot be stored or read: ${cause}` };
+  const cause = error instanceof Error && "code" in error ? error.code : error;
+  const unavailable = new S3Error(503, "ServiceUnavailable", `Files cannot be stored or read: ${cause}`);
   const { status, code, message } = error instanceof S3Error ? error : unavailable;
-  return { status, body: xml(`<Error><Code>${code}</Code><Message>${message}</Message></Error>`) };
+  return xmlReply(status, `<Error><Code>${code}</Code><Message>${message}</Message></Error>`);
 };
 
-/** The parameters, and headers of AWS, that this implements. Others are refused, rather than ignored. */
-const supported =
-  /^(x-id|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|content-sha256|user-agent|trailer|decoded-content-length|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
-
-const notImplemented = () => new S3Error(501, "NotImplemented", "The embedded S3 does not implement this request.");
-
-const readRequest = ({ method = "", url = "", headers }: IncomingMessage): S3Request => {
-  const [path = "", search = ""] = url.split("?");
-  const query = Object.fromEntries(new URLSearchParams(search));
-  const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `${value}`]));
-  return { method, path, query, headers: texts };
-};
-
-const list = (objects: Objects, bucket: string, query: Texts): Reply => {
-  const {
-    prefix = "",
-    "start-after": start = "",
-    "continuation-token": after = start,
-    "max-keys": max = "1000",
-  } = query;
+const list = (objects: Objects, bucket: string, { query }: S3Request): Reply => {
+  const { prefix = "", "start-after": start = "", "max-keys": max = "1000" } = query;
+  const after = query["continuation-token"] ?? start;
   if (!/^\d{1,9}$/.test(max)) throw new S3Error(400, "InvalidArgument", "max-keys must be a whole number.");
   const keys = objects.keysIn(bucket).filter((key) => key > after && key.startsWith(prefix));
   const page = keys.slice(0, Math.min(Number(max), 1_000));
@@ -60,10 +53,10 @@ const list = (objects: Objects, bucket: string, query: Texts): Reply => {
   const more = page.length > 0 && page.length < keys.length;
   const next = more ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : "";
   const summary = `<KeyCount>${page.length}</KeyCount><IsTruncated>${more}</IsTruncated>${next}`;
-  return { status: 200, body: xml(`<ListBucketResult>${summary}${contents.join("")}</ListBucketResult>`) };
+  return xmlReply(200, `<ListBucketResult>${summary}${contents.join("")}</ListBucketResult>`);
 };
 
-/** The first and the last byte of a `Range`. Undefined for the whole object. */
+/** Returns the first and the last byte of a `Range`, or undefined for the whole object. */
 const rangeIn = (header: string | undefined, bytes: number) => {
   const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(header ?? "") ?? [];
   if (first === "" && last === "") return undefined;
@@ -73,58 +66,49 @@ const rangeIn = (header: string | undefined, bytes: number) => {
   return { from, to };
 };
 
-const read = (objects: Objects, bucket: string, key: string, { method, headers }: S3Request): Reply => {
+const read = (objects: Objects, bucket: string, key: string, { method, query, headers }: S3Request): Reply => {
   if (!objects.has(bucket, key)) throw new S3Error(404, "NoSuchKey", "The specified key does not exist.");
   const { bytes, content_type, etag, checksums, stored_at } = objects.properties(bucket, key);
   const range = rangeIn(headers.range, bytes);
   const { from, to } = range ?? { from: 0, to: bytes - 1 };
-  const { "x-amz-checksum-mode": mode } = headers;
+  const { "x-amz-checksum-mode": mode } = { ...query, ...headers };
+  const found = {
+    "Content-Type": content_type,
+    "Content-Length": to - from + 1,
+    "Last-Modified": new Date(stored_at).toUTCString(),
+    ETag: etag,
+    ...(range ? { "Content-Range": `bytes ${from}-${to}/${bytes}` } : mode && checksums),
+  };
+  const hasContent = method === "GET" && to >= from;
   return {
     status: range ? 206 : 200,
-    headers: {
-      "Content-Type": content_type,
-      "Content-Length": to - from + 1,
-      "Last-Modified": new Date(stored_at).toUTCString(),
-      ETag: etag,
-      "Accept-Ranges": "bytes",
-      ...(range ? { "Content-Range": `bytes ${from}-${to}/${bytes}` } : mode && checksums),
-    },
-    ...(method === "GET" && to >= from && { body: objects.read(bucket, key, from, to) }),
+    headers: found,
+    ...(hasContent && { content: objects.read(bucket, key, from, to) }),
   };
 };
 
-/** Paths are compared as they are sent. A valid one needs no percent-encoding, and cannot leave the folder. */
-const pathPattern = /^\/([a-z\d][a-z\d-]{2,62})(?:\/|\/([\w/-]{1,200}))?$/;
+/** A path that is valid needs no percent-encoding, so it is compared as it was sent, and cannot leave the folder. */
+const pathPattern = /^\/([a-z\d][a-z\d-]{2,62})(?:\/?|\/([\w/-]{1,200}))$/;
 
 const respond = async (objects: Objects, incoming: IncomingMessage, check: ReturnType<typeof signatureCheck>) => {
   const request = readRequest(incoming);
-  const { method, query, headers } = request;
-  const [, bucket = "", key] = pathPattern.exec(request.path) ?? [];
+  const { method, path, query } = request;
+  const [, bucket = "", key] = pathPattern.exec(path) ?? [];
   if (bucket === "" || (key !== undefined && !objectKey.test(key)))
-    throw new S3Error(400, "InvalidURI", "This S3 has only keys such as attachments/2026/11/21/order/a/b.");
+    throw new S3Error(400, "InvalidURI", "The embedded S3 has only keys such as attachments/2026/11/21/order/a/b.");
   await check(request);
-  const names = [...Object.keys(query), ...Object.keys(headers).filter((name) => name.startsWith("x-amz-"))];
-  if (!names.every((name) => supported.test(name))) throw notImplemented();
-  if (method === "PUT" && key === undefined) {
-    objects.create(bucket);
-    return { status: 200, headers: { Location: `/${bucket}` } };
-  }
+  requireImplemented(request, key);
+  if (key === undefined && method === "PUT") objects.create(bucket);
   if (!objects.has(bucket)) throw new S3Error(404, "NoSuchBucket", "The specified bucket does not exist");
-  if (key === undefined) {
-    if (method === "HEAD") return { status: 200 };
-    if (method === "GET" && query["list-type"] === "2") return list(objects, bucket, query);
-    throw notImplemented();
-  }
+  if (key === undefined)
+    return method === "GET" && "list-type" in query ? list(objects, bucket, request) : { status: 200 };
   if (method === "GET" || method === "HEAD") return read(objects, bucket, key, request);
-  if (method === "DELETE") {
-    objects.remove(bucket, key);
-    return { status: 204 };
+  if (method === "PUT") {
+    const { etag, checksums } = await objects.write(bucket, key, uploadIn(incoming, request));
+    return { status: 200, headers: { ETag: etag, ...checksums } };
   }
-  const { "if-none-match": condition = "*" } = headers;
-  if (method !== "PUT" || condition !== "*" || "if-match" in headers || "content-md5" in headers)
-    throw notImplemented();
-  const { etag, checksums } = await objects.write(bucket, key, uploadIn(incoming, request));
-  return { status: 200, headers: { ETag: etag, ...checksums } };
+  objects.remove(bucket, key);
+  return { status: 204 };
 };
 
 /** The CORS headers of a bucket on AWS with `uploadOrigins`. */
@@ -135,33 +119,30 @@ const corsHeaders = {
 };
 
 const startStore = async ({ folder, port, uploadOrigins = () => [] }: Options): Promise<LocalService> => {
-  const temporary = folder ?? mkdtempSync(join(tmpdir(), "patchbay-files-"));
-  const removeTemporary = () => folder === undefined && rmSync(temporary, { recursive: true, force: true });
+  const used = folder ?? mkdtempSync(join(tmpdir(), "patchbay-files-"));
+  const removeTemporary = () => folder ?? rmSync(used, { recursive: true, force: true });
   process.once("exit", removeTemporary);
-  const objects = await openObjects(temporary, folder !== undefined);
-  const check = signatureCheck();
+  const [objects, check] = [await openObjects(used, folder !== undefined), signatureCheck()];
+  const replyTo = async (incoming: IncomingMessage): Promise<Reply> => {
+    if (!isLocalRequest(incoming, uploadOrigins()))
+      throw new S3Error(403, "AccessDenied", "Web pages and other host names are refused.");
+    if (incoming.method === "OPTIONS") return { status: 204, headers: corsHeaders };
+    return respond(objects, incoming, check);
+  };
   const server = createServer(async (incoming, outgoing) => {
-    const { origin } = incoming.headers;
-    const allowed = origin !== undefined && uploadOrigins().includes(origin);
-    const cors = allowed ? { "Access-Control-Allow-Origin": origin, Vary: "Origin" } : {};
-    const answer = async (): Promise<Reply> => {
-      if (!isLocalRequest(incoming, uploadOrigins()))
-        throw new S3Error(403, "AccessDenied", "Web pages and other host names are refused.");
-      if (allowed && incoming.method === "OPTIONS") return { status: 204, headers: corsHeaders };
-      return respond(objects, incoming, check);
-    };
-    const { status, headers, body } = await answer().catch((error: unknown) => {
-      // Reads what is left, so that the client gets the response.
-      incoming.resume();
-      return errorReply(error);
-    });
-    outgoing.writeHead(status, { ...cors, "Content-Type": "application/xml", ...headers });
-    if (body instanceof Readable) pipeline(body, outgoing, () => {});
+    const { status, headers, body, content } = await replyTo(incoming).catch(errorReply);
+    // Reads what an error has left, so that the client gets the response.
+    incoming.resume();
+    const { origin = "" } = incoming.headers;
+    const cors = uploadOrigins().includes(origin) && { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
+    outgoing.writeHead(status, { ...cors, ...headers });
+    if (content) pipeline(content, outgoing, () => {});
     else outgoing.end(body);
   });
   const { url, close } = await listen(server, port);
   const stop = async () => {
     await close();
+    process.off("exit", removeTemporary);
     removeTemporary();
   };
   return { endpoint: url, stop };

@@ -18,13 +18,27 @@ export class S3Error extends Error {
   }
 }
 
-export type Texts = Readonly<Record<string, string>>;
+const operations = /^((HEAD|PUT) bucket|GET list|(GET|HEAD|PUT|DELETE) object)$/;
+const parameters =
+  /^(x-id|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|user-agent|content-sha256|trailer|decoded-content-length|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
 
-export type S3Request = {
-  readonly method: string;
-  readonly path: string;
-  readonly query: Texts;
-  readonly headers: Texts;
+export type S3Request = ReturnType<typeof readRequest>;
+
+export const readRequest = ({ method = "", url = "", headers: sent }: IncomingMessage) => {
+  const [path = "", search = ""] = url.split("?");
+  const query = Object.fromEntries(new URLSearchParams(search));
+  const headers = Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, `${value}`]));
+  return { method, path, query, headers };
+};
+
+/** Refuses what is not implemented, rather than ignoring it: copies and parts of objects, their tags, other checksums. */
+export const requireImplemented = ({ method, query, headers }: S3Request, key: string | undefined): void => {
+  const { "if-none-match": condition = "*", "if-match": other, "content-md5": md5 } = headers;
+  const names = [...Object.keys(query), ...Object.keys(headers).filter((name) => name.startsWith("x-amz-"))];
+  const target = key !== undefined ? "object" : query["list-type"] === "2" ? "list" : "bucket";
+  const isKnown = operations.test(`${method} ${target}`) && names.every((name) => parameters.test(name));
+  if (!isKnown || condition !== "*" || other !== undefined || md5 !== undefined)
+    throw new S3Error(501, "NotImplemented", "The embedded S3 does not implement this request.");
 };
 
 const forbidden = (code: string, message: string) => new S3Error(403, code, message);
@@ -116,7 +130,8 @@ async function* dechunk(body: AsyncIterable<Buffer>, declared: Record<string, st
 const digests = ["x-amz-content-sha256", "x-amz-checksum-sha256", "x-amz-checksum-crc32"] as const;
 
 /** Returns the content of a PUT, and `verify`, which returns the object's properties once the content has been read. */
-export const uploadIn = (incoming: IncomingMessage, { headers }: S3Request) => {
+export const uploadIn = (incoming: IncomingMessage, request: S3Request) => {
+  const headers = { ...request.query, ...request.headers };
   const { "x-amz-content-sha256": hash = "", "x-amz-trailer": trailer, "content-type": type } = headers;
   const isChunked = hash === "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
   if (isChunked ? !digests.some((name) => name === trailer) : hash.startsWith("STREAMING-"))

@@ -304,7 +304,12 @@ describe("the embedded S3", () => {
 describe("the embedded S3 with a folder", () => {
   it("has its files after a restart, and a signed URL still works", async () => {
     const sign = new PutObjectCommand({ Bucket, Key: `${Key}2`, ContentType: "text/plain" });
-    const url = await getSignedUrl(client(), sign, { expiresIn: 60 });
+    const s3 = new S3Client({
+      endpoint: running.endpoint,
+      forcePathStyle: true,
+      requestChecksumCalculation: "WHEN_REQUIRED",
+    });
+    const url = await getSignedUrl(s3, sign, { expiresIn: 60 });
     await put("0123456789");
     expect([await restart(), await content()]).toEqual([[], ["text/plain", "0123456789"]]);
     expect((await fetch(url, { method: "PUT", body: "01234" })).status).toBe(200);
