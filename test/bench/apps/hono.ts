@@ -20,7 +20,9 @@ app.get("/api/v1/switches/:id", async (context) => {
 });
 app.post("/api/v1/requests/:id/attachments", async (context) => {
   const { file } = await context.req.parseBody();
-  await s3.send(new PutObjectCommand({ Bucket: process.env.BUCKET_NAME, Key: "attachments/bench", Body: String(file) }));
+  await s3.send(
+    new PutObjectCommand({ Bucket: process.env.BUCKET_NAME, Key: "attachments/bench", Body: String(file) }),
+  );
   return context.json({ id: context.req.param("id") }, 201);
 });
 
