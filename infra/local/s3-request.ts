@@ -78,14 +78,11 @@ export const signatureCheck = () => {
     if (accessKeyId !== (await credentials()).accessKeyId)
       throw forbidden("InvalidAccessKeyId", "This access key id does not exist. See `npm run admin -- env`.");
     const signableHeaders = new Set(names.split(";"));
-    const [signed, unsigned] = [true, false].map((is) =>
-      Object.entries(request.headers).filter(([name]) => signableHeaders.has(name) === is),
-    );
-    if (unsigned?.some(([name]) => name.startsWith("x-amz-")))
+    const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => signableHeaders.has(name)));
+    if (Object.keys(request.headers).some((name) => name.startsWith("x-amz-") && !(name in headers)))
       throw forbidden("AccessDenied", "There were headers present in the request which were not signed");
     const options = { signingDate, expiresIn, signingRegion, signableHeaders, unhoistableHeaders: signableHeaders };
     // The body stands for one that is not signed. Otherwise a header has its hash.
-    const headers = Object.fromEntries(signed ?? []);
     const again = { ...request, protocol: "http:", hostname: "", headers, body: {} };
     const expected = inQuery
       ? (await signer.presign(again, options)).query?.["X-Amz-Signature"]
@@ -96,6 +93,8 @@ export const signatureCheck = () => {
 };
 
 const incomplete = () => new S3Error(400, "IncompleteBody", "The body has not the bytes that its headers declare.");
+
+const invalidChunk = () => new S3Error(400, "InvalidChunkSizeError", "A chunk of the body has no valid size.");
 
 /**
  * Decodes the chunks of `aws-chunked`, and sets the declared checksums that follow them.
@@ -119,11 +118,11 @@ async function* dechunk(body: AsyncIterable<Buffer>, declared: Record<string, st
       if (ended && name in declared) declared[name] = value;
       // A line break also follows the data of a chunk.
       if (ended || line === "") continue;
-      if (!/^[\da-f]{1,8}$/i.test(line)) throw incomplete();
+      if (!/^[\da-f]{1,8}$/i.test(line)) throw invalidChunk();
       left = Number.parseInt(line, 16);
       ended = left === 0;
     }
-    if (rest.length > 1_024) throw incomplete();
+    if (rest.length > 1_024) throw invalidChunk();
   }
 }
 

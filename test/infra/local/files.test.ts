@@ -272,8 +272,8 @@ describe("the embedded S3", () => {
     ["more bytes than declared", `${"f".repeat(2)}\r\n${"0".repeat(255)}\r\n0\r\n\r\n`, "IncompleteBody"],
     ["no checksum", "a\r\n0123456789\r\n0\r\n\r\n", "BadDigest"],
     ["the wrong checksum", "a\r\n0123456789\r\n0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n", "BadDigest"],
-    ["no size of a chunk", "x\r\n0123456789\r\n0\r\n\r\n", "IncompleteBody"],
-    ["an endless line", "0".repeat(5_000), "IncompleteBody"],
+    ["no size of a chunk", "x\r\n0123456789\r\n0\r\n\r\n", "InvalidChunkSizeError"],
+    ["an endless line", "0".repeat(5_000), "InvalidChunkSizeError"],
   ])("refuses chunks with %s, and keeps nothing of them", async (_label, body, code) => {
     const s3 = client();
     s3.middlewareStack.add(
