@@ -43,11 +43,11 @@ export const requireImplemented = ({ method, query, headers }: S3Request, key: s
 
 const forbidden = (code: string, message: string) => new S3Error(403, code, message);
 
-/** The signature is in the query of a signed URL, and in a header of every other request, which expires after 15 minutes. */
+/** The signature is in the query of a signed URL, and in a header of every other request, which does not expire here. */
 const signatureIn = ({ query, headers }: S3Request) => {
   const pattern = /^AWS4-HMAC-SHA256 Credential=([^,]+), ?SignedHeaders=([^,]+), ?Signature=(\w+)$/;
   const [, credential, names, signature] = pattern.exec(headers.authorization ?? "") ?? [];
-  const inHeader = { credential, names, signature, date: headers["x-amz-date"], expiresIn: 15 * 60 };
+  const inHeader = { credential, names, signature, date: headers["x-amz-date"], expiresIn: Number.POSITIVE_INFINITY };
   if (!("X-Amz-Signature" in query)) return { ...inHeader, inQuery: false };
   return {
     inQuery: true,
@@ -72,8 +72,8 @@ export const signatureCheck = () => {
     if (signature === undefined) throw forbidden("AccessDenied", "Access Denied");
     const signingDate = new Date(date.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, "$1-$2-$3:$4:$5"));
     // Negated, so that it also refuses a missing or invalid number or date.
-    if (!(expiresIn <= 7 * 86_400 && Date.now() < signingDate.getTime() + expiresIn * 1_000))
-      throw forbidden("AccessDenied", "Request has expired");
+    const isOver = !(Date.now() < signingDate.getTime() + expiresIn * 1_000);
+    if (isOver || (inQuery && expiresIn > 7 * 86_400)) throw forbidden("AccessDenied", "Request has expired");
     const [accessKeyId, , signingRegion = ""] = credential.split("/");
     if (accessKeyId !== (await credentials()).accessKeyId)
       throw forbidden("InvalidAccessKeyId", "This access key id does not exist. See `npm run admin -- env`.");
