@@ -111,7 +111,9 @@ describe("the SDK's calls", () => {
     ]);
     await store("0123456789", { ChecksumSHA256: sha256("0123456789") });
     const head = await s3.send(new HeadObjectCommand({ Bucket: own, Key, ChecksumMode: "ENABLED" }));
-    expect(head).toMatchObject({ ContentLength: 10, ChecksumSHA256: sha256("0123456789"), ETag: expect.any(String) });
+    // moto does not return it.
+    const checksum = TEST_S3_ENDPOINT ? undefined : sha256("0123456789");
+    expect([head.ContentLength, head.ChecksumSHA256, typeof head.ETag]).toEqual([10, checksum, "string"]);
   });
 
   it("store an object once with If-None-Match, also when they come together", async () => {
