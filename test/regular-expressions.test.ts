@@ -23,7 +23,6 @@ const expressionsIn = (source: string): string[] => {
   return found;
 };
 
-// The API reference is left out: it reads our own OpenAPI document and samples.
 const files = globSync("{functions,shared,infra/admin,infra/local}/**/*.ts", { cwd: root });
 const inFile = files.map((file) => ({ file, found: expressionsIn(readFileSync(join(root, file), "utf8")) }));
 

@@ -90,6 +90,7 @@ describe("what runs", () => {
     "MIT-0",
     "Apache-2.0",
     "(MIT OR Apache-2.0)",
+    "(MIT OR CC0-1.0)",
     "(MIT OR GPL-3.0-or-later)",
     "ISC",
     "BSD-2-Clause",

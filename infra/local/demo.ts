@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { Prefill } from "./docs.ts";
+import type { Prefill } from "../openapi/reference.ts";
 
 const allPermissions = [
   "ordering_cart_requests:*",

@@ -1,8 +1,9 @@
 import { type Step, steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
+import type { Prefill } from "../openapi/reference.ts";
 import { type CarrierOptions, startCarrier } from "./carrier.ts";
 import type { Data } from "./data.ts";
-import { docs, type Prefill } from "./docs.ts";
+import { docs } from "./docs.ts";
 import { startFiles } from "./files.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
@@ -91,7 +92,7 @@ export const startStack = async (options: StackOptions) => {
     const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
     const stepFunctions = await startStepFunctions({ load: (name: Step["name"]) => stepHandlers.get(name) });
     const load = ({ name }: { readonly name: string }) => endpoints.get(name);
-    const extra = docs({ prefill, storage: new URL(services.environment.AWS_ENDPOINT_URL_S3).origin });
+    const extra = docs(prefill);
     const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra }).catch(
       async (error: unknown) => {
         await stepFunctions.stop();

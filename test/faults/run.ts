@@ -25,7 +25,7 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
     "test/infra/local/data.test.ts",
     "the data that the local stack keeps after a stop, a kill and truncated files, with --data",
   ],
-  reference: ["test/infra/reference/page.test.ts", "the API reference in each width and colour scheme, checked by axe"],
+  reference: ["test/infra/local/docs.test.ts", "the API reference in Chromium"],
   limits: ["test/shared/checkout/limits.test.ts", "the state and the transactions of an order of 200 requests"],
   large: ["test/shared/checkout/large.test.ts", "the memory of a checkout of large files and of many files"],
   flat: ["test/cost/flat.test.ts", "the cost of a request with little and with much data stored"],

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { chromiumPath, launchChromium } from "../support/processes/chromium.ts";
-import { localServices, withReference } from "../support/processes/local-service.ts";
+import { localServices } from "../support/processes/local-service.ts";
 import { recordSession } from "./session.ts";
 import { terminalSvg } from "./terminal.ts";
 
@@ -21,7 +21,7 @@ const folder = join(import.meta.dirname, "../../docs/images");
 const reference = async () => {
   if (!chromiumPath) throw new Error("The pictures of the API reference need Chromium: set CHROMIUM to its path.");
   const services = localServices();
-  const [demo, browser] = await Promise.all([services.start([], withReference), launchChromium()]);
+  const [demo, browser] = await Promise.all([services.start([]), launchChromium()]);
   try {
     for (const colorScheme of ["light", "dark"] as const) {
       const page = await browser.newPage({
@@ -29,10 +29,11 @@ const reference = async () => {
         colorScheme,
         reducedMotion: "reduce",
       });
-      await page.goto(`${demo.url}/docs/#createRequestAttachment`);
-      await page.locator("html[data-ready]").waitFor();
-      await page.locator("#createRequestAttachment").scrollIntoViewIfNeeded();
-      await page.locator("#side a[href='#createRequestAttachment'][aria-current]").waitFor();
+      const operation = "POST/api/v1/requests/{request_id}/attachments";
+      await page.goto(`${demo.url}/docs/#tag/request-attachments/${operation}`);
+      await page.locator(`section[id$="${operation}"]`).getByRole("button", { name: "Test Request" }).waitFor();
+      // Scalar scrolls to the operation once what is above it has its height.
+      await page.waitForTimeout(2_000);
       await page.screenshot({ path: join(folder, `reference-${colorScheme}.png`) });
       await page.close();
     }

@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { Agent, get } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openData } from "../../../infra/local/data.ts";
 import { form } from "../../support/fixtures/attachments.ts";
 import { admin } from "../../support/processes/admin-cli.ts";
-import { type LocalService, localServices, withReference } from "../../support/processes/local-service.ts";
+import { type LocalService, localServices } from "../../support/processes/local-service.ts";
 import { extent } from "../../support/setup/extent.ts";
 
 let services: ReturnType<typeof localServices>;
@@ -181,45 +180,6 @@ describe("npm start", () => {
       child.kill(signal);
       await vi.waitUntil(() => readdirSync(services.state).length === 0, patiently);
       await expect(fetch(url)).rejects.toThrow("fetch failed");
-    },
-  );
-
-  it.runIf(exhaustive)(
-    "serves everything but the API reference if esbuild does not work, and says so in one line",
-    async () => {
-      // As in all of these tests.
-      const service = await services.start([], { ESBUILD_BINARY_PATH: "/bin/false" });
-      const paths = ["/docs/", "/openapi.json"];
-      const statuses = await Promise.all(paths.map(async (path) => (await fetch(service.url + path)).status));
-      expect([statuses, await list(service)]).toEqual([[500, 200], 200]);
-      expect(service.output.stderr).toMatch(/^The API reference could not be built: .+\n$/);
-    },
-  );
-
-  it.runIf(exhaustive && process.platform === "linux")(
-    "serves the API reference without a free file descriptor, and everything once there are some",
-    async () => {
-      const service = await services.start([], withReference);
-      const { port } = new URL(service.url);
-      const limit = (files: number) =>
-        promisify(execFile)("prlimit", [`--pid=${service.child.pid}`, `--nofile=${files}:`]);
-      const ask = async (path: string, agent: Agent | false) => {
-        const request = get({ host: "127.0.0.1", port, path, agent, timeout: 2_000 });
-        request.on("timeout", () => request.destroy());
-        const [response] = await once(request, "response").catch(() => []);
-        response?.resume();
-        return response?.statusCode;
-      };
-      // A connection that is open already.
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      expect(await ask("/openapi.json", agent)).toBe(200);
-      await limit(20);
-      const asked = Array.from({ length: 60 }, () => ask("/docs/", false));
-      expect(await ask("/docs/", agent)).toBe(200);
-      expect(new Set(await Promise.all(asked)).has(200)).toBe(false);
-      await limit(4096);
-      await vi.waitUntil(async () => (await list(service)) === 200, patiently);
-      agent.destroy();
     },
   );
 

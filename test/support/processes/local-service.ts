@@ -22,10 +22,6 @@ const ours =
   /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_|DYNAMODB_|S3_|STEP_FUNCTIONS_|AWS_ENDPOINT_|STATE_MACHINE_|CARRIER_|PATCHBAY_|LOG_LEVEL|PORT$|NODE_V8_COVERAGE$)/;
 export const userEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
 
-/** To build the API reference takes half of the time that a start takes, and most tests do not look at it. */
-const withoutReference = { ESBUILD_BINARY_PATH: "/bin/false" };
-export const withReference = { ESBUILD_BINARY_PATH: "" };
-
 const exited = async (child: ChildProcess) => {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
 };
@@ -52,7 +48,7 @@ export const localServices = () => {
   ) => {
     const child = spawn(program, [...words, "--port", "0", ...args], {
       cwd: root,
-      env: { ...userEnvironment, PATCHBAY_STATE: state, ...withoutReference, ...env },
+      env: { ...userEnvironment, PATCHBAY_STATE: state, ...env },
       detached: true,
     });
     started.push(child);

@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod/mini";
+
+/** The API reference: a page that shows the `openapi.json` beside it with Scalar. */
+
+const Document = z.looseObject({
+  components: z.looseObject({
+    parameters: z.record(z.string(), z.looseObject({ name: z.string() })),
+    securitySchemes: z.looseObject({ apiKey: z.looseObject({}) }),
+  }),
+});
+
+/** The OpenAPI document with this server only. */
+export const documentOf = (server: string) => {
+  const text = readFileSync(join(import.meta.dirname, "../../openapi.json"), "utf8");
+  return { ...z.parse(Document, JSON.parse(text)), servers: [{ url: server }] };
+};
+
+/** An API key, and ids by the names of path parameters. */
+export type Prefill = { readonly key: string; readonly ids: Readonly<Record<string, string>> };
+
+/** The document as the page shows it: with the events, which only generators must not see, and with what the page fills in. */
+export const pageDocument = (server: string, prefill?: Prefill): string => {
+  const document = documentOf(server);
+  const { parameters, securitySchemes } = document.components;
+  if (prefill) securitySchemes.apiKey["x-scalar-secret-token"] = prefill.key;
+  for (const parameter of Object.values(parameters))
+    parameter.example = prefill?.ids[parameter.name] ?? parameter.example;
+  return JSON.stringify(document, (name, value: unknown) => (name === "x-internal" ? undefined : value));
+};
+
+/** With it, Scalar asks no other host: not for fonts, an assistant or a proxy. */
+const configuration = {
+  withDefaultFonts: false,
+  telemetry: false,
+  showDeveloperTools: "never",
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  documentDownloadType: "none",
+};
+
+/** Scalar writes its style sheet into the page. */
+export const contentSecurityPolicy =
+  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'";
+
+/** Scalar reads its configuration from the element with this id. */
+export const page = `<!doctype html>
+<html lang="en">
+  <meta charset="utf-8" />
+  <meta name="viewport" content="width=device-width, initial-scale=1" />
+  <meta http-equiv="Content-Security-Policy" content="${contentSecurityPolicy}" />
+  <title>Patchbay API reference</title>
+  <link rel="icon" href="data:," />
+  <body>
+    <script id="api-reference" src="scalar.js" data-url="openapi.json" data-configuration='${JSON.stringify(configuration)}'></script>
+  </body>
+</html>
+`;
+
+/** Scalar's script. Its package has it only as a response of a Fastify plugin, in an instance that does not listen. */
+export const scalar = async (): Promise<Buffer> => {
+  const { fastify } = await import("fastify");
+  const { default: plugin } = await import("@scalar/fastify-api-reference");
+  const app = fastify();
+  await app.register(plugin, { configuration: { url: "openapi.json" } });
+  return (await app.inject("/reference/js/scalar.js")).rawPayload;
+};

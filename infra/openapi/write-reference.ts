@@ -1,0 +1,31 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { page, pageDocument, scalar } from "./reference.ts";
+
+/** `npm run docs`: writes the API reference as static files. */
+
+const help = `Usage: npm run docs -- [options]
+
+Writes index.html, scalar.js and openapi.json: the API reference, for any web server and below any path. It loads nothing
+from other hosts, and can send requests only if it is served from the origin of --server.
+
+  --server <url>  base address of the deployment (default: http://127.0.0.1:3000)
+  --out <dir>     folder to write to (default: reference)
+  --help          print this help`;
+
+const { values } = parseArgs({
+  options: {
+    server: { type: "string", default: "http://127.0.0.1:3000" },
+    out: { type: "string", default: "reference" },
+    help: { type: "boolean" },
+  },
+});
+
+if (values.help) console.log(help);
+else {
+  const files = { "index.html": page, "scalar.js": await scalar(), "openapi.json": pageDocument(values.server) };
+  mkdirSync(values.out, { recursive: true });
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(values.out, name), content);
+  console.log(`Wrote ${join(values.out, "index.html")} and the files it loads. Its samples call ${values.server}.`);
+}
