@@ -110,7 +110,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
       if (!request.url().startsWith(`${url}/`)) problems.push(`elsewhere: ${request.url()}`);
     });
     page.on("console", (message) => {
-      // What the policy blocks is no request.
+      // Chromium reports what the policy blocks here, and not as a request.
       if (/https?:/.test(message.text())) problems.push(message.text());
     });
     page.on("pageerror", (error) => problems.push(error.message));
