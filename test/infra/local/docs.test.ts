@@ -100,7 +100,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
   beforeAll(async () => {
     browser = await launchChromium();
     page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(60_000);
     const t = await tenants();
     const ids = { account_id: t.account("east"), order_id: t.order("acme"), request_id: t.request("acme") };
     // As npm start returns it for its demo customer.
