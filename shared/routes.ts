@@ -1,6 +1,6 @@
-import { attachmentContract } from "./attachments/routes.ts";
+import { attachmentContract } from "./attachments/contract.ts";
 import type { Contract, DocumentedRoute } from "./route.ts";
-import { switchContract } from "./switches/routes.ts";
+import { switchContract } from "./switches/contract.ts";
 
 /** The contracts of all domains. No function loads this file. */
 export const contracts: readonly Contract[] = [attachmentContract(), switchContract()];

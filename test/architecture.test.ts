@@ -29,7 +29,7 @@ const below = (...folders: readonly string[]) =>
 
 /** Modules that need no AWS, for the template and OpenAPI. */
 const pure =
-  /^shared\/((routes?|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(schema|routes|file-keys)\.ts|checkout\/steps\.ts|history\/event\.ts|table\/(keys|expressions)\.ts)/;
+  /^shared\/((routes?|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(schema|routes|contract|file-keys)\.ts|checkout\/steps\.ts|history\/event\.ts|table\/(keys|expressions)\.ts)/;
 
 const mayUseTheSdk =
   /^(shared\/(table\/(client|read|write)|history\/publish|attachments\/files|checkout\/carrier-(token|function))\.ts|infra\/)/;
@@ -66,7 +66,7 @@ describe("the import rules", () => {
   it("make imports within shared point down: http and checkout, domains, table, schema, the files at the root", () => {
     const files = below("shared/").filter((file) => file !== routeList);
     expect(offenders(files, (name, file) => name !== routeList && staysBelow(name, file))).toEqual([]);
-    expect(importsOf(routeList).every((name) => /^shared\/(route|\w+\/routes)\.ts$/.test(name))).toBe(true);
+    expect(importsOf(routeList).every((name) => /^shared\/(route|\w+\/contract)\.ts$/.test(name))).toBe(true);
   });
 
   it("allow an SDK only in the modules of the clients", () => {
@@ -108,7 +108,12 @@ describe("the import rules", () => {
 });
 
 /** What functions do not load, but contracts do: the texts and examples of the OpenAPI document, and the list of all routes. */
-const contractTexts = ["shared/routes.ts", "shared/schema/documents.ts"];
+const contractTexts = [
+  "shared/attachments/contract.ts",
+  "shared/routes.ts",
+  "shared/schema/documents.ts",
+  "shared/switches/contract.ts",
+];
 
 describe("shared", () => {
   it("has nothing that no function loads, except the texts of contracts", async () => {

@@ -37,7 +37,7 @@ export const areas: Readonly<Record<string, Area>> = {
     setup: "service",
   },
   routes: {
-    mutate: ["shared/{attachments,switches}/routes.ts", "shared/routes.ts"],
+    mutate: ["shared/{attachments,switches}/{routes,contract}.ts", "shared/routes.ts"],
     tests: [openapi],
   },
   attachments: {

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { attachmentDocuments } from "../../../shared/attachments/routes.ts";
+import { attachmentDocuments } from "../../../shared/attachments/contract.ts";
 import type { Route } from "../../../shared/route.ts";
 import { routes } from "../../../shared/routes.ts";
 import { declaredFile, newContent, sendFile } from "../fixtures/upload-content.ts";

@@ -1,0 +1,307 @@
+import * as z from "zod/mini";
+import { alreadyTaken, problem, problemIn } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Contract, Docs } from "../route.ts";
+import { ids, page } from "../schema/documents.ts";
+import { Timestamp, Ulid } from "../schema/fields.ts";
+import {
+  completeOrderUpload,
+  completeRequestUpload,
+  createOrderAttachment,
+  createOrderUpload,
+  createRequestAttachment,
+  createRequestUpload,
+  deleteOrderAttachment,
+  deleteRequestAttachment,
+  listOrderAttachments,
+  listRequestAttachments,
+  type ParentType,
+  showOrderAttachment,
+  showRequestAttachment,
+  updateOrderAttachment,
+  updateRequestAttachment,
+} from "./routes.ts";
+import {
+  AttachmentData,
+  FileData,
+  ForwardingData,
+  metadataDescriptions,
+  metadataExample,
+  minimalMetadata,
+  UploadBytes,
+} from "./schema.ts";
+
+/** What the OpenAPI document says about the endpoints of attachments: documents, texts and examples. No function loads this file. */
+
+const included = () => ({
+  file: z.optional(z.object({ type: z.literal("file"), data: FileData })),
+  forwarding: z.optional(z.object({ type: z.literal("forwarding"), data: ForwardingData })),
+});
+
+export const attachmentDocuments = {
+  request_attachment: z.object({
+    type: z.literal("request_attachment"),
+    data: AttachmentData,
+    associations: z.object({
+      request: z.object({ type: z.literal("request"), data: z.object({ id: Ulid }) }),
+      ...included(),
+    }),
+  }),
+  order_attachment: z.object({
+    type: z.literal("order_attachment"),
+    data: AttachmentData,
+    associations: z.optional(z.object(included())),
+  }),
+  upload: z.object({
+    type: z.literal("upload"),
+    data: z.object({
+      id: Ulid,
+      filename: z.string(),
+      content_type: z.string(),
+      bytes: UploadBytes,
+      sha256: z.string(),
+      method: z.literal("PUT"),
+      url: z.url(),
+      headers: z.record(z.string(), z.string()),
+      expires_at: Timestamp,
+    }),
+  }),
+};
+
+const scan = {
+  filename: "bills-2026.tiff",
+  content_type: "image/tiff",
+  bytes: 48_302_114,
+  sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+};
+
+/** An upload that is prepared, with a shortened URL of S3. */
+const prepared = () => ({
+  id: ids.upload,
+  ...scan,
+  method: "PUT",
+  url: `https://files.example/attachments/2026/11/21/${ids.upload}?X-Amz-Expires=3600&X-Amz-Signature=3f1c`,
+  headers: {
+    "Content-Length": String(scan.bytes),
+    "Content-Type": scan.content_type,
+    "If-None-Match": "*",
+    "x-amz-checksum-sha256": Buffer.from(scan.sha256, "hex").toString("base64"),
+  },
+  expires_at: "2026-11-21T10:14:03.217Z",
+});
+
+const insertedAt = (time: string) => ({ inserted_at: time, updated_at: time });
+
+const letter = () => ({
+  id: ids.attachment,
+  ...metadataExample,
+  filename: "loa-2125550142.pdf",
+  ...insertedAt("2026-11-21T09:14:03.217Z"),
+});
+
+const bill = () => ({
+  id: ids.otherAttachment,
+  ...minimalMetadata("Latest bill"),
+  filename: "bill-2026-10.pdf",
+  ...insertedAt("2026-11-21T09:15:41.802Z"),
+});
+
+const bills = () => ({
+  id: ids.upload,
+  ...minimalMetadata("Bills of 2026"),
+  filename: scan.filename,
+  ...insertedAt("2026-11-21T09:20:36.194Z"),
+});
+
+const file = {
+  type: "file",
+  data: {
+    bytes: 48_213,
+    content_type: "application/pdf",
+    sha256: "3f0c8e5bb7d1a9e2c64f0b1d7a58e9c3b2d4f6a8091c3e5d7f9b1a3c5e7d9f0b",
+    detected_type: "application/pdf",
+    encrypted: false,
+  },
+};
+
+const forwarding = () => ({
+  type: "forwarding",
+  data: {
+    state: "forwarded",
+    requests: [{ id: ids.request, state: "forwarded", at: "2026-11-22T08:00:12.604Z" }],
+  },
+});
+
+const scope = {
+  request: "The attachment belongs to this request only. It remains available after checkout.",
+  order: "The attachment belongs to the order and is available to every request in it.",
+};
+
+const forwarded =
+  "At checkout, the attachments of each request of type `ADD_MESSAGING_NUMBERS` and of its order are forwarded to the upstream carrier.";
+
+const unusable = (detail: string) => [problemIn("path", "/upload_id", "constraint.reference", detail)];
+
+const docsOf = (parent: ParentType) => {
+  const one = { request: "a request", order: "an order" }[parent];
+  const type = `${parent}_attachment`;
+  const own = parent === "request" ? { request: { type: "request", data: { id: ids.request } } } : {};
+  const document = (data: unknown, more: object = {}) => {
+    const associations = { ...own, ...more };
+    return { type, data, ...(Object.keys(associations).length > 0 && { associations }) };
+  };
+  const parts = Object.entries({ ...metadataExample, filename: letter().filename });
+  const changes = { name: "Letter of authorization, countersigned", notes: null };
+  const referenceInUse = alreadyTaken("/data/reference_id", { id: ids.otherAttachment, type });
+  return {
+    create: {
+      summary: `Upload a document to ${one}`,
+      description: `Stores a file and its metadata. ${scope[parent]}\n\nA file that is too large for a form needs a direct upload.\n\n${forwarded}`,
+      body: { type, ...Object.fromEntries(parts.map(([name, value]) => [`data[${name}]`, value])) },
+      response: document(letter()),
+      invalid: {
+        "The file and the name are missing": [
+          problem("file", "constraint.required", "can't be blank"),
+          problem("name", "constraint.required", "can't be blank"),
+        ],
+        "The file_hint is unknown": [
+          problem("file_hint", "constraint.enum", "must be one of DEFAULT, LOA", { allowed: ["DEFAULT", "LOA"] }),
+        ],
+        "The reference_id is in use": [referenceInUse],
+      },
+    },
+    createUpload: {
+      summary: `Prepare a direct upload to ${one}`,
+      description: `Prepares a direct upload of a file of up to ${limits.uploadBytes.toLocaleString("en")} bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then complete the upload. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256, and accepts it once: if a PUT whose response was lost is repeated, storage returns 412, which means that the file is there. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed. The programs in \`docs/examples\` send such files.`,
+      body: { type: "upload", data: scan },
+      response: { type: "upload", data: prepared() },
+      invalid: {
+        "The file is too large": [
+          problem("bytes", "constraint.range", `must be at most ${limits.uploadBytes}`, {
+            minimum: 1,
+            maximum: limits.uploadBytes,
+          }),
+        ],
+        "The SHA-256 is not valid": [problem("sha256", "constraint.format", "must be 64 hexadecimal digits")],
+      },
+    },
+    completeUpload: {
+      summary: `Complete a direct upload to ${one}`,
+      description: `Creates an attachment of a file that a direct upload has sent to storage. The attachment has the id of the upload. ${scope[parent]}\n\nA request that fails does not use the upload up.\n\n${forwarded}`,
+      body: { type, data: { name: "Bills of 2026", file_hint: "DEFAULT" } },
+      response: document(bills()),
+      invalid: {
+        "The file has not arrived": unusable("has no file yet"),
+        "The upload has been used": unusable("has already been used"),
+        "The reference_id is in use": [referenceInUse],
+      },
+    },
+    list: {
+      summary: `List ${one}'s attachments`,
+      description: `Lists the ${parent}'s own attachments. Reads are strongly consistent: the list includes every attachment whose creation has been confirmed.`,
+      response: page(document(letter()), document(bill())),
+      others: { "With include=file": page(document(letter(), { file })) },
+    },
+    show: {
+      summary: `Show ${one}'s attachment`,
+      description: "Returns the metadata of the attachment. The file cannot be downloaded.",
+      response: document(letter()),
+      others: { "With include=file,forwarding": document(letter(), { file, forwarding: forwarding() }) },
+    },
+    update: {
+      summary: `Update ${one}'s attachment`,
+      description:
+        "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced.",
+      body: { type, data: changes },
+      response: document({ ...letter(), ...changes, updated_at: "2026-11-21T10:02:55.046Z" }),
+      invalid: {
+        "The name is blank": [problem("name", "constraint.required", "can't be blank")],
+        "The reference_id is changed": [problem("reference_id", "constraint.immutable", "can't be changed")],
+      },
+    },
+    delete: {
+      summary: `Delete ${one}'s attachment`,
+      description: "Permanently deletes the file and its metadata, and returns the deleted document.",
+      response: document(letter()),
+    },
+  } satisfies Readonly<Record<string, Docs>>;
+};
+
+/** A function, so that bundles of Lambda functions leave it out. */
+export const attachmentContract = (): Contract => {
+  const [ofRequest, ofOrder] = [docsOf("request"), docsOf("order")];
+  return {
+    routes: [
+      { ...createRequestAttachment, docs: ofRequest.create },
+      { ...listRequestAttachments, docs: ofRequest.list },
+      { ...showRequestAttachment, docs: ofRequest.show },
+      { ...updateRequestAttachment, docs: ofRequest.update },
+      { ...deleteRequestAttachment, docs: ofRequest.delete },
+      { ...createRequestUpload, docs: ofRequest.createUpload },
+      { ...completeRequestUpload, docs: ofRequest.completeUpload },
+      { ...createOrderAttachment, docs: ofOrder.create },
+      { ...listOrderAttachments, docs: ofOrder.list },
+      { ...showOrderAttachment, docs: ofOrder.show },
+      { ...updateOrderAttachment, docs: ofOrder.update },
+      { ...deleteOrderAttachment, docs: ofOrder.delete },
+      { ...createOrderUpload, docs: ofOrder.createUpload },
+      { ...completeOrderUpload, docs: ofOrder.completeUpload },
+    ],
+    documents: attachmentDocuments,
+    tags: {
+      request_attachment: {
+        name: "Request attachments",
+        description: "Supporting files of one request within an order.",
+      },
+      order_attachment: {
+        name: "Order attachments",
+        description: "Supporting files of a whole order, available to each of its requests.",
+      },
+    },
+    properties: {
+      ...metadataDescriptions,
+      filename: "The name of the file. Defaults to the name of the uploaded file.",
+      "UploadCreateData.filename": "The name of the file.",
+      "UploadData.filename": "The name of the file.",
+      content_type: "The media type of the file, without parameters.",
+      bytes: "The size of the file, in bytes.",
+      sha256: "The SHA-256 of the file, in hexadecimal.",
+      method: "The HTTP method to send the file with.",
+      url: "Where to send the file. The URL is signed and grants access by itself: keep it secret.",
+      headers:
+        "The headers to send the file with, exactly as given. HTTP clients usually set `Content-Length` by themselves.",
+      expires_at: "The file must be sent and the upload completed before this time.",
+      file: "The file. Required, and not empty.",
+      forwarding: "The state of the attachment at the carrier. Present if `include` requests it.",
+      "RequestAttachmentAssociations.file": "The stored file. Present if `include` requests it.",
+      "OrderAttachmentAssociations.file": "The stored file. Present if `include` requests it.",
+      "FileData.content_type": "The media type that the upload gave.",
+      detected_type: "The media type that the first bytes of the file indicate, or null if they indicate none.",
+      encrypted:
+        "Whether a PDF is encrypted: whether it has an `/Encrypt` entry, with or without a password to open it. Null for any other file.",
+      state:
+        "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
+      "ForwardingData.state": "The overall state: the least advanced of the requests' states.",
+      requests:
+        "The state by request: the attachment's own request or, for an attachment of an order, each request of the order whose attachments are forwarded.",
+      at: "When the state was reached, or null if nothing has been sent.",
+      request: "The request that the attachment belongs to. Its id stays the same after checkout.",
+    },
+    query: {
+      reference_id: "Returns only the attachment with this `reference_id`. Cannot be combined with cursors.",
+      include: "What to return with each document under `associations`, separated by commas.",
+      "include.file": "the size, the type and the hash of the file.",
+      "include.forwarding": "its state at the carrier.",
+    },
+    schemaNames: {
+      State: "ForwardingState",
+      ForwardingRequestsItem: "RequestForwarding",
+      RequestAttachmentData: "AttachmentData",
+      OrderAttachmentData: "AttachmentData",
+      RequestAttachmentCompleteData: "AttachmentCompleteData",
+      OrderAttachmentCompleteData: "AttachmentCompleteData",
+      RequestAttachmentUpdateData: "AttachmentUpdateData",
+      OrderAttachmentUpdateData: "AttachmentUpdateData",
+    },
+  };
+};
