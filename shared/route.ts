@@ -81,6 +81,8 @@ export type Docs = {
   readonly description: string;
   /** An example of the request: a JSON body, or the parts of a form by name but its file. */
   readonly body?: Readonly<Record<string, unknown>>;
+  /** The descriptions of its query parameters, by name. A list of names has a text for each name. */
+  readonly query?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   readonly response: unknown;
   /** Other examples of the response, by title. */
   readonly others?: Readonly<Record<string, unknown>>;
@@ -90,20 +92,21 @@ export type Docs = {
 
 export type DocumentedRoute = Route & { readonly docs: Docs };
 
+/** A schema with a name in the OpenAPI document, and a description for each of its properties. */
+export type NamedSchema = {
+  readonly name: string;
+  readonly schema: Schema;
+  readonly properties?: Readonly<Record<string, string>>;
+  readonly description?: string;
+};
+
 /** All that a domain contributes to the route table and to the OpenAPI document. */
 export type Contract = {
   readonly routes: readonly DocumentedRoute[];
-  /** The schemas of its documents, by type. */
-  readonly documents: Readonly<Partial<Record<DocumentType, Schema>>>;
+  /** The schemas of its documents and of those that they include, by type. */
+  readonly documents: Readonly<Record<string, Schema>>;
   /** The section of the API reference for each type of resource. */
   readonly tags: Readonly<Partial<Record<ResourceType, { readonly name: string; readonly description: string }>>>;
-  /**
-   * Descriptions of the properties of requests and responses, by name. `Schema.name` describes the property of that
-   * schema only.
-   */
-  readonly properties: Readonly<Record<string, string>>;
-  /** Query parameters besides those of every list. */
-  readonly query: Readonly<Record<string, string>>;
-  /** Names for schemas that several properties or resources share, by the names that would be generated for them. */
-  readonly schemaNames: Readonly<Record<string, string>>;
+  /** Every object in its documents and request bodies, and enums that several properties share. */
+  readonly schemas: readonly NamedSchema[];
 };

@@ -88,15 +88,15 @@ const access = ({ parent, permission }: Route): string => {
 export const openapi = () => {
   const [schemas, parameters, responses] = [collectSchemas(), componentsOf("parameters"), componentsOf("responses")];
   const operationOf = (route: DocumentedRoute, contract: Contract): Json => {
-    const requestBody = requestBodyOf(route, contract, schemas);
+    const requestBody = requestBodyOf(route, schemas);
     return {
       operationId: operationId(route),
       tags: [contract.tags[route.resource]?.name],
       summary: route.docs.summary,
       description: `${route.docs.description}\n\n${access(route)}`,
-      parameters: parametersOf(route, contract, parameters.add),
+      parameters: parametersOf(route, parameters.add),
       ...(requestBody && { requestBody }),
-      responses: responsesOf(route, contract, schemas, responses.add),
+      responses: responsesOf(route, schemas, responses.add),
     };
   };
   const paths: { [path: string]: Json } = {};

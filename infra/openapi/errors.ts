@@ -22,9 +22,9 @@ import {
   unsupportedMediaType,
 } from "../../shared/errors.ts";
 import { limits } from "../../shared/limits.ts";
-import type { DocumentedRoute, Route } from "../../shared/route.ts";
+import type { DocumentedRoute, NamedSchema, Route } from "../../shared/route.ts";
 import { check } from "../../shared/schema/check.ts";
-import { ids } from "../../shared/schema/documents.ts";
+import { ids, named } from "../../shared/schema/documents.ts";
 
 export type ErrorExample = { readonly title: string; readonly code: ErrorCode; readonly error: ApiError };
 
@@ -145,37 +145,59 @@ const ErrorObject = z.object({
 export const ErrorDocument = z.object({ errors: z.array(ErrorObject).check(z.minLength(1)) });
 
 /** The parts of the body that are named schemas in the OpenAPI document. */
-export const errorSchemas = {
-  ErrorDocument: [ErrorDocument, "The body of every error response. It lists every error of the request."],
-  ErrorObject: [ErrorObject, "One error."],
-  ErrorCode: [ErrorCodes, "The error codes."],
-  ErrorSubCode: [ErrorSubCode, "The rules that a parameter can violate."],
-  ErrorSource: [ErrorSource, "The part of the request that caused the error."],
-  ErrorLocation: [ErrorLocation, "The parts of a request."],
-  ErrorParams: [ErrorParams, "Details of the error. Which properties are present depends on the code."],
-  ErrorResource: [Resource, "A resource that an error is about."],
-} as const satisfies Record<string, readonly [z.core.$ZodType, string]>;
-
-export const errorProperties = {
-  id: "The id of the resource, as the request gives it.",
-  type: "The type of the resource.",
-  errors: "All errors of the request.",
-  code: "The error code. The list of codes is closed.",
-  title: "A short, fixed summary of the code.",
-  detail: "An explanation of this error for people.",
-  sub_code: "For `invalid_parameter`, the rule that the parameter violates; otherwise `none`.",
-  source: "The part of the request that caused the error.",
-  in: "Where the parameter is.",
-  pointer:
-    "A JSON pointer: `/data/name` in a body (also for the form part `data[name]`), `/first` in the query, `/Idempotency-Key` for a header, `/upload_id` in the path. Empty if the error is about the body as a whole.",
-  params: "Details of the error.",
-  account: "The account for which the feature is not enabled.",
-  permission: "The missing permission.",
-  resource: "The resource that does not exist, or the one that already uses the value.",
-  limit_bytes: "The largest accepted size, in bytes.",
-  direct_upload: "`true` if the file can be uploaded directly.",
-  expected: "The accepted media type.",
-  minimum: "For `constraint.length` and `constraint.range`, the smallest accepted length or value, if there is one.",
-  maximum: "For `constraint.length` and `constraint.range`, the largest accepted length or value, if there is one.",
-  allowed: "For `constraint.enum`, the accepted values or names.",
-} as const;
+export const errorSchemas: readonly NamedSchema[] = [
+  named(
+    "ErrorDocument",
+    ErrorDocument,
+    { errors: "All errors of the request." },
+    "The body of every error response. It lists every error of the request.",
+  ),
+  named(
+    "ErrorObject",
+    ErrorObject,
+    {
+      code: "The error code. The list of codes is closed.",
+      title: "A short, fixed summary of the code.",
+      detail: "An explanation of this error for people.",
+      sub_code: "For `invalid_parameter`, the rule that the parameter violates; otherwise `none`.",
+      source: "The part of the request that caused the error.",
+      params: "Details of the error.",
+    },
+    "One error.",
+  ),
+  { name: "ErrorCode", schema: ErrorCodes, description: "The error codes." },
+  { name: "ErrorSubCode", schema: ErrorSubCode, description: "The rules that a parameter can violate." },
+  named(
+    "ErrorSource",
+    ErrorSource,
+    {
+      in: "Where the parameter is.",
+      pointer:
+        "A JSON pointer: `/data/name` in a body (also for the form part `data[name]`), `/first` in the query, `/Idempotency-Key` for a header, `/upload_id` in the path. Empty if the error is about the body as a whole.",
+    },
+    "The part of the request that caused the error.",
+  ),
+  { name: "ErrorLocation", schema: ErrorLocation, description: "The parts of a request." },
+  named(
+    "ErrorParams",
+    ErrorParams,
+    {
+      account: "The account for which the feature is not enabled.",
+      permission: "The missing permission.",
+      resource: "The resource that does not exist, or the one that already uses the value.",
+      limit_bytes: "The largest accepted size, in bytes.",
+      direct_upload: "`true` if the file can be uploaded directly.",
+      expected: "The accepted media type.",
+      minimum: "For `constraint.length` and `constraint.range`, the smallest accepted length or value, if there is one.",
+      maximum: "For `constraint.length` and `constraint.range`, the largest accepted length or value, if there is one.",
+      allowed: "For `constraint.enum`, the accepted values or names.",
+    },
+    "Details of the error. Which properties are present depends on the code.",
+  ),
+  named(
+    "ErrorResource",
+    Resource,
+    { id: "The id of the resource, as the request gives it.", type: "The type of the resource." },
+    "A resource that an error is about.",
+  ),
+];

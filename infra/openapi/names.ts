@@ -10,7 +10,7 @@ export const pascal = (name: string) =>
 const singular = (plural: string) => plural.replace(/(?<=ch)es$|s$/, "");
 
 /** `complete-upload` of `order-attachments/complete-upload`. */
-const fileOf = ({ name }: Pick<Route, "name">) => name.slice(name.indexOf("/") + 1);
+export const fileOf = ({ name }: Pick<Route, "name">) => name.slice(name.indexOf("/") + 1);
 
 /** `createSwitchUnderAccount` for `switches/create-under-account`. A list has the plural, as in `listSwitches`. */
 export const operationId = ({ name, operation }: Pick<Route, "name" | "operation">) => {

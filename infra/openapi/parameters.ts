@@ -1,29 +1,28 @@
 import { limits } from "../../shared/limits.ts";
-import type { Contract, Route } from "../../shared/route.ts";
+import type { DocumentedRoute } from "../../shared/route.ts";
 import { ids, pageParameters } from "../../shared/schema/documents.ts";
 import { pascal, pathParameters } from "./names.ts";
 import { isJson, type Json, type Share, toJson } from "./schemas.ts";
 
-/** The examples of path parameters, by name. `id` is a switch's. */
-const pathIds: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(Object.entries(ids).map(([type, id]) => [`${type}_id`, id])),
-  id: ids.switch,
-};
+const exampleIds: Readonly<Record<string, string>> = ids;
 
 /** Has no pattern: ids in a path are case-insensitive, and an id that is not a ULID results in 404, not 422. */
-const pathParameter = (name: string): Json => ({
+const pathParameter = (name: string, type: string): Json => ({
   name,
   in: "path",
   required: true,
-  description: name === "id" ? "The switch's ULID." : `The ${name.replace(/_id$/, "")}'s ULID.`,
+  description: `The ${type}'s ULID.`,
   schema: { type: "string", minLength: 1 },
-  example: pathIds[name],
+  example: exampleIds[type],
 });
+
+const cursor = Buffer.from(`zK3m1Qx8LbTd${ids.attachment}`).toString("base64url");
 
 /** A parameter that all lists have. Cursors are never empty. */
 const pageParameter = (name: string, schema: Json, description: string): Json => {
-  const size = { ...schema, type: "integer" };
-  return { name, in: "query", description, schema: schema.type === "number" ? size : { ...schema, minLength: 1 } };
+  const [own, example] =
+    schema.type === "number" ? [{ type: "integer" }, limits.pageSize.default] : [{ minLength: 1 }, cursor];
+  return { name, in: "query", description, schema: { ...schema, ...own }, example };
 };
 
 /**
@@ -32,26 +31,30 @@ const pageParameter = (name: string, schema: Json, description: string): Json =>
  */
 const commaSeparated = (names: readonly string[]): Json => {
   const one = names.join("|");
-  return { type: "string", pattern: `^(${one})(,(${one}))*$`, examples: [names.join(",")] };
+  return { type: "string", pattern: `^(${one})(,(${one}))*$` };
 };
 
-/** The allowed names in a list of names. Empty for any other schema. */
-const namesOf = ({ items }: Json): string[] =>
-  isJson(items) && Array.isArray(items.enum) ? items.enum.filter((name) => typeof name === "string") : [];
+const included = "What to return with each document under `associations`, separated by commas.";
 
-const queryParameters = ({ reads }: Route, { query }: Contract, share: Share): Json[] => {
+const queryParameters = ({ reads, docs }: DocumentedRoute, share: Share): Json[] => {
   const properties = reads.from === "query" ? toJson(reads.schema, "output").properties : undefined;
-  const descriptions: Readonly<Record<string, string>> = { ...pageParameters, ...query };
   return Object.entries(isJson(properties) ? properties : {}).map(([name, schema]) => {
-    const description = descriptions[name] ?? "";
+    const description = docs.query?.[name] ?? "";
     if (!isJson(schema)) throw new Error(`The schema of the query parameter ${name} is not an object.`);
+    if (typeof description === "object") {
+      const names = Object.keys(description);
+      const whole = [included, ...names.map((one) => `\`${one}\`: ${description[one]}`)].join(" ");
+      const parameter = {
+        name,
+        in: "query",
+        description: whole,
+        schema: commaSeparated(names),
+        example: names.join(","),
+      };
+      return share(pascal([name, ...names].join("-")), parameter);
+    }
     if (Object.hasOwn(pageParameters, name)) return share(pascal(name), pageParameter(name, schema, description));
-    const listed = namesOf(schema);
-    if (listed.length === 0) return share(pascal(name), { name, in: "query", description, schema });
-    const each = listed.map((one) => `\`${one}\`: ${descriptions[`${name}.${one}`] ?? ""}`);
-    const whole = [description, ...each].join(" ");
-    const parameter = { name, in: "query", description: whole, schema: commaSeparated(listed) };
-    return share(pascal([name, ...listed].join("-")), parameter);
+    return share(pascal(name), { name, in: "query", description, schema });
   });
 };
 
@@ -60,6 +63,7 @@ const idempotencyKey: Json = {
   in: "header",
   description: `Makes retries safe. For ${limits.idempotencySeconds / 3600} hours, a request with the same key and the same content returns the first response again, with \`Idempotency-Replayed: true\`, and creates nothing. A request with the same key but different content fails with 422.`,
   schema: { type: "string", pattern: `^${limits.idempotencyKey.characters}{1,${limits.idempotencyKey.length}}$` },
+  example: "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10",
 };
 
 const ifMatch: Json = {
@@ -68,6 +72,7 @@ const ifMatch: Json = {
   description:
     "The `ETag` of the document that the change is based on. If the document has changed since, the request fails with 412.",
   schema: { type: "string" },
+  example: '"1"',
 };
 
 const ifNoneMatch: Json = {
@@ -75,17 +80,19 @@ const ifNoneMatch: Json = {
   in: "header",
   description: "The `ETag` of an earlier response. If nothing has changed since, the response is 304.",
   schema: { type: "string" },
+  example: '"1"',
 };
 
 /** The parameters of an operation, as references to components. */
-export const parametersOf = (route: Route, contract: Contract, share: Share): Json[] => {
-  const { path, method, operation } = route;
-  const inPath = pathParameters(path).map((name) =>
-    share(name === "id" ? "SwitchId" : pascal(name), pathParameter(name)),
-  );
+export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
+  const { path, method, operation, resource } = route;
+  const inPath = pathParameters(path).map((name) => {
+    const type = name === "id" ? resource : name.replace(/_id$/, "");
+    return share(`${pascal(type)}Id`, pathParameter(name, type));
+  });
   return [
     ...inPath,
-    ...queryParameters(route, contract, share),
+    ...queryParameters(route, share),
     ...(method === "POST" ? [share("IdempotencyKey", idempotencyKey)] : []),
     ...(operation === "update" || operation === "delete" ? [share("IfMatch", ifMatch)] : []),
     ...(operation === "show" ? [share("IfNoneMatch", ifNoneMatch)] : []),

@@ -1,6 +1,6 @@
-import type { Contract, DocumentedRoute } from "../../shared/route.ts";
+import type { DocumentedRoute } from "../../shared/route.ts";
 import { bodyName } from "./names.ts";
-import { isJson, type Json, type Schemas } from "./schemas.ts";
+import { formJson, isJson, type Json, type Schemas } from "./schemas.ts";
 
 /** A part cannot be null; it is omitted instead. */
 const partOf = (schema: unknown, example: unknown): Json => {
@@ -12,20 +12,22 @@ const partOf = (schema: unknown, example: unknown): Json => {
     ...choice,
     ...rest,
     ...(fallback !== null && fallback !== undefined && { default: fallback }),
-    ...(example !== undefined && { examples: [example] }),
+    // Postman's import fills in a form from `example` alone.
+    ...(example !== undefined && { example }),
   };
 };
 
 const requiredOf = ({ required }: Json): string[] =>
   Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
 
-const propertiesOf = ({ properties }: Json): [string, unknown][] =>
-  Object.entries(isJson(properties) ? properties : {});
+const objectOf = (value: unknown): Json => (isJson(value) ? value : {});
 
 /** The schema of a form, with an example of each part but the file. The parts of `{type, data: {name}}` are `type` and `data[name]`. */
-const formSchema = (outer: Json, data: Json, example: Readonly<Record<string, unknown>>): Json => {
-  const inner = propertiesOf(data).map(([name, part]): [string, unknown] => [`data[${name}]`, part]);
-  const parts = [...propertiesOf(outer), ...inner];
+const formSchema = (whole: Json, example: Readonly<Record<string, unknown>>): Json => {
+  const { data: inData, ...outer } = objectOf(whole.properties);
+  const data = objectOf(inData);
+  const inner = Object.entries(objectOf(data.properties)).map(([name, part]) => [`data[${name}]`, part] as const);
+  const parts = [...Object.entries(outer), ...inner];
   return {
     type: "object",
     description: "The parts of the form. Unknown parts are ignored.",
@@ -35,17 +37,15 @@ const formSchema = (outer: Json, data: Json, example: Readonly<Record<string, un
 };
 
 /** Undefined for an operation without a body. */
-export const requestBodyOf = (route: DocumentedRoute, contract: Contract, schemas: Schemas): Json | undefined => {
+export const requestBodyOf = (route: DocumentedRoute, schemas: Schemas): Json | undefined => {
   const { reads, docs } = route;
   if (reads.from !== "form" && reads.from !== "json") return undefined;
-  const name = bodyName(route);
   if (reads.from === "json") {
-    const schema = schemas.add(name, schemas.request(reads.schema, name, contract));
+    const schema = schemas.request(reads.schema);
     const examples = { example: { value: docs.body, summary: docs.summary } };
     return { required: true, content: { "application/json": { schema, examples } } };
   }
-  const { outer, data } = schemas.form(reads.schema, name, contract);
-  const schema = schemas.add(name, formSchema(outer, data, docs.body ?? {}));
+  const schema = schemas.add(bodyName(route), formSchema(formJson(reads.schema), docs.body ?? {}));
   // Tools send this type with the file, so it must not be a range such as `*/*`.
   const encoding = { "data[file]": { contentType: "application/octet-stream" } };
   return { required: true, content: { "multipart/form-data": { schema, encoding } } };

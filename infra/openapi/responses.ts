@@ -1,11 +1,9 @@
-import type * as z from "zod/mini";
 import { malformed } from "../../shared/errors.ts";
-import type { Contract, DocumentedRoute, Route } from "../../shared/route.ts";
-import { contracts, routes } from "../../shared/routes.ts";
-import { listOf } from "../../shared/schema/documents.ts";
+import type { DocumentedRoute, Route } from "../../shared/route.ts";
+import { routes } from "../../shared/routes.ts";
 import { type ErrorExample, errorsOf, reasons } from "./errors.ts";
-import { operationId, pascal, pathParameters } from "./names.ts";
-import type { Json, Schemas, Share } from "./schemas.ts";
+import { fileOf, operationId, pascal, pathParameters } from "./names.ts";
+import { type Json, responseSchema, type Schemas, type Share } from "./schemas.ts";
 
 const text = { type: "string" };
 
@@ -40,7 +38,7 @@ const outcome = {
   delete: "The deleted document.",
 } as const;
 
-/** Links from the response of a create operation to the operations on the created resource. */
+/** Links from the response of a create operation to the operations on the created resource, by the names of their files. */
 const linksOf = ({ operation, resource, document, path }: Route): Json => {
   if (operation !== "create" || document !== resource) return {};
   const ownParameters = new Set(pathParameters(path));
@@ -52,26 +50,19 @@ const linksOf = ({ operation, resource, document, path }: Route): Json => {
         ownParameters.has(name) ? `$request.path.${name}` : "$response.body#/data/id",
       ]);
       const link = { operationId: operationId(target), parameters: Object.fromEntries(parameters) };
-      return [target.operation, { ...link, description: `${target.docs.summary}.` }];
+      return [fileOf(target), { ...link, description: `${target.docs.summary}.` }];
     });
   return { links: Object.fromEntries(links) };
 };
 
-export const responseSchema = ({ document: type, operation }: Route): z.core.$ZodType => {
-  const [document] = contracts.flatMap(({ documents }) => documents[type] ?? []);
-  if (!document) throw new Error(`There is no schema of the document ${type}.`);
-  return operation === "index" ? listOf(document) : document;
-};
-
-const successOf = (route: DocumentedRoute, contract: Contract, schemas: Schemas): Json => {
-  const { resource, document: type, operation, method, docs } = route;
-  const isList = operation === "index";
-  const body = responseSchema(route);
-  const listName = `${pascal(resource)}List`;
-  const schema = isList
-    ? schemas.add(listName, schemas.response(body, listName, contract))
-    : schemas.response(body, `${pascal(type)}Document`, contract);
-  const names = ["X-Request-Id", ...(isList ? [] : ["ETag"]), ...(method === "POST" ? ["Idempotency-Replayed"] : [])];
+const successOf = (route: DocumentedRoute, schemas: Schemas): Json => {
+  const { operation, method, docs } = route;
+  const schema = schemas.response(responseSchema(route));
+  const names = [
+    "X-Request-Id",
+    ...(operation === "index" ? [] : ["ETag"]),
+    ...(method === "POST" ? ["Idempotency-Replayed"] : []),
+  ];
   const { summary, response, others = {} } = docs;
   const more = Object.entries(others).map(([title, value]) => [title, { summary: title, value }]);
   const examples = { example: { summary, value: response }, ...Object.fromEntries(more) };
@@ -113,7 +104,7 @@ const gatewayResponses = (schema: Json, share: Share): Json => {
 };
 
 /** The responses of an operation by status. Errors that several operations share are components. */
-export const responsesOf = (route: DocumentedRoute, contract: Contract, schemas: Schemas, share: Share): Json => {
+export const responsesOf = (route: DocumentedRoute, schemas: Schemas, share: Share): Json => {
   const schema = schemas.error();
   const byStatus = Map.groupBy(errorsOf(route), ({ error }) => error.status);
   const failed = [...byStatus].map(([status, errors]): [string, Json] => {
@@ -123,7 +114,7 @@ export const responsesOf = (route: DocumentedRoute, contract: Contract, schemas:
     const own = status === 403 || status === 404 || status === 422;
     return [String(status), own ? response : share(pascal(title) + kind, response)];
   });
-  const success = successOf(route, contract, schemas);
+  const success = successOf(route, schemas);
   const known = route.operation === "show" ? { 304: share("NotModified", notModified) } : {};
   return { [route.status]: success, ...known, ...Object.fromEntries(failed), ...gatewayResponses(schema, share) };
 };

@@ -2,8 +2,8 @@ import * as z from "zod/mini";
 import { alreadyTaken, problem, problemIn } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Contract, Docs } from "../route.ts";
-import { ids, page } from "../schema/documents.ts";
-import { Timestamp, Ulid } from "../schema/fields.ts";
+import { documented, idProperty, ids, named, page, pageParameters, timeProperties } from "../schema/documents.ts";
+import { pick, Timestamp, Ulid } from "../schema/fields.ts";
 import {
   completeOrderUpload,
   completeRequestUpload,
@@ -22,50 +22,127 @@ import {
   updateRequestAttachment,
 } from "./routes.ts";
 import {
+  AttachmentChanges,
   AttachmentData,
   FileData,
   ForwardingData,
+  ForwardingState,
   metadataDescriptions,
   metadataExample,
   minimalMetadata,
+  NewAttachment,
+  NewMetadata,
   UploadBytes,
+  UploadFile,
 } from "./schema.ts";
 
 /** What the OpenAPI document says about the endpoints of attachments: documents, texts and examples. No function loads this file. */
 
-const included = () => ({
-  file: z.optional(z.object({ type: z.literal("file"), data: FileData })),
-  forwarding: z.optional(z.object({ type: z.literal("forwarding"), data: ForwardingData })),
+const RequestDocument = z.object({ type: z.literal("request"), data: z.object({ id: Ulid }) });
+const FileDocument = z.object({ type: z.literal("file"), data: FileData });
+const ForwardingDocument = z.object({ type: z.literal("forwarding"), data: ForwardingData });
+
+const OrderAttachmentAssociations = z.object({
+  file: z.optional(FileDocument),
+  forwarding: z.optional(ForwardingDocument),
+});
+
+const RequestAttachmentAssociations = z.object({ request: RequestDocument, ...OrderAttachmentAssociations.shape });
+
+const UploadData = z.object({
+  id: Ulid,
+  filename: z.string(),
+  content_type: z.string(),
+  bytes: UploadBytes,
+  sha256: z.string(),
+  method: z.literal("PUT"),
+  url: z.url(),
+  headers: z.record(z.string(), z.string()),
+  expires_at: Timestamp,
 });
 
 export const attachmentDocuments = {
   request_attachment: z.object({
     type: z.literal("request_attachment"),
     data: AttachmentData,
-    associations: z.object({
-      request: z.object({ type: z.literal("request"), data: z.object({ id: Ulid }) }),
-      ...included(),
-    }),
+    associations: RequestAttachmentAssociations,
   }),
   order_attachment: z.object({
     type: z.literal("order_attachment"),
     data: AttachmentData,
-    associations: z.optional(z.object(included())),
+    associations: z.optional(OrderAttachmentAssociations),
   }),
-  upload: z.object({
-    type: z.literal("upload"),
-    data: z.object({
-      id: Ulid,
-      filename: z.string(),
-      content_type: z.string(),
-      bytes: UploadBytes,
-      sha256: z.string(),
-      method: z.literal("PUT"),
-      url: z.url(),
-      headers: z.record(z.string(), z.string()),
-      expires_at: Timestamp,
-    }),
+  upload: z.object({ type: z.literal("upload"), data: UploadData }),
+  request: RequestDocument,
+  file: FileDocument,
+  forwarding: ForwardingDocument,
+};
+
+const newMetadata = {
+  ...metadataDescriptions,
+  filename: "The name of the file. Defaults to the name of the uploaded file.",
+};
+
+const uploadFile = {
+  filename: "The name of the file.",
+  content_type: "The media type of the file, without parameters.",
+  bytes: "The size of the file, in bytes.",
+  sha256: "The SHA-256 of the file, in hexadecimal.",
+};
+
+const associations = {
+  file: "The stored file. Present if `include` requests it.",
+  forwarding: "The state of the attachment at the carrier. Present if `include` requests it.",
+};
+
+const schemas = [
+  named("AttachmentData", AttachmentData, { ...idProperty, ...newMetadata, ...timeProperties }),
+  named("NewAttachment", NewAttachment, { file: "The file. Required, and not empty.", ...newMetadata }),
+  named("AttachmentCompleteData", NewMetadata, newMetadata),
+  named("AttachmentUpdateData", AttachmentChanges, pick(AttachmentChanges, metadataDescriptions)),
+  named("RequestAttachmentAssociations", RequestAttachmentAssociations, {
+    request: "The request that the attachment belongs to. Its id stays the same after checkout.",
+    ...associations,
   }),
+  named("OrderAttachmentAssociations", OrderAttachmentAssociations, associations),
+  named("RequestData", RequestDocument.shape.data, idProperty),
+  named("FileData", FileData, {
+    bytes: "The size of the file, in bytes.",
+    content_type: "The media type that the upload gave.",
+    sha256: "The SHA-256 of the file, in hexadecimal.",
+    detected_type: "The media type that the first bytes of the file indicate, or null if they indicate none.",
+    encrypted:
+      "Whether a PDF is encrypted: whether it has an `/Encrypt` entry, with or without a password to open it. Null for any other file.",
+  }),
+  named("ForwardingData", ForwardingData, {
+    state: "The overall state: the least advanced of the requests' states.",
+    requests:
+      "The state by request: the attachment's own request or, for an attachment of an order, each request of the order whose attachments are forwarded.",
+  }),
+  named("RequestForwarding", ForwardingData.shape.requests.def.element, {
+    id: "The id of the request.",
+    state:
+      "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
+    at: "When the state was reached, or null if nothing has been sent.",
+  }),
+  { name: "ForwardingState", schema: ForwardingState },
+  named("UploadCreateData", UploadFile, uploadFile),
+  named("UploadData", UploadData, {
+    ...idProperty,
+    ...uploadFile,
+    method: "The HTTP method to send the file with.",
+    url: "Where to send the file. The URL is signed and grants access by itself: keep it secret.",
+    headers:
+      "The headers to send the file with, exactly as given. HTTP clients usually set `Content-Length` by themselves.",
+    expires_at: "The file must be sent and the upload completed before this time.",
+  }),
+];
+
+const fileText = "the size, the type and the hash of the file.";
+const show = { include: { file: fileText, forwarding: "its state at the carrier." } };
+const list = {
+  ...pageParameters,
+  reference_id: "Returns only the attachment with this `reference_id`. Cannot be combined with cursors.",
 };
 
 const scan = {
@@ -227,81 +304,35 @@ const docsOf = (parent: ParentType) => {
   } satisfies Readonly<Record<string, Docs>>;
 };
 
-/** A function, so that bundles of Lambda functions leave it out. */
-export const attachmentContract = (): Contract => {
-  const [ofRequest, ofOrder] = [docsOf("request"), docsOf("order")];
-  return {
-    routes: [
-      { ...createRequestAttachment, docs: ofRequest.create },
-      { ...listRequestAttachments, docs: ofRequest.list },
-      { ...showRequestAttachment, docs: ofRequest.show },
-      { ...updateRequestAttachment, docs: ofRequest.update },
-      { ...deleteRequestAttachment, docs: ofRequest.delete },
-      { ...createRequestUpload, docs: ofRequest.createUpload },
-      { ...completeRequestUpload, docs: ofRequest.completeUpload },
-      { ...createOrderAttachment, docs: ofOrder.create },
-      { ...listOrderAttachments, docs: ofOrder.list },
-      { ...showOrderAttachment, docs: ofOrder.show },
-      { ...updateOrderAttachment, docs: ofOrder.update },
-      { ...deleteOrderAttachment, docs: ofOrder.delete },
-      { ...createOrderUpload, docs: ofOrder.createUpload },
-      { ...completeOrderUpload, docs: ofOrder.completeUpload },
-    ],
-    documents: attachmentDocuments,
-    tags: {
-      request_attachment: {
-        name: "Request attachments",
-        description: "Supporting files of one request within an order.",
-      },
-      order_attachment: {
-        name: "Order attachments",
-        description: "Supporting files of a whole order, available to each of its requests.",
-      },
+const [ofRequest, ofOrder] = [docsOf("request"), docsOf("order")];
+
+export const attachmentContract: Contract = {
+  routes: [
+    documented(createRequestAttachment, ofRequest.create),
+    documented(listRequestAttachments, { ...ofRequest.list, query: { ...list, ...show } }),
+    documented(showRequestAttachment, { ...ofRequest.show, query: show }),
+    documented(updateRequestAttachment, ofRequest.update),
+    documented(deleteRequestAttachment, ofRequest.delete),
+    documented(createRequestUpload, ofRequest.createUpload),
+    documented(completeRequestUpload, ofRequest.completeUpload),
+    documented(createOrderAttachment, ofOrder.create),
+    documented(listOrderAttachments, { ...ofOrder.list, query: { ...list, include: { file: fileText } } }),
+    documented(showOrderAttachment, { ...ofOrder.show, query: show }),
+    documented(updateOrderAttachment, ofOrder.update),
+    documented(deleteOrderAttachment, ofOrder.delete),
+    documented(createOrderUpload, ofOrder.createUpload),
+    documented(completeOrderUpload, ofOrder.completeUpload),
+  ],
+  documents: attachmentDocuments,
+  tags: {
+    request_attachment: {
+      name: "Request attachments",
+      description: "Supporting files of one request within an order.",
     },
-    properties: {
-      ...metadataDescriptions,
-      filename: "The name of the file. Defaults to the name of the uploaded file.",
-      "UploadCreateData.filename": "The name of the file.",
-      "UploadData.filename": "The name of the file.",
-      content_type: "The media type of the file, without parameters.",
-      bytes: "The size of the file, in bytes.",
-      sha256: "The SHA-256 of the file, in hexadecimal.",
-      method: "The HTTP method to send the file with.",
-      url: "Where to send the file. The URL is signed and grants access by itself: keep it secret.",
-      headers:
-        "The headers to send the file with, exactly as given. HTTP clients usually set `Content-Length` by themselves.",
-      expires_at: "The file must be sent and the upload completed before this time.",
-      file: "The file. Required, and not empty.",
-      forwarding: "The state of the attachment at the carrier. Present if `include` requests it.",
-      "RequestAttachmentAssociations.file": "The stored file. Present if `include` requests it.",
-      "OrderAttachmentAssociations.file": "The stored file. Present if `include` requests it.",
-      "FileData.content_type": "The media type that the upload gave.",
-      detected_type: "The media type that the first bytes of the file indicate, or null if they indicate none.",
-      encrypted:
-        "Whether a PDF is encrypted: whether it has an `/Encrypt` entry, with or without a password to open it. Null for any other file.",
-      state:
-        "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
-      "ForwardingData.state": "The overall state: the least advanced of the requests' states.",
-      requests:
-        "The state by request: the attachment's own request or, for an attachment of an order, each request of the order whose attachments are forwarded.",
-      at: "When the state was reached, or null if nothing has been sent.",
-      request: "The request that the attachment belongs to. Its id stays the same after checkout.",
+    order_attachment: {
+      name: "Order attachments",
+      description: "Supporting files of a whole order, available to each of its requests.",
     },
-    query: {
-      reference_id: "Returns only the attachment with this `reference_id`. Cannot be combined with cursors.",
-      include: "What to return with each document under `associations`, separated by commas.",
-      "include.file": "the size, the type and the hash of the file.",
-      "include.forwarding": "its state at the carrier.",
-    },
-    schemaNames: {
-      State: "ForwardingState",
-      ForwardingRequestsItem: "RequestForwarding",
-      RequestAttachmentData: "AttachmentData",
-      OrderAttachmentData: "AttachmentData",
-      RequestAttachmentCompleteData: "AttachmentCompleteData",
-      OrderAttachmentCompleteData: "AttachmentCompleteData",
-      RequestAttachmentUpdateData: "AttachmentUpdateData",
-      OrderAttachmentUpdateData: "AttachmentUpdateData",
-    },
-  };
+  },
+  schemas,
 };

@@ -1,14 +1,7 @@
 import * as z from "zod/mini";
 import { byOperation, type Operation, type Reads, type Route, type Row } from "../route.ts";
 import { includeOf, PageQuery, Uuid } from "../schema/fields.ts";
-import {
-  AttachmentData,
-  changeable,
-  immutableAttachmentProperties,
-  newAttachmentFields,
-  UploadedFile,
-  UploadFile,
-} from "./schema.ts";
+import { AttachmentChanges, immutableAttachmentProperties, NewAttachment, NewMetadata, UploadFile } from "./schema.ts";
 
 /**
  * The rows of the endpoints of attachments. Each row is a separate constant that a pure function creates, so that a
@@ -45,7 +38,7 @@ const attachmentRoute = <P extends ParentType, O extends Operation, R extends Re
 export const createAttachmentBody = <T extends string>(type: T) =>
   z.object({
     type: z.optional(z.literal(type)),
-    data: z.object({ file: UploadedFile, ...newAttachmentFields }),
+    data: NewAttachment,
   });
 
 /** The names of a form's parts: `type`, `data[file]`, `data[name]` … */
@@ -90,7 +83,7 @@ const update = <P extends ParentType>(parent: P) =>
       from: "json",
       schema: z.object({
         type: z.literal(`${parent}_attachment` as const),
-        data: z.partial(z.pick(AttachmentData, changeable)),
+        data: AttachmentChanges,
       }),
       immutable: immutableAttachmentProperties,
     },
@@ -105,13 +98,15 @@ const remove = <P extends ParentType>(parent: P) =>
     access: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
   });
 
+const NewUploadDocument = z.object({ type: z.literal("upload"), data: UploadFile });
+
 /** The first call of a direct upload. The signed URL grants what the function may do, so it needs PutObject. */
 // @__NO_SIDE_EFFECTS__
 const createUpload = <P extends ParentType>(parent: P) =>
   ({
     ...attachmentRoute(parent, {
       operation: "create",
-      reads: { from: "json", schema: z.object({ type: z.literal("upload"), data: UploadFile }) },
+      reads: { from: "json", schema: NewUploadDocument },
       access: { table: ["PutItem"], files: ["PutObject"] },
     }),
     name: `${parent}-attachments/create-upload`,
@@ -129,7 +124,7 @@ const completeUpload = <P extends ParentType>(parent: P) =>
         from: "json",
         schema: z.object({
           type: z.literal(`${parent}_attachment` as const),
-          data: z.object(newAttachmentFields),
+          data: NewMetadata,
         }),
       },
       access: { table: ["PutItem", "UpdateItem"], files: ["GetObject"] },

@@ -78,8 +78,8 @@ export const AttachmentData = z.object({
 });
 export type AttachmentData = z.infer<typeof AttachmentData>;
 
-const Changes = z.partial(z.pick(AttachmentData, changeable));
-export type AttachmentChanges = z.infer<typeof Changes>;
+export const AttachmentChanges = z.partial(z.pick(AttachmentData, changeable));
+export type AttachmentChanges = z.infer<typeof AttachmentChanges>;
 
 /** What the bytes of a file reveal. */
 export const FileKind = z.object({
@@ -173,10 +173,13 @@ export const UploadedFile = z
 export type UploadedFile = z.infer<typeof UploadedFile>;
 
 /** `filename` defaults to the name of the uploaded file. */
-export const newAttachmentFields = { ...metadata, filename: z.optional(Filename) };
+const newAttachmentFields = { ...metadata, filename: z.optional(Filename) };
 
-const NewMetadata = z.object(newAttachmentFields);
+/** A new attachment as a form sends it. */
+export const NewAttachment = z.object({ file: UploadedFile, ...newAttachmentFields });
+
 /** The properties of a new attachment besides its file. */
+export const NewMetadata = z.object(newAttachmentFields);
 export type NewMetadata = z.infer<typeof NewMetadata>;
 
 const withinUploadLimit = z.refine<number>((bytes) => bytes > limits.uploadBytes || bytes <= env.maxUploadBytes(), {

@@ -39,7 +39,7 @@ export const Event = z.object({
    * `version` is the one in the resource's ETag, or null where it has none. The greater one is newer; a deletion has that of the
    * last change.
    */
-  resource: z.object({ ...ref, version: z.nullable(z.number()) }),
+  resource: z.object({ ...ref, version: z.nullable(z.int()) }),
   parent: z.nullable(z.object(ref)),
   /** The names of the properties that an update changed, or null for any other event. */
   changed: z.nullable(z.array(z.string())),

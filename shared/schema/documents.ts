@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { limits } from "../limits.ts";
+import type { Docs, DocumentedRoute, NamedSchema, QueryReads, Reads, Route } from "../route.ts";
 
 /** Schemas, texts and examples that the contracts of all domains share. No function loads this file. */
 
@@ -11,21 +12,57 @@ export const PageInfo = z.object({ after: cursor(), before: cursor(), limit: cou
 export const listOf = <T extends z.core.$ZodType>(document: T) =>
   z.object({ type: z.literal("list"), data: z.object({ items: z.array(document), page_info: PageInfo }) });
 
-/** The descriptions of the properties of every domain's documents and lists. */
-export const sharedProperties = {
-  id: "The unique identifier, a ULID.",
+/** Names an object, and describes its properties. A text that is missing or superfluous does not compile. */
+export const named = <S extends z.core.$ZodShape>(
+  name: string,
+  schema: z.ZodMiniObject<S>,
+  properties: { readonly [K in keyof S]: string },
+  description?: string,
+): NamedSchema => ({ name, schema, properties, ...(description && { description }) });
+
+type QueryTexts<Q> = {
+  readonly [K in keyof Q]-?: Exclude<Q[K], undefined> extends readonly (infer N extends string)[]
+    ? { readonly [name in N]: string }
+    : string;
+};
+type Texts<R extends Reads> = R extends QueryReads<infer S> ? { readonly query: QueryTexts<z.output<S>> } : unknown;
+
+/** Adds texts and examples to a row. The description of a query parameter that is missing does not compile. */
+export const documented = <R extends Route>(route: R, docs: Docs & Texts<R["reads"]>): DocumentedRoute => ({
+  ...route,
+  docs,
+});
+
+/** The descriptions of the properties that every document or body has. */
+export const envelopeProperties = {
   type: "The type of the document.",
   data: "The properties of the document.",
   associations: "The documents that this document is associated with.",
+} as const;
+
+export const idProperty = { id: "The unique identifier, a ULID." } as const;
+
+export const timeProperties = {
   inserted_at: "When it was created.",
   updated_at: "When it was last changed.",
+} as const;
+
+export const listProperties = {
   items: "The documents of this page, in ascending order of their ids.",
   page_info: "The position of this page in the list.",
-  after: "The cursor of the next page, or null on the last page.",
-  before: "The cursor of the previous page, or null on the first page.",
-  limit: "The page size.",
-  total: "The number of documents in the whole list.",
 } as const;
+
+export const pageInfo = named(
+  "PageInfo",
+  PageInfo,
+  {
+    after: "The cursor of the next page, or null on the last page.",
+    before: "The cursor of the previous page, or null on the first page.",
+    limit: "The page size.",
+    total: "The number of documents in the whole list.",
+  },
+  "The position of a page in its list.",
+);
 
 export const pageParameters = {
   first: `The number of documents to return from the start of the list, or after \`after\`. The default is ${limits.pageSize.default}.`,

@@ -28,13 +28,15 @@ const switchRoute = <P extends "account" | null, O extends Operation, R extends 
   } as const;
 };
 
+const NewSwitchDocument = z.object({ type: z.literal("switch"), data: NewSwitch });
+
 // @__NO_SIDE_EFFECTS__
 const create = <P extends "account" | null>(parent: P) =>
   switchRoute(parent, {
     operation: "create",
     reads: {
       from: "json",
-      schema: z.object({ type: z.literal("switch"), data: NewSwitch }),
+      schema: NewSwitchDocument,
       rules: switchProblems,
     },
     access: { table: ["PutItem", "UpdateItem"], files: [] },

@@ -53,35 +53,38 @@ const settings = {
   mms_secret: z._default(Secret, null),
 };
 
-const channelDescriptions = (channel: Channel, protocols: string, formats: string): Record<string, string> => {
-  const messages = channel.toUpperCase();
-  return {
-    [`${channel}_enabled`]: `Whether the switch processes ${messages}. An enabled channel needs the endpoints, the identity and the secret that its protocol and its authentication method use.`,
-    [`${channel}_auth_method`]: `How ${messages} deliveries are authenticated: \`NONE\`, \`BASIC\` (identity and secret), or \`BEARER\` (secret only).`,
-    [`${channel}_protocol`]: `How inbound ${messages} messages are delivered: ${protocols}`,
-    [`${channel}_endpoints`]:
-      "The delivery targets: absolute http or https URLs for `HTTP`, email addresses for `EMAIL`, email addresses or `host[:port]` for `SMTP` and `MM4`.",
-    [`${channel}_identity`]: "The user name for `BASIC`.",
-    [`${channel}_secret`]: "The password for `BASIC`, or the token for `BEARER`.",
-    [`${channel}_message_format`]: `The format of the payload, mainly for \`HTTP\`: ${formats}`,
-    [`${channel}_options`]: "Reserved. Always null.",
-  };
-};
-
 /** The descriptions of the settings in the OpenAPI document. A function, so that bundles of Lambda functions leave it out. */
-export const settingsDescriptions = () => ({
-  name: "The display name, unique within the account.",
-  ...channelDescriptions(
-    "sms",
-    "`NONE` discards them, `HTTP` sends them to a webhook, `MAILBOX` keeps them in an internal mailbox for retrieval through the API, `EMAIL` sends them by email, `SMTP` sends each as a barebones ISO 8601 message.",
-    "`SERVICE_SMS_1_0`, or `LEGACY_SMS_2_0` for older receivers.",
-  ),
-  ...channelDescriptions(
-    "mms",
-    "`NONE` discards them, `HTTP` sends them to a webhook, `MM4` uses the industry-standard MMS transport, `EMAIL` sends them by email, `SMTP` sends them raw.",
-    "`SERVICE_SMS_1_0`, `SERVICE_MMS_1_0`, or `LEGACY_SMS_2_0` for older receivers.",
-  ),
-});
+export const settingsDescriptions = () => {
+  const enabled = (messages: string) =>
+    `Whether the switch processes ${messages}. An enabled channel needs the endpoints, the identity and the secret that its protocol and its authentication method use.`;
+  const authMethod = (messages: string) =>
+    `How ${messages} deliveries are authenticated: \`NONE\`, \`BASIC\` (identity and secret), or \`BEARER\` (secret only).`;
+  const endpoints =
+    "The delivery targets: absolute http or https URLs for `HTTP`, email addresses for `EMAIL`, email addresses or `host[:port]` for `SMTP` and `MM4`.";
+  const identity = "The user name for `BASIC`.";
+  const secret = "The password for `BASIC`, or the token for `BEARER`.";
+  return {
+    name: "The display name, unique within the account.",
+    sms_enabled: enabled("SMS"),
+    sms_auth_method: authMethod("SMS"),
+    sms_protocol:
+      "How inbound SMS messages are delivered: `NONE` discards them, `HTTP` sends them to a webhook, `MAILBOX` keeps them in an internal mailbox for retrieval through the API, `EMAIL` sends them by email, `SMTP` sends each as a barebones ISO 8601 message.",
+    sms_endpoints: endpoints,
+    sms_identity: identity,
+    sms_message_format:
+      "The format of the payload, mainly for `HTTP`: `SERVICE_SMS_1_0`, or `LEGACY_SMS_2_0` for older receivers.",
+    sms_secret: secret,
+    mms_enabled: enabled("MMS"),
+    mms_auth_method: authMethod("MMS"),
+    mms_protocol:
+      "How inbound MMS messages are delivered: `NONE` discards them, `HTTP` sends them to a webhook, `MM4` uses the industry-standard MMS transport, `EMAIL` sends them by email, `SMTP` sends them raw.",
+    mms_endpoints: endpoints,
+    mms_identity: identity,
+    mms_message_format:
+      "The format of the payload, mainly for `HTTP`: `SERVICE_SMS_1_0`, `SERVICE_MMS_1_0`, or `LEGACY_SMS_2_0` for older receivers.",
+    mms_secret: secret,
+  } satisfies Record<keyof typeof settings, string>;
+};
 
 export const settingsExample = {
   name: "Harborline inbound",

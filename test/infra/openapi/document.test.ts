@@ -3,14 +3,15 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { openapi } from "../../../infra/openapi/document.ts";
-import { ErrorDocument, errorsOf } from "../../../infra/openapi/errors.ts";
-import { operationId } from "../../../infra/openapi/names.ts";
-import { responseSchema } from "../../../infra/openapi/responses.ts";
+import { ErrorDocument, errorSchemas, errorsOf } from "../../../infra/openapi/errors.ts";
+import { eventSchemas } from "../../../infra/openapi/events.ts";
+import { fileOf, operationId } from "../../../infra/openapi/names.ts";
+import { componentsOf, responseSchema } from "../../../infra/openapi/schemas.ts";
 import { createRequestUpload } from "../../../shared/attachments/routes.ts";
 import { env } from "../../../shared/env.ts";
 import { errorCodes } from "../../../shared/errors.ts";
 import { limits as serviceLimits } from "../../../shared/limits.ts";
-import { routes } from "../../../shared/routes.ts";
+import { contracts, routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
 import { switchProblems } from "../../../shared/switches/schema.ts";
 
@@ -91,6 +92,27 @@ describe("openapi.json", () => {
     };
     expect(undescribed(openapi().components.schemas, "")).toEqual([]);
   });
+
+  it("describes each property by the text of its own schema", () => {
+    const { schemas } = openapi().components;
+    const Described = z.object({ properties: z.record(z.string(), z.object({ description: z.string() })) });
+    const named = [...contracts.flatMap((contract) => contract.schemas), ...errorSchemas, ...eventSchemas];
+    const described = named.filter(({ name, properties }) => schemas[name] && properties);
+    expect(described.length).toBeGreaterThan(20);
+    for (const { name, properties: texts } of described) {
+      const properties = Object.entries(z.parse(Described, schemas[name]).properties);
+      expect(Object.fromEntries(properties.map(([key, { description }]) => [key, description])), name).toEqual(texts);
+    }
+  });
+
+  it("says which texts differ where two schemas have one name", () => {
+    const { add } = componentsOf("schemas");
+    const actor = (id: string) => ({ type: "object", properties: { id: { type: "string", description: id } } });
+    add("ApiKeyActor", actor("The id of the key."));
+    expect(() => add("ApiKeyActor", actor("A ULID."))).toThrow(
+      'Two different schemas are named ApiKeyActor.\n/properties/id/description: "The id of the key." and "A ULID."',
+    );
+  });
 });
 
 /** Every schema in the document, nested ones included, with its place. */
@@ -109,10 +131,10 @@ describe("openapi.json, as generators read it", () => {
   const schemaNamed = (name: string) =>
     z.parse(z.looseObject({ properties: z.record(z.string(), z.unknown()) }), schemas[name]);
 
-  it("has a name for every enum and for every object with properties", () => {
+  it("has a name for every enum and for every object with properties, but in forms, which have no references", () => {
     const nameless = Object.entries(schemas).flatMap(([name, schema]) =>
       schemasBelow(schema, name)
-        .filter(({ at }) => at.includes("/") && !at.endsWith("/properties"))
+        .filter(({ at }) => at.includes("/") && !at.endsWith("/properties") && !/\/data\[\w+\]$/.test(at))
         .filter(
           ({ schema: { enum: values, properties } }) => (Array.isArray(values) && values.length > 1) || properties,
         )
@@ -178,6 +200,31 @@ describe("openapi.json, as generators read it", () => {
     });
   });
 
+  it("has an example of each parameter, and of each part of a form but the file", () => {
+    const Example = z.looseObject({ $ref: z.optional(z.string()) });
+    const hasNone = (value: unknown): boolean => {
+      const { example, examples, $ref } = z.parse(Example, value);
+      const target = schemas[$ref?.split("/").at(-1) ?? ""];
+      return (example ?? examples) === undefined && (target === undefined || hasNone(target));
+    };
+    const Parameter = z.looseObject({ schema: z.unknown() });
+    const without = [
+      ...Object.entries(parameters).filter(([, one]) => hasNone(one) && hasNone(z.parse(Parameter, one).schema)),
+      ...Object.entries(schemaNamed("RequestAttachmentCreate").properties).filter(([, part]) => hasNone(part)),
+      ...Object.entries(schemaNamed("OrderAttachmentCreate").properties).filter(([, part]) => hasNone(part)),
+    ];
+    expect(without.map(([name]) => name)).toEqual(["data[file]", "data[file]"]);
+  });
+
+  it("has an enum beside each constant, no reference in a form, and whole numbers for the versions of events", () => {
+    const constants = schemasBelow(schemas, "").filter(({ schema }) => schema.const !== undefined);
+    expect(constants.length).toBeGreaterThan(10);
+    for (const { at, schema } of constants) expect(schema.enum, at).toEqual([schema.const]);
+    for (const name of ["RequestAttachmentCreate", "OrderAttachmentCreate"])
+      expect(JSON.stringify(schemas[name]), name).not.toContain("$ref");
+    expect(schemaNamed("ChangeEventResource").properties.version).toMatchObject({ type: ["integer", "null"] });
+  });
+
   it("does not allow blank names and empty cursors", () => {
     for (const [schema, name] of [
       ["SwitchCreateData", "name"],
@@ -230,12 +277,12 @@ describe("openapi.json, as generators read it", () => {
   it("links every create to the operations on its result", () => {
     for (const route of routes.filter((each) => each.operation === "create" && each.document === each.resource)) {
       const { links = {} } = responseOf(operationOf(route).responses["201"] ?? { $ref: "" });
-      const onOne = routes.filter(({ resource, path }) => resource === route.resource && path.endsWith("}"));
-      expect(Object.keys(links).sort(), route.name).toEqual(onOne.map(({ operation }) => operation).sort());
-      for (const [operation, { operationId: id, parameters: given }] of Object.entries(links)) {
-        const target = routes.find((each) => operationId(each) === id);
-        expect([target?.operation, target?.resource], route.name).toEqual([operation, route.resource]);
-        const needed = [...(target?.path ?? "").matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const onOne = routes.filter(({ resource, on }) => resource === route.resource && on === "item");
+      expect(Object.keys(links).sort(), route.name).toEqual(onOne.map(fileOf).sort());
+      for (const [name, { operationId: id, parameters: given }] of Object.entries(links)) {
+        const target = onOne.find((each) => operationId(each) === id);
+        expect(target && fileOf(target), route.name).toBe(name);
+        const needed = [...(target?.path ?? "").matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
         expect(Object.keys(given), id).toEqual(needed);
         expect(given[needed.at(-1) ?? ""], id).toBe("$response.body#/data/id");
       }

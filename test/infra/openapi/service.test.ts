@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { responseSchema } from "../../../infra/openapi/responses.ts";
+import { responseSchema } from "../../../infra/openapi/schemas.ts";
 import type { DocumentedRoute } from "../../../shared/route.ts";
 import { routes } from "../../../shared/routes.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
