@@ -52,7 +52,7 @@ public class Driver {
     UUID reference = UUID.randomUUID();
     RequestAttachmentDocument created =
         attachments.createRequestAttachment(
-            request, file.toFile(), name, null, null, null, FileHint.LOA, reference, null);
+            request, file.toFile(), name, null, null, null, "LOA", reference, null);
     AttachmentData data = created.getData();
     equal(data.getFileHint(), FileHint.LOA);
     equal(data.getReferenceId(), reference);

@@ -51,7 +51,7 @@ func errorOf(err error) client.ErrorObject {
 }
 
 func byForm(file *os.File, name string) string {
-	call := attachments.CreateRequestAttachment(ctx, request).DataFile(file).DataName(name).DataFileHint(client.FILEHINT_LOA)
+	call := attachments.CreateRequestAttachment(ctx, request).DataFile(file).DataName(name).DataFileHint("LOA")
 	created := must(call.Execute())
 	equal(created.Data.FileHint, client.FILEHINT_LOA)
 	equal(created.Data.Filename, filepath.Base(file.Name()))

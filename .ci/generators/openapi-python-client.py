@@ -27,18 +27,24 @@ from client.models import (
     FileHint,
     ForwardingState,
     RequestAttachmentComplete,
+    RequestAttachmentCompleteType,
     RequestAttachmentCreate,
+    RequestAttachmentCreateDatafileHint,
     RequestAttachmentDocument,
     RequestAttachmentList,
     RequestAttachmentUpdate,
+    RequestAttachmentUpdateType,
     SmsProtocol,
     SwitchCreate,
     SwitchCreateData,
+    SwitchCreateType,
     SwitchDocument,
     SwitchUpdate,
     SwitchUpdateData,
+    SwitchUpdateType,
     UploadCreate,
     UploadCreateData,
+    UploadCreateType,
     UploadDocument,
 )
 from client.types import UNSET, File
@@ -59,7 +65,7 @@ def by_form(name):
     body = RequestAttachmentCreate(
         datafile=File(BytesIO(content), file_name="loa.pdf", mime_type="application/pdf"),
         dataname=name,
-        datafile_hint=FileHint.LOA,
+        datafile_hint=RequestAttachmentCreateDatafileHint.LOA,
         datareference_id=reference,
     )
     created = create_request_attachment.sync(request, client=api, body=body)
@@ -73,12 +79,14 @@ def directly(name):
         filename="loa.pdf", content_type="application/pdf", bytes_=len(content), sha256=digest
     )
     prepared = create_request_attachment_upload.sync(
-        request, client=api, body=UploadCreate(type_="upload", data=announced)
+        request, client=api, body=UploadCreate(type_=UploadCreateType.UPLOAD, data=announced)
     )
     assert isinstance(prepared, UploadDocument), prepared
     target = prepared.data
     httpx.request(target.method, target.url, headers=target.headers.to_dict(), content=content).raise_for_status()
-    body = RequestAttachmentComplete(type_="request_attachment", data=AttachmentCompleteData(name=name))
+    body = RequestAttachmentComplete(
+        type_=RequestAttachmentCompleteType.REQUEST_ATTACHMENT, data=AttachmentCompleteData(name=name)
+    )
     created = complete_request_attachment_upload.sync(request, target.id, client=api, body=body)
     assert isinstance(created, RequestAttachmentDocument), created
     equal((created.data.id, created.data.file_hint), (target.id, FileHint.DEFAULT))
@@ -120,7 +128,10 @@ print("pages")
 
 changes = AttachmentUpdateData(name="Countersigned", notes=None)
 patched = update_request_attachment.sync(
-    request, ids[0], client=api, body=RequestAttachmentUpdate(type_="request_attachment", data=changes)
+    request,
+    ids[0],
+    client=api,
+    body=RequestAttachmentUpdate(type_=RequestAttachmentUpdateType.REQUEST_ATTACHMENT, data=changes),
 )
 assert isinstance(patched, RequestAttachmentDocument), patched
 equal((patched.data.name, patched.data.notes, patched.data.file_hint), ("Countersigned", None, FileHint.LOA))
@@ -142,11 +153,13 @@ equal(missing.errors[0].code, ErrorCode.NOT_FOUND)
 equal(missing.errors[0].params.resource.id, ids[0])
 
 settings = SwitchCreateData(name=f"Python {uuid4()}", sms_auth_method=AuthMethod.BASIC, sms_protocol=SmsProtocol.HTTP)
-switch = create_switch.sync(client=api, body=SwitchCreate(type_="switch", data=settings))
+switch = create_switch.sync(client=api, body=SwitchCreate(type_=SwitchCreateType.SWITCH, data=settings))
 assert isinstance(switch, SwitchDocument), switch
 equal((switch.data.sms_auth_method, switch.data.sms_options), (AuthMethod.BASIC, None))
 
-enabled = SwitchUpdate(type_="switch", data=SwitchUpdateData(sms_enabled=True, sms_endpoints=["https://a.example/"]))
+enabled = SwitchUpdate(
+    type_=SwitchUpdateType.SWITCH, data=SwitchUpdateData(sms_enabled=True, sms_endpoints=["https://a.example/"])
+)
 invalid = update_switch.sync(switch.data.id, client=api, body=enabled)
 assert isinstance(invalid, ErrorDocument), invalid
 equal([error.source.pointer for error in invalid.errors], ["/data/sms_identity", "/data/sms_secret"])

@@ -16,13 +16,11 @@ const pathParameter = (name: string, type: string): Json => ({
   example: exampleIds[type],
 });
 
-const cursor = Buffer.from(`zK3m1Qx8LbTd${ids.attachment}`).toString("base64url");
-
 /** A parameter that all lists have. Cursors are never empty. */
 const pageParameter = (name: string, schema: Json, description: string): Json => {
-  const [own, example] =
-    schema.type === "number" ? [{ type: "integer" }, limits.pageSize.default] : [{ minLength: 1 }, cursor];
-  return { name, in: "query", description, schema: { ...schema, ...own }, example };
+  const own = schema.type === "number" ? { type: "integer" } : { minLength: 1 };
+  const example = name === "first" ? { example: limits.pageSize.default } : {};
+  return { name, in: "query", description, schema: { ...schema, ...own }, ...example };
 };
 
 /**
@@ -63,7 +61,6 @@ const idempotencyKey: Json = {
   in: "header",
   description: `Makes retries safe. For ${limits.idempotencySeconds / 3600} hours, a request with the same key and the same content returns the first response again, with \`Idempotency-Replayed: true\`, and creates nothing. A request with the same key but different content fails with 422.`,
   schema: { type: "string", pattern: `^${limits.idempotencyKey.characters}{1,${limits.idempotencyKey.length}}$` },
-  example: "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10",
 };
 
 const ifMatch: Json = {
@@ -72,7 +69,6 @@ const ifMatch: Json = {
   description:
     "The `ETag` of the document that the change is based on. If the document has changed since, the request fails with 412.",
   schema: { type: "string" },
-  example: '"1"',
 };
 
 const ifNoneMatch: Json = {
@@ -80,10 +76,13 @@ const ifNoneMatch: Json = {
   in: "header",
   description: "The `ETag` of an earlier response. If nothing has changed since, the response is 304.",
   schema: { type: "string" },
-  example: '"1"',
 };
 
-/** The parameters of an operation, as references to components. */
+/**
+ * The parameters of an operation, as references to components. Those that are required have an example, and those that do no
+ * harm. Tools such as Bruno send every parameter that has one: another list's cursor, another document's version, the same
+ * `Idempotency-Key` each time.
+ */
 export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
   const { path, method, operation, resource } = route;
   const inPath = pathParameters(path).map((name) => {
