@@ -12,8 +12,8 @@ const partOf = (schema: unknown, example: unknown): Json => {
     ...choice,
     ...rest,
     ...(fallback !== null && fallback !== undefined && { default: fallback }),
-    // Postman's import fills in a form from `example` alone.
-    ...(example !== undefined && { example }),
+    // Postman's import reads `example` alone, tools of JSON Schema `examples`.
+    ...(example !== undefined && { example, examples: [example] }),
   };
 };
 
