@@ -188,7 +188,8 @@ export const errorSchemas: readonly NamedSchema[] = [
       limit_bytes: "The largest accepted size, in bytes.",
       direct_upload: "`true` if the file can be uploaded directly.",
       expected: "The accepted media type.",
-      minimum: "For `constraint.length` and `constraint.range`, the smallest accepted length or value, if there is one.",
+      minimum:
+        "For `constraint.length` and `constraint.range`, the smallest accepted length or value, if there is one.",
       maximum: "For `constraint.length` and `constraint.range`, the largest accepted length or value, if there is one.",
       allowed: "For `constraint.enum`, the accepted values or names.",
     },
