@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { findDynoxide } from "./dynoxide-binary.ts";
+import { isFree } from "./listen.ts";
 
 export type LocalService = { readonly endpoint: string; readonly stop: () => Promise<void> };
 
@@ -25,12 +25,6 @@ const maxRestarts = 3;
 const blockedPorts = [
   6667, 6665, 6666, 6668, 6669, 6697, 6566, 5060, 5061, 4045, 3659, 2049, 1719, 1720, 1723, 10_080, 6000,
 ];
-
-const isFree = (host: string, port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer().once("error", () => resolve(false));
-    server.listen(port, host, () => server.close(() => resolve(true)));
-  });
 
 /** macOS has only one of the 16 million loopback addresses. */
 const freeAddress = async (platform: NodeJS.Platform) => {

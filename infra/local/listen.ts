@@ -1,8 +1,18 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+
+/** Whether a server can listen at this address. */
+export const isFree = (host: string, port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createTcpServer().once("error", () => resolve(false));
+    server.listen(port, host, () => server.close(() => resolve(true)));
+  });
 
 /** Listens on 127.0.0.1 only; port 0 is any free port. Returns the address. Rejects if the port is in use. */
 export const listen = async (server: Server, port = 0) => {
+  // Node leaves a socket to the listeners of `connect` and `upgrade`, where an error that nobody handles would end the process.
+  server.on("connection", (socket) => socket.on("error", () => socket.destroy()));
   server.listen(port, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();

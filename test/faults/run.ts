@@ -21,6 +21,10 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
     "test/infra/local/start.test.ts",
     "the data, processes and limits of the local stack, with up to 200 uploads at once",
   ],
+  sockets: [
+    "test/infra/local/sockets.test.ts",
+    "10,000 random sequences of bytes and resets at the local stack's addresses",
+  ],
   data: [
     "test/infra/local/data.test.ts",
     "the data that the local stack keeps after a stop, a kill and truncated files, with --data",
