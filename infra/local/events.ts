@@ -1,15 +1,19 @@
-import { randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { unmarshall } from "@aws-sdk/util-dynamodb";
 import * as z from "zod/mini";
-import { Event } from "../../shared/history/event.ts";
+import { ApiError, invalid, problemIn } from "../../shared/errors.ts";
+import { actions, Event } from "../../shared/history/event.ts";
+import { publish } from "../../shared/history/publish.ts";
 import { readJson, writeJson } from "./json-file.ts";
 import { serveLocally } from "./listen.ts";
-import { type Checkpoint, followStream, tableStream } from "./table-stream.ts";
+import { type Follower, followStream, tableStream } from "./table-stream.ts";
 
 /** The bus on one machine: it keeps the last events, serves them, and posts them to a URL. */
 
 type Options = {
+  readonly port?: number;
   /** Where the events and the position in the stream are stored. Without it, they are in memory. */
   readonly file?: string | undefined;
   /** Each event is posted here, as an API destination of EventBridge does. */
@@ -31,112 +35,176 @@ const Delivery = z.object({
 });
 type Delivery = z.infer<typeof Delivery>;
 
+const Position = z.object({ stream: z.string(), shard: z.string(), sequence: z.string() });
+
 const Stored = z.object({
-  checkpoint: z.optional(z.object({ stream: z.string(), shard: z.string(), sequence: z.string() })),
-  /** The newest event that was posted. */
-  posted: z.optional(z.string()),
+  /** How far the stream is on the bus. */
+  checkpoint: z.optional(Position),
+  /** How far the stream is posted. */
+  posted_until: z.optional(Position),
   events: z.array(Delivery),
 });
+type Stored = z.infer<typeof Stored>;
 
 const kept = 1_000;
 
-const PutEvents = z.object({
-  Entries: z.array(z.object({ Source: z.string(), DetailType: z.string(), Detail: z.string(), Time: z.number() })),
-});
+const PutEvents = z.object({ Entries: z.array(z.object({ Detail: z.string() })) });
 
-const deliveryOf = ({ Source, DetailType, Detail, Time }: z.infer<typeof PutEvents>["Entries"][number]): Delivery => ({
+/** The same event always has the same `id`, although EventBridge would give each delivery its own. */
+const deliveryOf = (detail: Event): Delivery => ({
   version: "0",
-  id: randomUUID(),
-  "detail-type": DetailType,
-  source: Source,
+  id: createHash("sha256")
+    .update(detail.id)
+    .digest("hex")
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5"),
+  "detail-type": detail.type,
+  source: "patchbay",
   account: "000000000000",
-  time: new Date(Time * 1_000).toISOString().replace(/\.\d+/, ""),
+  time: detail.at.replace(/\.\d+/, ""),
   region: process.env.AWS_REGION ?? "us-east-1",
   resources: [],
-  detail: z.parse(Event, JSON.parse(Detail)),
+  detail,
 });
 
-const after = (events: readonly Delivery[], id: string | null | undefined) =>
-  events.slice(events.findLastIndex(({ detail }) => detail.id === id) + 1);
+const types = Object.entries(actions).flatMap(([resource, names]) => names.map((name) => `${resource}.${name}`));
 
-/** How often an event is posted. EventBridge tries for 24 hours. */
-const maxPosts = 6;
+/** The events after one, of a type or of all types whose names begin with a prefix. */
+const eventsIn = (events: readonly Delivery[], query: URLSearchParams) => {
+  const [after, type] = [query.get("after"), query.get("type")];
+  const matches = (each: string) => type === null || each === type || (type.endsWith(".") && each.startsWith(type));
+  if (!types.some(matches))
+    throw invalid([
+      problemIn("query", "/type", "constraint.enum", 'is not a type of event, or a prefix like "switch."'),
+    ]);
+  const position = events.findLastIndex(({ detail }) => detail.id === after);
+  const following = events.slice(position + 1).filter((event) => matches(event["detail-type"]));
+  return { events: following, gap: Boolean(after) && position < 0 };
+};
 
-/** Resolves with the reason why an event could not be posted. */
-const post = async (url: string, event: Delivery): Promise<string | undefined> => {
-  const [headers, body] = [{ "Content-Type": "application/json; charset=utf-8" }, JSON.stringify(event)];
-  for (let attempt = 1; ; attempt += 1) {
-    const signal = AbortSignal.timeout(5_000);
-    const failure = await fetch(url, { method: "POST", headers, body, signal }).then(
-      async (response) => {
-        await response.body?.cancel();
-        return response.ok ? undefined : `status ${response.status}`;
-      },
-      (error: Error) => (error.cause instanceof Error ? error.cause.message : error.message),
-    );
-    if (!failure || attempt >= maxPosts) return failure;
-    await sleep(100 * 2 ** attempt, undefined, { ref: false });
+/** In milliseconds: the wait after the first failure, and the longest one. */
+const [firstWait, longestWait] = [200, 10_000];
+
+/** Resolves with the reason why an event was not accepted. */
+const post = (url: string, event: Delivery, stopped: AbortSignal): Promise<string | undefined> =>
+  fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json; charset=utf-8" },
+    body: JSON.stringify(event),
+    redirect: "manual",
+    signal: AbortSignal.any([stopped, AbortSignal.timeout(5_000)]),
+  }).then(
+    async (response) => {
+      await response.body?.cancel();
+      return response.ok ? undefined : `status ${response.status}`;
+    },
+    (error: Error) => (error.cause instanceof Error ? error.cause.message : error.message),
+  );
+
+/** Posts an event as an API destination does, until it is accepted. Rejects when the service stops. */
+const postUntilAccepted = async (url: string, event: Delivery, stopped: AbortSignal, warn: Options["warn"]) => {
+  let reported: string | undefined;
+  for (let wait = firstWait; ; wait = Math.min(2 * wait, longestWait)) {
+    const failure = await post(url, event, stopped);
+    if (failure === undefined) return;
+    if (failure !== reported && !stopped.aborted)
+      warn(
+        `${url} has not accepted ${event["detail-type"]} ${event.detail.id} (${failure}). It is posted again until it is.`,
+      );
+    reported = failure;
+    await sleep(wait, undefined, { signal: stopped });
   }
 };
 
-/** Starts the bus, and reads the table's stream into it. The environment names the table and its endpoint. */
-export const startEvents = async ({ file, postTo, onEvent, warn }: Options) => {
-  // If the file is damaged, the stream is read again from its beginning.
-  let { events, checkpoint, posted }: z.infer<typeof Stored> = (file && readJson(Stored, file)) || { events: [] };
-  const toPost = postTo ? after(events, posted) : [];
-  let posting = false;
+/** In milliseconds: how often the state is saved, if it has changed. */
+const saveEvery = 200;
 
+/** Saves the state to a file. What a crash leaves unsaved is read from the stream again. */
+const startSaving = (file: string | undefined, state: Stored, warn: Options["warn"]) => {
+  let [saved, reported] = ["", ""];
   const save = () => {
     if (!file) return;
-    posted = postTo ? posted : events.at(-1)?.detail.id;
-    writeJson(file, { checkpoint, posted, events });
-  };
-
-  const postAll = async (url: string) => {
-    if (posting) return;
-    posting = true;
-    for (let event = toPost.shift(); event; event = toPost.shift()) {
-      const failure = await post(url, event);
-      if (failure) warn(`${event["detail-type"]} ${event.detail.id} was not accepted by ${url}: ${failure}`);
-      posted = event.detail.id;
-      if (toPost.length === 0) save();
+    const positions = JSON.stringify([state.checkpoint, state.posted_until]);
+    if (positions === saved) return;
+    try {
+      writeJson(file, state);
+      [saved, reported] = [positions, ""];
+    } catch (error) {
+      if (String(error) !== reported) warn(`The position in the events is not saved, and will be: ${error}`);
+      reported = String(error);
     }
-    posting = false;
   };
+  const timer = setInterval(save, saveEvery);
+  return () => {
+    clearInterval(timer);
+    save();
+  };
+};
+
+type Delivering = Pick<Follower, "from" | "limit" | "deliver" | "onDelivered">;
+
+/** Starts the bus, and reads the table's stream into it. The environment names the table and its endpoint. */
+export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options) => {
+  // If the file is damaged, the stream is read again from its beginning.
+  const state: Stored = (file && readJson(Stored, file)) || { events: [] };
+  // A follower that polls during a start does not miss what is published again after a crash.
+  const { promise: caughtUp, resolve: catchUp } = Promise.withResolvers<void>();
 
   const put = (body: unknown) => {
-    const added = z.parse(PutEvents, body).Entries.map(deliveryOf);
-    events = [...events, ...added].slice(-kept);
+    const added = z.parse(PutEvents, body).Entries.map(({ Detail }) => deliveryOf(z.parse(Event, JSON.parse(Detail))));
+    state.events = [...state.events, ...added].slice(-kept);
     for (const { detail } of added) onEvent?.(detail);
-    if (postTo) {
-      toPost.push(...added);
-      void postAll(postTo);
-    }
     return { FailedEntryCount: 0, Entries: added.map(({ id }) => ({ EventId: id })) };
-  };
-
-  const list = (query: URLSearchParams) => {
-    const type = query.get("type");
-    return { events: after(events, query.get("after")).filter((event) => !type || event["detail-type"] === type) };
   };
 
   const { url, close } = await serveLocally(async (request, response) => {
     const send = (status: number, body: object, type = "json") =>
       response.writeHead(status, { "Content-Type": `application/${type}` }).end(JSON.stringify(body));
-    if (request.method === "GET") return send(200, list(new URL(request.url ?? "", "http://local").searchParams));
-    send(200, put(await json(request)), "x-amz-json-1.1");
-  });
+    if (request.method !== "GET") return send(200, put(await json(request)), "x-amz-json-1.1");
+    await caughtUp;
+    try {
+      send(200, eventsIn(state.events, new URL(request.url ?? "", "http://local").searchParams));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      send(400, error.body);
+    }
+  }, port);
   Object.assign(process.env, { EVENT_BUS_NAME: "patchbay", AWS_ENDPOINT_URL_EVENTBRIDGE: url });
-  if (postTo) void postAll(postTo);
   const stream = await tableStream();
   if (!stream) warn("The table has no stream, so no event is published.");
-  const onPublished = (reached: Checkpoint) => {
-    checkpoint = reached;
-    save();
+  const toBus: Delivering = {
+    from: state.checkpoint,
+    limit: 100,
+    deliver: async (records) => {
+      const { batchItemFailures } = await publish({ Records: records });
+      if (batchItemFailures.length > 0) throw new Error("The bus refused events.");
+    },
+    onDelivered: (reached) => {
+      state.checkpoint = reached;
+      if (!postTo) state.posted_until = reached;
+    },
   };
-  const reader = stream ? followStream(stream, checkpoint, onPublished, warn) : undefined;
+  const toUrl = (receiver: string): Delivering => ({
+    from: state.posted_until,
+    // As many events as a crash can post again.
+    limit: 10,
+    deliver: async (records, stopped) => {
+      for (const { dynamodb } of records) {
+        // The function that publishes has reported an event that cannot be read.
+        const { data } = z.safeParse(Event, unmarshall(dynamodb?.NewImage ?? {}));
+        if (data) await postUntilAccepted(receiver, deliveryOf(data), stopped, warn);
+      }
+    },
+    onDelivered: (reached) => {
+      state.posted_until = reached;
+    },
+  });
+  const targets = [toBus, ...(postTo ? [toUrl(postTo)] : [])];
+  const followers = stream ? targets.map((target) => followStream({ stream, warn, ...target })) : [];
+  void (followers[0]?.caughtUp ?? Promise.resolve()).then(catchUp);
+  const stopSaving = startSaving(file, state, warn);
   const stop = async () => {
-    await reader?.stop();
+    await Promise.all(followers.map((follower) => follower.stop()));
+    stopSaving();
     await close();
   };
   return { url: `${url}/events`, stop };

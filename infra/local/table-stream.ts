@@ -5,12 +5,12 @@ import {
   DynamoDBStreamsClient,
   GetRecordsCommand,
   GetShardIteratorCommand,
+  type _Record as StreamRecord,
 } from "@aws-sdk/client-dynamodb-streams";
 import { env } from "../../shared/env.ts";
-import { publish } from "../../shared/history/publish.ts";
 import { eventPrefix } from "../../shared/table/keys.ts";
 
-/** What Lambda does on AWS: reads the table's stream, and calls the function with batches of new events. */
+/** What Lambda does on AWS: reads the table's stream in batches of new events. */
 
 export type Checkpoint = { readonly stream: string; readonly shard: string; readonly sequence: string };
 
@@ -32,19 +32,26 @@ export const tableStream = async (): Promise<string | undefined> => {
   );
 };
 
+export type Follower = {
+  readonly stream: string;
+  readonly from: Checkpoint | undefined;
+  /** The most records in a batch. */
+  readonly limit: number;
+  readonly deliver: (events: StreamRecord[], signal: AbortSignal) => Promise<void>;
+  readonly onDelivered: (reached: Checkpoint) => void;
+  /** Called with each new error once. */
+  readonly warn: (message: string) => void;
+};
+
 /**
- * Reads the stream from a checkpoint on, or from its beginning, until it is stopped. `onPublished` gets how far the events are
- * published. After an error, it continues from there, so an event can be published twice, but none is lost. `warn` gets each
- * new error once.
+ * Reads the stream from a checkpoint on, or from its beginning, until it is stopped. `onDelivered` gets how far the events are
+ * delivered. After an error, it continues from there, so an event can be delivered twice, but none is lost. `caughtUp` resolves
+ * when the end of the stream is reached for the first time, or it cannot be read.
  */
-export const followStream = (
-  stream: string,
-  from: Checkpoint | undefined,
-  onPublished: (reached: Checkpoint) => void,
-  warn: (message: string) => void,
-) => {
+export const followStream = ({ stream, from, limit, deliver, onDelivered, warn }: Follower) => {
   const streams = client();
   const stopping = new AbortController();
+  const { promise: caughtUp, resolve: catchUp } = Promise.withResolvers<void>();
   let reached = from?.stream === stream ? from : undefined;
 
   const iteratorOf = async (shard: string) => {
@@ -61,17 +68,17 @@ export const followStream = (
     let iterator = await iteratorOf(shard);
     while (iterator) {
       const { Records = [], NextShardIterator } = await streams.send(
-        new GetRecordsCommand({ ShardIterator: iterator }),
+        new GetRecordsCommand({ ShardIterator: iterator, Limit: limit }),
       );
       const fresh = Records.filter(
         ({ eventName, dynamodb }) => eventName === "INSERT" && dynamodb?.Keys?.sk?.S?.startsWith(eventPrefix),
       );
-      const { batchItemFailures } = fresh.length > 0 ? await publish({ Records: fresh }) : { batchItemFailures: [] };
-      if (batchItemFailures.length > 0) throw new Error("The bus refused events.");
+      if (fresh.length > 0) await deliver(fresh, stopping.signal);
       const sequence = Records.at(-1)?.dynamodb?.SequenceNumber;
       if (sequence) reached = { stream, shard, sequence };
-      if (reached && fresh.length > 0) onPublished(reached);
+      if (reached && fresh.length > 0) onDelivered(reached);
       iterator = NextShardIterator;
+      if (Records.length < limit) catchUp();
       if (Records.length === 0) await sleep(pollMs, undefined, stopping);
     }
   };
@@ -90,11 +97,13 @@ export const followStream = (
         if (reason !== reported) warn(`Events are late, and will be read again: ${reason}`);
         reported = reason;
       });
+      catchUp();
       await sleep(pollMs, undefined, stopping).catch(() => {});
     }
   };
   const done = follow();
   return {
+    caughtUp,
     stop: async () => {
       stopping.abort();
       await done;

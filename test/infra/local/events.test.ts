@@ -1,6 +1,9 @@
 import { once } from "node:events";
+import { mkdirSync, rmdirSync, statSync } from "node:fs";
 import { createServer, get, type IncomingMessage } from "node:http";
+import { join } from "node:path";
 import { buffer, json } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { startEvents } from "../../../infra/local/events.ts";
@@ -8,35 +11,39 @@ import { listen } from "../../../infra/local/listen.ts";
 import { startTable } from "../../../infra/local/table.ts";
 import { createdAccounts, Delivery, readEvents } from "../../support/fixtures/local-events.ts";
 import { localServices } from "../../support/processes/local-service.ts";
+import { byExtent } from "../../support/setup/extent.ts";
 
 const services = localServices();
 afterAll(() => services.remove());
 
-const posted: Delivery[] = [];
-let failures = 2;
-const refused = "user.created";
-const server = createServer(async (request, response) => {
-  const event = z.parse(Delivery, await json(request));
-  const fails = event["detail-type"] === refused || failures-- > 0;
-  if (!fails) posted.push(event);
-  response.writeHead(fails ? 503 : 204).end();
-});
-const receiver = await listen(server);
-afterAll(() => receiver.close());
-const service = await services.start(["--events-to", `${receiver.url}/hook`, "--verbose"]);
+/** Receives events at a URL. `answers` are the statuses of its first responses; null is no response at all. */
+const receiver = async (answers: (number | null)[]) => {
+  const posted: Delivery[] = [];
+  const server = createServer(async (request, response) => {
+    const event = z.parse(Delivery, await json(request));
+    const status = answers.length > 1 ? answers.shift() : answers[0];
+    if (status === 204) posted.push(event);
+    if (status) response.writeHead(status, { Location: "/elsewhere" }).end();
+  });
+  const { url, close } = await listen(server);
+  return { url: `${url}/hook`, close, posted, answers };
+};
+const hook = await receiver([503, 503, 302, 204]);
+afterAll(() => hook.close());
+const service = await services.start(["--events-to", hook.url, "--verbose"]);
 
 const patiently = { timeout: 20_000, interval: 50 };
 
 it("$EVENTS has each change as EventBridge delivers it, and --events-to posts each in turn, again after an error", async () => {
   const [id] = await createdAccounts(service, 1);
-  await vi.waitUntil(() => posted.some(({ detail }) => detail.resource.id === id), patiently);
+  await vi.waitUntil(() => hook.posted.some(({ detail }) => detail.resource.id === id), patiently);
   const all = await readEvents(service);
   const demo = "account account user api_key api_key order order request request request".split(" ");
   expect(all.map((event) => event["detail-type"].split(".")[0]).sort()).toEqual([...demo, "account"].sort());
-  const [first, last] = [all[0], all.at(-1)];
+  const last = all.at(-1);
   expect(last).toEqual({
     version: "0",
-    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    id: expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
     "detail-type": "account.created",
     source: "patchbay",
     account: "000000000000",
@@ -50,17 +57,86 @@ it("$EVENTS has each change as EventBridge delivers it, and --events-to posts ea
       resource: { type: "account", id, version: null },
     }),
   });
-  expect(await readEvents(service, `?after=${first?.detail.id}`)).toEqual(all.slice(1));
-  expect(await readEvents(service, `?after=${first?.detail.id}&type=user.created`)).toEqual([all[2]]);
-  expect(await readEvents(service, `?after=${last?.detail.id}`)).toEqual([]);
-  expect(await readEvents(service, "?after=unknown")).toEqual(all);
   const { EVENTS = "" } = service.environment;
   const elsewhere = await fetch(EVENTS, { headers: { origin: "http://evil.example" } });
   expect(elsewhere.status).toBe(403);
   expect(service.output.stdout).toContain(`\nevents ${EVENTS}\n`);
   expect(service.output.stdout).toMatch(new RegExp(`^event {8}account\\.created  ${id}  by operator local`, "m"));
-  expect(posted).toEqual(all.filter((event) => event["detail-type"] !== refused));
-  expect(service.output.stderr).toMatch(/^user\.created \w{26} was not accepted by http:\S+\/hook: status 503$/m);
+  expect(hook.posted).toEqual(all);
+  const failures = service.output.stderr.match(/has not accepted account\.created \w{26} \(status \d+\)/g);
+  expect(failures?.map((line) => line.slice(-4, -1))).toEqual(["503", "302"]);
+});
+
+it("$EVENTS filters by type or prefix, continues after an event, and says where there may be a gap", async () => {
+  const all = await readEvents(service);
+  const [first, last] = [all[0]?.detail.id, all.at(-1)?.detail.id];
+  const ofUsers = all.filter((event) => event["detail-type"] === "user.created");
+  const table: [query: string, events: Delivery[], gap: boolean][] = [
+    ["", all, false],
+    ["?after=", all, false],
+    [`?after=${first}`, all.slice(1), false],
+    [`?after=${last}`, [], false],
+    [`?after=${first}&type=user.created`, ofUsers, false],
+    ["?type=user.", ofUsers, false],
+    ["?type=switch.", [], false],
+    ["?after=unknown&type=user.", ofUsers, true],
+    ["?after=unknown", all, true],
+  ];
+  for (const [query, events, gap] of table) {
+    const response = await fetch(`${service.environment.EVENTS}${query}`);
+    expect([query, await response.json()]).toEqual([query, { events, gap }]);
+  }
+  for (const type of ["", ".", "user", "user.crea", "user.created.", "nothing.", "*"]) {
+    const response = await fetch(`${service.environment.EVENTS}?type=${type}`);
+    const source = { in: "query", pointer: "/type" };
+    expect([type, response.status, await response.json()]).toMatchObject([type, 400, { errors: [{ source }] }]);
+  }
+});
+
+it("--events-to posts all events in order, also if its receiver hangs and the service is killed", async () => {
+  const slow = await receiver([null]);
+  const killed = localServices();
+  const args = ["--events-to", slow.url, "--data", killed.data];
+  const first = await killed.start(args);
+  const accounts = await createdAccounts(first, byExtent({ sample: 30, most: 1_500, all: 1_500 }));
+  const isRead = async () => (await readEvents(first)).some(({ detail }) => detail.resource.id === accounts.at(-1));
+  await vi.waitUntil(isRead, patiently);
+  const [oldest] = await readEvents(first);
+  await first.kill();
+  expect(slow.posted).toEqual([]);
+  slow.answers[0] = 204;
+  const second = await killed.start(args);
+  const areAllPosted = () => {
+    const ids = new Set(slow.posted.map(({ detail }) => detail.resource.id));
+    return accounts.every((id) => ids.has(id));
+  };
+  await vi.waitUntil(areAllPosted, { ...patiently, timeout: 60_000 });
+  const kept = await readEvents(second);
+  expect([kept.length, kept[0]]).toEqual([Math.min(1_000, accounts.length + 10), oldest]);
+  expect(slow.posted.slice(-kept.length)).toEqual(kept);
+  const [eldest] = slow.posted;
+  const response = await fetch(`${second.environment.EVENTS}?after=${eldest?.detail.id}`);
+  expect(await response.json()).toMatchObject({ gap: accounts.length > 1_000 });
+  // Nothing is posted again after a stop.
+  await second.stop();
+  const before = slow.posted.length;
+  await createdAccounts(await killed.start(args), 1);
+  await vi.waitUntil(() => slow.posted.length > before, patiently);
+  expect(slow.posted.slice(before).map((event) => event["detail-type"])).toEqual(["account.created"]);
+  await killed.remove();
+  await slow.close();
+});
+
+it("a position that cannot be saved is reported, and saved as soon as it can be", async () => {
+  const file = join(services.data, "events.json");
+  mkdirSync(file, { recursive: true });
+  const started = await services.start();
+  const isReported = () => started.output.stderr.includes("is not saved, and will be: Error: EISDIR");
+  await vi.waitUntil(async () => (await readEvents(started)).length === 10 && isReported(), patiently);
+  // The last change has not been saved either.
+  await sleep(500);
+  rmdirSync(file);
+  await vi.waitUntil(() => statSync(file, { throwIfNoEntry: false })?.isFile(), patiently);
 });
 
 it("npm start gives the API reference the demo's key and ids, but not under another host name", async () => {
@@ -90,7 +166,7 @@ it("a table without a stream costs one line, and nothing else", async () => {
   const warn = vi.fn();
   const events = await startEvents({ warn });
   expect(warn.mock.calls).toEqual([["The table has no stream, so no event is published."]]);
-  expect(await (await fetch(events.url)).json()).toEqual({ events: [] });
+  expect(await (await fetch(events.url)).json()).toEqual({ events: [], gap: false });
   await events.stop();
   vi.unstubAllEnvs();
 });
