@@ -60,10 +60,10 @@ const invoke = (
 };
 
 /**
- * Serves the action Invoke of Lambda, as the SDK calls it, on a free port of 127.0.0.1, for the handlers of these names.
+ * Serves the action Invoke of Lambda, as the SDK calls it, on 127.0.0.1, for the handlers of these names.
  * Source: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
  */
-export const startLambda = (handlers: ReadonlyMap<string, LambdaHandler>) =>
+export const startLambda = (handlers: ReadonlyMap<string, LambdaHandler>, port = 0) =>
   serveLocally(async (request, response) => {
     const { pathname } = new URL(request.url ?? "", "http://lambda");
     const [, reference = ""] = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/.exec(pathname) ?? [];
@@ -78,4 +78,4 @@ export const startLambda = (handlers: ReadonlyMap<string, LambdaHandler>) =>
         : refusal(404, "ResourceNotFoundException", `Function not found: ${functionName}`);
     const common = { "Content-Type": "application/json", "x-amzn-RequestId": awsRequestId };
     response.writeHead(status, { ...common, ...headers }).end(typeof body === "object" ? JSON.stringify(body) : body);
-  });
+  }, port);

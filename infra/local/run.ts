@@ -9,29 +9,49 @@ const help = `Usage: npm start -- [options]
 
 Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a stand-in carrier.
 
-  --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port)
+  --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port). The carrier, events, Lambda,
+                 Step Functions, DynamoDB and S3 have the next six ports, as far as these are free
   --data <dir>   store the data in this folder (default: none, they are lost when the service stops)
   --events-to <url>
                  post each event to this URL, as an API destination of EventBridge does
   --throttle <n> respond with 429 to more than n requests per second, like a stage on AWS (default: no limit)
-  --carrier-function <file> checkouts call the handler that this module exports, instead of the stand-in carrier
+  --carrier-url <url>
+                 checkouts call this carrier (default: the environment's CARRIER_URL, or a stand-in). CARRIER_TOKEN is its token
+  --carrier-function <file>
+                 checkouts call the handler that this module exports, and print its errors
+  --upload-origin <origin>
+                 web pages of this origin, such as http://localhost:5173, may send files to S3; can be repeated
   --quiet        of the requests, print server errors (5xx) only
   --verbose      also print request ids, all errors of a request, and full stack traces
   --help         print this help
 
 Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 replace the embedded DynamoDB and S3.`;
 
-export type Options = ReturnType<typeof readOptions>;
+/** A URL of an option, without a slash at its end. */
+const urlOf = (name: string, value: string | undefined): string | undefined => {
+  if (value && !(/^https?:\/\//.test(value) && URL.canParse(value)))
+    throw new Error(`${name} must be an http: or https: URL, not ${value}.`);
+  return value?.replace(/\/$/, "") || undefined;
+};
+
+const originOf = (value: string): string => {
+  const origin = URL.canParse(value) ? new URL(value).origin : "null";
+  if (origin === value) return value;
+  throw new Error(`--upload-origin must be an origin such as http://localhost:5173, not ${value}.`);
+};
 
 const readOptions = () => {
-  requireSeparator("start", ["port", "data", "events-to", "throttle", "carrier-function"]);
+  const names = ["port", "data", "events-to", "throttle", "carrier-url", "carrier-function", "upload-origin"];
+  requireSeparator("start", names);
   const { values } = parseArgs({
     options: {
       port: { type: "string" },
       data: { type: "string" },
       "events-to": { type: "string" },
       throttle: { type: "string" },
+      "carrier-url": { type: "string" },
       "carrier-function": { type: "string" },
+      "upload-origin": { type: "string", multiple: true, default: [] },
       quiet: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
@@ -42,12 +62,22 @@ const readOptions = () => {
     throw new Error(`The port must be a number from 0 to 65535, not ${port}.`);
   if (values.throttle !== undefined && !/^[1-9]\d{0,5}$/.test(values.throttle))
     throw new Error(`--throttle must be a whole number of requests per second, not ${values.throttle}.`);
-  const eventsTo = values["events-to"];
-  if ((eventsTo !== undefined && !/^https?:\/\//.test(eventsTo)) || !URL.canParse(eventsTo ?? "http://local"))
-    throw new Error(`--events-to must be an http: or https: URL, not ${eventsTo}.`);
   const rate = values.throttle === undefined ? undefined : Number(values.throttle);
-  // As in the settings of the stages on AWS.
-  return { ...values, port: Number(port), throttle: rate === undefined ? undefined : { rate, burst: 2 * rate } };
+  return {
+    help: values.help,
+    adapterFile: values["carrier-function"],
+    options: {
+      quiet: values.quiet,
+      verbose: values.verbose,
+      data: values.data,
+      port: Number(port),
+      // As in the settings of the stages on AWS.
+      throttle: rate === undefined ? undefined : { rate, burst: 2 * rate },
+      postTo: urlOf("--events-to", values["events-to"]),
+      carrierUrl: urlOf("--carrier-url", values["carrier-url"]) ?? urlOf("CARRIER_URL", process.env.CARRIER_URL),
+      uploadOrigins: values["upload-origin"].map(originOf),
+    },
+  };
 };
 
 /** The handler of an adapter function: shared/checkout/README.md describes it. */
@@ -60,9 +90,9 @@ const loadHandler = async (file: string) => {
 };
 
 const run = async () => {
-  const { help: asksForHelp, "carrier-function": file, ...options } = readOptions();
+  const { help: asksForHelp, adapterFile, options } = readOptions();
   if (asksForHelp) return console.log(help);
-  const carrierFunction = file === undefined ? undefined : await loadHandler(file);
+  const carrierFunction = adapterFile === undefined ? undefined : await loadHandler(adapterFile);
   const { start } = await import("./start.ts");
   await start({ ...options, carrierFunction });
 };

@@ -8,17 +8,23 @@ import { startFiles } from "./files.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
 import { type LambdaHandler, startLambda } from "./lambda.ts";
+import { portsBeside } from "./ports.ts";
 import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
 
-type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
+export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
   /** The values that the API reference fills in, once they are known. */
   readonly prefill?: () => Prefill | undefined;
   /** Where data are stored. What is not given is in memory. */
   readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
-  /** The adapter function that the checkout invokes instead of the stand-in carrier. */
+  /** The carrier that checkouts call. Without it, a stand-in is started. */
+  readonly carrierUrl?: string | undefined;
+  /** The adapter function that checkouts invoke instead of calling the carrier. */
   readonly carrierFunction?: LambdaHandler | undefined;
   readonly onCarrierCall?: CarrierOptions["onCall"];
+  readonly onAdapterCall?: ((call: AdapterReport) => void) | undefined;
+  /** Origins whose pages may send files to S3, beside that of the API reference. */
+  readonly uploadOrigins?: readonly string[];
   /** Called when a service has exited that cannot be restarted. */
   readonly onEnd?: ((error: Error) => void) | undefined;
 };
@@ -51,18 +57,35 @@ const useCredentials = (): Readonly<Record<string, string>> => {
 const apply: LambdaHandler = async (file, context) =>
   (await import("../../functions/tenants/apply.ts")).handler(file, context);
 
-/** Starts the services that the functions use, on free ports, and returns the environment with their endpoints. */
+/** An event for the adapter function, and what it has returned or thrown. */
+export type AdapterReport = { readonly event: unknown; readonly answer?: unknown; readonly error?: unknown };
+
+const reporting =
+  (adapter: LambdaHandler, onCall: StackOptions["onAdapterCall"]): LambdaHandler =>
+  async (event, context) => {
+    try {
+      const answer = await adapter(event, context);
+      onCall?.({ event, answer });
+      return answer;
+    } catch (error) {
+      onCall?.({ event, error });
+      throw error;
+    }
+  };
+
+/** Starts the services that the functions use, and returns the environment with their endpoints. */
 const startServices = async (
-  { data, onEnd, carrierFunction, onCarrierCall }: StackOptions,
+  { data, onEnd, carrierUrl, carrierFunction, onCarrierCall, onAdapterCall }: StackOptions,
   uploadOrigins: () => readonly string[],
+  portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"],
 ) => {
   const functions = new Map([[applyFunction, apply]]);
-  if (carrierFunction) functions.set(adapterFunction, carrierFunction);
+  if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, onAdapterCall));
   const [table, files, carrier, lambda] = await Promise.all([
-    startTable(tableName, { dbPath: data?.table, onEnd }),
-    startFiles(bucketName, { folder: data?.files, uploadOrigins }),
-    startCarrier({ folder: data?.carts, onCall: onCarrierCall }),
-    startLambda(functions),
+    startTable(tableName, { dbPath: data?.table, doorPort: portOf("table"), onEnd }),
+    startFiles(bucketName, { folder: data?.files, port: portOf("files"), uploadOrigins }),
+    carrierUrl ? undefined : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: onCarrierCall }),
+    startLambda(functions, portOf("lambda")),
   ]);
   const environment = {
     TABLE_NAME: tableName,
@@ -71,26 +94,28 @@ const startServices = async (
     AWS_ENDPOINT_URL_S3: files.endpoint,
     AWS_ENDPOINT_URL_LAMBDA: lambda.url,
     APPLY_FUNCTION_NAME: applyFunction,
-    CARRIER_URL: carrier.url,
+    CARRIER_URL: carrier?.url ?? carrierUrl ?? "",
     CARRIER_FUNCTION: carrierFunction ? adapterFunction : "",
   };
   const stop = async () => {
-    await Promise.all([table.stop(), files.stop(), carrier.close(), lambda.close()]);
+    await Promise.all([table.stop(), files.stop(), carrier?.close(), lambda.close()]);
   };
   return { environment, tableDoor: table.door, stop };
 };
 
-/** Starts the whole stack on this machine. Only the gateway's port is given; the others are free ports. */
+/** Starts the whole stack on this machine. The other services have the ports after the gateway's. */
 export const startStack = async (options: StackOptions) => {
-  const { port, throttle, onRequest, prefill = () => undefined } = options;
+  const { port, throttle, onRequest, prefill = () => undefined, uploadOrigins = [] } = options;
   const used = useCredentials();
   // The origin of the page is not known before the gateway's port.
   let origins: readonly string[] = [];
-  const services = await startServices(options, () => origins);
+  const { portOf, replaced } = await portsBeside(port);
+  const services = await startServices(options, () => origins, portOf);
   Object.assign(process.env, services.environment);
   try {
     const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
-    const stepFunctions = await startStepFunctions({ load: (name: Step["name"]) => stepHandlers.get(name) });
+    const loadStep = (name: Step["name"]) => stepHandlers.get(name);
+    const stepFunctions = await startStepFunctions({ load: loadStep }, portOf("workflow"));
     const load = ({ name }: { readonly name: string }) => endpoints.get(name);
     const extra = docs(prefill);
     const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra }).catch(
@@ -99,7 +124,7 @@ export const startStack = async (options: StackOptions) => {
         throw error;
       },
     );
-    origins = [gateway.url, `http://localhost:${gateway.port}`];
+    origins = [gateway.url, `http://localhost:${gateway.port}`, ...uploadOrigins];
     const stop = async () => {
       await gateway.close();
       await stepFunctions.stop();
@@ -112,7 +137,8 @@ export const startStack = async (options: StackOptions) => {
       AWS_ENDPOINT_URL_SFN: stepFunctions.endpoint,
       STATE_MACHINE_ARN: stepFunctions.stateMachineArn,
     };
-    return { url: gateway.url, port: gateway.port, environment, stop };
+    const replacedPorts = replaced.map(({ service, port }) => `${port} (${service})`);
+    return { url: gateway.url, port: gateway.port, eventsPort: portOf("events"), replacedPorts, environment, stop };
   } catch (error) {
     await services.stop();
     throw error;

@@ -8,15 +8,18 @@ import { type Data, openData } from "./data.ts";
 import { createDemo, type Demo, prefillOf, variablesOf } from "./demo.ts";
 import { startEvents } from "./events.ts";
 import { examples } from "./examples.ts";
-import type { LambdaHandler } from "./lambda.ts";
 import { onParentExit } from "./parent-process.ts";
-import type { Options } from "./run.ts";
-import { startStack } from "./stack.ts";
+import { type StackOptions, startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
 import { terminal } from "./terminal.ts";
 
-type StartOptions = Omit<Options, "help" | "carrier-function"> & {
-  readonly carrierFunction: LambdaHandler | undefined;
+/** What `npm start` was asked for. */
+type StartOptions = Pick<StackOptions, "port" | "throttle" | "carrierUrl" | "carrierFunction" | "uploadOrigins"> & {
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  /** The folder that stores the data. */
+  readonly data: string | undefined;
+  readonly postTo: string | undefined;
 };
 
 const stopOnSignal = (stop: () => Promise<void>) => {
@@ -45,13 +48,7 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 };
 
 /** Starts the stack, creates the demo customer, and prints examples. */
-export const start = async ({
-  quiet,
-  verbose,
-  data: folder,
-  "events-to": postTo,
-  ...options
-}: StartOptions): Promise<void> => {
+export const start = async ({ quiet, verbose, data: folder, postTo, ...options }: StartOptions): Promise<void> => {
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);
@@ -73,12 +70,17 @@ export const start = async ({
     ...options,
     onRequest: lines.request,
     onCarrierCall: lines.carrierCall,
+    onAdapterCall: lines.adapterCall,
     prefill: () => prefill,
     data: data ?? { table: temporaryTable() },
     onEnd: fail,
   });
   process.once("exit", () => removeState(stack.port));
-  const events = await startEvents({ file: data?.events, postTo, onEvent: lines.event, warn: lines.warning });
+  const { url, eventsPort, replacedPorts } = stack;
+  if (replacedPorts.length > 0)
+    lines.warning(`In use: ${replacedPorts.join(", ")}. Until the next start, other ports replace these.`);
+  const busOptions = { port: eventsPort, file: data?.events, postTo, onEvent: lines.event, warn: lines.warning };
+  const events = await startEvents(busOptions);
   stopOnSignal(async () => {
     await events.stop();
     await stack.stop();
@@ -89,12 +91,15 @@ export const start = async ({
   const demo = await demoOf(data);
   prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");
-  const { url } = stack;
   const environment = { ...stack.environment, EVENTS: events.url };
   const startedAt = new Date().toISOString();
   writeState({ url, port: stack.port, environment, demo: variablesOf(demo), pid: process.pid, startedAt });
   console.log(`carrier ${environment.CARRIER_URL}`);
   console.log(`events ${events.url}`);
-  console.log(`ready ${stack.url}`);
-  console.log(examples(stack.url, demo));
+  console.log(`lambda ${environment.AWS_ENDPOINT_URL_LAMBDA}`);
+  console.log(`workflow ${environment.AWS_ENDPOINT_URL_SFN}`);
+  console.log(`table ${environment.AWS_ENDPOINT_URL_DYNAMODB}`);
+  console.log(`files ${environment.AWS_ENDPOINT_URL_S3}`);
+  console.log(`ready ${url}`);
+  console.log(examples(url, demo));
 };

@@ -75,8 +75,8 @@ const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
   return new Map(Object.entries(actions));
 };
 
-/** Starts a server for the workflow on a free port of 127.0.0.1. */
-export const startStepFunctions = async (options: WorkflowOptions) => {
+/** Starts a server for the workflow on 127.0.0.1. */
+export const startStepFunctions = async (options: WorkflowOptions, port = 0) => {
   const workflow = startWorkflow(options);
   const actions = actionsOf(workflow);
   const { url, close } = await serveLocally(async (request, response) => {
@@ -91,7 +91,7 @@ export const startStepFunctions = async (options: WorkflowOptions) => {
       const { name, message } = error instanceof Error ? error : new Error(String(error));
       send(400, { __type: known.find((each) => each === name) ?? "ValidationException", message });
     }
-  });
+  }, port);
   return {
     endpoint: url,
     stateMachineArn,

@@ -53,7 +53,7 @@ const indexStream = (dbPath: string) => {
 };
 
 /** Passes on the requests of programs on this machine, and refuses those of web pages. */
-const startDoor = (endpoint: string) => {
+const startDoor = (endpoint: string, port: number) => {
   const agent = new Agent({ keepAlive: true });
   return serveLocally((incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
@@ -65,7 +65,7 @@ const startDoor = (endpoint: string) => {
     });
     passed.on("error", () => outgoing.destroy());
     pipeline(incoming, passed, () => {});
-  });
+  }, port);
 };
 
 /**
@@ -74,7 +74,7 @@ const startDoor = (endpoint: string) => {
  */
 export const startTable = async (
   name: string,
-  options: DynoxideOptions = {},
+  { doorPort = 0, ...options }: DynoxideOptions & { readonly doorPort?: number } = {},
 ): Promise<LocalService & { readonly door: string }> => {
   const { dbPath } = options;
   const hasStream = dbPath !== undefined;
@@ -93,7 +93,7 @@ export const startTable = async (
   }
   void dynoxide.keepRunning();
   // For other programs. This process uses `endpoint`, which is faster and which no browser connects to.
-  const door = await startDoor(dynoxide.endpoint);
+  const door = await startDoor(dynoxide.endpoint, doorPort);
   const stop = async () => {
     await Promise.all([door.close(), dynoxide.stop()]);
   };

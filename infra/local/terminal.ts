@@ -1,8 +1,9 @@
-import { styleText } from "node:util";
+import { inspect, styleText } from "node:util";
 import * as z from "zod/mini";
 import type { Event } from "../../shared/history/event.ts";
 import type { ReceivedCall } from "./carrier-carts.ts";
 import type { Served } from "./gateway.ts";
+import type { AdapterReport } from "./stack.ts";
 
 /** The output of `npm start`: a line for each request, each call to the carrier and each step of a checkout. */
 
@@ -22,6 +23,9 @@ const LogLine = z.object({
   outcome: z.optional(z.string()),
   error: z.optional(z.looseObject({ ...LoggedError.shape, cause: z.optional(z.unknown()) })),
 });
+
+const AdapterEvent = z.object({ method: z.string(), path: z.string() });
+const AdapterAnswer = z.object({ status: z.number() });
 
 const ErrorBody = z.object({
   errors: z.array(
@@ -105,6 +109,14 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
       const idempotencyKey = verbose && idempotency_key ? `  ${idempotency_key}` : "";
       if (!quiet)
         console.log(paint("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${idempotencyKey}`));
+    },
+    /** An adapter has no log of its own: all that is known of its error is printed. */
+    adapterCall: ({ event, answer, error }: AdapterReport): void => {
+      const { method, path } = z.safeParse(AdapterEvent, event).data ?? { method: "", path: "" };
+      const status = z.safeParse(AdapterAnswer, answer).data?.status;
+      if (!quiet || status === undefined)
+        console.log(paint("cyan", `adapter  ${status ?? "---"}           ${method} ${path}`));
+      if (status === undefined) printError(error ? inspect(error).split("\n") : ["It has returned no status."]);
     },
     event: ({ type, id, resource, actor }: Event): void => {
       if (!quiet)

@@ -4,7 +4,7 @@ import { createServer, get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { buffer, json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, expect, it, vi } from "vitest";
+import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
 import { startEvents } from "../../../infra/local/events.ts";
 import { listen } from "../../../infra/local/listen.ts";
@@ -95,7 +95,9 @@ it("$EVENTS filters by type or prefix, continues after an event, and says where 
 
 it("--events-to posts all events in order, also if its receiver hangs and the service is killed", async () => {
   const slow = await receiver([null]);
+  onTestFinished(() => slow.close());
   const killed = localServices();
+  onTestFinished(() => killed.remove());
   const args = ["--events-to", slow.url, "--data", killed.data];
   const first = await killed.start(args);
   const accounts = await createdAccounts(first, byExtent({ sample: 30, most: 1_500, all: 1_500 }));
@@ -123,8 +125,6 @@ it("--events-to posts all events in order, also if its receiver hangs and the se
   await createdAccounts(await killed.start(args), 1);
   await vi.waitUntil(() => slow.posted.length > before, patiently);
   expect(slow.posted.slice(before).map((event) => event["detail-type"])).toEqual(["account.created"]);
-  await killed.remove();
-  await slow.close();
 });
 
 it("a position that cannot be saved is reported, and saved as soon as it can be", async () => {

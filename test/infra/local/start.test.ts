@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -203,10 +203,17 @@ describe("npm start", () => {
 });
 
 describe("npm start -- --carrier-function", () => {
-  it("checks out through the adapter in the carrier's README, sends the carrier the file, and stops on SIGTERM", async () => {
-    const readme = readFileSync(join(import.meta.dirname, "../../../shared/checkout/README.md"), "utf8");
+  it("checks out through the adapter in docs/examples, prints its calls and errors, and stops on SIGTERM", async () => {
     const file = join(services.state, "..", "adapter.mjs");
-    writeFileSync(file, `${/```js\n([\s\S]*?)```/.exec(readme)?.[1]}`);
+    const example = new URL("../../../docs/examples/carrier-adapter.mjs", import.meta.url);
+    const failing = `import { handler as example } from "${example}";
+      let calls = 0;
+      export const handler = async (event) => {
+        calls += 1;
+        if (calls === 1) throw new TypeError("no such carrier", { cause: new Error("the cause") });
+        return calls === 2 ? {} : example(event);
+      };`;
+    writeFileSync(file, failing);
     const service = await services.start(["--carrier-function", file]);
     const { KEY = "", ORDER = "", REQUEST = "" } = service.demo;
     const headers = { authorization: `Bearer ${KEY}` };
@@ -221,6 +228,13 @@ describe("npm start -- --carrier-function", () => {
       checked_out: true,
       attachments: [{ request_id: REQUEST, bytes: 15, received: 1 }],
     });
+    const statuses = service.output.stdout.match(/^adapter {2}(---|\d{3}) +[A-Z]+ \/carts\/.+$/gm);
+    expect(statuses?.map((line) => line.replace(/ {2,}|\/.*/g, " "))).toEqual(
+      ["--- PUT", "--- PUT", "201 PUT", "200 POST"].map((each) => `adapter ${each}  `),
+    );
+    expect(service.output.stderr).toMatch(
+      /TypeError: no such carrier\n +at handler \(.*adapter\.mjs:5:[\s\S]+\[cause\]: Error: the cause[\s\S]+It has returned no status\.\n/,
+    );
     // Stops on SIGTERM while a request is half sent, and removes its state.
     expect(readdirSync(services.state)).toHaveLength(1);
     const socket = connect(Number(new URL(service.url).port), "127.0.0.1").on("error", () => {});

@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto";
+import { createServer } from "node:http";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { afterAll, expect, it, vi } from "vitest";
+import { type LambdaHandler, startLambda } from "../../../infra/local/lambda.ts";
+import { listen } from "../../../infra/local/listen.ts";
+import { callCarrier } from "../../../shared/checkout/carrier-client.ts";
+import { filePartBody } from "../../../shared/checkout/carrier-form.ts";
+
+/** The adapter in docs/examples means what the protocol's table in the checkout's README says: the same as a call without it. */
+
+const example = new URL("../../../docs/examples/carrier-adapter.mjs", import.meta.url);
+const { handler }: { readonly handler: LambdaHandler } = await import(example.href);
+const lambda = await startLambda(new Map([["adapter", handler]]));
+afterAll(() => lambda.close());
+
+const content = Buffer.from("%PDF-1.7 signed");
+const file = { bytes: content.length, sha256: createHash("sha256").update(content).digest("hex") };
+const metadata = {
+  id: "A",
+  request_id: "R",
+  name: "LOA",
+  notes: null,
+  file_hint: "LOA" as const,
+  filename: "loä.pdf",
+  ...file,
+};
+
+/** What the carrier responds. Without a status, it breaks the connection, and with 0, it never responds. */
+type Row = { readonly status?: number; readonly headers?: Record<string, string>; readonly body?: string };
+let row: Row = {};
+let stored = content;
+let received: unknown[] = [];
+
+/** The carrier, and beside it the address of the file. */
+const server = createServer(async (incoming, outgoing) => {
+  if (incoming.url === "/file") return outgoing.end(stored);
+  const { method, url, headers } = incoming;
+  const body = await buffer(incoming);
+  const form =
+    body.length > 0 &&
+    (await new Response(body, { headers: { "Content-Type": `${headers["content-type"]}` } }).formData());
+  const sent = form ? form.get("file") : null;
+  const parts = form && [
+    JSON.parse(String(form.get("metadata"))),
+    sent instanceof File && [sent.name, sent.type, await sent.text()],
+  ];
+  received.push([method, url, headers.authorization, headers["idempotency-key"], parts]);
+  if (url === "/elsewhere") return outgoing.end();
+  if (row.status === undefined) return outgoing.destroy();
+  if (row.status > 0) outgoing.writeHead(row.status, row.headers).end(row.body);
+});
+const { url, close } = await listen(server);
+afterAll(() => close());
+
+const call = async (method: "PUT" | "DELETE" | "POST", path: string, adapter: string) => {
+  vi.stubEnv("CARRIER_FUNCTION", adapter);
+  received = [];
+  const sent = { ...metadata, bytes: file.bytes };
+  const part = { sent, contentType: "application/pdf", ...file, open: async () => Readable.from([content]) };
+  const outcome = await callCarrier({
+    method,
+    path,
+    idempotencyKey: "key",
+    // Without a response, it is not tried again for long.
+    ...(!row.status && { endsBy: Date.now() + 1_000 }),
+    alsoDone: method === "DELETE" ? [404, 410] : method === "POST" ? [409] : [],
+    ...(method === "PUT" && {
+      body: () => filePartBody("boundary", metadata, part),
+      described: async () => ({
+        body: metadata,
+        file: { ...file, url: `${url}/file`, content_type: "application/pdf", filename: metadata.filename },
+      }),
+    }),
+  });
+  return { outcome, received };
+};
+
+const later = { "Retry-After": "3600" };
+const rows: [name: string, method: "PUT" | "DELETE" | "POST", row: Row, kind: string][] = [
+  ["a PUT that is done", "PUT", { status: 201, body: '{"ok": true}' }, "done"],
+  ["an empty response", "PUT", { status: 204 }, "done"],
+  ["a DELETE that is done", "DELETE", { status: 200 }, "done"],
+  ["a DELETE of what is gone", "DELETE", { status: 410 }, "done"],
+  ["a DELETE of what never was", "DELETE", { status: 404 }, "done"],
+  ["a checkout", "POST", { status: 200 }, "done"],
+  ["a repeated checkout", "POST", { status: 409 }, "done"],
+  ["too many calls", "PUT", { status: 429, headers: later }, "unavailable"],
+  ["an outage", "POST", { status: 503, headers: later }, "unavailable"],
+  ["an error that is tried again", "PUT", { status: 500, headers: later }, "unavailable"],
+  ["a broken connection", "PUT", {}, "unavailable"],
+  ["no response in time", "PUT", { status: 0 }, "unavailable"],
+  ["a wrong token", "PUT", { status: 401 }, "refused"],
+  ["a refusal", "PUT", { status: 422, body: "no such number" }, "refused"],
+  ["a conflict", "PUT", { status: 409 }, "refused"],
+  ...[301, 302, 303, 307, 308].map((status): [string, "PUT", Row, string] => [
+    `a redirect ${status}`,
+    "PUT",
+    { status, headers: { Location: "/elsewhere" } },
+    "refused",
+  ]),
+];
+
+it.each(rows)("%s means the same through the adapter in docs/examples: %s", async (_name, method, response, kind) => {
+  const environment = {
+    CARRIER_URL: url,
+    CARRIER_TOKEN: "token",
+    CARRIER_SECRET_ARN: "",
+    AWS_ENDPOINT_URL_LAMBDA: lambda.url,
+  };
+  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
+  vi.stubEnv("CARRIER_TIMEOUT_MS", response.status === 0 ? "300" : "20000");
+  row = response;
+  const path = "/carts/O/requests/R/attachments/A";
+  const [direct, adapted] = [await call(method, path, ""), await call(method, path, "adapter")];
+  expect([direct.outcome.kind, adapted.outcome.kind]).toEqual([kind, kind]);
+  expect(adapted.received[0]).toEqual(direct.received[0]);
+  expect(direct.received[0]).toEqual([method, path, "Bearer token", "key", method === "PUT" && expect.any(Array)]);
+  const said = ({ outcome }: typeof direct) =>
+    outcome.kind === "unavailable"
+      ? outcome.wait_seconds
+      : outcome.answer.replace("it redirects to another address", "");
+  expect(said(adapted)).toEqual(said(direct));
+});
+
+it("sends nothing if storage has another file", async () => {
+  for (const [name, value] of Object.entries({ CARRIER_URL: url, AWS_ENDPOINT_URL_LAMBDA: lambda.url }))
+    vi.stubEnv(name, value);
+  stored = Buffer.from("%PDF-1.7 forged");
+  const { outcome, received: sent } = await call("PUT", "/carts/O/requests/R/attachments/A", "adapter");
+  expect([outcome.kind, sent]).toEqual(["unavailable", []]);
+});
