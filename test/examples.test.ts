@@ -1,13 +1,15 @@
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { form } from "./support/fixtures/attachments.ts";
 import { localServices, userEnvironment } from "./support/processes/local-service.ts";
 import { runScript } from "./support/processes/shell.ts";
 import { extent } from "./support/setup/extent.ts";
 
-/** The programs in docs/examples. That in Python needs httpx: .ci/generators/run tests it. */
+/** The programs in docs/examples. That in Python with httpx is tested by .ci/generators/run. */
 
 const services = localServices();
 afterAll(() => services.remove());
@@ -45,3 +47,41 @@ describe.runIf(extent !== "sample")("the programs that the README links", () => 
     },
   );
 });
+
+const hasBoto3 = spawnSync("python3", ["-c", "import boto3"]).status === 0;
+
+it.runIf(extent !== "sample" && hasBoto3)(
+  "an ordering system with boto3 creates an order and checks it out",
+  async () => {
+    const { admin, demo, url } = await services.start([]);
+    const { stdout: variables } = await admin("env");
+    // As its user has it: alone in a folder, in a shell that `admin env` has set up.
+    const folder = mkdtempSync(join(services.state, "..", "ordering-"));
+    copyFileSync(join(import.meta.dirname, "../docs/examples/ordering.py"), join(folder, "ordering.py"));
+    const run = async (command: string) => {
+      const { output, errors, code } = await runScript(
+        `cd '${folder}'\n${variables}\npython3 ordering.py ${command}`,
+        userEnvironment,
+      );
+      return { output, errors, code };
+    };
+    const created = await run(`create ${demo.ACCOUNT}`);
+    expect(created).toEqual({
+      output: expect.stringMatching(/^order 01\w{24}\nrequest 01\w{24}\n$/),
+      errors: "",
+      code: 0,
+    });
+    const [, order = "", request = ""] = /order (\w+)\nrequest (\w+)/.exec(created.output) ?? [];
+    const headers = { authorization: `Bearer ${demo.KEY}` };
+    const path = `${url}/api/v1/requests/${request}/attachments`;
+    expect((await fetch(path, { method: "POST", headers, body: form() })).status).toBe(201);
+    expect(await run(`checkout ${order}`)).toEqual({ output: "SUCCEEDED \n", errors: "", code: 0 });
+    const shown = await fetch(`${path}?include=forwarding`, { headers });
+    expect(await shown.text()).toContain('"state":"forwarded"');
+    expect(await run("create nobody")).toMatchObject({
+      errors: expect.stringContaining("/orders/order/account"),
+      code: 1,
+    });
+    expect(await run("")).toMatchObject({ errors: expect.stringContaining("ordering.py create <account>"), code: 1 });
+  },
+);

@@ -30,11 +30,13 @@ export const addEnvCommand = (program: Command): void => {
       const { url, environment, demo } = running;
       const { CARRIER_URL: CARRIER = "", EVENTS = "" } = environment;
       const shared = Object.entries(environment).filter(([name]) => forSystems.includes(name));
-      const variables = { URL: url, CARRIER, EVENTS, ...demo, ...Object.fromEntries(shared) };
+      // boto3 and version 1 of the AWS CLI read the region from AWS_DEFAULT_REGION only.
+      const region = { AWS_DEFAULT_REGION: environment.AWS_REGION ?? "" };
+      const variables = { URL: url, CARRIER, EVENTS, ...demo, ...Object.fromEntries(shared), ...region };
       if (format.json) return printRecord(variables);
       for (const [name, value] of Object.entries(variables)) console.log(safe(`export ${name}=${value}`));
-      // The SDK would prefer them to the credentials above.
+      // The SDK would prefer them to the credentials above, and boto3 looks for a profile without a name.
       for (const name of ["AWS_PROFILE", "AWS_SESSION_TOKEN"])
-        if (process.env[name] && !environment[name]) console.log(`unset ${name}`);
+        if (process.env[name] !== undefined && !environment[name]) console.log(`unset ${name}`);
     });
 };
