@@ -78,7 +78,7 @@ export const start = async ({ quiet, verbose, data: folder, postTo, ...options }
   process.once("exit", () => removeState(stack.port));
   const { url, eventsPort, replacedPorts } = stack;
   if (replacedPorts.length > 0)
-    lines.warning(`In use: ${replacedPorts.join(", ")}. Until the next start, other ports replace these.`);
+    lines.warning(`In use: ${replacedPorts.join(", ")}. Until the next start, other ports are used.`);
   const busOptions = { port: eventsPort, file: data?.events, postTo, onEvent: lines.event, warn: lines.warning };
   const events = await startEvents(busOptions);
   stopOnSignal(async () => {
