@@ -25,6 +25,7 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
     "test/infra/local/sockets.test.ts",
     "10,000 random sequences of bytes and resets at the local stack's addresses",
   ],
+  events: ["test/infra/local/events.test.ts", "1,500 events for a receiver that hangs, and a kill of the local stack"],
   data: [
     "test/infra/local/data.test.ts",
     "the data that the local stack keeps after a stop, a kill and truncated files, with --data",
