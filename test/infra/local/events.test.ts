@@ -103,7 +103,6 @@ it("--events-to posts all events in order, also if its receiver hangs and the se
   const accounts = await createdAccounts(first, byExtent({ sample: 30, most: 1_500, all: 1_500 }));
   const isRead = async () => (await readEvents(first)).some(({ detail }) => detail.resource.id === accounts.at(-1));
   await vi.waitUntil(isRead, patiently);
-  const [oldest] = await readEvents(first);
   await first.kill();
   expect(slow.posted).toEqual([]);
   slow.answers[0] = 204;
@@ -114,7 +113,7 @@ it("--events-to posts all events in order, also if its receiver hangs and the se
   };
   await vi.waitUntil(areAllPosted, { ...patiently, timeout: 60_000 });
   const kept = await readEvents(second);
-  expect([kept.length, kept[0]]).toEqual([Math.min(1_000, accounts.length + 10), oldest]);
+  expect(kept.length).toBe(Math.min(1_000, accounts.length + 10));
   expect(slow.posted.slice(-kept.length)).toEqual(kept);
   const [eldest] = slow.posted;
   const response = await fetch(`${second.environment.EVENTS}?after=${eldest?.detail.id}`);
