@@ -184,7 +184,7 @@ export const updateAttachment = (
   origin: Origin,
   precondition: Precondition,
 ): Promise<Attachment> =>
-  optimisticWrite(current, precondition, reread(parent, current.id), async (latest) => {
+  optimisticWrite(current, origin, precondition, reread(parent, current.id), async (latest, origin) => {
     const changed = z.parse(Attachment, { ...latest, ...changes });
     const properties = changedProperties(latest, changed);
     if (properties.length === 0) return latest;
@@ -214,7 +214,7 @@ export const deleteAttachment = async (
   const { unfinished, ...attachment } = current;
   const deleted = unfinished
     ? attachment
-    : await optimisticWrite(attachment, precondition, reread(parent, current.id), (latest) =>
+    : await optimisticWrite(attachment, origin, precondition, reread(parent, current.id), (latest, origin) =>
         deleteMetadata(parent, latest, origin),
       );
   try {

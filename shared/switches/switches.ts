@@ -97,7 +97,7 @@ export const updateSwitch = (
   origin: Origin,
   precondition: Precondition,
 ): Promise<Switch> =>
-  optimisticWrite(current, precondition, reread(current.id), async (latest) => {
+  optimisticWrite(current, origin, precondition, reread(current.id), async (latest, origin) => {
     const problems = switchProblems({ data: changes }, latest);
     if (problems.length > 0) throw invalid(problems);
     const changed = z.parse(Switch, { ...latest, ...changes });
@@ -120,7 +120,7 @@ export const updateSwitch = (
 
 /** Deletes a switch, its name and its entries in all lists in one transaction. Returns the switch as it was. */
 export const deleteSwitch = (current: Switch, origin: Origin, precondition: Precondition): Promise<Switch> =>
-  optimisticWrite(current, precondition, reread(current.id), async (latest) => {
+  optimisticWrite(current, origin, precondition, reread(current.id), async (latest, origin) => {
     const failed = await transact<string>({
       switch: { delete: keys.switch(latest.id), when: { equals: { version: latest.version } } },
       name: { delete: nameKey(latest) },

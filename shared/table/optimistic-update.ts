@@ -4,10 +4,10 @@ import { backOff } from "./client.ts";
 export type Precondition = (version: number) => void;
 
 /** `version` counts an item's writes. It is the document's ETag. */
-type Versioned = { readonly version: number };
+type Versioned = { readonly version: number; readonly updated_at: string };
 
 /** The properties that every update sets in addition. */
-export const nextVersion = ({ version }: Versioned, now: Date) => ({
+export const nextVersion = ({ version }: Pick<Versioned, "version">, now: Date) => ({
   updated_at: now.toISOString(),
   version: version + 1,
 });
@@ -15,18 +15,21 @@ export const nextVersion = ({ version }: Versioned, now: Date) => ({
 /**
  * Runs a write that is conditional on the version that was read. If another write was faster, waits, reads the item again
  * and retries. 503 at the deadline. `write` returns undefined if its version is out of date. `reread` throws if
- * the item no longer exists.
+ * the item no longer exists. A request that started before another can write after it, so `write` also gets the origin with
+ * the time of its write: that of the request or, if it is later, of the version before. No version is older than the one before.
  */
-export const optimisticWrite = async <T extends Versioned>(
+export const optimisticWrite = async <T extends Versioned, O extends { readonly now: Date }>(
   current: T,
+  origin: O,
   precondition: Precondition,
   reread: () => Promise<T>,
-  write: (latest: T) => Promise<T | undefined>,
+  write: (latest: T, origin: O) => Promise<T | undefined>,
 ): Promise<T> => {
   let latest = current;
   for (let attempt = 1; ; attempt += 1) {
     precondition(latest.version);
-    const written = await write(latest);
+    const now = new Date(Math.max(origin.now.getTime(), Date.parse(latest.updated_at)));
+    const written = await write(latest, { ...origin, now });
     if (written) return written;
     await backOff(attempt, new Error("Another write was faster each time."));
     latest = await reread();

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { optimisticWrite } from "../../../shared/table/optimistic-update.ts";
 
+const updated_at = "2026-11-21T10:00:00.000Z";
+
 afterEach(() => vi.restoreAllMocks());
 
 describe("an optimistic update", () => {
@@ -9,10 +11,11 @@ describe("an optimistic update", () => {
     let reads = 0;
     const reread = async () => {
       reads += 1;
-      return { version: reads };
+      return { version: reads, updated_at };
     };
     const outcome = optimisticWrite(
-      { version: 0 },
+      { version: 0, updated_at },
+      { now: new Date() },
       () => {},
       reread,
       async () => undefined,
@@ -25,11 +28,12 @@ describe("an optimistic update", () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const versions: number[] = [];
     const written = await optimisticWrite(
-      { version: 1 },
+      { version: 1, updated_at },
+      { now: new Date() },
       (version) => void versions.push(version),
-      async () => ({ version: 2 }),
-      async (latest) => (latest.version === 2 ? { version: 3 } : undefined),
+      async () => ({ version: 2, updated_at }),
+      async (latest) => (latest.version === 2 ? { version: 3, updated_at } : undefined),
     );
-    expect([versions, written]).toEqual([[1, 2], { version: 3 }]);
+    expect([versions, written]).toEqual([[1, 2], { version: 3, updated_at }]);
   });
 });
