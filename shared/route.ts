@@ -36,11 +36,12 @@ export type FileAction = "PutObject" | "GetObject" | "DeleteObject";
 
 type Schema = z.core.$ZodType;
 export type QueryReads<S extends Schema = Schema> = { readonly from: "query"; readonly schema: S };
-/** `parts`: the names of the form's parts; other parts are ignored. */
+export type PartKind = "text" | "file";
+/** `parts`: what each part of the form is, by its name; other parts are ignored. */
 export type FormReads<S extends Schema = Schema> = {
   readonly from: "form";
   readonly schema: S;
-  readonly parts: readonly string[];
+  readonly parts: Readonly<Record<string, PartKind>>;
 };
 /** Properties of `data` that may be sent with their current values but not changed, each with the comparison to use. */
 export type Immutable = Readonly<Record<string, (sent: unknown, current: unknown) => boolean>>;

@@ -35,7 +35,7 @@ export const bundleOptions = {
   target: "node24",
   // Prefer ES modules: only those can be tree-shaken.
   mainFields: ["module", "main"],
-  // CommonJS packages (busboy) load Node's modules with require, which ES modules do not have.
+  // CommonJS packages load Node's modules with require, which ES modules do not have.
   banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
   // The source map does not need a copy of the sources, which are in the repository.
   sourcemap: true,

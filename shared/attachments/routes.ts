@@ -1,7 +1,14 @@
 import * as z from "zod/mini";
-import { byOperation, type Operation, type Reads, type Route, type Row } from "../route.ts";
+import { byOperation, type Operation, type PartKind, type Reads, type Route, type Row } from "../route.ts";
 import { includeOf, PageQuery, Uuid } from "../schema/fields.ts";
-import { AttachmentChanges, immutableAttachmentProperties, NewAttachment, NewMetadata, UploadFile } from "./schema.ts";
+import {
+  AttachmentChanges,
+  immutableAttachmentProperties,
+  NewAttachment,
+  NewMetadata,
+  UploadedFile,
+  UploadFile,
+} from "./schema.ts";
 
 /**
  * The rows of the endpoints of attachments. Each row is a separate constant that a pure function creates, so that a
@@ -41,11 +48,12 @@ export const createAttachmentBody = <T extends string>(type: T) =>
     data: NewAttachment,
   });
 
-/** The names of a form's parts: `type`, `data[file]`, `data[name]` … */
-const formParts = ({ shape }: ReturnType<typeof createAttachmentBody>): string[] => [
-  "type",
-  ...Object.keys(shape.data.shape).map((name) => `data[${name}]`),
-];
+/** A form's parts: `type`, `data[file]`, `data[name]` … */
+const formParts = ({ shape }: ReturnType<typeof createAttachmentBody>): Record<string, PartKind> => {
+  const data = Object.entries(shape.data.shape);
+  const kinds = data.map(([name, field]) => [`data[${name}]`, field === UploadedFile ? "file" : "text"] as const);
+  return { type: "text", ...Object.fromEntries(kinds) };
+};
 
 // @__NO_SIDE_EFFECTS__
 const create = <P extends ParentType>(parent: P) => {

@@ -1,13 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
-import type { Readable } from "node:stream";
-import { Dicer } from "@fastify/busboy";
 import { parse } from "content-disposition";
 import * as z from "zod/mini";
 import { MediaType, type UploadedFile } from "../attachments/schema.ts";
 import { env } from "../env.ts";
 import { fileTooLarge, internalError, malformed, type Problem, problemIn, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { PartKind } from "../route.ts";
 import { endpointWith } from "./endpoint.ts";
 import type { ReadBody } from "./input.ts";
 import { header } from "./request.ts";
@@ -26,16 +25,19 @@ export const readForm: ReadBody = async (event, reads) => {
     throw internalError(
       new Error("A form arrived as text, so its bytes may have changed: the API's binaryMediaTypes are wrong."),
     );
-  const rawParts = await split(contentType, Buffer.from(event.body ?? "", "base64"));
-  const known = new Set(reads.from === "form" ? reads.parts : []);
-  const parts = rawParts.flatMap((raw) => {
+  const kinds = new Map(reads.from === "form" ? Object.entries(reads.parts) : []);
+  const parts = split(contentType, Buffer.from(event.body ?? "", "base64")).flatMap((raw) => {
     const { name = "", filename } = dispositionOf(raw);
-    const part = known.has(name) && partOf(name, filename, raw);
+    const kind = kinds.get(name);
+    const part = kind && partOf(name, kind, filename, raw);
     return part ? [{ name, part }] : [];
   });
   const data = new Map<string, Part>();
   const problems: Problem[] = [];
-  for (const [name, [first, second]] of Map.groupBy(parts, ({ name }) => name)) {
+  for (const [name, all] of Map.groupBy(parts, ({ name }) => name)) {
+    // Some generated clients send the path of a file as a text, too.
+    const files = all.filter(({ part }) => typeof part !== "string");
+    const [first, second] = files.length > 0 ? files : all;
     const property = /^data\[(.+)\]$/.exec(name)?.[1];
     if (property !== undefined && first) data.set(property, first.part);
     const pointer = property === undefined ? "/type" : `/data/${property}`;
@@ -48,41 +50,55 @@ export const readForm: ReadBody = async (event, reads) => {
 const unreadable = (why: string) => malformed(`can't be read as a form: ${why}`);
 
 /** A part's own headers, with names in lower case and values in Latin-1, and its content. */
-type RawPart = { readonly headers: PartHeaders; readonly content: Buffer };
-type PartHeaders = Readonly<Record<string, readonly string[] | undefined>>;
+type RawPart = { readonly headers: ReadonlyMap<string, string>; readonly content: Buffer };
 
-/** Splits a form. The body is in memory, and each part's content is a view of it, so no stream waits for its reader. */
-const split = (contentType: string, body: Buffer): Promise<RawPart[]> =>
-  new Promise((resolve, reject) => {
-    // The parameters of both headers have the same syntax. Node's MIMEType takes seconds for one of 20 KB of spaces.
-    const { boundary = "" } = parse(contentType).parameters;
-    // RFC 2046, 5.1.1
-    if (boundary.length < 1 || boundary.length > 70) throw unreadable("its boundary must have 1 to 70 characters");
-    const { parts: maxParts, headerPairs, headerBytes } = limits.form;
-    const limited = { maxHeaderPairs: headerPairs, maxHeaderSize: headerBytes, partHwm: body.length + 1 };
-    const form = new Dicer({ boundary, ...limited });
-    const streams = new Map<Readable, PartHeaders>();
-    const parts: RawPart[] = [];
-    let [partCount, headerLength] = [0, 0];
-    // What is thrown here ends the parsing. Dicer would create a stream for each of the other parts.
-    form.on("part", (stream) => {
-      partCount += 1;
-      if (partCount > maxParts) throw unreadable(`it has more than ${maxParts} parts`);
-      stream.once("header", (headers: PartHeaders) => {
-        headerLength += Object.values(headers).join().length;
-        if (headerLength > headerBytes) throw unreadable(`its headers have more than ${headerBytes} bytes`);
-        streams.set(stream, headers);
-      });
-      // A form that is cut off is an error of the form, too.
-      stream.once("error", () => undefined);
-    });
-    form.once("error", ({ message }) => reject(unreadable(message)));
-    form.once("finish", () => resolve(parts));
-    // Dicer takes far longer for parts after the form's end than for those in it.
-    const end = body.indexOf(`\r\n--${boundary}--`);
-    form.end(end === -1 ? body : body.subarray(0, end + boundary.length + 6));
-    for (const [stream, headers] of streams) parts.push({ headers, content: stream.read() ?? Buffer.alloc(0) });
-  });
+/**
+ * Splits a form (RFC 2046, 5.1.1). Each part's content is a view of the body. A file that contains a delimiter would lose what
+ * follows it, so a form is refused if a delimiter is not alone on its line, if a part does not begin with its own headers, and if
+ * there is a delimiter after the last one.
+ */
+const split = (contentType: string, body: Buffer): RawPart[] => {
+  // The parameters of both headers have the same syntax. Node's MIMEType takes seconds for one of 20 KB of spaces.
+  const { boundary = "" } = parse(contentType).parameters;
+  if (boundary.length < 1 || boundary.length > 70) throw unreadable("its boundary must have 1 to 70 characters");
+  const delimiter = Buffer.from(`\r\n--${boundary}`);
+  const isFirst = body.subarray(0, delimiter.length - 2).equals(delimiter.subarray(2));
+  const parts: RawPart[] = [];
+  let headerBytes = 0;
+  let at = isFirst ? -2 : body.indexOf(delimiter);
+  while (at !== -1) {
+    const after = at + delimiter.length;
+    const lineEnd = body.indexOf("\r\n", after);
+    const rest = body.toString("latin1", after, lineEnd === -1 ? body.length : lineEnd);
+    if (!/^(--)?[ \t]*$/.test(rest)) throw unreadable("it has a line that begins with its boundary");
+    at = body.indexOf(delimiter, lineEnd === -1 ? body.length : lineEnd);
+    if (rest.startsWith("--") && at !== -1) throw unreadable("it continues after its end");
+    if (rest.startsWith("--")) return parts;
+    if (at === -1) break;
+    if (parts.length === limits.form.parts) throw unreadable(`it has more than ${limits.form.parts} parts`);
+    const part = body.subarray(lineEnd + 2, at);
+    const headerEnd = part.indexOf("\r\n\r\n");
+    const content = headerEnd === -1 ? Buffer.alloc(0) : part.subarray(headerEnd + 4);
+    headerBytes += part.length - content.length;
+    if (headerBytes > limits.form.headerBytes)
+      throw unreadable(`its headers have more than ${limits.form.headerBytes} bytes`);
+    parts.push({ headers: headersOf(part.toString("latin1", 0, part.length - content.length)), content });
+  }
+  throw unreadable("it has no end");
+};
+
+/** Returns the first of each header. A header can be folded over several lines. */
+const headersOf = (block: string): RawPart["headers"] => {
+  const lines = block.replaceAll(/\r\n(?=[ \t])/g, "").split("\r\n");
+  const headers = new Map<string, string>();
+  for (const line of lines.filter((text) => text !== "")) {
+    const [, name = "", value = ""] = /^([^\s:]+):[ \t]*(.*)$/.exec(line) ?? [];
+    if (name === "") throw unreadable("a part has a line that is not a header");
+    if (!headers.has(name.toLowerCase())) headers.set(name.toLowerCase(), value);
+  }
+  if (!headers.has("content-disposition")) throw unreadable("a part has no Content-Disposition");
+  return headers;
+};
 
 /**
  * Returns the parameters of a part's Content-Disposition. `filename*` takes precedence over `filename` (RFC 6266). For a quote
@@ -90,21 +106,21 @@ const split = (contentType: string, body: Buffer): Promise<RawPart[]> =>
  * quote. Any other backslash is left as it is, because Windows separates folders with it.
  */
 const dispositionOf = ({ headers }: RawPart): Readonly<Record<string, string>> => {
-  const sent = Buffer.from(headers["content-disposition"]?.[0] ?? "", "latin1").toString();
+  const sent = Buffer.from(headers.get("content-disposition") ?? "", "latin1").toString();
   const { type, parameters } = parse(sent.replaceAll('\\"', "%22"), { multipart: true });
   // A name that cannot be decoded still says that the part is a file.
   const unnamed = /;\s*filename\*\s*=/i.test(sent) ? { filename: "" } : {};
   return type === "form-data" ? { ...unnamed, ...parameters } : {};
 };
 
-/** Returns a file or a text. A plain field `data[file]` is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
-const partOf = (name: string, filename: string | undefined, { headers, content }: RawPart): Part => {
-  const value = (header: string) => headers[header]?.[0]?.split(";")[0]?.trim().toLowerCase();
+/** Returns a file or a text. A plain field is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
+const partOf = (name: string, kind: PartKind, filename: string | undefined, { headers, content }: RawPart): Part => {
+  const value = (header: string) => headers.get(header)?.split(";")[0]?.trim().toLowerCase();
   const encoding = value("content-transfer-encoding") || "binary";
   if (!/^(7bit|8bit|binary)$/.test(encoding)) throw unreadable(`${name} has the Content-Transfer-Encoding ${encoding}`);
   if (content.length > env.maxFileBytes()) throw fileTooLarge(env.maxFileBytes());
   const mediaType = value("content-type") || "text/plain";
-  if (name === "data[file]" && (filename !== undefined || mediaType !== "text/plain"))
+  if (kind === "file" && (filename !== undefined || mediaType !== "text/plain"))
     return uploadedFile(content, filename, mediaType);
   if (content.length > limits.form.fieldBytes)
     throw unreadable(`${name} has more than ${limits.form.fieldBytes} bytes`);

@@ -57,18 +57,19 @@ describe("the filename* of an upload", () => {
 });
 
 describe("a hostile form", () => {
-  const parts = ["data[name]", "data[file]"];
-  const read = async ({ body, headers }: ReturnType<typeof rawForm>) => {
+  const { parts } = createRequestAttachment.reads;
+  /** Of many reads, because some systems count processor time in steps of 10 ms. */
+  const timeOf = async ({ body, headers }: ReturnType<typeof rawForm>) => {
     const event = eventOf(createRequestAttachment, { headers, body });
     const before = process.threadCpuUsage();
-    await readForm(event, { from: "form", schema: z.unknown(), parts }).catch((error: unknown) => error);
+    for (let read = 0; read < 20; read += 1)
+      await readForm(event, { from: "form", schema: z.unknown(), parts }).catch((error: unknown) => error);
     const { user, system } = process.threadCpuUsage(before);
     return user + system;
   };
   const bytes = 4_590_000;
   const fileOf = (content: string) => file(`; filename="a.pdf"`, "", Buffer.alloc(bytes, content));
   const plain = rawForm(name, fileOf("plain"));
-  const times = async (sent: typeof plain) => Math.min(await read(sent), await read(sent), await read(sent));
   const parameters = Array.from({ length: 2_000 }, (_, index) => `p${index}=v`).join(";");
 
   it.each([
@@ -82,13 +83,15 @@ describe("a hostile form", () => {
       { ...plain, body: Buffer.concat([rawForm(name).body, Buffer.alloc(bytes, "\r\n------patchbay\r\n")]) },
     ],
   ])("takes time in proportion to its size, like a plain one: %s", async (_, hostile) => {
-    expect((await times(hostile)) / (await times(plain))).toBeLessThan(8);
+    expect((await timeOf(hostile)) / (await timeOf(plain))).toBeLessThan(8);
   });
 
   it("gets a response even if a part of 64 KB has no headers, or its headers are too long", async () => {
     const { body, headers } = rawForm(name, file(`; filename="a.pdf"`));
     const headless = Buffer.concat([Buffer.from(`------patchbay\r\n${"x".repeat(65_536)}\r\n`), body]);
-    expect((await call("POST", path, { key, body: headless, headers })).status).toBe(201);
+    expect(invalidParametersOf(await call("POST", path, { key, body: headless, headers }))).toEqual([
+      "body  malformed",
+    ]);
     const long = await postRaw(name, file(`; filename="a.pdf"; x="${"x".repeat(40_000)}"`));
     expect(invalidParametersOf(long)).toEqual(["body  malformed"]);
   });

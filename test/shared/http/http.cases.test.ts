@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
 import { createRequestAttachment, updateRequestAttachment } from "../../../shared/attachments/routes.ts";
@@ -352,10 +353,37 @@ describe("a form", () => {
     [undefined, false],
   ])("of the type %j is read: %s", async (type, isRead) => {
     const headers = type === undefined ? {} : { "Content-Type": type };
-    // What follows a form is ignored.
-    const result = await read({ headers, body: bodyOf([name], "limit", "\r\n--limit\r\nX: y\r\n\r\nx\r\n--limit--") });
+    const result = await read({ headers, body: bodyOf([name], "limit", "\r\nWhat follows a form is ignored.") });
     const parsed = { input: { type: undefined, data: { name: "LOA" } }, problems: [] };
     expect(result).toEqual(isRead ? parsed : [415, "The Content-Type must be multipart/form-data."]);
+  });
+
+  it.each([
+    ["padding after a delimiter", "--limit \t\r\n", "--limit-- \t", true],
+    ["a line break before it, and none at its end", "\r\n--limit\r\n", "--limit--", true],
+    ["an end of one dash", "--limit\r\n", "--limit-", false],
+    ["an end with a line feed", "--limit\r\n", "--limit--\n", false],
+    ["no end", "--limit\r\n", "--limit", false],
+    ["a text after a delimiter", "--limit x\r\n", "--limit--", false],
+  ])("with %s is read or refused: %j, %j", async (_, start, end, isRead) => {
+    const parsed = { input: { type: undefined, data: { name: "LOA" } }, problems: [] };
+    const body = Buffer.from(`${start}${name[0]}\r\n\r\n${name[1]}\r\n${end}`);
+    const refused = [422, expect.stringMatching(/as a form: it has/)];
+    expect(await read({ headers: multipart("limit"), body })).toEqual(isRead ? parsed : refused);
+  });
+
+  it("never loses a part of a file that contains its boundary", async () => {
+    const pieces = ["\r\n--limit", "\r\n--limit--", "\r\n", "\n", "--", "-", " ", "\t", "x", "x: y", "\r\n\r\n"];
+    const contents = fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((all) => all.join(""));
+    const keptOrRefused = async (content: string) => {
+      const outcome = await dataOf(name, file('; filename="a"', content));
+      const kept = { name: "LOA", file: { content: new Uint8Array(Buffer.from(content)) } };
+      const refused = [422, expect.stringMatching(/as a form: (it|a part) /)];
+      expect(outcome, JSON.stringify(content)).toMatchObject(Array.isArray(outcome) ? refused : kept);
+    };
+    const lines = ["", "X", "-", " -- x", "\t", "--", "-- \r\nx", "\r\n\r\nx", "\r\nx", "\r\n"];
+    for (const line of lines) await keptOrRefused(`a\r\n--limit${line}b`);
+    await fc.assert(fc.asyncProperty(contents, keptOrRefused), { numRuns: 500 });
   });
 
   it.each([
@@ -391,7 +419,7 @@ describe("a form", () => {
     [0, true],
     [1, false],
   ])("whose headers have %i bytes too many is read: %s", async (more, isRead) => {
-    const own = (part: Part) => Buffer.byteLength(part[0].slice("Content-Disposition: ".length));
+    const own = (part: Part) => Buffer.byteLength(`${part[0]}\r\n\r\n`);
     const rest = limits.form.headerBytes + more - own(name);
     const long = (length: number): Part => [disposition("x".repeat(length - own([disposition(""), ""]))), "x"];
     const refused = [422, "can't be read as a form: its headers have more than 32768 bytes"];
@@ -408,7 +436,9 @@ describe("a form", () => {
     ["no text", nameOf(""), {}],
     ["an unknown part", [disposition("data[other]"), "x"], {}],
     ["a part that is no form data", ['Content-Disposition: attachment; name="data[name]"', "x"], {}],
-    ["a part without a disposition", ["X: y", "x"], {}],
+    ["a part without a disposition", ["X: y", "x"], refusedAs("a part has no Content-Disposition")],
+    ["a folded header", ['Content-Disposition: form-data;\r\n name="data[name]"', "LOA"], { name: "LOA" }],
+    ["a line that is no header", nameOf("LOA", "\r\nX y"), refusedAs("a part has a line that is not a header")],
     ["JSON", nameOf('"LOA"', "\r\nContent-Type: application/json ; x=y"), { name: "LOA" }],
     ["JSON's null", nameOf("null", "\r\nContent-Type: application/json"), {}],
     ["JSON that is no text", nameOf("[1]", "\r\nContent-Type: application/json"), { name: "[1]" }],
@@ -424,6 +454,18 @@ describe("a form", () => {
     ["a file without a name or a type", file("", "loa.pdf"), { file: "loa.pdf" }],
   ] satisfies [string, Part, object][])("with %s", async (_, part, data) => {
     expect(await dataOf(part)).toEqual(data);
+  });
+
+  it("has the file, and not a text of the same name beside it", async () => {
+    const [text, first, second] = [file("", "a.pdf"), file('; filename="a"'), file('; filename="b"')];
+    const kept = { file: { filename: "a" } };
+    for (const parts of [
+      [text, first],
+      [first, text, text],
+    ])
+      expect(await dataOf(...parts)).toMatchObject(kept);
+    const problems = [{ pointer: "/data/file", detail: "must be given only once" }];
+    expect(await form([first, text, second])).toMatchObject({ input: { data: kept }, problems });
   });
 
   it("has its type, and each part once", async () => {
