@@ -22,9 +22,10 @@ type DeleteRoute = AttachmentRoute & { readonly operation: "delete" };
 
 type FoundParent = { readonly parentId: PathId; readonly parent: Parent | undefined };
 
-/** The parent that the path names. */
+/** The parent that the path names. 404 if that is not an id. */
 export const parentRef = ({ pathId }: Lookup, type: ParentType) => {
   const parentId = pathId(`${type}_id`);
+  if (parentId.id === undefined) throw notFound(type, parentId.requestedId);
   const ref: ParentRef = { type, id: parentId.id };
   return { parentId, ref };
 };
@@ -61,7 +62,8 @@ const loadBelow = async (
 ): Promise<FoundItem> => {
   const { parentId, ref } = parentRef(lookup, type);
   const itemId = lookup.pathId(name);
-  const [parent, items] = await Promise.all([readParent(ref), getMany(keysOf(ref, itemId.id))]);
+  const itemKeys = itemId.id === undefined ? [] : keysOf(ref, itemId.id);
+  const [parent, items] = await Promise.all([readParent(ref), getMany(itemKeys)]);
   return { parentId, parent, itemId, items };
 };
 

@@ -52,7 +52,7 @@ const authenticate = (apiKey: ApiKey | undefined, user: User | undefined, now: D
 
 /**
  * Identifies the caller and runs the access check. Reads the API key, the resources in the path and `read` at the same
- * time. An error of `read` is thrown only after the caller is admitted.
+ * time. An error of the access check is thrown only after the caller is known, and one of `read` after the caller is admitted.
  */
 const authorize = async <R extends Route, L, S extends Scope, P>(
   event: RequestEvent,
@@ -64,16 +64,16 @@ const authorize = async <R extends Route, L, S extends Scope, P>(
   const apiKey = readApiKey(event);
   const lookup: Lookup = { pathId: (name) => pathId(event, name), apiKey };
   const loading = access.load(lookup, route);
-  const [loaded, user, idempotencyKey, [found]] = await Promise.all([
-    loading,
+  const [user, idempotencyKey, [loaded, found]] = await Promise.all([
     apiKey.then((key) => (key?.user ? readUser(key.user) : undefined)),
     readIdempotencyKey(event, apiKey),
-    Promise.allSettled([read(lookup, loading)]),
+    Promise.allSettled([loading, read(lookup, loading)]),
   ]);
   const principal = authenticate(await apiKey, user, now);
   const { apiKey: caller, user: impersonated } = principal;
   event.logged = { key_id: caller.id, account_id: caller.account, user_id: impersonated.id };
-  const scope = access.admit(loaded, principal, route, now);
+  if (loaded.status === "rejected") throw loaded.reason;
+  const scope = access.admit(loaded.value, principal, route, now);
   event.logged = { ...event.logged, owner_account_id: scope.owner };
   if (found.status === "rejected") throw found.reason;
   return { principal, idempotencyKey, scope, read: found.value };

@@ -1,5 +1,5 @@
 import type { APIGatewayProxyEvent } from "aws-lambda";
-import { noId, parseUlid } from "../schema/fields.ts";
+import { parseUlid } from "../schema/fields.ts";
 import type { PathId } from "../tenants/access.ts";
 
 type GatewayContext = APIGatewayProxyEvent["requestContext"];
@@ -41,7 +41,7 @@ const decoded = (text: string): string => {
 export const pathId = (event: Pick<APIGatewayProxyEvent, "pathParameters">, name: string): PathId => {
   const requested = decoded(event.pathParameters?.[name] ?? "");
   const id = parseUlid(requested);
-  return { requestedId: id ?? requested, id: id ?? noId };
+  return { requestedId: id ?? requested, id };
 };
 
 /** The valid ids in the path, by the names of their parameters. */
@@ -49,6 +49,6 @@ export const pathIds = (event: Pick<APIGatewayProxyEvent, "pathParameters">): Re
   Object.fromEntries(
     Object.keys(event.pathParameters ?? {}).flatMap((name) => {
       const { id } = pathId(event, name);
-      return id === noId ? [] : [[name, id]];
+      return id === undefined ? [] : [[name, id]];
     }),
   );

@@ -7,13 +7,13 @@ import { oneOf } from "./check.ts";
 
 /** Field types that several domains use, and the functions for ids. */
 
-const ulidInAnyCase = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i;
+const ulidInAnyCase = /^(?!0{26}$)[0-7][0-9A-HJKMNP-TV-Z]{25}$/i;
 
-/** Returns a ULID in upper case, or undefined for any other text: no resource has such an id. */
+/** Returns a ULID in upper case, or undefined for `noId` and any other text: no resource has such an id. */
 export const parseUlid = (text: string): string | undefined =>
   ulidInAnyCase.test(text) ? text.toUpperCase() : undefined;
 
-/** An id that no resource has. Reading it costs the same as reading an existing one. */
+/** A ULID that no resource can have. Reading it costs the same as reading an existing one. */
 export const noId = "00000000000000000000000000";
 
 /**

@@ -30,7 +30,8 @@ export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Scope
     // A list needs the exact number of its switches.
     const read = operation === "index" ? readCountedAccount : readAccount;
     const accountId = parent ? pathId("account_id") : undefined;
-    const [named, caller] = await Promise.all([accountId && read(accountId.id), apiKey]);
+    if (accountId && accountId.id === undefined) throw notFound("account", accountId.requestedId);
+    const [named, caller] = await Promise.all([accountId?.id && read(accountId.id), apiKey]);
     if (!accountId) return { accountId, account: caller && (await read(caller.account)) };
     return { accountId, account: named && caller && canAccess(caller.account, named) ? named : undefined };
   },
@@ -49,7 +50,7 @@ export const oneSwitch: AccessCheck<
 > = {
   load: async ({ pathId }) => {
     const switchId = pathId("id");
-    return { switchId, found: await readSwitch(switchId.id) };
+    return { switchId, found: switchId.id ? await readSwitch(switchId.id) : undefined };
   },
   admit: ({ switchId, found }, principal, route) => {
     requirePermission(route, principal);

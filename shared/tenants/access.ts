@@ -4,10 +4,10 @@ import type { ApiKey, User } from "./schema.ts";
 export type Principal = { readonly apiKey: ApiKey; readonly user: User };
 
 /**
- * An id from the path. `id` is the one to read; if it was not a ULID, one that does not exist. `requestedId` is for
- * error messages.
+ * An id from the path. `id` is the one to read; undefined if it was not a ULID: then there is nothing to read. `requestedId` is
+ * for error messages.
  */
-export type PathId = { readonly id: string; readonly requestedId: string };
+export type PathId = { readonly id: string | undefined; readonly requestedId: string };
 
 /** What an access check can use before the caller is known. */
 export type Lookup = {
@@ -17,8 +17,8 @@ export type Lookup = {
 };
 
 /**
- * Decides in two steps whether a caller may use a route. `load` starts at once, while the API key is being read. `admit`
- * runs when the caller is known; it throws a 403 or a 404, or returns what the endpoint works on. Both get the endpoint's
+ * Decides in two steps whether a caller may use a route. `load` starts at once, while the API key is being read; its error is
+ * thrown once the caller is known. `admit` runs then; it throws a 403 or a 404, or returns what the endpoint works on. Both get the endpoint's
  * own route, so they cannot check the permission of another one.
  */
 export type AccessCheck<R, L, S> = {

@@ -10,7 +10,12 @@ const Reference = z.optional(nonBlankText(limits.nameLength));
 
 /** An entry's own id. If it exists, the entry changes it. */
 const OwnId = z.optional(
-  z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$/, { error: "must be a ULID" }), z.toUpperCase()),
+  z
+    .string()
+    .check(
+      z.regex(/^(?!0{26}$)[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$/, { error: "must be a ULID" }),
+      z.toUpperCase(),
+    ),
 );
 
 const DateTime = z.iso

@@ -2,6 +2,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
+import { keys } from "../../shared/table/keys.ts";
+import { get } from "../../shared/table/read.ts";
+import { transact } from "../../shared/table/write.ts";
 import { apply } from "../support/fixtures/apply.ts";
 import { upload } from "../support/fixtures/attachments.ts";
 import { newSwitch } from "../support/fixtures/switches.ts";
@@ -70,7 +73,24 @@ beforeAll(async () => {
   for (const name of ["expired", "revoked", "userless", "disabled"]) invalidKeys.set(name, created.keys[name]?.key);
   for (const { name } of cases) lackingKeys.set(name, created.keys[name]?.key);
   existing.switch = (await newSwitch(t.key("acme"), { name: "existing" })).id;
+  for (const [from, to] of storedUnderNoId()) await transact({ copy: { put: { ...(await get(from)), ...to } } });
 });
+
+const noId = "0".repeat(26);
+
+/** The keys of what exists, each with the key that it would have under `noId`. */
+const storedUnderNoId = () => [
+  ...(["request", "order"] as const).flatMap((type) => {
+    const parent = { type, id: existing[type] };
+    return [
+      [keys.parent(parent), keys.parent({ type, id: noId })] as const,
+      [keys.attachment(parent, existing[`${type}_attachment`]), keys.attachment(parent, noId)] as const,
+      [keys.upload(parent, uploads.get(type) ?? ""), keys.upload(parent, noId)] as const,
+    ];
+  }),
+  [keys.account(existing.account), keys.account(noId)] as const,
+  [keys.switch(existing.switch), keys.switch(noId)] as const,
+];
 
 /** A valid ULID that contains AWS, which is not a leak. */
 const unknownId = "01AWS3NDEKTSV4RRFFQ69G5FAV";
@@ -130,7 +150,8 @@ describe.each(all)("%s", (_, route, index) => {
       for (const [name, id] of [
         ["other", existing[parent]],
         ["east", existing[parent]],
-        ["acme", index % 2 === 0 ? unknownId : "not-a-ulid"],
+        ["acme", unknownId],
+        ["acme", index % 2 === 0 ? noId : "not-a-ulid"],
       ] as const) {
         const response = await sendTo(route, { key: t.key(name), parent: id });
         expectError(response, 404, notFoundBody(parent, id), `key of ${name}, parent ${id}`);
@@ -140,7 +161,7 @@ describe.each(all)("%s", (_, route, index) => {
 
   if (route.on !== "collection") {
     it("returns 404 for a resource that does not exist, whether or not its id is a ULID", async () => {
-      for (const id of [unknownId.toLowerCase(), "nonsense"]) {
+      for (const id of [unknownId.toLowerCase(), "nonsense", noId]) {
         const returnedId = id === "nonsense" ? id : id.toUpperCase();
         expectError(
           await sendTo(route, { key: t.key("acme"), resource: id }),

@@ -117,6 +117,14 @@ it.each<[string, (ids: Awaited<ReturnType<typeof stored>>) => object, string[]]>
     ["/accounts/a/id constraint.format must be a ULID", "/dry_run constraint.type must be true or false"],
   ],
   [
+    "an id that is none",
+    () => ({ orders: { o: { id: "0".repeat(26), account: "0".repeat(26) } } }),
+    [
+      "/orders/o/id constraint.format must be a ULID",
+      "/orders/o/account constraint.format there is no account 00000000000000000000000000",
+    ],
+  ],
+  [
     "no section and no entry",
     () => ({ users: [], orders: { o: null } }),
     ["/users constraint.type must be an object", "/orders/o constraint.type must be an object"],
