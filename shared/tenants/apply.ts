@@ -23,28 +23,35 @@ type Result = {
 /** The results of a file's entries, by their names. */
 export type Applied = Readonly<Record<SectionName, Readonly<Record<string, Result>>>>;
 
-/** The writes for one entry, which stay together, and the order in `CART` that it adds a request to. */
+/** The writes for one entry, which stay together, what they change, and the order in `CART` that the entry adds a request to. */
 type Planned = {
   readonly path: readonly [SectionName, string];
   readonly result: Result;
   readonly writes: readonly Write[];
+  readonly stored?: Properties;
   readonly cart?: Key | undefined;
 };
 
-/** Some of a file's entries were written, then a transaction failed: `applied` has the entries that were written. */
+/**
+ * Some of a file's entries were written, then a transaction failed: `applied` has the entries that were written. Another attempt
+ * mends what was unavailable, or what changed meanwhile, which has no cause.
+ */
 export class PartlyAppliedError extends Error {
   readonly applied: Applied;
+  readonly isMendable: boolean;
   constructor(applied: Applied, cause: unknown) {
-    const advice = "Apply it again to complete it; give entries without an id the id shown here.";
-    super(`Only a part of the file is applied. ${advice}`, { cause });
+    const isMendable = cause === undefined || cause instanceof ApiError;
+    const advice = " Apply it again to complete it; give entries without an id the id shown here.";
+    super(`Only a part of the file is applied.${isMendable ? advice : ""}`, { cause });
     this.applied = applied;
+    this.isMendable = isMendable;
   }
 }
 
 /**
  * Makes accounts, users, API keys, orders and requests what a file says: creates entries that do not exist, and changes
  * those whose `id` (a key: or `sha256`) exists. A dry run (an option here, or `dry_run` in the file) writes nothing. 422
- * with all problems if the file is invalid; then nothing is written. More than 100 items take several transactions.
+ * with all problems if the file is invalid; then nothing is written. More than 100 items, or 4 MB, take several transactions.
  */
 export const apply = async (
   document: unknown,
@@ -79,8 +86,10 @@ export const tryApply = async (
   try {
     return { applied: await apply(document, origin, { maxResultBytes }) };
   } catch (error) {
-    if (error instanceof PartlyAppliedError)
-      return { applied: error.applied, error: serviceUnavailable(error, error.message) };
+    if (error instanceof PartlyAppliedError) {
+      const { applied, isMendable, message } = error;
+      return { applied, error: isMendable ? serviceUnavailable(error, message) : internalError(error) };
+    }
     return { error: error instanceof ApiError ? error : internalError(error) };
   }
 };
@@ -168,6 +177,7 @@ const planExisting = (
   return {
     path,
     result: { id: subject.id, status: "changed", changes: Object.fromEntries(changes) },
+    stored,
     writes: [
       { update: key, set: of("to"), when: { exists: true, equals: of("from") } },
       recorded(`${type}.updated`, subject, context.origin, names),
@@ -313,12 +323,18 @@ const planRequest = (name: string, entry: Entry<"requests">, context: Context): 
 /** DynamoDB's limit on the writes of one transaction. */
 const transactionSize = 100;
 
+/** Its limit is 4 MB of items, with what they replace. This leaves room for the versions of orders, which are small. */
+const transactionBytes = 4_000_000;
+
+/** More than DynamoDB counts: JSON writes every name, and escapes and quotes every text. */
+const bytesOf = ({ writes, stored }: Planned) => Buffer.byteLength(JSON.stringify([writes, stored]));
+
 const keyOf = (write: Write): string => {
   const { pk, sk } = "put" in write ? write.put : "update" in write ? write.update : write.delete;
   return `${pk} ${sk}`;
 };
 
-type Transaction = { readonly planned: Planned[]; readonly writes: Map<string, Write> };
+type Transaction = { readonly planned: Planned[]; readonly writes: Map<string, Write>; bytes: number };
 
 /**
  * Distributes entries over as few transactions as possible. Adding a request to an order in `CART` moves the order's version,
@@ -327,12 +343,16 @@ type Transaction = { readonly planned: Planned[]; readonly writes: Map<string, W
 const transactionsOf = (planned: readonly Planned[]): Transaction[] => {
   const all: Transaction[] = [];
   for (const one of planned) {
+    const bytes = bytesOf(one);
     let last = all.at(-1);
-    if (!last || last.writes.size + one.writes.length + 1 > transactionSize) {
-      last = { planned: [], writes: new Map() };
+    const isFull = (of: Transaction) =>
+      of.writes.size + one.writes.length + 1 > transactionSize || of.bytes + bytes > transactionBytes;
+    if (!last || isFull(last)) {
+      last = { planned: [], writes: new Map(), bytes: 0 };
       all.push(last);
     }
     last.planned.push(one);
+    last.bytes += bytes;
     for (const write of one.writes) last.writes.set(keyOf(write), write);
     if (!one.cart) continue;
     const moved: Write = { update: one.cart, add: { attachments_version: 1 }, when: { equals: { state: "CART" } } };

@@ -130,6 +130,41 @@ describe("the function that applies files, invoked with the SDK", () => {
     expect((await apply({ requests, ["x".repeat(1_000_000)]: 1 })).errors).toHaveLength(1_000);
   });
 
+  it("divides what is larger than one transaction may be, with what it replaces", async () => {
+    const permissions = Array.from({ length: 1_000 }, (_, n) => `${n}:`.padEnd(255, "x"));
+    const [account, ...ids] = Array.from({ length: 19 }, () => newId());
+    await apply({ accounts: { acme: { id: account, name: "Acme" } } });
+    let transactions = 0;
+    proxies.table.choose(({ operation }) => {
+      if (operation === "TransactWriteItems") transactions += 1;
+      return undefined;
+    });
+    for (const [status, properties] of [
+      ["created", { permissions }],
+      ["changed", { disabled: true }],
+    ] as const) {
+      transactions = 0;
+      const { users } = await apply({
+        users: Object.fromEntries(ids.map((id) => [id, { id, account, ...properties }])),
+      });
+      expect(Object.values(users)).toEqual(ids.map((id) => expect.objectContaining({ id, status })));
+      expect(transactions, status).toBeGreaterThan(1);
+    }
+  });
+
+  it("does not advise to apply a file again that would fail again", async () => {
+    const names = Array.from({ length: 40 }, (_, n) => `a${n}`);
+    proxies.table.choose(({ operation }) => {
+      if (operation === "TransactWriteItems") vi.stubEnv("TABLE_NAME", "lost-in-between");
+      return undefined;
+    });
+    const { errors, accounts } = await apply({ accounts: Object.fromEntries(names.map((name) => [name, { name }])) });
+    vi.unstubAllEnvs();
+    expect(Object.keys(accounts)).toEqual(names.slice(0, 33));
+    expect(errors).toEqual([expect.objectContaining({ code: "internal_error" })]);
+    expect(logs.lines()).toMatchObject([{ error: { cause: { message: "Only a part of the file is applied." } } }]);
+  });
+
   it("returns an error while DynamoDB is unavailable", async () => {
     proxies.table.choose(() => "status-503");
     const { error, output } = await invoke({ Payload: '{"accounts": {"a": {"name": "A"}}}' });
