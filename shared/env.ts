@@ -50,6 +50,8 @@ export const env = {
    */
   carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
   eventBusName: () => required("EVENT_BUS_NAME"),
+  /** The queue for events that cannot be read. */
+  deadLettersUrl: () => required("DEAD_LETTERS_URL"),
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
   /** The largest file in a form, in bytes. Base64-encoded, it must fit into a 6 MB event beside the other parts. */
   maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", limits.fileBytes),

@@ -1,4 +1,5 @@
+import { sendDeadLetter } from "../../shared/history/dead-letters.ts";
 import { publish } from "../../shared/history/publish.ts";
 
 /** Reads the table's stream, of which only new events pass the filter, and puts them on the bus. */
-export const handler = publish;
+export const handler = (batch: unknown) => publish(batch, sendDeadLetter);

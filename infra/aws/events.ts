@@ -25,7 +25,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
     name: otherFunctions.publish,
     access: { table: [], files: [] },
     timeout: Duration.minutes(1),
-    environment: { EVENT_BUS_NAME: bus.eventBusName },
+    environment: { EVENT_BUS_NAME: bus.eventBusName, DEAD_LETTERS_URL: deployment.deadLetters.queueUrl },
     statements: [allow(["events:PutEvents"], bus.eventBusArn), ...(stream ? readStream(deployment, stream) : [])],
   });
   if (stream)
@@ -41,7 +41,8 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
       ],
       reportBatchItemFailures: true,
       bisectBatchOnError: true,
-      maxRecordAge: Duration.hours(24),
+      // The stream keeps a record for 24 hours. What waits behind this one must not be lost.
+      maxRecordAge: Duration.hours(23),
       onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
     });
   return { bus, publisher, policy: eventPolicy(scope, bus, archive ? archive.archiveArn : undefined) };
@@ -51,7 +52,7 @@ const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "List
   (name) => `dynamodb:${name}`,
 );
 
-/** What Lambda does in the name of the function. */
+/** What Lambda does in the name of the function, which itself also sends dead letters. */
 const readStream = ({ storage: { key }, deadLetters }: Deployment, stream: string) => [
   allow(streamActions, stream),
   allowKey(["kms:Decrypt"], key, "dynamodb"),

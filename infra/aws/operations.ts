@@ -76,7 +76,8 @@ const throttled = "Lambda throttled calls: the account's concurrency, or what is
 const conflicting = "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.";
 const slow = "For 15 minutes, one request in a hundred took three seconds or more.";
 const late = "An event has waited for ten minutes or more: the bus does not accept it.";
-const unpublished = "An event failed on every retry, and is in the queue of dead letters.";
+const unpublished =
+  "An event cannot be read (EVENT_UNREADABLE) or failed on every retry: see the queue of dead letters.";
 const stopped = "SWEEP_STOPPED: the table does not know too many files of a day. Nothing of it was removed.";
 const unfinished = "A sweep ran out of time. The next one continues where it stopped.";
 const dead = "A sweep and both its retries failed: files without metadata accumulate.";

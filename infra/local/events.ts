@@ -175,7 +175,9 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
     from: state.checkpoint,
     limit: 100,
     deliver: async (records) => {
-      const { batchItemFailures } = await publish({ Records: records });
+      const { batchItemFailures } = await publish({ Records: records }, ({ reason }) =>
+        warn(`EVENT_UNREADABLE, and skipped: ${reason}`),
+      );
       if (batchItemFailures.length > 0) throw new Error("The bus refused events.");
     },
     onDelivered: (reached) => {

@@ -1,4 +1,4 @@
-import { Actor, actions, Event } from "../../shared/history/event.ts";
+import { Actor, actions, WrittenEvent } from "../../shared/history/event.ts";
 import type { NamedSchema } from "../../shared/route.ts";
 import { named } from "../../shared/schema/documents.ts";
 import { pascal } from "./names.ts";
@@ -24,14 +24,17 @@ export const eventSchemas: readonly NamedSchema[] = [
   }),
   named("OperatorActor", operatorActor, { type, id: "The ARN of the principal of IAM, or `local` on one machine." }),
   named("CheckoutActor", checkoutActor, { type, id: "The run of the checkout." }),
-  named("ChangeEventResource", Event.shape.resource, {
+  named("ChangeEventResource", WrittenEvent.shape.resource, {
     type,
     id: "The id of the resource.",
     version:
       "The version in the resource's `ETag`, or null where it has none. The greater one is newer; a deletion has that of the last change.",
   }),
-  named("ChangeEventParent", Event.shape.parent.def.innerType, { type, id: "The id of the order or the request." }),
-  named("ChangeEvent", Event, {
+  named("ChangeEventParent", WrittenEvent.shape.parent.def.innerType, {
+    type,
+    id: "The id of the order or the request.",
+  }),
+  named("ChangeEvent", WrittenEvent, {
     id: "A ULID. The same event can be delivered twice; its id tells.",
     type: "The resource's type, and what happened to it.",
     at: "When it happened: UTC, ISO 8601, with milliseconds.",
@@ -77,7 +80,7 @@ const parentOf = (resource: string, action: string) => {
   return resource.endsWith("attachment") ? { type: "request", id: request } : null;
 };
 
-const actorOf = (resource: string, action: string): Event["actor"] => {
+const actorOf = (resource: string, action: string): WrittenEvent["actor"] => {
   if (!["created", "updated", "deleted", "downloaded"].includes(action))
     return { type: "checkout", id: `checkout-${order}-1` };
   return resource === "switch" || resource.endsWith("attachment")
@@ -89,7 +92,7 @@ const exampleOf = (resource: string, action: string) => {
   const type = `${resource}.${action}`;
   const actor = actorOf(resource, action);
   const hasVersion = resource === "switch" || resource.endsWith("_attachment");
-  const detail: Event = {
+  const detail: WrittenEvent = {
     id: "01K9ZQ4T7M3C8XW5R2BN6HJDEE",
     type,
     at,
@@ -125,7 +128,7 @@ const envelopeOf = (event: Json): Json => ({
 
 /** One webhook for each type of event. All have the same schema. */
 export const webhooksOf = (schemas: Schemas): Json => {
-  const envelope = schemas.add("EventDelivery", envelopeOf(schemas.response(Event)));
+  const envelope = schemas.add("EventDelivery", envelopeOf(schemas.response(WrittenEvent)));
   const types = Object.entries(actions).flatMap(([resource, all]) => all.map((action) => [resource, action] as const));
   const webhooks = types.map(([resource, action]) => {
     const type = `${resource}.${action}`;

@@ -26,7 +26,10 @@ export type Actor = z.infer<typeof Actor>;
 
 const ref = { type: z.string(), id: z.string() };
 
-/** One confirmed change. It has ids and names of properties, and no values: nothing in it is confidential. */
+/**
+ * One confirmed change, as it is read. It has ids and names of properties, and no values: nothing in it is confidential. Another
+ * release may have written it, so its type and its actor's can be unknown.
+ */
 export const Event = z.object({
   /** A ULID. The same event can be delivered twice; its id tells. */
   id: z.string(),
@@ -34,7 +37,7 @@ export const Event = z.object({
   at: z.string(),
   /** The account that owns the resource. */
   account: z.string(),
-  actor: Actor,
+  actor: z.looseObject(ref),
   /**
    * `version` is the one in the resource's ETag, or null where it has none. The greater one is newer; a deletion has that of the
    * last change.
@@ -47,3 +50,7 @@ export const Event = z.object({
   request_id: z.nullable(z.string()),
 });
 export type Event = z.infer<typeof Event>;
+
+/** An event as this release writes it. */
+export const WrittenEvent = z.extend(Event, { actor: Actor });
+export type WrittenEvent = z.infer<typeof WrittenEvent>;

@@ -5,16 +5,37 @@ import * as z from "zod/mini";
 import { clientSettings } from "../deadline.ts";
 import { env } from "../env.ts";
 import { log } from "../log.ts";
+import { parseItem } from "../table/read.ts";
 import { Event } from "./event.ts";
+
+const Attributes = z.record(z.string(), z.custom<AttributeValue>());
 
 /** A batch of the table's stream, as Lambda passes it. */
 const Batch = z.object({
   Records: z.array(
     z.object({
-      dynamodb: z.object({ SequenceNumber: z.string(), NewImage: z.record(z.string(), z.custom<AttributeValue>()) }),
+      dynamodb: z.object({
+        SequenceNumber: z.string(),
+        Keys: z.optional(Attributes),
+        NewImage: z.optional(Attributes),
+      }),
     }),
   ),
 });
+type StreamRecord = z.infer<typeof Batch>["Records"][number]["dynamodb"];
+
+/** EventBridge refuses a whole call for one type that is too long; the SDK for one time that is none. */
+const Publishable = z.extend(Event, {
+  type: z.string().check(z.minLength(1), z.maxLength(128)),
+  at: z.string().check(z.refine((at) => !Number.isNaN(Date.parse(at)))),
+});
+
+/** An event that cannot be read: its key in the table, its place in the stream, and why. */
+export type DeadLetter = {
+  readonly reason: string;
+  readonly key: { readonly pk: string | undefined; readonly sk: string | undefined };
+  readonly sequence_number: string;
+};
 
 /** The maximum of PutEvents: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html */
 const perCall = 10;
@@ -26,31 +47,58 @@ const eventBridge = () => {
   return client;
 };
 
-const entryOf = (image: Readonly<Record<string, AttributeValue>>) => {
-  const event = z.parse(Event, unmarshall(image));
+const entryOf = ({ NewImage = {} }: StreamRecord) => {
+  const event = parseItem(Publishable, unmarshall(NewImage));
   const [DetailType, Detail, Time] = [event.type, JSON.stringify(event), new Date(event.at)];
   return { EventBusName: env.eventBusName(), Source: "patchbay", DetailType, Detail, Time };
 };
 
+type Judged = { readonly record: StreamRecord } & (
+  | { readonly entry: ReturnType<typeof entryOf> }
+  | { readonly letter: DeadLetter }
+);
+
+/** Reads one record by itself: one that cannot be read stops no other. */
+const judge = (record: StreamRecord): Judged => {
+  try {
+    return { record, entry: entryOf(record) };
+  } catch (error) {
+    const { pk, sk } = { ...record.NewImage, ...record.Keys };
+    const reason = error instanceof Error ? error.message : String(error);
+    return { record, letter: { reason, key: { pk: pk?.S, sk: sk?.S }, sequence_number: record.SequenceNumber } };
+  }
+};
+
 /**
- * Puts the new events of a batch on the bus, ten at a time. Returns those of the first ten that the bus has not accepted. Lambda
- * tries again from the first of them on, so later ones are not sent now, and some that the bus has accepted are sent twice.
+ * Puts the new events of a batch on the bus, ten at a time, and hands those that cannot be read to `bury`. Returns those of the
+ * first ten that the bus has not accepted. Lambda tries again from the first of them on, so later ones are not sent now, and some
+ * that the bus has accepted are sent twice.
  * https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
  */
-export const publish = async (batch: unknown) => {
-  const records = z.parse(Batch, batch).Records.map(({ dynamodb }) => dynamodb);
+export const publish = async (batch: unknown, bury: (letter: DeadLetter) => Promise<void> | void) => {
+  const records = z.parse(Batch, batch).Records.map(({ dynamodb }) => judge(dynamodb));
   let published = 0;
   for (let start = 0; start < records.length; start += perCall) {
-    const sent = records.slice(start, start + perCall);
-    const command = new PutEventsCommand({ Entries: sent.map(({ NewImage }) => entryOf(NewImage)) });
-    const { Entries = [] } = await eventBridge().send(command);
-    const refused = sent.filter((_, index) => !Entries[index]?.EventId);
+    const part = records.slice(start, start + perCall);
+    const sent = part.flatMap((one) => ("entry" in one ? [one] : []));
+    const { refused, codes } = await put(sent);
     published += sent.length - refused.length;
-    if (refused.length === 0) continue;
-    const codes = [...new Set(Entries.flatMap(({ ErrorCode }) => ErrorCode ?? []))];
-    log.error("EVENTS_REFUSED", { records: records.length, published, refused: refused.length, codes });
-    return { batchItemFailures: refused.map(({ SequenceNumber }) => ({ itemIdentifier: SequenceNumber })) };
+    if (refused.length > 0) {
+      log.error("EVENTS_REFUSED", { records: records.length, published, refused: refused.length, codes });
+      return { batchItemFailures: refused.map(({ record }) => ({ itemIdentifier: record.SequenceNumber })) };
+    }
+    for (const { letter } of part.flatMap((one) => ("letter" in one ? [one] : []))) {
+      log.error("EVENT_UNREADABLE", letter);
+      await bury(letter);
+    }
   }
   log.info("events published", { records: records.length, published });
   return { batchItemFailures: [] };
+};
+
+const put = async (sent: readonly Extract<Judged, { readonly entry: unknown }>[]) => {
+  if (sent.length === 0) return { refused: [], codes: [] };
+  const { Entries = [] } = await eventBridge().send(new PutEventsCommand({ Entries: sent.map(({ entry }) => entry) }));
+  const refused = sent.filter((_, index) => !Entries[index]?.EventId);
+  return { refused, codes: [...new Set(Entries.flatMap(({ ErrorCode }) => ErrorCode ?? []))] };
 };

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import { type EventSubject, keys } from "../table/keys.ts";
-import type { Actor, Event, EventType } from "./event.ts";
+import type { Actor, EventType, WrittenEvent } from "./event.ts";
 
 /** Where a change comes from. Every function that changes something for somebody gets one. */
 export type Origin = {
@@ -15,7 +15,7 @@ export type Origin = {
 type Change = {
   readonly type: EventType;
   readonly account: string;
-  readonly resource: Event["resource"];
+  readonly resource: WrittenEvent["resource"];
   readonly parent?: { readonly type: "order" | "request"; readonly id: string };
   readonly changed?: readonly string[] | undefined;
 };
@@ -29,7 +29,7 @@ const subjectOf = ({ type, resource, parent }: Change): EventSubject =>
 /** Returns the write that records a change. It belongs in the transaction of the change: neither exists without the other. */
 export const recordOf = (change: Change, { now, actor, request_id }: Origin): Write => {
   const { type, account, resource, parent = null, changed } = change;
-  const event: Event = {
+  const event: WrittenEvent = {
     id: newId(now.getTime()),
     type,
     at: now.toISOString(),

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import { marshall } from "@aws-sdk/util-dynamodb";
@@ -19,10 +20,21 @@ let calls: z.infer<typeof Call>["Entries"][];
 let refused: string[];
 let logs: ReturnType<typeof captureLogs>;
 let bus: Awaited<ReturnType<typeof listen>>;
+/** The messages in the queue of dead letters, which can be away. */
+let letters: unknown[];
+let queueStatus: number;
 beforeEach(async () => {
-  [calls, refused] = [[], []];
+  [calls, refused, letters, queueStatus] = [[], [], [], 200];
   const server = createServer(async (request, response) => {
-    const { Entries } = z.parse(Call, await json(request));
+    const body = await json(request);
+    if (request.headers["x-amz-target"] === "AmazonSQS.SendMessage") {
+      const { MessageBody } = z.parse(z.object({ MessageBody: z.string() }), body);
+      if (queueStatus === 200) letters.push(JSON.parse(MessageBody));
+      const MD5OfMessageBody = createHash("md5").update(MessageBody).digest("hex");
+      response.writeHead(queueStatus).end(JSON.stringify({ MessageId: "1", MD5OfMessageBody }));
+      return;
+    }
+    const { Entries } = z.parse(Call, body);
     calls.push(Entries);
     const results = Entries.map(({ Detail }) =>
       refused.some((id) => Detail.includes(`"id":"${id}"`)) ? { ErrorCode: "ThrottlingException" } : { EventId: "1" },
@@ -32,6 +44,7 @@ beforeEach(async () => {
   });
   bus = await listen(server);
   vi.stubEnv("AWS_ENDPOINT_URL_EVENTBRIDGE", bus.url).stubEnv("EVENT_BUS_NAME", "a-bus");
+  vi.stubEnv("AWS_ENDPOINT_URL_SQS", bus.url).stubEnv("DEAD_LETTERS_URL", `${bus.url}/000000000000/dead-letters`);
   logs = captureLogs();
 });
 afterEach(async () => {
@@ -63,7 +76,7 @@ const batch = (count: number) => ({
   })),
 });
 
-// One test, because a process has one client, which keeps its endpoint.
+// One test for the bus, because a process has one client, which keeps its endpoint.
 it("puts events on the bus in tens, and reports those that the bus refuses, without sending later ones", async () => {
   expect(await handler(batch(21))).toEqual({ batchItemFailures: [] });
   expect(calls.map((entries) => entries.length)).toEqual([10, 10, 1]);
@@ -85,4 +98,32 @@ it("puts events on the bus in tens, and reports those that the bus refuses, with
   await handler(batch(10));
   expect(calls.map((entries) => entries.length)).toEqual([10]);
   expect(logs.written.join()).not.toContain("switch-");
+
+  calls = [];
+  const [unknownActor, noActor, noTime, noItem, longType] = batch(5).Records;
+  const readable = batch(9).Records.slice(5);
+  Object.assign(unknownActor?.dynamodb.NewImage ?? {}, marshall({ actor: { type: "robot", id: "r2", model: 7 } }));
+  Object.assign(noActor?.dynamodb.NewImage ?? {}, marshall({ actor: { type: "robot" } }));
+  Object.assign(noTime?.dynamodb.NewImage ?? {}, marshall({ at: "soon" }));
+  Object.assign(noItem ?? {}, {
+    dynamodb: { SequenceNumber: "103", Keys: marshall({ pk: "SWITCH#1", sk: "EVENT#3" }) },
+  });
+  Object.assign(longType?.dynamodb.NewImage ?? {}, marshall({ type: "t".repeat(129) }));
+  const Records = [unknownActor, noActor, noTime, noItem, longType, ...readable];
+  expect(await handler({ Records })).toEqual({ batchItemFailures: [] });
+  const published = calls.flat().map(({ Detail }) => JSON.parse(Detail));
+  const robots = { ...event(0), actor: { type: "robot", id: "r2", model: 7 } };
+  expect(published).toEqual([robots, event(5), event(6), event(7), event(8)]);
+  const letter = (index: number, why: string) => ({
+    reason: expect.stringContaining(why),
+    key: { pk: "SWITCH#1", sk: `EVENT#${index}` },
+    sequence_number: `${100 + index}`,
+  });
+  const expected = [letter(1, "actor.id"), letter(2, "at "), letter(3, "id "), letter(4, "type ")];
+  expect(letters).toEqual(expected);
+  const unreadable = logs.lines().filter(({ message }) => message === "EVENT_UNREADABLE");
+  expect(unreadable).toEqual(expected.map((one) => expect.objectContaining(one)));
+
+  queueStatus = 400;
+  await expect(handler({ Records: [noActor] })).rejects.toThrow();
 });

@@ -4,11 +4,14 @@ import { createServer, get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { buffer, json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { marshall } from "@aws-sdk/util-dynamodb";
 import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
 import { startEvents } from "../../../infra/local/events.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { startTable } from "../../../infra/local/table.ts";
+import { keys } from "../../../shared/table/keys.ts";
 import { createdAccounts, Delivery, readEvents } from "../../support/fixtures/local-events.ts";
 import { localServices } from "../../support/processes/local-service.ts";
 import { byExtent } from "../../support/setup/extent.ts";
@@ -136,6 +139,33 @@ it("a position that cannot be saved is reported, and saved as soon as it can be"
   await sleep(500);
   rmdirSync(file);
   await vi.waitUntil(() => statSync(file, { throwIfNoEntry: false })?.isFile(), patiently);
+});
+
+it("an event that cannot be read is printed and stops no other, and an actor of another release is no reason", async () => {
+  const { environment, output } = service;
+  const database = new DynamoDBClient({ endpoint: environment.AWS_ENDPOINT_URL_DYNAMODB ?? "" });
+  const subject = { type: "switch", id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
+  const robots = { type: "switch.moved", at: "2026-11-22T09:30:00.000Z", actor: { type: "robot", id: "r2" }, id: "e2" };
+  const rest = {
+    account: subject.id,
+    resource: { ...subject, version: 1 },
+    parent: null,
+    changed: null,
+    request_id: null,
+  };
+  for (const [id, event] of [
+    ["e1", { type: "unreadable" }],
+    ["e2", { ...robots, ...rest }],
+  ] as const) {
+    const Item = marshall({ ...keys.event(subject, id), ...event });
+    await database.send(new PutItemCommand({ TableName: environment.TABLE_NAME ?? "", Item }));
+  }
+  const [id] = await createdAccounts(service, 1);
+  const last = async () => (await readEvents(service)).slice(-2).map(({ detail }) => detail.resource.id);
+  await vi.waitFor(async () => expect(await last()).toEqual([subject.id, id]), patiently);
+  expect(output.stderr).toContain(
+    `EVENT_UNREADABLE, and skipped: The item SWITCH#${subject.id} EVENT#e1 cannot be read: `,
+  );
 });
 
 it("npm start gives the API reference the demo's key and ids, but not under another host name", async () => {

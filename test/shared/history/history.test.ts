@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { newId } from "../../../shared/schema/fields.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { transact } from "../../../shared/table/write.ts";
 import { form, upload } from "../../support/fixtures/attachments.ts";
 import { newSwitch, patch } from "../../support/fixtures/switches.ts";
 import { customer } from "../../support/fixtures/tenants.ts";
@@ -144,6 +147,24 @@ describe("the history of a switch", () => {
     for (const event of events) expect(event).toMatchObject({ account: owner, actor, parent: null });
     expect(JSON.stringify(events)).not.toMatch(/planted|Harborline/);
     expect((await admin(["history", "switch", id])).stdout).toMatch(/switch\.deleted/);
+  });
+});
+
+describe("the history of what another release has changed", () => {
+  it("names an actor of an unknown type", async () => {
+    const { key, owner: account = "" } = await newCustomer();
+    const { id } = await newSwitch(key, { name: "Harborline" });
+    const [created] = await historyOf("switch", id);
+    const event = {
+      ...created,
+      id: newId(),
+      type: "switch.moved",
+      actor: { type: "robot", id: "r2", model: 7 },
+      account,
+    };
+    await transact({ event: { put: { ...keys.event({ type: "switch", id }, event.id), ...event } } });
+    expect(await historyOf("switch", id)).toEqual([created, event]);
+    expect((await admin(["history", "switch", id])).stdout).toMatch(/switch\.moved +\w+ +Harborline +robot r2/);
   });
 });
 
