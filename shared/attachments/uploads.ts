@@ -12,10 +12,10 @@ import { type Upload, type UploadFile, uploadExpiry } from "./schema.ts";
 /** Direct uploads: the caller prepares an upload, sends the file directly to S3, and completes the upload. */
 
 /**
- * How long an upload is stored: three days longer than it can be used. A repeated create reads the file's name from it, and
- * the sweep, after two days, can tell a file that was never claimed from one that the table does not know.
+ * How long an upload is stored: 35 days longer than it can be used. By it, the sweep can tell a file that was never claimed from
+ * one that the table does not know: after two days, and still if sweeps were missed for a month.
  */
-const retentionSeconds = limits.uploadSeconds + 3 * 24 * 60 * 60;
+const retentionSeconds = limits.uploadSeconds + 35 * 24 * 60 * 60;
 
 /** Returns the document of an upload with its signed URL. A repetition is signed with the time of the first. */
 const uploadDocument = async (parent: ParentRef, file: UploadFile, { id, at }: Created) => ({

@@ -245,6 +245,17 @@ describe("the fuse of the sweep", () => {
   });
 });
 
+it("removes what one caller abandoned, though no sweep came for a month", async () => {
+  const path = t.attachments("request", "acme");
+  const abandoned = await Promise.all(Array.from({ length: 12 }, () => sentUpload(path, t.key("acme"))));
+  for (const { id } of abandoned) {
+    const expiresAt = Number((await get(keys.upload(parent, id)))?.expires_at) * 1000;
+    // The table's TTL.
+    if (expiresAt < later(33).getTime()) await transact({ upload: { delete: keys.upload(parent, id) } });
+  }
+  expect(await sweep(33)).toMatchObject({ files: 12, removed: 12, finished: true });
+});
+
 describe("a table's first sweep", () => {
   it("keeps the files of an empty table's bucket, and of all days long before it", async () => {
     await upload(t.attachments("request", "acme"), t.key("acme"));

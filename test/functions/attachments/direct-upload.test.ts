@@ -190,12 +190,12 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     await expectRefusal(other.id, "has a file of the type text/html instead of application/pdf");
   });
 
-  it("does not exist after an hour, even if DynamoDB has not removed its record, which it keeps for three days", async () => {
+  it("does not exist after an hour, even if DynamoDB has not removed its record, which it keeps for 35 days", async () => {
     const { id, expires_at } = await sentUpload(path, key);
     const stored = await get(keys.upload(parent(), id));
     // Longer than any retry of its completion.
     const kept = Number(stored?.expires_at) * 1000 - Date.parse(expires_at);
-    expect(kept / 86_400_000).toBeCloseTo(3, 3);
+    expect(kept / 86_400_000).toBeCloseTo(35, 3);
     const old = new Date(Date.now() - validityMs).toISOString();
     await transact({ upload: { put: { ...stored, ...keys.upload(parent(), id), inserted_at: old } } });
     await expectMissing(id);
