@@ -9,7 +9,7 @@ import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import type { Principal } from "../tenants/access.ts";
 import type { ApiKey } from "../tenants/schema.ts";
-import { header, pathId, type RequestEvent } from "./request.ts";
+import { headerLines, pathId, type RequestEvent } from "./request.ts";
 
 /** The Idempotency-Key of a POST, and the item that is stored under it. */
 type PresentedIdempotencyKey = {
@@ -21,8 +21,9 @@ type PresentedIdempotencyKey = {
 const { length: longest, characters } = limits.idempotencyKey;
 const allowed = new RegExp(`^${characters}+$`);
 
-const problemsOf = (key: string): Problem[] => {
+const problemsOf = (key: string, isRepeated: boolean): Problem[] => {
   const at = ["header", "/Idempotency-Key"] as const;
+  if (isRepeated) return [problemIn(...at, "constraint.type", "must be given only once")];
   if (key.length < 1 || key.length > longest)
     return [
       problemIn(...at, "constraint.length", `must be 1 to ${longest} characters`, { minimum: 1, maximum: longest }),
@@ -35,9 +36,9 @@ export const readIdempotencyKey = async (
   event: RequestEvent,
   apiKey: Promise<ApiKey | undefined>,
 ): Promise<PresentedIdempotencyKey | undefined> => {
-  const key = header(event, "Idempotency-Key");
+  const [key, ...others] = headerLines(event, "Idempotency-Key");
   if (event.httpMethod !== "POST" || key === undefined) return undefined;
-  const problems = problemsOf(key);
+  const problems = problemsOf(key, others.length > 0);
   const account = (await apiKey)?.account;
   const stored = account && problems.length === 0 ? await get(keys.idempotency(account, key)) : undefined;
   return { key, stored, problems };

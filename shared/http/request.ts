@@ -18,15 +18,21 @@ export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name:
   return found === undefined ? undefined : headers[found];
 };
 
-/** Returns the value of a header that is a list: all its lines, joined as in RFC 9110, 5.2. */
-export const listHeader = (
+/** Returns all lines of a header. The name is not case-sensitive. */
+export const headerLines = (
   event: Pick<RequestEvent, "headers" | "multiValueHeaders">,
   name: string,
-): string | undefined => {
+): readonly string[] => {
   const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([key, values]) =>
     key.toLowerCase() === name.toLowerCase() ? (values ?? []) : [],
   );
-  return lines.length > 0 ? lines.join(", ") : header(event, name);
+  return lines.length > 0 ? lines : [header(event, name) ?? []].flat();
+};
+
+/** Returns the value of a header that is a list: all its lines, joined as in RFC 9110, 5.2. */
+export const listHeader = (...of: Parameters<typeof headerLines>): string | undefined => {
+  const lines = headerLines(...of);
+  return lines.length > 0 ? lines.join(", ") : undefined;
 };
 
 /** API Gateway does not decode path parameters. Some emulators do. */

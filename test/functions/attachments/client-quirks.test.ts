@@ -6,7 +6,7 @@ import { createRequestAttachment } from "../../../shared/attachments/routes.ts";
 import { readForm } from "../../../shared/http/form.ts";
 import { attachmentOf, form, rawForm, upload } from "../../support/fixtures/attachments.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, invalidParametersOf } from "../../support/requests/client.ts";
+import { call, invalidBody, invalidParametersOf } from "../../support/requests/client.ts";
 import { eventOf } from "../../support/requests/event.ts";
 
 /** Unusual requests that real clients send, and malformed ones that must be refused. */
@@ -121,16 +121,34 @@ describe("a file name", () => {
 });
 
 describe("a header", () => {
-  it("If-Match may be sent in several lines", async () => {
-    const { id } = await upload(path, key);
-    const url = new URL(`${path}/${id}`, inject("baseUrl"));
-    const headers = ["host", url.host, "authorization", `Bearer ${key}`, "if-match", '"1"', "if-match", '"7"'];
-    const outgoing = httpRequest(url, { method: "DELETE", headers }).end();
+  const sendLines = async (method: string, below: string, lines: readonly string[], body: string | Buffer = "") => {
+    const url = new URL(path + below, inject("baseUrl"));
+    const headers = ["host", url.host, "authorization", `Bearer ${key}`, "content-length", `${body.length}`, ...lines];
+    const outgoing = httpRequest(url, { method, headers }).end(body);
     const response = await new Promise<import("node:http").IncomingMessage>((resolve) =>
       outgoing.once("response", resolve),
     );
-    expect([response.statusCode, (await text(response)).slice(0, 10)]).toEqual([200, '{"type":"r']);
+    return { status: response.statusCode, body: JSON.parse(await text(response)) };
+  };
+
+  it("If-Match may be sent in several lines", async () => {
+    const { id } = await upload(path, key);
+    const response = await sendLines("DELETE", `/${id}`, ["if-match", '"1"', "if-match", '"7"']);
+    expect(response).toMatchObject({ status: 200, body: { data: { id } } });
   });
+
+  it.each(["idempotency-key", "Idempotency-Key"])(
+    "Idempotency-Key may not, not even the same twice: %s",
+    async (line) => {
+      const { body, headers } = rawForm(name, file(`; filename="a.pdf"`));
+      const lines = ["content-type", headers["content-type"], "Idempotency-Key", "same", line, "same"];
+      const problem = { sub_code: "constraint.type", detail: "must be given only once" };
+      expect(await sendLines("POST", "", lines, body)).toEqual({
+        status: 422,
+        body: invalidBody("header", "/Idempotency-Key", problem),
+      });
+    },
+  );
 
   it("Idempotency-Key treats forms with and without `type` as the same request", async () => {
     const headers = { "idempotency-key": crypto.randomUUID() };
