@@ -85,16 +85,22 @@ export const addKeyCommands = (key: Command): void => {
     });
   key
     .command("rotate")
-    .description("issue a new key for the same account and user; the old key expires after an overlap")
+    .description(
+      "issue a new key for the same account and user, with the same expiry; the old key expires after an overlap",
+    )
     .argument("<id-or-key>", "the old key's id, or the key itself (apik_…)")
     .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
     .action(async (reference: string, { overlapHours }: { overlapHours: number }) => {
       const { id, account, user, revoked, expires_at } = await keyByReference(reference);
-      if (revoked) throw new CommandError(`The API key ${id} is revoked: issue a new one with \`key issue\`.`);
+      const isExpired = expires_at !== null && Date.parse(expires_at) <= Date.now();
+      if (revoked || isExpired)
+        throw new CommandError(
+          `The API key ${id} ${revoked ? "is revoked" : "has expired"}: issue a new one with \`key issue\`.`,
+        );
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
       const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;
-      const keys = { created: { account, user }, old: { id, expires_at: expiresAt } };
+      const keys = { created: { account, user, expires_at }, old: { id, expires_at: expiresAt } };
       const { created } = (await apply({ keys }, await operatorOrigin())).keys;
-      printRecord({ id: created?.id, key: created?.key, replaces: id, old_key_ends_at: expiresAt });
+      printRecord({ id: created?.id, key: created?.key, expires_at, replaces: id, old_key_ends_at: expiresAt });
     });
 };

@@ -58,6 +58,19 @@ describe("the operators' CLI", () => {
     expect([await status(request, next.key), await status(request, last.key)]).toEqual([401, 200]);
   });
 
+  it("rotates a key that expires into one that expires then, and one that has expired not at all", async () => {
+    const { account, user } = await customer();
+    const expires_at = "2100-01-01T00:00:00.000Z";
+    const old = ["--account", account, "--user", user, "--expires-at", expires_at, "--json"];
+    const { key } = await adminJson(["key", "issue", ...old]);
+    const next = await adminJson(["key", "rotate", key, "--overlap-hours", "0", "--json"]);
+    expect(await adminJson(["key", "list", "--account", account, "--json"])).toContainEqual(
+      expect.objectContaining({ id: next.id, expires_at }),
+    );
+    const again = await admin(["key", "rotate", key]);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("has expired: issue a new one")]);
+  });
+
   it("lists keys by the prefix of their hash, without the keys themselves", async () => {
     const { key } = await customer();
     const all = await adminJson(["key", "list", "--json"]);
