@@ -52,12 +52,14 @@ export const minimalMetadata = (name: string) => z.parse(z.object(metadata), { n
 /** The properties that a PATCH can change. */
 export const changeable = { name: true, notes: true, file_hint: true } as const;
 
+/** Control characters, for a regular expression; also those that change the direction of text: "a\u202efdp.exe" looks like a PDF. */
+export const controlCharacters = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
+
 /** 1 to 255 characters, without path separators and control characters. Names of folders (`.` and `..`) are not allowed. */
 const Filename = text(limits.filenameLength).check(
   z.minLength(1),
   z.regex(/[^\s.]|\.[^.]|[^.]\.|\.{3}/, { error: "must not be blank, . or .." }),
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
-  z.regex(/^[^/\\\u0000-\u001f\u007f-\u009f]*$/, { error: "must not contain /, \\ or control characters" }),
+  z.regex(new RegExp(`^[^/\\\\${controlCharacters}]*$`), { error: "must not contain /, \\ or control characters" }),
 );
 
 /** A media type without parameters that a header can contain. */

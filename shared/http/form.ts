@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { parse } from "content-disposition";
 import * as z from "zod/mini";
-import { MediaType, type UploadedFile } from "../attachments/schema.ts";
+import { controlCharacters, MediaType, type UploadedFile } from "../attachments/schema.ts";
 import { env } from "../env.ts";
 import { fileTooLarge, internalError, malformed, type Problem, problemIn, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -147,8 +147,7 @@ const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: 
   contentType: z.safeParse(MediaType, mediaType).data ?? "application/octet-stream",
 });
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the control characters are removed
-const controls = /[\u0000-\u001f\u007f-\u009f]/g;
+const controls = new RegExp(`[${controlCharacters}]`, "g");
 
 /**
  * Reduces an uploaded file's name to its cleaned base name of at most 255 characters. A file without a name is called

@@ -43,6 +43,7 @@ describe("the filename* of an upload", () => {
     ],
     ["may have a name in any case", "; FileName=plain.pdf", "plain.pdf"],
     ["loses control characters", `; filename="a\u0007b.pdf"`, "ab.pdf"],
+    ["loses what changes the direction of text", `; filename="\u202ea\u061cfdp\u200e\u200f.\u2069exe"`, "afdp.exe"],
   ])("%s", async (_case, parameters, expected) => {
     expect(attachmentOf(await postRaw(file(parameters), name)).filename).toBe(expected);
   });

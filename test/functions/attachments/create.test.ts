@@ -121,11 +121,13 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       ["with an empty file", form({}, pdf("loa.pdf", "")), "/data/file constraint.length"],
       ["with a text in place of the file", form({ "data[file]": "loa.pdf" }, null), "/data/file constraint.type"],
       ["with a long filename", form({ "data[filename]": "f".repeat(256) }), "/data/filename constraint.length"],
-      ...[".", "..", " "].map((name): [string, FormData, string] => [
-        `with the filename ${JSON.stringify(name)}`,
-        form({ "data[filename]": name }),
-        "/data/filename constraint.format",
-      ]),
+      ...[".", "..", " ", "a\u202efdp.exe", "\u061c", "a\u200e", "a\u200f", "a\u202a", "a\u2066", "a\u2069"].map(
+        (name): [string, FormData, string] => [
+          `with the filename ${JSON.stringify(name)}`,
+          form({ "data[filename]": name }),
+          "/data/filename constraint.format",
+        ],
+      ),
     ])("%s returns 422", async (_, body, parameter) => {
       const response = await post(body);
       expect([response.status, invalidParametersOf(response)]).toEqual([422, [`body ${parameter}`]]);

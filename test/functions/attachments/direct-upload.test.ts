@@ -125,6 +125,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     const valid = declaredFile(newContent());
     for (const [name, value, rule] of [
       ["filename", "a/b.pdf", "constraint.format"],
+      ["filename", "a\u202efdp.exe", "constraint.format"],
       ["content_type", "pdf", "constraint.format"],
       ["content_type", "text/plain; charset=utf-8", "constraint.format"],
       ["content_type", "text/plain\r\nx-evil: 1", "constraint.format"],
