@@ -32,7 +32,7 @@ export const limits = {
   /** Levels of an account tree, the root included. */
   accountLevels: 8,
   /** In the file of `admin apply`: the permissions of a user, each a text, and a date and time. */
-  permissions: 100,
+  permissions: 1_000,
   permissionLength: 255,
   dateTimeLength: 64,
 } as const;

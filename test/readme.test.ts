@@ -182,7 +182,7 @@ describe("the READMEs", () => {
         `| ${one.accountLevels} levels of accounts`,
         `Account trees have at most ${one.accountLevels} levels`,
       ],
-      permissions: [`at most ${one.permissions} permissions of at most ${one.permissionLength} characters`],
+      permissions: [`at most ${number(one.permissions)} permissions of at most ${one.permissionLength} characters`],
       permissionLength: [],
       dateTimeLength: [],
     } satisfies Record<keyof typeof limits, readonly string[]>;

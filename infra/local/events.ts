@@ -151,7 +151,9 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
 
   const put = (body: unknown) => {
     const added = z.parse(PutEvents, body).Entries.map(({ Detail }) => deliveryOf(z.parse(Event, JSON.parse(Detail))));
-    state.events = [...state.events, ...added].slice(-kept);
+    // What was put before a crash is put again, if the position in the stream was not saved.
+    const known = new Set(state.events.map(({ id }) => id));
+    state.events = [...state.events, ...added.filter(({ id }) => !known.has(id))].slice(-kept);
     for (const { detail } of added) onEvent?.(detail);
     return { FailedEntryCount: 0, Entries: added.map(({ id }) => ({ EventId: id })) };
   };
