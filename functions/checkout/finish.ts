@@ -4,6 +4,6 @@ import { stepHandler } from "../../shared/checkout/step-handler.ts";
 import { finish } from "../../shared/checkout/steps.ts";
 
 export const handler = stepHandler(finish, RunRef, async (ref) => {
-  await finishRun(ref, new Date());
-  return ref;
+  const reason = await finishRun(ref, new Date());
+  return reason === null ? ref : { ...ref, reason };
 });

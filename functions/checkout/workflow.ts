@@ -114,7 +114,7 @@ export const workflow = {
     SealOrder: task(sealOrder, "OrderSealed", "Fail"),
     OrderSealed: choice("$.next", { SUBMIT: "Submit", PAGINATE: "Paginate" }, "Fail"),
     Submit: task(submit, "Submitted", "Fail"),
-    Submitted: choice("$.outcome", { CHECKED_OUT: "Finish", WAIT: "WaitToSubmit" }, "Fail"),
+    Submitted: choice("$.outcome", { CHECKED_OUT: "Finish", OPEN: "Paginate", WAIT: "WaitToSubmit" }, "Fail"),
     WaitToSubmit: wait("Submit"),
     Finish: task(finish, "Done", "Fail"),
     Done: { Type: "Succeed" },

@@ -1,9 +1,10 @@
 import type { Command } from "commander";
 import * as z from "zod/mini";
+import { Receipt } from "../../shared/checkout/schema.ts";
 import { Event } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseItem, query, queryAll } from "../../shared/table/read.ts";
-import { readRequest } from "../../shared/tenants/orders.ts";
+import { forwardedRequestIds, readRequest } from "../../shared/tenants/orders.ts";
 import { CommandError } from "./errors.ts";
 import { accountNames, findKey, keyByReference, parseId } from "./find.ts";
 import { format, printHeading, printJson, type Row, table } from "./output.ts";
@@ -46,6 +47,26 @@ const callersOf = async (events: readonly Event[]): Promise<ReadonlyMap<string, 
   return new Map(found.map(({ id, account }) => [id, names.get(account)]));
 };
 
+/** What the carrier was sent of the attachments: an order's, under the first of its requests that has a receipt. */
+const receiptsOf = async (events: readonly Event[]): Promise<ReadonlyMap<string, Receipt>> => {
+  const found = events.map(async ({ type, resource, parent }) => {
+    if (!parent || !/_attachment\.(deleted|forwarded|refused|withdrawn)$/.test(type)) return [];
+    const requests = parent.type === "order" ? await forwardedRequestIds(parent.id) : [parent.id];
+    const items = await getMany(requests.map((id) => keys.receipt(id, resource.id)));
+    const [item] = items.filter((each) => each !== undefined);
+    return item ? [[`${parent.id} ${resource.id}`, parseItem(Receipt, item)] as const] : [];
+  });
+  return new Map((await Promise.all(found)).flat());
+};
+
+/** The file, and the carrier's last response, of an attachment that was sent or deleted. */
+const evidenceOf = ({ file }: Event, receipt: Receipt | undefined) => ({
+  filename: receipt?.sent.filename,
+  bytes: file?.bytes ?? receipt?.bytes,
+  sha256: file?.sha256 ?? receipt?.sha256,
+  answer: receipt && ([receipt.status, receipt.answer].filter(Boolean).join(" ") || null),
+});
+
 const rowsOf = async (events: readonly Event[], subject: EventSubject): Promise<Row[]> => {
   const [names, callers] = await Promise.all([namesOf(events, subject), callersOf(events)]);
   return events.map(({ at, type, resource, actor, changed }) => ({
@@ -59,6 +80,17 @@ const rowsOf = async (events: readonly Event[], subject: EventSubject): Promise<
         : `${actor.type} ${actor.id}`,
     changed,
   }));
+};
+
+/** Adds what was sent or deleted, if anything was. */
+const withEvidence = async (rows: readonly Row[], events: readonly Event[]): Promise<readonly Row[]> => {
+  const receipts = await receiptsOf(events);
+  if (receipts.size === 0 && !events.some(({ file }) => file)) return rows;
+  return events.map((event, index) => {
+    const receipt = receipts.get(`${event.parent?.id} ${event.resource.id}`);
+    const { name, ...row } = rows[index] ?? {};
+    return { ...row, name: name ?? receipt?.sent.name, ...evidenceOf(event, receipt) };
+  });
 };
 
 /** Prints what happened last to an order or a request. */
@@ -75,7 +107,7 @@ const printHistory = async (subject: EventSubject, key?: Key): Promise<void> => 
   if (events.length === 0 && key && !(await get(key)))
     throw new CommandError(`There is no ${subject.type} ${subject.id}, and no event of one.`);
   if (format.json) return printJson({ events });
-  console.log(table(await rowsOf(events, subject), { whole: true }));
+  console.log(table(await withEvidence(await rowsOf(events, subject), events), { whole: true }));
 };
 
 const described = {

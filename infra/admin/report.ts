@@ -1,8 +1,7 @@
 import { type Attachment, attachmentData, warningOf } from "../../shared/attachments/schema.ts";
-import { attachmentsOf, type OwnedAttachment, receiptsOf } from "../../shared/checkout/plan.ts";
+import { attachmentsOf, leftBehind, type OwnedAttachment, receiptsOf } from "../../shared/checkout/plan.ts";
 import { readRun } from "../../shared/checkout/run.ts";
-import type { Receipt } from "../../shared/checkout/schema.ts";
-import { Sealed } from "../../shared/checkout/seal.ts";
+import { type Receipt, Sealed } from "../../shared/checkout/schema.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { get, parseItem } from "../../shared/table/read.ts";
@@ -14,7 +13,7 @@ import { forwardedType, Order, Request } from "../../shared/tenants/schema.ts";
  * again at `next_try_at`. An attachment that was added after the checkout has no receipt.
  */
 export type ReportedReceipt = Pick<Receipt, "state"> &
-  Partial<Pick<Receipt, "at" | "sha256" | "status" | "answer" | "attempts" | "last_answer" | "next_try_at">>;
+  Partial<Omit<Receipt, "attachment" | "of" | "version" | "in_flight_until">>;
 
 export type OrderReport = NonNullable<Awaited<ReturnType<typeof orderReport>>>;
 export type RequestReport = OrderReport["requests"][number];
@@ -29,7 +28,9 @@ export const orderReport = async (orderId: string) => {
   const ofOrder = await attachmentsOf({ type: "order", id });
   const requests = await Array.fromAsync(requestsOfOrder(id), (request) => requestReport(request.id, state, ofOrder));
   const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
-  return { id, account, state, checkout: (await readRun(id)) ?? null, seal: sealOf(item), attachments, requests };
+  const checkout = (await readRun(id)) ?? null;
+  const left_behind = state === "CHECKED_OUT" && checkout ? await leftBehind(id) : null;
+  return { id, account, state, checkout, left_behind, seal: sealOf(item), attachments, requests };
 };
 
 export const requestReportById = async (requestId: string) => {
@@ -76,6 +77,6 @@ const withWarning = (attachment: Attachment) => ({
 });
 
 const reportedReceipt = (receipt: Receipt): ReportedReceipt => {
-  const { state, at, sha256, status, answer, attempts, last_answer, next_try_at } = receipt;
-  return { state, at, sha256, status, answer, attempts, last_answer, next_try_at };
+  const { attachment: _, of: _of, version: _version, in_flight_until: _until, ...rest } = receipt;
+  return rest;
 };

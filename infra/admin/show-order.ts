@@ -8,7 +8,7 @@ import { orderReport, type RequestReport, requestReportById } from "./report.ts"
 export const showOrder = async (id: string): Promise<void> => {
   const report = await withProgress(() => finder("order", orderReport)(id), "Reading the order …");
   if (format.json) return printJson(report);
-  const { checkout, seal, attachments, requests, account, ...order } = report;
+  const { checkout, left_behind, seal, attachments, requests, account, ...order } = report;
   const owner = await readAccount(account);
   const run = checkout && {
     run: checkout.run,
@@ -21,7 +21,15 @@ export const showOrder = async (id: string): Promise<void> => {
     }),
   };
   const sealed = seal !== null;
-  printRecord({ ...order, account, "account's name": owner?.name, sealed, ...run, requests: requests.length });
+  printRecord({
+    ...order,
+    account,
+    "account's name": owner?.name,
+    sealed,
+    ...run,
+    ...left_behind,
+    requests: requests.length,
+  });
   printHeading("Attachments of the order");
   console.log(table(attachments.map(summary)));
   printWarnings(attachments);
@@ -40,13 +48,16 @@ const printRequest = ({ id, type, seal, attachments }: RequestReport) => {
   printHeading(`Request ${id}  ${type}${seal ? "  sealed" : ""}`);
   const waiting = attachments.some(({ receipt }) => receipt?.next_try_at);
   const rows = attachments.map(({ of, receipt, ...attachment }) => {
-    const { state, at, status, answer, attempts, last_answer, next_try_at } = receipt ?? {};
+    const { state, at, status, answer, attempts, last_answer, next_try_at, sent, bytes, sha256 } = receipt ?? {};
     const response = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
     return {
-      ...summary(attachment),
+      // What was sent, also if it has been changed or deleted since.
+      ...summary({ ...attachment, ...sent }),
       of,
       receipt: state,
       at,
+      bytes,
+      sha256,
       ...(waiting && { attempts, next_try_at }),
       answer: response && response.length > 80 ? `${response.slice(0, 79)}…` : response,
     };

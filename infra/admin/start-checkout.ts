@@ -73,9 +73,10 @@ const endOf = async (client: SFNClient, run: string): Promise<CheckoutEnd | unde
   if (!execution) return { run, status: "FAILED", reason: "There is no such run." };
   const { status, cause, error, input = "" } = execution;
   if (status === "RUNNING") return undefined;
-  if (error === "AlreadyRunning")
-    return endOf(client, (await readRun(z.parse(Input, JSON.parse(input)).order_id))?.run ?? "");
-  if (status === "SUCCEEDED") return { run, status, reason: null };
+  const last = await readRun(z.parse(Input, JSON.parse(input)).order_id);
+  if (error === "AlreadyRunning") return endOf(client, last?.run ?? "");
+  // The reason says what came too late for the carrier.
+  if (status === "SUCCEEDED") return { run, status, reason: last?.run === run ? last.reason : null };
   return { run, status: "FAILED", reason: cause ?? error ?? `The execution ended as ${status}.` };
 };
 

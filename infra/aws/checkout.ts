@@ -9,7 +9,7 @@ import { DefinitionBody, LogLevel, StateMachine, StateMachineType } from "aws-cd
 import type { Construct } from "constructs";
 import { placeholderOf, workflow } from "../../functions/checkout/workflow.ts";
 import { fail, type Step, steps } from "../../shared/checkout/steps.ts";
-import { acknowledge } from "./acknowledge.ts";
+import { acknowledge, logicalId } from "./acknowledge.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { allow, allowKey } from "./grants.ts";
@@ -121,6 +121,14 @@ const stateMachine = (scope: Construct, { settings }: Deployment, functions: Fun
 const logGroupName = ({ stackName, stackId }: Stack) =>
   `/aws/vendedlogs/states/${stackName}-${Fn.select(2, Fn.split("/", stackId))}`;
 
+export const executionsOf = ({ stateMachineName }: StateMachine) =>
+  `arn:${Aws.PARTITION}:states:${Aws.REGION}:${Aws.ACCOUNT_ID}:execution:${stateMachineName}:*`;
+
+export const acknowledgedExecutions = (machine: StateMachine) => ({
+  [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalId(machine)}.Name>:*]`]:
+    "The name of an execution contains the order's id and the number of the run. The state machine is the narrowest pattern that matches all of them.",
+});
+
 /**
  * An execution leaves its order locked if it is stopped, times out, or its failure path fails. Step Functions sends an event
  * to EventBridge whenever an execution ends, and this function releases the lock.
@@ -132,7 +140,10 @@ const releaseFunction = (scope: Construct, deployment: Deployment, machine: Stat
     access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
     timeout: Duration.seconds(30),
     deadLetterQueue,
+    // EventBridge leaves the input of an execution out of its event if it is large.
+    statements: [allow(["states:DescribeExecution"], executionsOf(machine))],
   });
+  if (handler.role) acknowledge(handler.role, acknowledgedExecutions(machine));
   new Rule(scope, "FailedCheckout", {
     description: "Releases the lock of a checkout that ended without releasing it",
     eventPattern: {

@@ -5,6 +5,7 @@ import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
+import { acknowledgedExecutions, executionsOf } from "./checkout.ts";
 import type { Deployment } from "./function.ts";
 import { allow, grants } from "./grants.ts";
 import type { Storage } from "./storage.ts";
@@ -61,13 +62,9 @@ const operatorPolicy = (scope: Construct, storage: Storage, machine: StateMachin
     ],
   });
 
-const executionsOf = ({ stateMachineName }: StateMachine) =>
-  `arn:${Aws.PARTITION}:states:${Aws.REGION}:${Aws.ACCOUNT_ID}:execution:${stateMachineName}:*`;
-
 const acknowledgeFindings = (policy: ManagedPolicy, { bucket }: Storage, machine: StateMachine) =>
   acknowledge(policy, {
-    [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalId(machine)}.Name>:*]`]:
-      "The name of an execution contains the order's id and the number of the run. The state machine is the narrowest pattern that matches all of them.",
+    ...acknowledgedExecutions(machine),
     [`AwsSolutions-IAM5[Resource::<${logicalId(bucket)}.Arn>/${filePrefix}*]`]:
       "The name of a file contains the day and the ids of its upload. The prefix is the narrowest pattern that matches all files.",
   });

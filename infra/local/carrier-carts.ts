@@ -68,7 +68,7 @@ export const cartStore = (folder?: string) => {
   };
 };
 
-/** A cart as `GET /carts/{order}` returns it. */
+/** A cart as `GET /carts/{order}` returns it, to the checkout and to people. */
 export const CartDocument = z.object({
   checked_out: z.boolean(),
   attachments: z.array(StoredFile),

@@ -17,12 +17,14 @@ import { serveLocally } from "./listen.ts";
 
 /** The faults that `POST /faults` injects. */
 const InjectedFault = z.object({
-  method: z._default(z.string(), ".*"),
+  /** A GET is disturbed only by name, because it also shows a cart to people and tests. */
+  method: z._default(z.string(), "PUT|POST|DELETE"),
   path: z._default(z.string().check(z.refine(isPattern, { error: "must be a regular expression" })), ".*"),
   times: z._default(z.int().check(z.minimum(1)), 1),
-  action: z.enum(["status", "delay", "drop-before", "drop-after", "cut"]),
+  action: z.enum(["status", "status-after", "delay", "drop-before", "drop-after", "cut"]),
   status: z._default(z.int().check(z.minimum(200), z.maximum(599)), 503),
   headers: z._default(z.record(z.string(), z.string()), {}),
+  body: z._default(z.unknown(), { error: "injected fault" }),
   delay_ms: z._default(z.int().check(z.minimum(0), z.maximum(600_000)), 500),
 });
 type InjectedFault = z.infer<typeof InjectedFault>;
@@ -58,8 +60,6 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
 
   const handleControl = async (incoming: IncomingMessage, path: string): Promise<Reply | undefined> => {
     const { method } = incoming;
-    const cart = /^\/carts\/([^/]+)$/.exec(path)?.[1];
-    if (method === "GET" && cart) return { status: 200, body: cartDocument(carts.find(cart)) };
     if (path !== "/faults") return undefined;
     if (method === "DELETE") faults = [];
     if (method !== "POST") return { status: 200, body: { faults } };
@@ -74,13 +74,15 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
     try {
       const reply = await handleControl(incoming, path);
       if (reply) return send(outgoing, reply);
-      const orderId = /^\/carts\/([^/]+)\/.+$/.exec(path)?.[1];
-      if (token !== undefined && incoming.headers.authorization !== `Bearer ${token}`) {
+      const orderId = /^\/carts\/([^/]+)(\/.+)?$/.exec(path)?.[1];
+      const isRead = incoming.method === "GET";
+      if (token !== undefined && !isRead && incoming.headers.authorization !== `Bearer ${token}`) {
         await discardBody(incoming);
         return send(outgoing, { status: 401, body: { error: "the token is invalid" } });
       }
       if (!orderId) return send(outgoing, { status: 404, body: { error: "not found" } });
       const served = (call: ReceivedCall) => {
+        if (isRead) return;
         carts.save(orderId);
         onCall?.(call);
       };
@@ -102,7 +104,7 @@ const serve = async (
   const header = incoming.headers["idempotency-key"];
   const idempotencyKey = typeof header === "string" ? header : null;
   const call: ReceivedCall = { method: incoming.method ?? "", path, status: null, idempotency_key: idempotencyKey };
-  cart.calls.push(call);
+  if (call.method !== "GET") cart.calls.push(call);
   if (fault?.action === "drop-before") {
     served(call);
     return incoming.socket.destroy();
@@ -111,16 +113,17 @@ const serve = async (
     await discardBody(incoming);
     call.status = fault.status;
     served(call);
-    return send(outgoing, { status: fault.status, body: { error: "injected fault" } }, fault.headers);
+    return send(outgoing, fault, fault.headers);
   }
   if (fault?.action === "delay") await sleep(fault.delay_ms, undefined, { ref: false });
   const reply = await idempotently(cart, idempotencyKey && `${call.method} ${path} ${idempotencyKey}`, () =>
     handleCall(cart, incoming, path),
   );
   await discardBody(incoming);
-  if (fault?.action !== "drop-after") call.status = reply.status;
+  if (fault?.action !== "drop-after") call.status = fault?.action === "status-after" ? fault.status : reply.status;
   served(call);
   if (fault?.action === "drop-after") return incoming.socket.destroy();
+  if (fault?.action === "status-after") return send(outgoing, fault, fault.headers);
   if (fault?.action === "cut") return sendHalf(outgoing, reply);
   send(outgoing, reply);
 };
@@ -139,6 +142,7 @@ const handleCall = async (cart: Cart, incoming: IncomingMessage, path: string): 
   if (request && attachment && incoming.method === "PUT") return putAttachment(cart, { request, attachment }, incoming);
   if (request && attachment && incoming.method === "DELETE") return withdrawAttachment(cart, { request, attachment });
   if (/^\/carts\/[^/]+\/checkout$/.test(path) && incoming.method === "POST") return checkOut(cart);
+  if (/^\/carts\/[^/]+$/.test(path) && incoming.method === "GET") return { status: 200, body: cartDocument(cart) };
   return { status: 404, body: { error: "not found" } };
 };
 

@@ -34,6 +34,10 @@ export const eventSchemas: readonly NamedSchema[] = [
     type,
     id: "The id of the order or the request.",
   }),
+  named("ChangeEventFile", WrittenEvent.shape.file.def.innerType, {
+    bytes: "The size of the file.",
+    sha256: "The SHA-256 of the file, as 64 hexadecimal digits.",
+  }),
   named("ChangeEvent", WrittenEvent, {
     id: "A ULID. The same event can be delivered twice; its id tells.",
     type: "The resource's type, and what happened to it.",
@@ -43,6 +47,7 @@ export const eventSchemas: readonly NamedSchema[] = [
     resource: "What was changed.",
     parent: "The order or the request that an attachment, or a request, belongs to, or under which it was sent.",
     changed: "The names of the properties that an update has changed, or null.",
+    file: "The file of an attachment that was forwarded or deleted.",
     request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
   }),
 ];
@@ -73,6 +78,8 @@ const summaries = {
 const [id, order, request] = ["01K9ZQ4T7M3C8XW5R2BN6HJDEF", "01K9ZQ4T7M3C8XW5R2BN6HJDEG", "01K9ZQ4T7M3C8XW5R2BN6HJDEH"];
 const [account, at] = ["01K9ZQ4T7M3C8XW5R2BN6HJDEA", "2026-11-22T09:30:00.000Z"];
 
+const file = { bytes: 48_213, sha256: "3f0c8e5bb7d1a9e2c64f0b1d7a58e9c3b2d4f6a8091c3e5d7f9b1a3c5e7d9f0b" };
+
 const parentOf = (resource: string, action: string) => {
   if (resource === "order_attachment" && ["created", "updated", "deleted"].includes(action))
     return { type: "order", id: order };
@@ -101,6 +108,7 @@ const exampleOf = (resource: string, action: string) => {
     resource: { type: resource, id, version: hasVersion ? (action === "created" ? 1 : 2) : null },
     parent: parentOf(resource, action),
     changed: action === "updated" ? ["name"] : null,
+    ...(resource.endsWith("_attachment") && ["forwarded", "deleted"].includes(action) && { file }),
     request_id: actor.type === "api_key" ? "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10" : null,
   };
   const envelope = {

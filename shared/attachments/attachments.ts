@@ -129,7 +129,9 @@ const recordChange = (
   changed?: readonly string[],
 ): Write => {
   const resource = { type: `${type}_attachment`, id: attachment.id, version: attachment.version };
-  const change = { account: account.id, resource, parent: { type, id }, changed };
+  const { bytes, sha256 } = attachment;
+  const file = action === "deleted" ? { bytes, sha256 } : undefined;
+  const change = { account: account.id, resource, parent: { type, id }, changed, file };
   return recordOf({ type: `${type}_attachment.${action}`, ...change }, origin);
 };
 

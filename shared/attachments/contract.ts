@@ -124,6 +124,7 @@ const schemas = [
     state:
       "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
     at: "When the state was reached, or null if nothing has been sent.",
+    reason: "What the carrier tells the customer about its refusal, or null.",
   }),
   { name: "ForwardingState", schema: ForwardingState },
   named("UploadCreateData", UploadFile, uploadFile),
@@ -205,7 +206,7 @@ const forwarding = () => ({
   type: "forwarding",
   data: {
     state: "forwarded",
-    requests: [{ id: ids.request, state: "forwarded", at: "2026-11-22T08:00:12.604Z" }],
+    requests: [{ id: ids.request, state: "forwarded", at: "2026-11-22T08:00:12.604Z", reason: null }],
   },
 });
 

@@ -5,14 +5,14 @@ import { CarrierReceipt, type ForwardingData, ForwardingState } from "./schema.t
 
 /**
  * What the carrier has of attachments, for callers. The checkout writes the receipts, but this folder cannot import it. It
- * reads only the properties in CarrierReceipt: the carrier's responses are for operators only.
+ * reads only the properties in CarrierReceipt: the rest of the carrier's responses is for operators only.
  */
 
 type ByRequest = ForwardingData["requests"][number];
 
 /** The state of an attachment without a receipt. After the checkout, nothing more is forwarded. */
 const withoutReceipt = ({ forwarded, state }: Parent) =>
-  ({ state: forwarded && state === "CART" ? "pending" : "none", at: null }) as const;
+  ({ state: forwarded && state === "CART" ? "pending" : "none", at: null, reason: null }) as const;
 
 const rank = (state: ForwardingState) => ForwardingState.options.indexOf(state);
 
@@ -35,8 +35,8 @@ export const readForwardings = async (
     return new Map(attachments.map((attachment) => [attachment, summary([{ id: parent.id, ...none }])]));
   const requests = parent.type === "order" ? await forwardedRequestIds(parent.id) : [parent.id];
   const under = async (id: string, attachment: string): Promise<ByRequest> => {
-    const { state, at } = (await readItem(CarrierReceipt, keys.receipt(id, attachment))) ?? none;
-    return { id, state, at };
+    const { state, at, reason } = (await readItem(CarrierReceipt, keys.receipt(id, attachment))) ?? none;
+    return { id, state, at, reason };
   };
   const ofAttachment = async (attachment: string) =>
     [attachment, summary(await Promise.all(requests.map((id) => under(id, attachment))))] as const;

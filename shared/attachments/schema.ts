@@ -144,7 +144,9 @@ export type ForwardingState = z.infer<typeof ForwardingState>;
 /** The association `forwarding` of an attachment: what the carrier has of it, overall and by request. */
 export const ForwardingData = z.object({
   state: ForwardingState,
-  requests: z.array(z.object({ id: Ulid, state: ForwardingState, at: z.nullable(Timestamp) })),
+  requests: z.array(
+    z.object({ id: Ulid, state: ForwardingState, at: z.nullable(Timestamp), reason: z.nullable(z.string()) }),
+  ),
 });
 export type ForwardingData = z.infer<typeof ForwardingData>;
 
@@ -152,6 +154,8 @@ export type ForwardingData = z.infer<typeof ForwardingData>;
 export const CarrierReceipt = z.object({
   state: z.enum(["pending", "forwarded", "withdrawn", "refused"]),
   at: z.string(),
+  /** What the carrier tells the customer about its refusal. */
+  reason: z._default(z.nullable(z.string()), null),
 });
 
 /** The file of a form. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod/mini";
 import { env } from "../env.ts";
 import type { StreamedBody } from "./carrier-form.ts";
 import { type AdapterCall, AdapterError, invokeAdapter } from "./carrier-function.ts";
@@ -7,13 +8,15 @@ import { callTimeoutMs, checkoutLimits, longestCallMs } from "./limits.ts";
 
 /** The outcome of a call to the carrier, with all its attempts. */
 export type Outcome =
-  | { readonly kind: "done"; readonly status: number; readonly answer: string }
-  /** A 4xx with its reason, or a redirect. The status of a redirect is null, because fetch does not reveal it. */
+  | { readonly kind: "done"; readonly status: number; readonly answer: string; readonly json: unknown }
+  /** A 4xx, or a redirect. The status of a redirect is null, because fetch does not reveal it. */
   | {
       readonly kind: "refused";
       readonly status: number | null;
       readonly answer: string;
-      readonly mayHaveActed: boolean;
+      /** The carrier's text for the customer. */
+      readonly reason: string | null;
+      readonly mayBeInProgress: boolean;
     }
   /** Every attempt of this step failed temporarily. `mayHaveActed`: the carrier may have processed one of them. */
   | {
@@ -21,18 +24,22 @@ export type Outcome =
       readonly reason: string;
       readonly wait_seconds: number;
       readonly mayHaveActed: boolean;
+      /** An attempt had no response, so the carrier may still be processing it. */
+      readonly mayBeInProgress: boolean;
     };
+
+export type Unsuccessful = Exclude<Outcome, { kind: "done" }>;
 
 /** Describes a refusal in one line. */
 export const describeRefusal = ({ status, answer }: { readonly status: number | null; readonly answer: string }) =>
   [status, answer].filter(Boolean).join(" ");
 
 type CarrierCall = {
-  readonly method: "PUT" | "POST" | "DELETE";
+  readonly method: "GET" | "PUT" | "POST" | "DELETE";
   readonly path: string;
-  /** The same for every repetition of this call, in every run. */
-  readonly idempotencyKey: string;
-  /** 4xx statuses that count as done, because there is nothing left to do. */
+  /** The same for every repetition of this call, in every run. A GET has none: its response must be the current one. */
+  readonly idempotencyKey?: string;
+  /** Statuses besides 2xx that count as done. */
   readonly alsoDone?: readonly number[];
   /** Creates the body for each attempt. */
   readonly body?: () => StreamedBody;
@@ -48,8 +55,14 @@ const firstWaitMs = 250;
 export const longestRetryAfterSeconds = 4 * 3600;
 
 type TryResult =
-  | Outcome
-  | { readonly kind: "retry"; readonly reason: string; readonly retryAfter: number; readonly mayHaveActed: boolean };
+  | Exclude<Outcome, { kind: "unavailable" }>
+  | {
+      readonly kind: "retry";
+      readonly reason: string;
+      readonly retryAfter: number;
+      readonly mayHaveActed: boolean;
+      readonly mayBeInProgress: boolean;
+    };
 
 /**
  * Calls the carrier, or the function that adapts it. 2xx is done. 429, 5xx, timeouts and broken connections are retried after the time in `Retry-After`
@@ -58,15 +71,22 @@ type TryResult =
 export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
   const { bytes = 0, endsBy = Date.now() + longestCallMs(bytes) } = call;
   const send = authorized(call, bytes, endsBy);
-  let mayHaveActed = false;
+  let [mayHaveActed, mayBeInProgress] = [false, false];
   for (let attempt = 1; ; attempt += 1) {
     const result = await send();
-    if (result.kind === "refused") return { ...result, mayHaveActed };
-    if (result.kind !== "retry") return result;
+    if (result.kind === "refused") return { ...result, mayBeInProgress };
+    if (result.kind === "done") return result;
     mayHaveActed ||= result.mayHaveActed;
+    mayBeInProgress ||= result.mayBeInProgress;
     const wait = waitMs(attempt, result.retryAfter, Math.random);
     if (!isRepeatedInStep(attempt, wait, endsBy - Date.now()))
-      return { kind: "unavailable", reason: result.reason, wait_seconds: result.retryAfter, mayHaveActed };
+      return {
+        kind: "unavailable",
+        reason: result.reason,
+        wait_seconds: result.retryAfter,
+        mayHaveActed,
+        mayBeInProgress,
+      };
     await sleep(wait);
   }
 };
@@ -103,14 +123,15 @@ const tryOnce = async (
 ): Promise<TryResult> => {
   const adapter = env.carrierFunction();
   const headers = {
-    "Idempotency-Key": idempotencyKey,
+    ...(idempotencyKey !== undefined && { "Idempotency-Key": idempotencyKey }),
     Accept: "application/json",
     ...(token && { Authorization: `Bearer ${token}` }),
   };
   const call = adapter && { method, path, headers, ...((await described?.()) ?? { body: null, file: null }) };
   const content = adapter ? undefined : body?.();
   try {
-    if (call) return await interpret(await invokeAdapter(adapter, call, timeout), alsoDone);
+    const kept = method === "GET" ? longestJson : keptCharacters;
+    if (call) return await interpret(await invokeAdapter(adapter, call, timeout), alsoDone, kept);
     const response = await fetch(env.carrierUrl().replace(/\/$/, "") + path, {
       method,
       headers: { ...headers, ...content?.headers },
@@ -119,27 +140,52 @@ const tryOnce = async (
       redirect: "error",
       signal: timeout,
     });
-    return await interpret(response, alsoDone);
+    return await interpret(response, alsoDone, kept);
   } catch (error) {
     // An error in the body (no file, another file, S3 unavailable) is not the carrier's.
     if (content?.failure()) throw content.failure();
     if (isRedirect(error)) return redirected;
-    if (error instanceof AdapterError)
-      return { kind: "retry", reason: error.message, retryAfter: 0, mayHaveActed: error.mayHaveActed };
-    return { kind: "retry", reason: reasonOf(error, timeout), retryAfter: 0, mayHaveActed: !neverArrived(error) };
+    const isOpen = error instanceof AdapterError ? error.mayHaveActed : !neverArrived(error);
+    const reason = error instanceof AdapterError ? error.message : reasonOf(error, timeout);
+    return { kind: "retry", reason, retryAfter: 0, mayHaveActed: isOpen, mayBeInProgress: isOpen };
   }
 };
 
+/** How much of a response a receipt stores, and of the carrier's text for the customer. */
+const keptCharacters = 500;
+/** How much is read of a response that is JSON. */
+const longestJson = 4_000_000;
+
+const Refusal = z.object({ reason: z._default(z.string(), "") });
+
 /** Decides what a response means. 2xx and `alsoDone` are done, 429 and 5xx are retried, all else is a refusal. */
-export const interpret = async (response: Response, alsoDone: readonly number[]): Promise<TryResult> => {
+export const interpret = async (response: Response, alsoDone: readonly number[], kept: number): Promise<TryResult> => {
   const { status, headers } = response;
-  const answer = await beginningOf(response);
-  if ((status >= 200 && status < 300) || alsoDone.includes(status)) return { kind: "done", status, answer };
-  if (status >= 300 && status < 500 && status !== 429) return { kind: "refused", status, answer, mayHaveActed: false };
+  const isRefusal = status >= 300 && status < 500 && status !== 429;
+  const text = await beginningOf(response, isRefusal ? longestJson : kept);
+  const [answer, json] = [beginningIn(text), parseJson(text)];
+  if ((status >= 200 && status < 300) || alsoDone.includes(status)) return { kind: "done", status, answer, json };
+  if (isRefusal) {
+    const reason = z.safeParse(Refusal, json).data?.reason ?? "";
+    return { kind: "refused", status, answer, reason: beginningIn(reason.trim()) || null, mayBeInProgress: false };
+  }
   // 429 and 503 mean that the call was not processed. Any other response leaves that open.
   const mayHaveActed = status !== 429 && status !== 503;
   const retryAfter = retryAfterSeconds(headers.get("retry-after"), new Date());
-  return { kind: "retry", reason: `it responded with ${status}`, retryAfter, mayHaveActed };
+  // 502 and 504 are those of a proxy that the carrier has not answered.
+  const mayBeInProgress = mayHaveActed && status > 500;
+  return { kind: "retry", reason: `it responded with ${status}`, retryAfter, mayHaveActed, mayBeInProgress };
+};
+
+/** What is kept of a text. The cut may part the halves of a character, which the table refuses. */
+const beginningIn = (text: string) => text.slice(0, keptCharacters).toWellFormed();
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 };
 
 /** Parses `Retry-After`, which is a number of seconds or a date, and limits it. */
@@ -151,15 +197,15 @@ export const retryAfterSeconds = (retryAfter: string | null, now: Date): number 
   return Math.min(longestRetryAfterSeconds, Math.max(0, seconds || 0));
 };
 
-/** Reads the part of a response's body that a receipt stores. */
-const beginningOf = async (response: Response): Promise<string> => {
+/** Reads a response's body up to a number of characters. */
+const beginningOf = async (response: Response, length: number): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
-    if (text.length > 500) break;
+    if (text.length > length) break;
   }
-  return text.slice(0, 500);
+  return text.slice(0, length);
 };
 
 const errorCodes = (error: unknown): string[] => {
@@ -173,7 +219,8 @@ const redirected = {
   kind: "refused",
   status: null,
   answer: "it redirects to another address",
-  mayHaveActed: false,
+  reason: null,
+  mayBeInProgress: false,
 } as const;
 
 /** fetch in Node.js (undici) identifies a redirect by the message only, not by a code. */

@@ -1,10 +1,11 @@
+import * as z from "zod/mini";
 import type { SignedFile } from "../attachments/files.ts";
-import { callCarrier, type Outcome } from "./carrier-client.ts";
+import { callCarrier, type Outcome, type Unsuccessful } from "./carrier-client.ts";
 import { FileError, type FilePart, filePartBody } from "./carrier-form.ts";
 import { checkoutLimits } from "./limits.ts";
 import type { Receipt } from "./schema.ts";
 
-/** The three calls of the carrier's API. Repetitions of a call share its idempotency key. See README.md. */
+/** The calls of the carrier's API. Repetitions of a call share its idempotency key. See README.md. */
 
 const attachmentPath = (order: string, request: string, attachment: string) =>
   `/carts/${order}/requests/${request}/attachments/${attachment}`;
@@ -48,6 +49,23 @@ export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachmen
     alsoDone: [404, 410],
   });
 };
+
+/** Returns whether the cart is checked out: null if the carrier cannot say. */
+export const askUpstream = async (
+  order: string,
+): Promise<Unsuccessful | { readonly kind: "answered"; readonly checkedOut: boolean | null }> => {
+  const outcome = await callCarrier({ method: "GET", path: `/carts/${order}`, alsoDone: cannotSay });
+  if (outcome.kind !== "done") return outcome;
+  if (cannotSay.includes(outcome.status)) return { kind: "answered", checkedOut: null };
+  const { data } = z.safeParse(CartState, outcome.json);
+  if (data) return { kind: "answered", checkedOut: data.checked_out };
+  const { status, answer } = outcome;
+  return { kind: "refused", status, answer, reason: null, mayBeInProgress: false };
+};
+
+const CartState = z.object({ checked_out: z.boolean() });
+/** The carrier has no such operation. */
+const cannotSay: readonly number[] = [404, 405, 501];
 
 /** Checks the cart out. 409 means that it is checked out already. */
 export const checkOutUpstream = (order: string): Promise<Outcome> =>

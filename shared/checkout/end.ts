@@ -1,79 +1,170 @@
 import { keys, type ParentRef } from "../table/keys.ts";
+import { getMany, parseItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
-import { checkOutUpstream } from "./carrier.ts";
-import { describeRefusal, type Outcome } from "./carrier-client.ts";
+import { askUpstream, checkOutUpstream } from "./carrier.ts";
+import { describeRefusal, type Unsuccessful } from "./carrier-client.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
-import { checkoutLimits, pauseSeconds } from "./limits.ts";
-import { forwardedRequests } from "./plan.ts";
+import { callTimeoutMs, checkoutLimits, pauseSeconds } from "./limits.ts";
+import { forwardedRequests, leftBehind } from "./plan.ts";
 import { readRun, recordEnd, stopRun, updateRun } from "./run.ts";
-import type { RunRef } from "./schema.ts";
+import { CheckoutRun, type RunRef, type Seal, Sealed } from "./schema.ts";
 import { liftSeal } from "./seal.ts";
 
 export type Submitted = RunRef & {
-  readonly outcome: "CHECKED_OUT" | "WAIT" | "FAILED";
+  /** OPEN: the carrier has not checked the cart out, and there is more to forward. */
+  readonly outcome: "CHECKED_OUT" | "OPEN" | "WAIT" | "FAILED";
   readonly consecutive_waits: number;
   readonly wait_seconds: number;
+  /** Why executions of version 1.0 fail, which do not know OPEN. */
+  readonly reason?: string;
 };
 
 /**
- * Checks out the upstream cart. Records the call first, until its outcome is known. A run that finds such a record repeats
- * the call before anything else, with the same key.
+ * Checks out the upstream cart, which this run has sealed. Where an earlier run has left open whether it is checked out, asks the
+ * carrier first, once no call of that run can be in progress. Of two copies of this step, the one that has last changed
+ * `calls_end_by` writes what it has found out.
  */
 export const submitCart = async (ref: RunRef, consecutive_waits: number, now: Date): Promise<Submitted> => {
-  const ended = (outcome: "CHECKED_OUT" | "FAILED") => ({ ...ref, outcome, consecutive_waits, wait_seconds: 0 });
-  const before = await readRun(ref.order_id);
-  const inFlightUntil = new Date(now.getTime() + checkoutLimits.graceSeconds * 1000).toISOString();
-  if (!before || !(await updateRun(ref, { outcome_unknown: true, calls_end_by: inFlightUntil })))
-    return ended("FAILED");
-  const response = await checkOutUpstream(ref.order_id);
-  if (response.kind === "done") return ended("CHECKED_OUT");
-  // The same call of another copy of this step, or of one that was killed, may still be in flight.
-  const outcome = {
-    outcome_unknown: isStillUnknown(response, before.outcome_unknown),
-    calls_end_by: before.calls_end_by,
-  };
-  if (response.kind === "refused") {
-    await stopRun(ref, `The carrier refused to check the cart out: ${describeRefusal(response)}`, outcome);
-    return ended("FAILED");
+  const [runItem, orderItem] = await getMany([keys.checkout(ref.order_id), keys.order(ref.order_id)]);
+  const before = runItem && parseItem(CheckoutRun, runItem);
+  const { seal } = orderItem ? parseItem(Sealed, orderItem) : {};
+  const submission = { ref, consecutive_waits, seal, now };
+  if (before?.run !== ref.run || before.status !== "RUNNING") return ended(submission, "FAILED");
+  return seal?.run === ref.run ? callCheckout(submission, before) : ask(submission, before);
+};
+
+type Submission = {
+  readonly ref: RunRef;
+  readonly consecutive_waits: number;
+  readonly seal: Seal | undefined;
+  readonly now: Date;
+};
+
+const ended = ({ ref, consecutive_waits }: Submission, outcome: Submitted["outcome"], wait_seconds = 0): Submitted => ({
+  ...ref,
+  outcome,
+  consecutive_waits,
+  wait_seconds,
+});
+
+/** Continues a run after a checkout of the cart whose outcome is unknown. If the carrier cannot say, that call is repeated. */
+const ask = async (submission: Submission, before: CheckoutRun): Promise<Submitted> => {
+  const { ref, seal, now } = submission;
+  if (!before.outcome_unknown) return reopen(submission, before);
+  const wait = Math.ceil((Date.parse(before.calls_end_by) - now.getTime()) / 1000);
+  if (wait > 0) {
+    await updateRun(ref, { last_answer: "an earlier call may be in progress", next_try_at: before.calls_end_by });
+    return ended(submission, "WAIT", wait);
   }
-  if (consecutive_waits >= checkoutLimits.consecutiveWaits) {
-    await stopRun(ref, `The carrier was unavailable for too long to check the cart out: ${response.reason}.`, outcome);
-    return ended("FAILED");
+  const response = await askUpstream(ref.order_id);
+  if (response.kind !== "answered") return postpone(submission, response, before, { outcome_unknown: true });
+  if (response.checkedOut) return ended(submission, "CHECKED_OUT");
+  return response.checkedOut === null && seal ? callCheckout(submission, before) : reopen(submission, before);
+};
+
+/**
+ * Lifts the order's seal, which decides: without it, no copy of this step checks the cart out. Those of the requests mean nothing
+ * without it, and this run replaces them.
+ */
+const reopen = async (submission: Submission, before: CheckoutRun): Promise<Submitted> => {
+  const { ref, seal, now } = submission;
+  const { run, calls_end_by } = before;
+  const settled = { outcome_unknown: false, calls_end_by: later(now, calls_end_by, 0), ...nothingToRetry };
+  const failed = await transact({
+    run: {
+      update: keys.checkout(ref.order_id),
+      set: { ...settled, consecutive_waits: 0 },
+      when: { equals: { run, status: "RUNNING", calls_end_by } },
+    },
+    order: seal && { update: keys.order(ref.order_id), remove: ["seal"], when: { equals: { seal } } },
+  });
+  if (failed.size > 0) return ended(submission, "FAILED");
+  const reason = "The carrier has not checked the cart out: start the checkout again.";
+  return { ...ended(submission, "OPEN"), reason };
+};
+
+/** Requests the checkout of the cart. Records the call first, until its outcome is known. */
+const callCheckout = async (submission: Submission, before: CheckoutRun): Promise<Submitted> => {
+  const { ref } = submission;
+  const calls_end_by = later(new Date(), before.calls_end_by, checkoutLimits.graceSeconds * 1000);
+  const announced = { outcome_unknown: true, calls_end_by };
+  if (!(await updateRun(ref, announced, { status: "RUNNING", calls_end_by: before.calls_end_by })))
+    return ended(submission, "FAILED");
+  const response = await checkOutUpstream(ref.order_id);
+  const isOver = response.kind === "done" || !response.mayBeInProgress;
+  // The same call of another copy of this step, or of one that was killed, may still be in flight.
+  const returned = { calls_end_by: later(new Date(), before.calls_end_by, isOver ? 0 : callTimeoutMs(0)) };
+  if (response.kind === "done") {
+    await updateRun(ref, returned, { status: "RUNNING", calls_end_by });
+    return ended(submission, "CHECKED_OUT");
+  }
+  const outcome_unknown = isStillUnknown(response, before.outcome_unknown);
+  return postpone(submission, response, { calls_end_by }, { outcome_unknown, ...returned });
+};
+
+/** A time that is `ms` after now, and later than one before. */
+const later = (now: Date, before: string, ms: number) =>
+  new Date(Math.max(now.getTime() + ms, Date.parse(before) + 1)).toISOString();
+
+/** Ends the run after a refusal, or waits for a carrier that is unavailable. */
+const postpone = async (
+  submission: Submission,
+  response: Unsuccessful,
+  { calls_end_by }: Pick<CheckoutRun, "calls_end_by">,
+  outcome: Partial<CheckoutRun>,
+): Promise<Submitted> => {
+  const { ref, consecutive_waits } = submission;
+  const expected = { status: "RUNNING", calls_end_by } as const;
+  const isRefused = response.kind === "refused";
+  if (isRefused || consecutive_waits >= checkoutLimits.consecutiveWaits) {
+    const reason = isRefused
+      ? `The carrier refused to check the cart out: ${describeRefusal(response)}`
+      : `The carrier was unavailable for too long to check the cart out: ${response.reason}.`;
+    await updateRun(ref, { ...outcome, status: "STOPPING", reason, next_try_at: null }, expected);
+    return ended(submission, "FAILED");
   }
   const wait_seconds = pauseSeconds(consecutive_waits, response.wait_seconds, Math.random);
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
-  await updateRun(ref, {
-    ...outcome,
-    consecutive_waits: consecutive_waits + 1,
-    last_answer: response.reason,
-    next_try_at,
-  });
-  return { ...ref, outcome: "WAIT", consecutive_waits: consecutive_waits + 1, wait_seconds };
+  const waits = consecutive_waits + 1;
+  await updateRun(ref, { ...outcome, consecutive_waits: waits, last_answer: response.reason, next_try_at }, expected);
+  return ended({ ...submission, consecutive_waits: waits }, "WAIT", wait_seconds);
 };
 
-/** Refusals because of the token or the address: the carrier has not processed the call. */
-const leavesCartAlone = (status: number | null) => status === null || [401, 403, 407].includes(status);
-
-/** Whether it is unknown if the cart is checked out. */
-export const isStillUnknown = (response: Exclude<Outcome, { kind: "done" }>, unknownBefore: boolean): boolean => {
-  if (response.kind === "refused" && !leavesCartAlone(response.status)) return false;
-  return unknownBefore || response.mayHaveActed;
-};
+/**
+ * Whether it is unknown if the cart is checked out. Of all refusals, only a 422 says that it is not: a redirect or a 404 may be
+ * that of a proxy.
+ */
+export const isStillUnknown = (response: Unsuccessful, unknownBefore: boolean): boolean =>
+  response.kind === "refused" ? response.status !== 422 : unknownBefore || response.mayHaveActed;
 
 const nothingToRetry = { last_answer: null, next_try_at: null };
 
-/** Sets the state of the order, and thereby of its requests, to CHECKED_OUT. Safe to repeat. */
-export const finishRun = async (ref: RunRef, now: Date): Promise<void> => {
+/**
+ * Sets the state of the order, and thereby of its requests, to CHECKED_OUT. Returns what has not reached the carrier because it
+ * came after the seals, or null. Safe to repeat.
+ */
+export const finishRun = async (ref: RunRef, now: Date): Promise<string | null> => {
   const { order_id, run } = ref;
-  const succeeded = { status: "SUCCEEDED", outcome_unknown: false, ended_at: now.toISOString(), ...nothingToRetry };
+  const reason = describeLeftBehind(await leftBehind(order_id));
+  const ended_at = now.toISOString();
+  const succeeded = { status: "SUCCEEDED", outcome_unknown: false, ended_at, reason, ...nothingToRetry };
   const failed = await transact({
     order: { update: keys.order(order_id), set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
     run: { update: keys.checkout(order_id), set: succeeded, when: { equals: { run, status: "RUNNING" } } },
     event: await recordEnd("order.checked_out", ref, now),
   });
-  if (failed.size === 0) return;
+  if (failed.size === 0) return reason;
   const last = await readRun(order_id);
   if (!(last?.run === run && last.status === "SUCCEEDED")) throw new Error(`The run ${run} has lost its lock.`);
+  return last.reason;
+};
+
+const describeLeftBehind = ({ not_forwarded, not_withdrawn }: Awaited<ReturnType<typeof leftBehind>>) => {
+  const parts = [
+    not_forwarded > 0 && `${not_forwarded} added or changed and not forwarded`,
+    not_withdrawn > 0 && `${not_withdrawn} deleted and not withdrawn`,
+  ].filter(Boolean);
+  return parts.length > 0 ? `Attachments that came too late for the carrier: ${parts.join(", ")}.` : null;
 };
 
 /**
@@ -92,7 +183,7 @@ export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Pr
     ? " Whether the cart is checked out is not known: the next run asks that first."
     : "";
   const failed = { status: "FAILED", reason: reason + doubt, ended_at: now.toISOString(), ...nothingToRetry } as const;
-  await updateRun(ref, failed, "STOPPING", await recordEnd("order.checkout_failed", ref, now));
+  await updateRun(ref, failed, { status: "STOPPING" }, await recordEnd("order.checkout_failed", ref, now));
   return { reason: failed.reason };
 };
 

@@ -87,8 +87,8 @@ const sendFile = async (
   }
   // The refusal of a repeated call says nothing about the current metadata.
   if (outcome.kind === "refused" && !isUpToDate(announced, attachment)) {
-    const { status, answer } = outcome;
-    await completeReceipt(target, receipt, announced, { status, answer, state: "refused" });
+    const { status, answer, reason } = outcome;
+    await completeReceipt(target, receipt, announced, { status, answer, reason, state: "refused" });
     return { kind: "done" };
   }
   return recordOutcome(target, receipt, announced, outcome, "forwarded");
@@ -142,12 +142,12 @@ const recordOutcome = async (
     return { kind: "wait", wait_seconds, reason, receipt: ended };
   }
   const { status, answer } = outcome;
-  const decided = { status, answer, last_answer: null, next_try_at: null };
+  const reason = outcome.kind === "refused" ? outcome.reason : null;
+  const decided = { status, answer, reason, last_answer: null, next_try_at: null };
   await completeReceipt(target, before, receipt, { ...decided, state: outcome.kind === "done" ? state : "refused" });
   if (outcome.kind === "done") return { kind: "done" };
-  await stopRun(
-    ref,
-    `${subject(request, receipt)} was refused by the carrier, not ${state}: ${describeRefusal(decided)}`,
-  );
+  const stopped = `${subject(request, receipt)} was refused by the carrier, not ${state}: ${describeRefusal(decided)}`;
+  // The cart may be checked out already, although the carrier has denied it.
+  await stopRun(ref, stopped, status === 409 ? { outcome_unknown: true } : {});
   return { kind: "stop" };
 };

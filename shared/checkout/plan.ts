@@ -2,11 +2,14 @@ import { isDeepStrictEqual } from "node:util";
 import { allAttachments } from "../attachments/attachments.ts";
 import { type Attachment, SentMetadata } from "../attachments/schema.ts";
 import { pick } from "../schema/fields.ts";
+import type { Item } from "../table/expressions.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
-import { get, parseItem, queryAll } from "../table/read.ts";
+import { get, getMany, parseItem, queryAll } from "../table/read.ts";
 import { requestsOfOrder } from "../tenants/orders.ts";
 import { forwardedType, Request } from "../tenants/schema.ts";
-import { Receipt, type RequestPage } from "./schema.ts";
+import { forEachConcurrently } from "./for-each-concurrently.ts";
+import { checkoutLimits } from "./limits.ts";
+import { Receipt, type RequestPage, Sealed } from "./schema.ts";
 
 /** Returns the ids of an order's requests whose attachments are forwarded, ascending: all, or those of one page. */
 export const forwardedRequests = async (
@@ -62,4 +65,25 @@ export const planOf = async (requestId: string, ofOrder: readonly OwnedAttachmen
       .filter(({ receipt, attachment }) => receipt?.state !== "forwarded" || !isUpToDate(receipt, attachment)),
     withdraw: [...receipts.values()].filter(({ attachment, state }) => state !== "withdrawn" && !ids.has(attachment)),
   };
+};
+
+/** Whether attachments, or an order's requests, have changed since the seal. */
+const isChanged = (item: Item | undefined) => {
+  const { seal } = parseItem(Sealed, item);
+  return seal === undefined || item?.attachments_version !== seal.version;
+};
+
+/** How many attachments of a sealed order the carrier does not have as they are now, and how many it still has that were deleted. */
+export const leftBehind = async (orderId: string) => {
+  const all = await forwardedRequests(orderId);
+  const [order, ...requests] = await getMany([keys.order(orderId), ...all.map(keys.request)]);
+  const changed = isChanged(order) ? all : all.filter((_, index) => isChanged(requests[index]));
+  const ofOrder = changed.length > 0 ? await attachmentsOf({ type: "order", id: orderId }) : [];
+  const [added, deleted] = [new Set<string>(), new Set<string>()];
+  await forEachConcurrently(checkoutLimits.concurrency, changed, async (id) => {
+    const { forward, withdraw } = await planOf(id, ofOrder);
+    for (const { attachment } of forward) added.add(attachment.id);
+    for (const { attachment } of withdraw) deleted.add(attachment);
+  });
+  return { not_forwarded: added.size, not_withdrawn: deleted.size };
 };

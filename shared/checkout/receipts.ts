@@ -57,14 +57,15 @@ export const completeReceipt = async (
 /** The version is the one that was sent. */
 const recordDecision = (
   { ref, request, accounts }: Target,
-  { of, attachment, version }: Receipt,
+  { of, attachment, version, bytes, sha256 }: Receipt,
   state: Receipt["state"],
   now: Date,
 ) => {
   if (state === "pending") return undefined;
   const type = `${of}_attachment` as const;
   const parent = { type: "request", id: request } as const;
-  const change = { account: accounts[of], resource: { type, id: attachment, version }, parent };
+  const file = state === "forwarded" ? { bytes, sha256 } : undefined;
+  const change = { account: accounts[of], resource: { type, id: attachment, version }, parent, file };
   return recordOf({ type: `${type}.${state}`, ...change }, originOf(ref, now));
 };
 
@@ -90,6 +91,7 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
     in_flight_until: new Date(Math.max(endsBy, earlier)).toISOString(),
     status: null,
     answer: null,
+    reason: null,
     last_answer: null,
     next_try_at: null,
   };

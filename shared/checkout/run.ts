@@ -8,7 +8,7 @@ import { get, getMany, parseItem, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { Order } from "../tenants/schema.ts";
 import { checkoutLimits } from "./limits.ts";
-import { CheckoutRun, type RunRef } from "./schema.ts";
+import { CheckoutRun, type RunRef, type Seal, Sealed } from "./schema.ts";
 
 /** Returns the latest run of an order, if there is one. */
 export const readRun = (orderId: string): Promise<CheckoutRun | undefined> =>
@@ -39,7 +39,7 @@ export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
     }
     if (last && [last.run, ...last.earlier_runs].includes(run))
       return { next: "FAIL", reason: `The run ${run} has ended.` };
-    const locked = await lock(ref, last, now);
+    const locked = await lock(ref, last, parseItem(Sealed, orderItem).seal, now);
     if (locked) return firstStep(locked, now);
     await backOff(attempt, new Error("Another run was faster each time."));
   }
@@ -52,7 +52,7 @@ const isOpen = ({ status }: Pick<CheckoutRun, "status">): boolean => status === 
 export const isActive = (run: Pick<CheckoutRun, "status" | "started_at">, now: Date): boolean =>
   isOpen(run) && now.getTime() - Date.parse(run.started_at) < checkoutLimits.longestRunMs;
 
-/** An upstream checkout with an unknown outcome is repeated first: the carrier may have completed it. */
+/** After an upstream checkout with an unknown outcome, the carrier is asked first: it may have completed it. */
 const firstStep = ({ outcome_unknown, calls_end_by }: CheckoutRun, now: Date): Start =>
   outcome_unknown
     ? { next: "SUBMIT" }
@@ -62,6 +62,7 @@ const firstStep = ({ outcome_unknown, calls_end_by }: CheckoutRun, now: Date): S
 const lock = async (
   { order_id, run }: RunRef,
   last: CheckoutRun | undefined,
+  seal: Seal | undefined,
   now: Date,
 ): Promise<CheckoutRun | undefined> => {
   const endedProperly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
@@ -84,7 +85,12 @@ const lock = async (
   // A run that is too old to be in progress has ended without anybody noticing.
   const event =
     last && isOpen(last) ? await recordEnd("order.checkout_failed", { order_id, run: last.run }, now) : undefined;
-  const failed = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, event });
+  // A crashed run may have left the order's seal. The carrier has what it stands for only until the new run changes something.
+  const isStale = seal !== undefined && !locked.outcome_unknown;
+  const order = isStale
+    ? ({ update: keys.order(order_id), remove: ["seal"], when: { equals: { seal } } } as const)
+    : undefined;
+  const failed = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, order, event });
   return failed.size === 0 ? locked : undefined;
 };
 
@@ -92,10 +98,10 @@ const lock = async (
 export const updateRun = async (
   { order_id, run }: RunRef,
   set: Partial<CheckoutRun>,
-  expectedStatus: CheckoutRun["status"] = "RUNNING",
+  expected: Partial<CheckoutRun> = { status: "RUNNING" },
   event?: Write,
 ): Promise<boolean> => {
-  const when = { equals: { run, status: expectedStatus } };
+  const when = { equals: { run, ...expected } };
   const failed = await transact({ run: { update: keys.checkout(order_id), set, when }, event });
   return failed.size === 0;
 };
@@ -123,5 +129,5 @@ export const markCrashed = async (order_id: string, { run, status }: CheckoutRun
   const ref = { order_id, run };
   const reason = "The run stopped without reporting a result.";
   const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason } as const;
-  return updateRun(ref, crashed, status, await recordEnd("order.checkout_failed", ref, now));
+  return updateRun(ref, crashed, { status }, await recordEnd("order.checkout_failed", ref, now));
 };

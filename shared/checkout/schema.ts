@@ -66,6 +66,9 @@ export type Receipt = z.infer<typeof Receipt>;
 export const Seal = z.object({ run: z.string(), version: z.number(), at: z.string() });
 export type Seal = z.infer<typeof Seal>;
 
+/** An order or a request, as far as its seal is concerned. */
+export const Sealed = z.object({ seal: z.optional(Seal) });
+
 /** The id of an order as another system sends it, in either case. Anything but a ULID becomes an id that no order has. */
 export const OrderId = z.pipe(
   z.unknown(),

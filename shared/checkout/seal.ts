@@ -7,7 +7,7 @@ import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits } from "./limits.ts";
 import { attachmentsOf, forwardedRequests, planOf } from "./plan.ts";
 import { stopRun } from "./run.ts";
-import { RequestPage, RunRef, Seal } from "./schema.ts";
+import { RequestPage, RunRef, type Seal, Sealed } from "./schema.ts";
 
 type Sealable = { readonly parent: ParentRef; readonly version: number };
 
@@ -35,9 +35,6 @@ const sealAll = async (
   }
   return "SEALED";
 };
-
-/** An order or a request, as far as its seal is concerned. */
-export const Sealed = z.object({ seal: z.optional(Seal) });
 
 /** Lifts the seal of a parent if one of these runs has set it. */
 export const liftSeal = async (parent: ParentRef, runs: readonly string[]): Promise<void> => {

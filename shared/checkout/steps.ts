@@ -53,19 +53,19 @@ export const sealOrder = {
   timeoutSeconds: 30,
 } as const satisfies Step;
 
-/** Checks out the upstream cart. */
+/** Checks out the upstream cart, or asks whether it is checked out and lifts the seal of the run that has left that open. */
 export const submit = {
   name: "checkout/submit",
   access: { table: ["GetItem", "UpdateItem"], files: [] },
   carrier: true,
-  timeoutSeconds: 180,
+  timeoutSeconds: 330,
 } as const satisfies Step;
 
 /** Sets the state of the order and all its requests to CHECKED_OUT. */
 export const finish = {
   name: "checkout/finish",
-  access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
-  timeoutSeconds: 30,
+  access: { table: ["GetItem", "Query", "PutItem", "UpdateItem"], files: [] },
+  timeoutSeconds: 120,
 } as const satisfies Step;
 
 /** The failure path: lifts the seals, records the reason, releases the lock. */

@@ -26,9 +26,12 @@ export type Actor = z.infer<typeof Actor>;
 
 const ref = { type: z.string(), id: z.string() };
 
+/** The file of an attachment, as evidence of what was sent or deleted. */
+const EventFile = z.object({ bytes: z.int(), sha256: z.string() });
+
 /**
- * One confirmed change, as it is read. It has ids and names of properties, and no values: nothing in it is confidential. Another
- * release may have written it, so its type and its actor's can be unknown.
+ * One confirmed change, as it is read. It has ids and names of properties, and no values but a file's: nothing in it is
+ * confidential. Another release may have written it, so its type and its actor's can be unknown.
  */
 export const Event = z.object({
   /** A ULID. The same event can be delivered twice; its id tells. */
@@ -46,6 +49,8 @@ export const Event = z.object({
   parent: z.nullable(z.object(ref)),
   /** The names of the properties that an update changed, or null for any other event. */
   changed: z.nullable(z.array(z.string())),
+  /** Of an attachment that was forwarded or deleted. */
+  file: z.optional(EventFile),
   /** The `X-Request-Id` of the response that confirmed the change, or null if there was none. */
   request_id: z.nullable(z.string()),
 });

@@ -18,6 +18,7 @@ type Change = {
   readonly resource: WrittenEvent["resource"];
   readonly parent?: { readonly type: "order" | "request"; readonly id: string };
   readonly changed?: readonly string[] | undefined;
+  readonly file?: WrittenEvent["file"];
 };
 
 const retentionDays = 400;
@@ -28,7 +29,7 @@ const subjectOf = ({ type, resource, parent }: Change): EventSubject =>
 
 /** Returns the write that records a change. It belongs in the transaction of the change: neither exists without the other. */
 export const recordOf = (change: Change, { now, actor, request_id }: Origin): Write => {
-  const { type, account, resource, parent = null, changed } = change;
+  const { type, account, resource, parent = null, changed, file } = change;
   const event: WrittenEvent = {
     id: newId(now.getTime()),
     type,
@@ -38,6 +39,7 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
     resource,
     parent,
     changed: changed ? [...changed] : null,
+    ...(file && { file }),
     request_id,
   };
   const expires_at = Math.floor(now.getTime() / 1000) + retentionDays * 24 * 60 * 60;

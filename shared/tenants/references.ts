@@ -45,6 +45,8 @@ const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly strin
 };
 
 const KeyId = z.object({ sha256: z.string() });
+/** The latest run of an order's checkout. An order that was created as CHECKED_OUT has none. */
+const CheckoutEnd = z.object({ status: z.string() });
 
 type Stored = Awaited<ReturnType<typeof readStored>>;
 
@@ -62,17 +64,20 @@ const readStored = async (file: TenantsFile, references: readonly Reference[]) =
   ]);
   const owners = [...users.values(), ...orders.values()].map(({ account }) => account);
   const hashes = [...file.keys.values()].flatMap(({ entry }) => entry?.sha256 ?? []);
-  const [accounts, byHash] = await Promise.all([
+  const checkedOut = [...orders.values()].flatMap(({ id, state }) => (state === "CHECKED_OUT" ? [id] : []));
+  const [runs, accounts, byHash] = await Promise.all([
+    readAll(CheckoutEnd, checkedOut, keys.checkout),
     readAll(Account, [...named("accounts"), ...owners], keys.account),
     readAll(ApiKey, [...hashes, ...[...keyIds.values()].map(({ sha256 }) => sha256)], keys.apiKey),
   ]);
   const apiKeys = [...byHash].flatMap(([sha256, key]) =>
     [sha256, key.id].map((by) => [by, { ...key, sha256 }] as const),
   );
-  return { accounts, users, keys: new Map(apiKeys), orders, requests };
+  return { accounts, users, keys: new Map(apiKeys), orders, requests, runs };
 };
 
-type ReportProblem = (path: Path, detail: string, sub_code?: "constraint.immutable" | "constraint.required") => void;
+type SubCode = `constraint.${"immutable" | "required" | "reference"}`;
+type ReportProblem = (path: Path, detail: string, sub_code?: SubCode) => void;
 
 /** A file whose references are resolved: names in the file first, then ids of what exists. */
 export type Resolved = Awaited<ReturnType<typeof resolve>>;
@@ -113,7 +118,8 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
     const item = stored.orders.get(id);
     const entry = file.orders.get(nameOf("orders", reference) ?? "")?.entry;
     const owner = item ? stored.accounts.get(item.account) : entry?.account && account(entry.account);
-    return { id, account: owner || undefined, state: item?.state ?? entry?.state ?? "CART" };
+    const isSubmitted = stored.runs.get(id)?.status === "SUCCEEDED";
+    return { id, account: owner || undefined, state: item?.state ?? entry?.state ?? "CART", isSubmitted };
   };
   return { report, stored, idOf, idBehind, account, order };
 };

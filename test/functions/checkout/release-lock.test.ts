@@ -1,15 +1,20 @@
-import { afterAll, expect, it } from "vitest";
+import { SFNClient, StartExecutionCommand } from "@aws-sdk/client-sfn";
+import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import { handler } from "../../../functions/checkout/release-lock.ts";
+import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { checkHistory } from "../../support/models/invariants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
-import { checkOut, stateOf } from "../../support/servers/workflow.ts";
+import { checkOut, loadStep, stateOf } from "../../support/servers/workflow.ts";
 
 /** Reports the end of an execution as EventBridge does, with the properties that the function reads. */
-const reportEnd = (run: string, order: string) =>
+const reportEnd = (run: string, order?: string, executionArn = "") =>
   handler({
     "detail-type": "Step Functions Execution Status Change",
-    detail: { name: run, status: "FAILED", input: JSON.stringify({ order_id: order.toLowerCase() }) },
+    detail: {
+      ...{ executionArn, name: run, status: "FAILED" },
+      ...(order && { input: JSON.stringify({ order_id: order.toLowerCase() }) }),
+    },
   });
 
 const failing = (times: number) =>
@@ -48,5 +53,19 @@ it("a report changes nothing if the checkout has recorded its own failure or the
   expect(before).toMatchObject({ run: "FAILED" });
   await reportEnd("orderly-1", order.id);
   expect(await stateOf(order.id)).toEqual(before);
-  await handler({ detail: { name: "other", status: "FAILED", input: "[]" } });
+  await handler({ detail: { executionArn: "", name: "other", status: "FAILED", input: "[]" } });
+});
+
+it("a report without the execution's input, which EventBridge leaves out where it is large, releases the lock, too", async () => {
+  const order = await orderWithOneAttachment();
+  const stuck = (name: string) => (name === "checkout/paginate" ? () => new Promise<never>(() => {}) : loadStep(name));
+  const stepFunctions = await startStepFunctions({ load: stuck });
+  onTestFinished(() => stepFunctions.stop());
+  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.endpoint;
+  const { stateMachineArn } = stepFunctions;
+  const input = JSON.stringify({ order_id: order.id, about: "x".repeat(200_000) });
+  const { executionArn = "" } = await new SFNClient().send(new StartExecutionCommand({ stateMachineArn, input }));
+  await vi.waitFor(async () => expect(await stateOf(order.id)).toMatchObject({ run: "RUNNING" }), { timeout: 20_000 });
+  await reportEnd(executionArn.split(":").at(-1) ?? "", undefined, executionArn);
+  expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "CRASHED" });
 });

@@ -78,12 +78,13 @@ const expected: Record<string, readonly string[]> = {
   "checkout/seal": [...table("BatchGetItem", "GetItem", "Query", "UpdateItem"), ...writeKey],
   "checkout/seal-order": [...table("UpdateItem"), ...writeKey],
   "checkout/submit": [...table("BatchGetItem", "GetItem", "UpdateItem"), ...writeKey, ...carrier],
-  "checkout/finish": [...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"), ...writeKey],
+  "checkout/finish": [...table("BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"), ...writeKey],
   "checkout/fail": [...table("BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"), ...writeKey],
   "checkout/release-lock": [
     ...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
     ...writeKey,
     "sqs:SendMessage on DeadLetters",
+    "states:DescribeExecution on arn:{Ref:AWS::Partition}:states:{Ref:AWS::Region}:{Ref:AWS::AccountId}:execution:{Fn::GetAtt:[CheckoutB7CD3E82Name]}:*",
   ],
   "events/publish": [
     ...["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"].map(

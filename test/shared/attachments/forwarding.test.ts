@@ -29,13 +29,13 @@ describe("the forwarding of a request's attachment", () => {
     const [id = ""] = order.requests;
     const attachment = await order.attach(0);
     const path = order.paths.request(0);
-    const pending = { state: "pending", requests: [{ id, state: "pending", at: null }] };
+    const pending = { state: "pending", requests: [{ id, state: "pending", at: null, reason: null }] };
     expect(await forwardingOf(order, path, attachment)).toMatchObject(document(pending));
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    const forwarded = { state: "forwarded", requests: [{ id, state: "forwarded", at }] };
+    const forwarded = { state: "forwarded", requests: [{ id, state: "forwarded", at, reason: null }] };
     expect(await forwardingOf(order, path, attachment)).toMatchObject(document(forwarded));
     const late = await order.attach(0, "Too late");
-    const none = { state: "none", requests: [{ id, state: "none", at: null }] };
+    const none = { state: "none", requests: [{ id, state: "none", at: null, reason: null }] };
     expect(await forwardingOf(order, path, late)).toMatchObject(document(none));
     const { body } = await call("GET", `${path}?include=forwarding`, { key: order.key });
     expect(body).toMatchObject({ data: { items: [document(forwarded), document(none)] } });
@@ -43,22 +43,23 @@ describe("the forwarding of a request's attachment", () => {
 
   it("is none for requests of other types, and for their order", async () => {
     const order = await newOrder("PORT_IN");
-    const none = { state: "none", requests: [{ id: order.requests[0], state: "none", at: null }] };
+    const none = { state: "none", requests: [{ id: order.requests[0], state: "none", at: null, reason: null }] };
     expect(await forwardingOf(order, order.paths.request(0), await order.attach(0))).toMatchObject(document(none));
     const ofOrder = await forwardingOf(order, order.paths.order, await order.attach("order"));
     expect(ofOrder).toMatchObject(document({ state: "none", requests: [] }));
   });
 
-  it("is refused if the carrier refuses it, without the carrier's message", async () => {
+  it("is refused if the carrier refuses it, with the carrier's reason for the customer and nothing else of its message", async () => {
     const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(0);
-    await upstream.misbehave({ method: "PUT", action: "status", status: 422, times: 1 });
-    expect((await checkOut(order.id)).status).toBe("FAILED");
-    const body = await forwardingOf(order, order.paths.request(0), attachment);
-    const refused = { state: "refused", requests: [{ id: order.requests[0], state: "refused", at }] };
-    expect(body).toMatchObject(document(refused));
-    const { data } = Object(Object(Object(body).associations).forwarding);
-    expect(Object.keys(data.requests[0])).toEqual(["id", "state", "at"]);
+    for (const reason of [undefined, "The letter is not signed."]) {
+      const body = { error: "E42: internal", reason };
+      await upstream.misbehave({ method: "PUT", action: "status", status: 422, body });
+      expect((await checkOut(order.id)).status).toBe("FAILED");
+      const document = await forwardingOf(order, order.paths.request(0), attachment);
+      const requests = [{ id: order.requests[0], state: "refused", at, reason: reason ?? null }];
+      expect(Object(document).associations.forwarding.data).toEqual({ state: "refused", requests });
+    }
   });
 });
 
@@ -67,7 +68,7 @@ describe("the forwarding of an order's attachment", () => {
     const order = await newOrder(addMessagingNumbers, "PORT_IN", addMessagingNumbers);
     const [first = "", , last = ""] = order.requests;
     const attachment = await order.attach("order");
-    const state = (id: string, name: string, time: unknown = null) => ({ id, state: name, at: time });
+    const state = (id: string, name: string, time: unknown = null) => ({ id, state: name, at: time, reason: null });
     const show = () => forwardingOf(order, order.paths.order, attachment);
     const inOrder = (...all: readonly ReturnType<typeof state>[]) => all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     expect(await show()).toMatchObject(

@@ -18,14 +18,16 @@ describe("a response of the carrier", () => {
     ["done", [200, 204, 299]],
     ["refused", [300, 302, 400, 401, 404, 409, 428, 430, 499]],
     ["retry, has not acted", [429, 503]],
-    ["retry, may have acted", [199, 500, 502, 504, 599]],
+    ["retry, may have acted", [199, 500]],
+    ["retry, may be in progress", [501, 502, 504, 599]],
   ])("means %s: %j", async (meaning, statuses) => {
     for (const status of statuses) {
       const response = Object.defineProperty(new Response(null), "status", { value: status });
-      const result = await interpret(response, []);
+      const result = await interpret(response, [], 500);
       const acted = "mayHaveActed" in result && result.mayHaveActed ? "may have acted" : "has not acted";
-      expect(result.kind === "retry" ? `retry, ${acted}` : result.kind, String(status)).toBe(meaning);
-      if (result.kind === "refused") expect(result.mayHaveActed).toBe(false);
+      const open = "mayBeInProgress" in result && result.mayBeInProgress ? "may be in progress" : acted;
+      expect(result.kind === "retry" ? `retry, ${open}` : result.kind, String(status)).toBe(meaning);
+      if (open === "may be in progress") expect(acted).toBe("may have acted");
       if (result.kind === "retry") expect(result.reason).toBe(`it responded with ${status}`);
     }
   });
@@ -37,12 +39,16 @@ describe("a response of the carrier", () => {
     [409, [409], "done"],
     [503, [503], "done"],
   ])("%i, if %j count as done: %s", async (status, alsoDone, kind) => {
-    expect(await interpret(new Response("why", { status }), alsoDone)).toMatchObject({ kind, status, answer: "why" });
+    expect(await interpret(new Response("why", { status }), alsoDone, 500)).toMatchObject({
+      kind,
+      status,
+      answer: "why",
+    });
   });
 
   it("asks for a wait in Retry-After", async () => {
     const response = new Response(null, { status: 503, headers: { "Retry-After": "7" } });
-    expect(await interpret(response, [])).toMatchObject({ kind: "retry", retryAfter: 7 });
+    expect(await interpret(response, [], 500)).toMatchObject({ kind: "retry", retryAfter: 7 });
   });
 
   it.each([
@@ -52,8 +58,21 @@ describe("a response of the carrier", () => {
     [501, 500],
     [2_000, 500],
   ])("of %i characters is kept up to the 500th: %i", async (length, kept) => {
-    const result = await interpret(new Response("x".repeat(length), { status: 422 }), []);
+    const result = await interpret(new Response("x".repeat(length), { status: 422 }), [], 500);
     expect(result).toMatchObject({ answer: "x".repeat(kept) });
+  });
+
+  it.each<[string, string | null]>([
+    ['{"reason":"The letter is not signed.","code":7}', "The letter is not signed."],
+    [`{"reason":"${"x".repeat(501)}"}`, "x".repeat(500)],
+    [`{"reason":"${"x".repeat(499)}😀"}`, `${"x".repeat(499)}\ufffd`],
+    ['{"reason":" "}', null],
+    ['{"reason":7}', null],
+    ['{"error":"The letter is not signed."}', null],
+    ["The letter is not signed.", null],
+    ["", null],
+  ])("%j has the reason %j for the customer", async (body, reason) => {
+    expect(await interpret(new Response(body, { status: 422 }), [], 500)).toMatchObject({ kind: "refused", reason });
   });
 
   it("is read no further than it is kept, also where a character is in two chunks", async () => {
@@ -65,7 +84,7 @@ describe("a response of the carrier", () => {
         yield chunk;
       }
     };
-    const result = await interpret(new Response(ReadableStream.from(chunks())), []);
+    const result = await interpret(new Response(ReadableStream.from(chunks())), [], 500);
     expect([result, read <= 5]).toMatchObject([{ answer: `€${"x".repeat(499)}` }, true]);
   });
 
@@ -166,19 +185,18 @@ describe("a call", () => {
 
   it.each<[string, Attempt[], object]>([
     ["is done at once", [200], { kind: "done", status: 200, answer: "why" }],
-    ["is refused at once", [422], { kind: "refused", status: 422, answer: "why", mayHaveActed: false }],
+    ["is refused at once", [422], { kind: "refused", status: 422, answer: "why", mayBeInProgress: false }],
     ["is repeated after 500", [500, 200], { kind: "done" }],
     ["is done in the fourth attempt", [503, 503, 503, 200], { kind: "done" }],
     ["has four attempts", [503, 503, 503, 503], { kind: "unavailable", wait_seconds: 0, mayHaveActed: false }],
     ["remembers an earlier attempt that may have acted", [500, 429, 429, 429], { mayHaveActed: true }],
     ["may have acted in its last attempt", [429, 429, 429, 500], { kind: "unavailable", mayHaveActed: true }],
-    ["may have acted before its refusal", [500, 422], { kind: "refused", status: 422, mayHaveActed: true }],
-    ["has not acted before its refusal", [503, 422], { kind: "refused", mayHaveActed: false }],
-    ["is refused by a redirect", ["redirect"], { kind: "refused", status: null, mayHaveActed: false }],
-    ["is refused by a redirect after it may have acted", [500, "redirect"], { status: null, mayHaveActed: true }],
-    ["may have acted where the connection broke", ["ECONNRESET", 422], { kind: "refused", mayHaveActed: true }],
+    ["is not in progress after responses", [500, 500, 500, 500], { mayHaveActed: true, mayBeInProgress: false }],
+    ["may be in progress behind a proxy", [504, 500, 500, 500], { mayHaveActed: true, mayBeInProgress: true }],
+    ["is refused by a redirect", ["redirect"], { kind: "refused", status: null, mayBeInProgress: false }],
+    ["may be in progress where the connection broke", ["ECONNRESET", 422], { kind: "refused", mayBeInProgress: true }],
     ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].map(
-      (code): [string, Attempt[], object] => [`never arrived with ${code}`, [code, 422], { mayHaveActed: false }],
+      (code): [string, Attempt[], object] => [`never arrived with ${code}`, [code, 422], { mayBeInProgress: false }],
     ),
   ])("%s: %j", async (_, attempts, outcome) => {
     const fetched = carrierThat(...attempts);

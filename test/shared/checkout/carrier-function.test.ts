@@ -78,6 +78,17 @@ describe("a checkout with an adapter function", () => {
     expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
   });
 
+  it("asks it whether the cart is checked out after a call whose outcome is unknown", async () => {
+    const order = await orderWithOneAttachment();
+    results = [() => ({ status: 201 }), () => ({ status: 500 }), () => ({ status: 302 })];
+    expect(await checkOut(order.id)).toMatchObject({ status: "FAILED" });
+    results = [() => ({ status: 200, body: { checked_out: true } })];
+    expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
+    const headers = { Accept: "application/json", Authorization: "Bearer carrier-token" };
+    const get = { method: "GET", path: `/carts/${order.id}`, headers, body: null, file: null };
+    expect([calls.map(({ method }) => method), calls.at(-1)]).toEqual([["PUT", "POST", "POST", "GET"], get]);
+  });
+
   it("withdraws what was deleted after it was forwarded, and fails with what the function refuses", async () => {
     const order = await orderWithOneAttachment();
     const remove = () => order.remove(0, order.attachment);

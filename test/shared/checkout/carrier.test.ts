@@ -1,9 +1,10 @@
 import { createServer } from "node:http";
 import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { orderReport } from "../../../infra/admin/report.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { newOrder, orderWithOneAttachment, type TestOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
-import { carrier } from "../../support/servers/carrier.ts";
+import { carrier, type Misbehaviour } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 
 /** Whole checkouts whose carrier fails. carrier-client.cases.test.ts has each response and each network error. */
@@ -126,11 +127,52 @@ describe("a carrier that redirects", () => {
     await upstream.misbehave({ method: "POST", action: "status", status: 302, headers: { Location: "/" } });
     expect((await checkOut(order.id)).cause).toContain("Whether the cart is checked out is not known");
     expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 2 });
-    await order.attach(0);
-    const next = await checkOut(order.id);
-    expect(next.called).toEqual(["checkout/lock", "checkout/submit", "checkout/finish"]);
-    expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
-    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED" });
+    expect((await checkOut(order.id, { after: { "checkout/submit": [passTime] } })).called).toEqual([
+      ...["checkout/lock", "checkout/submit", "checkout/submit", "checkout/finish"],
+    ]);
+    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED", reason: null });
+  });
+});
+
+/** Later than any call can be in progress. */
+const passTime = async () => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 200_000 });
+
+describe("an unknown checkout of the cart, after which a wrong letter is replaced by the right one", () => {
+  /** Ends a run without an answer that settles whether the cart is checked out, then replaces its letter. */
+  const replaced = async (action: "status" | "status-after") => {
+    const order = await orderWithOneAttachment();
+    await upstream.misbehave({ method: "POST", action, status: 500 });
+    await upstream.misbehave({ method: "POST", action: "status", status: 404 });
+    expect((await checkOut(order.id)).cause).toContain("Whether the cart is checked out is not known");
+    await order.remove(0, order.attachment);
+    return { ...order, right: await order.attach(0, "right") };
+  };
+  const left =
+    "Attachments that came too late for the carrier: 1 added or changed and not forwarded, 1 deleted and not withdrawn.";
+  type Answer = Partial<Misbehaviour> | undefined;
+  const [honest, cannotSay, redirect, busyAtFirst] = [undefined, { status: 501 }, { status: 302 }, busy(60)];
+  const lie = { status: 200, body: { checked_out: false } };
+  const inTwo = ["FAILED", "SUCCEEDED"];
+
+  it.each<[string, "status" | "status-after", Answer, string[], "forwarded" | "none" | "refused"]>([
+    ["is not done: the right one goes", "status", honest, ["SUCCEEDED"], "forwarded"],
+    ["is done: the right one does not go, which the run says", "status-after", honest, ["SUCCEEDED"], "none"],
+    ["is not done, and the carrier cannot say: the call is repeated", "status", cannotSay, ["SUCCEEDED"], "none"],
+    ["is done, which the carrier denies once: the next run asks again", "status-after", lie, inTwo, "refused"],
+    ["is not done, and the answer is a redirect: the next run asks again", "status", redirect, inTwo, "forwarded"],
+    ["is not done, and the answer takes some time", "status", busyAtFirst, ["SUCCEEDED"], "forwarded"],
+  ])("%s", async (_, action, answer, statuses, state) => {
+    const order = await replaced(action);
+    if (answer) await upstream.misbehave({ method: "GET", path: order.id, action: "status", ...answer });
+    for (const status of statuses) expect((await checkOut(order.id)).status).toBe(status);
+    const [sent, reason] = state === "forwarded" ? [order.right, null] : [order.attachment, left];
+    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${sent}`]);
+    expect(await receipts(order.id)).toContain(`${order.requests[0]} ${order.right} ${state}`);
+    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", reason });
+    const behind = reason ? 1 : 0;
+    expect((await orderReport(order.id))?.left_behind).toEqual({ not_forwarded: behind, not_withdrawn: behind });
+    const calls = new Set((await keysOf(order)).map((call) => call.split(" ")[0]));
+    expect(calls.size).toBe(state === "none" ? 2 : 4);
   });
 });
 

@@ -73,7 +73,7 @@ describe("changes of an order during its checkout", () => {
     );
   });
 
-  it("to its requests keep a late one out of CART if the order is checked out between the read and the write", async () => {
+  it("to its requests come too late if the order is checked out between the read and the write", async () => {
     const order = await orderWithOneAttachment();
     let raced = false;
     const stopIntercepting = interceptTableCalls(async (call, pass) => {
@@ -84,8 +84,20 @@ describe("changes of an order during its checkout", () => {
       return pass();
     });
     onTestFinished(() => void stopIntercepting());
-    const late = await addRequest(order.id);
-    expect((await orderReport(order.id))?.requests.map(({ id }) => id)).toEqual([...order.requests, late]);
+    const source = { in: "body", pointer: "/requests/late/order" };
+    const refusal = { body: { errors: [{ source, sub_code: "constraint.reference" }] } };
+    // The second is refused at once.
+    for (const _ of ["raced", "later"]) await expect(addRequest(order.id)).rejects.toMatchObject(refusal);
+    expect((await orderReport(order.id))?.requests.map(({ id }) => id)).toEqual(order.requests);
     expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
+    const other = await apply({ requests: { other: { order: order.id, type: "PORT_IN" } } });
+    expect(other.requests.other?.id).toEqual(expect.any(String));
+    const { account } = (await orderReport(order.id)) ?? {};
+    const imported = await apply({
+      orders: { imported: { account, state: "CHECKED_OUT" } },
+      requests: { late: { order: "imported", type: addMessagingNumbers } },
+    });
+    const again = { requests: { late: { order: imported.orders.imported?.id, type: addMessagingNumbers } } };
+    expect((await apply(again)).requests.late?.id).toEqual(expect.any(String));
   });
 });

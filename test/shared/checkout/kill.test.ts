@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
+import { checkoutLimits } from "../../../shared/checkout/limits.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
@@ -16,13 +17,17 @@ import { loadStep, stateOf } from "../../support/servers/workflow.ts";
 import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
 
 /** Each step of a successful run, and each kind of call to the carrier. */
-const places = [...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"), "PUT", "POST", "DELETE"];
+const places = [
+  ...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"),
+  ...["PUT", "POST", "DELETE", "GET"],
+];
 /** A sample has one in nine, before some and after others. */
 const moments = sampleOf(
   places.flatMap((place) => [`before ${place}`, `after ${place}`]),
   byExtent({ sample: 9, most: 1, all: 1 }),
 );
 
+const { graceSeconds } = checkoutLimits;
 let upstream: Awaited<ReturnType<typeof carrier>>;
 let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
 
@@ -38,13 +43,28 @@ const leaveOneToWithdraw = async (order: TestOrder) => {
   return [forwarded, refused];
 };
 
+/** Lets a run end without knowing whether the cart is checked out, so that the next run must ask. */
+const leaveOutcomeOpen = async ({ id }: TestOrder) => {
+  for (const status of [500, 404]) await upstream.misbehave({ method: "POST", path: id, action: "status", status });
+  expect(await waitForCheckout(await startCheckout(id), 10)).toMatchObject({ status: "FAILED" });
+};
+
 /** Creates an order whose run is killed at this moment. */
 const orderToKill = async (moment: string) => {
   const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
   const deleted = moment.endsWith("DELETE") ? await leaveOneToWithdraw(order) : [];
   const own = [`${order.requests[0]} ${await order.attach(0)}`, `${order.requests[1]} ${await order.attach(1)}`];
+  const isAsked = moment.endsWith("GET");
+  if (isAsked) await leaveOutcomeOpen(order);
   const shared = await order.attach("order");
-  return { order, moment, deleted, expected: [...own, ...order.requests.map((id) => `${id} ${shared}`)].sort() };
+  const attempt = isAsked || deleted.length > 0 ? 2 : 1;
+  return {
+    order,
+    moment,
+    deleted,
+    attempt,
+    expected: [...own, ...order.requests.map((id) => `${id} ${shared}`)].sort(),
+  };
 };
 type KilledOrder = Awaited<ReturnType<typeof orderToKill>>;
 const orders = new Map<string, KilledOrder>();
@@ -52,10 +72,10 @@ const orders = new Map<string, KilledOrder>();
 /** Runs all orders in one process until each has reached its moment, then kills it with SIGKILL. */
 const killAtTheirMoments = async () => {
   const script = join(import.meta.dirname, "../../support/processes/checkouts-to-kill.ts");
-  const sent = [...orders.values()].map(({ order, moment, deleted }) => ({
+  const sent = [...orders.values()].map(({ order, moment, attempt }) => ({
     order: order.id,
     moment,
-    run: `checkout-${order.id}-${deleted.length > 0 ? 2 : 1}`,
+    run: `checkout-${order.id}-${attempt}`,
   }));
   const child = spawn(process.execPath, [script, JSON.stringify(sent)], { stdio: ["ignore", "pipe", "inherit"] });
   const stuck = new Set<string>();
@@ -71,13 +91,16 @@ const killAtTheirMoments = async () => {
 
 beforeAll(async () => {
   upstream = await carrier();
-  stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitForOldCalls: 0 } });
+  // Calls end with the process that is killed.
+  Object.assign(checkoutLimits, { graceSeconds: 0 });
+  stepFunctions = await startStepFunctions({ load: loadStep });
   process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.endpoint;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
   for (const moment of moments) orders.set(moment, await orderToKill(moment));
   await killAtTheirMoments();
 });
 afterAll(async () => {
+  Object.assign(checkoutLimits, { graceSeconds });
   await stepFunctions.stop();
   await upstream.close();
 });

@@ -44,7 +44,8 @@ const worstCaseEvents = () => {
   // An iteration is started and succeeds; a Map is entered, started, succeeded and exited.
   const pageEnds = checkoutLimits.pages * (2 + sum(inner, "PageFailed", "PageEnded"));
   const rounds = checkoutLimits.passes * (pageEnds + 4 + sum(outer, "Paginate", "SealOrder", "OrderSealed"));
-  const submits = (checkoutLimits.consecutiveWaits + 1) * sum(outer, "Submit", "Submitted", "WaitToSubmit");
+  // Before the rounds, the carrier may be asked as often, and once more while an earlier call may be in progress.
+  const submits = (2 * checkoutLimits.consecutiveWaits + 3) * sum(outer, "Submit", "Submitted", "WaitToSubmit");
   const ends = 2 + sum(outer, "Start", "Lock", "Locked", "WaitForOldCalls", "Finish", "Fail", "Failed", "Done");
   return passes + rounds + submits + ends;
 };

@@ -66,21 +66,29 @@ describe("the more severe of two endings", () => {
 });
 
 describe("whether the cart may be checked out", () => {
-  const refused = (status: number | null) => ({ kind: "refused", status, answer: "" }) as const;
-  const unavailable = { kind: "unavailable", reason: "", wait_seconds: 0 } as const;
-  it.each([
+  const refused = (status: number | null) =>
+    ({ kind: "refused", status, answer: "", reason: null, mayBeInProgress: false }) as const;
+  const unavailable = {
+    kind: "unavailable",
+    reason: "",
+    wait_seconds: 0,
+    mayHaveActed: false,
+    mayBeInProgress: false,
+  } as const;
+  it.each<readonly [ReturnType<typeof refused> | typeof unavailable, "no" | "open" | "unknown"]>([
     [refused(422), "no"],
-    [refused(404), "no"],
-    [refused(null), "open"],
-    [refused(401), "open"],
-    [refused(403), "open"],
-    [refused(407), "open"],
-    [refused(402), "no"],
+    ...[null, 302, 401, 403, 404, 413, 425, 451].map((status) => [refused(status), "unknown"] as const),
     [unavailable, "open"],
   ])("%j: %s", (response, meaning) => {
-    const unknown = (before: boolean, mayHaveActed: boolean) => isStillUnknown({ ...response, mayHaveActed }, before);
+    const unknown = (before: boolean, mayHaveActed: boolean) =>
+      isStillUnknown(response.kind === "refused" ? response : { ...response, mayHaveActed }, before);
     const table = [unknown(false, false), unknown(false, true), unknown(true, false), unknown(true, true)];
-    expect(table).toEqual(meaning === "no" ? [false, false, false, false] : [false, true, true, true]);
+    const all = {
+      no: [false, false, false, false],
+      open: [false, true, true, true],
+      unknown: [true, true, true, true],
+    };
+    expect(table).toEqual(all[meaning]);
   });
 });
 
@@ -140,6 +148,7 @@ describe("the announcement of a call", () => {
       in_flight_until: at(149_000),
       status: null,
       answer: null,
+      reason: null,
       last_answer: null,
       next_try_at: null,
     });

@@ -144,6 +144,14 @@ describe("the start of a run", () => {
     });
   });
 
+  it.each([true, false])("keeps the order's seal only if the outcome is unknown: %s", async (outcome_unknown) => {
+    const { order, ref } = await storedOrder();
+    await storeRun(order, { status: "CRASHED", outcome_unknown });
+    await sealBy("last", { type: "order", id: order });
+    await startRun(ref, now);
+    expect(await isSealed({ type: "order", id: order })).toBe(outcome_unknown);
+  });
+
   it("beside another that starts at the same time finds its lock", async () => {
     for (const last of [undefined, {}]) {
       const { order, ref } = await storedOrder();
@@ -240,43 +248,48 @@ describe("the end of a run", () => {
 
   it("leaves a seal that another run sets meanwhile", async () => {
     const { order } = await storedOrder();
-    const sealBy = (run: string) =>
-      transact({ order: { update: keys.order(order), set: { seal: { run, version: 0, at: at(0) } }, when: {} } });
-    await sealBy("this");
-    beforeNextWrite(() => sealBy("other"));
-    await liftSeal({ type: "order", id: order }, ["this"]);
+    const of = { type: "order", id: order } as const;
+    await sealBy("this", of);
+    beforeNextWrite(() => sealBy("other", of));
+    await liftSeal(of, ["this"]);
     expect(await parentItem({ type: "order", id: order })).toMatchObject({ seal: { run: "other" } });
   });
 });
 
-type CarrierResponse = number | readonly [number, Record<string, string>];
+type CarrierResponse = number | readonly [status: number, headers: Record<string, string>, body?: string];
 
 /** A carrier that responds to each call with the next of these statuses. Returns the calls. */
 const carrierThat = (...statuses: readonly CarrierResponse[]) => {
   const left = [...statuses];
   const calls: string[] = [];
   vi.spyOn(globalThis, "fetch").mockImplementation(async (url, init) => {
-    calls.push(`${init?.method} ${String(url).split("/").at(-1)}`);
+    calls.push(init?.method === "GET" ? "GET cart" : `${init?.method} ${String(url).split("/").at(-1)}`);
     if (init?.body instanceof ReadableStream) for await (const _ of init.body);
     const next = left.shift() ?? 599;
-    const [status, headers] = typeof next === "number" ? [next, {}] : next;
-    return new Response("why", { status, headers });
+    const [status, headers, body = "why"] = typeof next === "number" ? [next, {}] : next;
+    return new Response(body, { status, headers });
   });
   return calls;
 };
 const busy = [503, { "Retry-After": "60" }] as const;
+const says = (checked_out: unknown) => [200, {}, JSON.stringify({ checked_out })] as const;
+
+const sealBy = (run: string, of: ParentRef) =>
+  transact({ seal: { update: keys.parent(of), set: { seal: { run, version: 0, at: at(0) } }, when: {} } });
 
 describe("the checkout of the cart", () => {
   const [done, failed] = [{ outcome: "CHECKED_OUT" }, { outcome: "FAILED", wait_seconds: 0 }];
   const refused = "The carrier refused to check the cart out: 422 why";
   const unavailable = "The carrier was unavailable for too long to check the cart out: it responded with 503.";
-  const untouched = { outcome_unknown: false, calls_end_by: at(-60) };
+  const untouched = { outcome_unknown: false, calls_end_by: at(0) };
   const waiting = { ...untouched, consecutive_waits: 4, last_answer: "it responded with 503", next_try_at: at(60) };
   it.each<[string, CarrierResponse[], number, object, object]>([
-    ["is done", [200], 0, { ...done, wait_seconds: 0 }, { outcome_unknown: true, calls_end_by: at(150) }],
+    ["is done", [200], 0, { ...done, wait_seconds: 0 }, { outcome_unknown: true, calls_end_by: at(0) }],
     ["was done", [409], 0, done, { status: "RUNNING" }],
     ["is refused", [422], 0, failed, { ...untouched, status: "STOPPING", reason: refused }],
-    ["is refused after it may be done", [500, 401], 0, failed, { outcome_unknown: true }],
+    ["is refused after it may be done", [500, 401], 0, failed, { outcome_unknown: true, calls_end_by: at(0) }],
+    ["is redirected", [302], 0, failed, { outcome_unknown: true, status: "STOPPING" }],
+    ["may be in progress", [504, 422], 0, failed, { outcome_unknown: false, calls_end_by: at(30) }],
     ["waits", [busy], 3, { outcome: "WAIT", consecutive_waits: 4, wait_seconds: 60 }, waiting],
     ["waits the last time", [busy], 9, { outcome: "WAIT", consecutive_waits: 10 }, { status: "RUNNING" }],
     [
@@ -289,6 +302,7 @@ describe("the checkout of the cart", () => {
   ])("%s", async (_, statuses, waits, submitted, stored) => {
     const { order, ref } = await storedOrder();
     await running(order);
+    await sealBy("this", { type: "order", id: order });
     const calls = carrierThat(...statuses);
     expect(await submitCart(ref, waits, now)).toMatchObject({ ...ref, ...submitted });
     expect(await readRun(order)).toMatchObject(stored);
@@ -301,9 +315,114 @@ describe("the checkout of the cart", () => {
   ])("is not called without %s", async (_, changes) => {
     const { order, ref } = await storedOrder();
     if (changes) await running(order, changes);
+    await sealBy("this", { type: "order", id: order });
     const calls = carrierThat(200);
     expect(await submitCart(ref, 0, now)).toMatchObject({ outcome: "FAILED", wait_seconds: 0 });
     expect(calls).toEqual([]);
+  });
+});
+
+describe("a run after a checkout of the cart whose outcome is unknown", () => {
+  /** An order that the run "last" has sealed, and this run continues. */
+  const stored = async (changes: Partial<CheckoutRun> = {}) => {
+    const { order, requests, ref } = await storedOrder(forwardedType);
+    const parents = [{ type: "order", id: order } as const, { type: "request", id: requests[0] ?? "" } as const];
+    await running(order, { outcome_unknown: true, earlier_runs: ["last"], ...changes });
+    for (const parent of parents) await sealBy("last", parent);
+    const [ofOrder, ofRequest] = parents;
+    if (!ofOrder || !ofRequest) throw new Error("no parents");
+    const seals = async () => [await isSealed(ofOrder), await isSealed(ofRequest)];
+    return { order, ref, ofOrder, seals };
+  };
+  const [kept, lifted] = [
+    [true, true],
+    [false, true],
+  ];
+  const open = { outcome: "OPEN", reason: "The carrier has not checked the cart out: start the checkout again." };
+  const settled = { outcome_unknown: false, calls_end_by: at(0), consecutive_waits: 0, status: "RUNNING" };
+  const unknown = { outcome_unknown: true, calls_end_by: at(-60), status: "RUNNING" };
+  const stopped = { ...unknown, status: "STOPPING" };
+  const failed = { outcome: "FAILED" };
+  it.each<[string, CarrierResponse[], object, object, boolean[]]>([
+    ["is open", [says(false)], open, settled, lifted],
+    ["is checked out", [says(true)], { outcome: "CHECKED_OUT" }, unknown, kept],
+    ["waits for the answer", [busy], { outcome: "WAIT", wait_seconds: 60, consecutive_waits: 4 }, unknown, kept],
+    ["gets no permission", [403], failed, stopped, kept],
+    ["is redirected", [302], failed, stopped, kept],
+    ["gets another answer", [says("no")], failed, stopped, kept],
+    ["gets no JSON", [200], failed, stopped, kept],
+    ...[404, 405, 501].map((status): [string, CarrierResponse[], object, object, boolean[]] => [
+      `repeats the call if the carrier cannot say, ${status}`,
+      [status, 200],
+      { outcome: "CHECKED_OUT" },
+      { outcome_unknown: true, calls_end_by: at(0) },
+      kept,
+    ]),
+    ["repeats a call that is refused", [404, 422], failed, { outcome_unknown: false, status: "STOPPING" }, kept],
+  ])("%s", async (_, answers, submitted, run, seals) => {
+    const { order, ref, seals: left } = await stored();
+    const calls = carrierThat(...answers);
+    expect(await submitCart(ref, 3, now)).toMatchObject({ ...ref, ...submitted });
+    expect(calls).toEqual(["GET cart", "POST checkout"].slice(0, answers.length));
+    expect([await readRun(order), await left()]).toMatchObject([run, seals]);
+  });
+
+  it("asks only once no earlier call can be in progress", async () => {
+    const { ref } = await stored({ calls_end_by: at(9.5) });
+    const calls = carrierThat(says(false));
+    expect(await submitCart(ref, 3, now)).toMatchObject({ outcome: "WAIT", wait_seconds: 10, consecutive_waits: 3 });
+    expect(calls).toEqual([]);
+    expect(await submitCart(ref, 3, new Date(at(9.5)))).toMatchObject({ outcome: "OPEN" });
+  });
+
+  it("never repeats the call if the order is not sealed: what is missing is forwarded first", async () => {
+    const { ref, ofOrder } = await stored();
+    await liftSeal(ofOrder, ["last"]);
+    const calls = carrierThat(404);
+    expect([await submitCart(ref, 0, now), calls]).toMatchObject([{ outcome: "OPEN" }, ["GET cart"]]);
+  });
+
+  it("goes on without asking again if it crashed after it lifted the seal", async () => {
+    const { ref } = await stored();
+    const calls = carrierThat(says(false));
+    for (const _ of ["crashes", "is repeated"])
+      expect(await submitCart(ref, 0, now)).toMatchObject({ outcome: "OPEN" });
+    expect(calls).toEqual(["GET cart"]);
+  });
+
+  it.each<[string, CarrierResponse]>([
+    ["is open", says(false)],
+    ["cannot be said", 404],
+  ])("changes nothing in a late copy of the step that learns that it %s", async (_, learned) => {
+    const { order, ref, ofOrder } = await stored();
+    const calls = carrierThat(learned, says(false), 500, 503, 503, busy);
+    beforeNextWrite(async () => {
+      expect(await submitCart(ref, 0, now)).toMatchObject({ outcome: "OPEN" });
+      await sealBy("this", ofOrder);
+      expect(await submitCart(ref, 0, now)).toMatchObject({ outcome: "WAIT" });
+    });
+    expect(await submitCart(ref, 0, now)).toMatchObject({ outcome: "FAILED" });
+    expect(calls).toEqual(["GET cart", "GET cart", ...Array(4).fill("POST checkout")]);
+    expect([await readRun(order), await isSealed(ofOrder)]).toMatchObject([{ outcome_unknown: true }, true]);
+  });
+});
+
+describe("the checkout of the cart, twice at once", () => {
+  it("is in doubt until the call that was announced last has its response", async () => {
+    const { order, ref } = await storedOrder();
+    await running(order);
+    await sealBy("this", { type: "order", id: order });
+    let calls = 0;
+    vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
+      calls += 1;
+      // Another copy announces its call while this one is in progress, and returns first.
+      if (calls === 1) await submitCart(ref, 0, now);
+      return new Response("", { status: calls === 1 ? 500 : 422 });
+    });
+    await submitCart(ref, 0, now);
+    expect([calls, await readRun(order)]).toMatchObject([2, { outcome_unknown: false, status: "STOPPING" }]);
+    // The call that was in progress before it still may be.
+    expect((await readRun(order))?.calls_end_by).toBe(at(150.001));
   });
 });
 
@@ -517,13 +636,17 @@ describe("a page", () => {
     expect(await statesOf(request)).toEqual(["forwarded", "pending"]);
   });
 
-  it("fails with the reason of a refusal", async () => {
+  it.each([
+    [422, false],
+    // The cart may be checked out.
+    [409, true],
+  ])("fails with the reason of a refusal, %i", async (status, outcome_unknown) => {
     const { order, request, page } = await stored();
-    carrierThat(422, 422);
+    carrierThat(status, status);
     expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED", wait_seconds: 0 });
-    const reason = /^The attachment \w+ of the request \w+ was refused by the carrier, not forwarded: 422 why$/;
-    expect((await readRun(order))?.reason).toMatch(reason);
-    const refused = { state: "refused", status: 422, answer: "why" };
+    const reason = /^The attachment \w+ of the request \w+ was refused by the carrier, not forwarded: 4\d\d why$/;
+    expect(await readRun(order)).toMatchObject({ reason: expect.stringMatching(reason), outcome_unknown });
+    const refused = { state: "refused", status, answer: "why", reason: null };
     expect(await receiptsOf(request)).toMatchObject([refused, refused]);
   });
 
@@ -578,6 +701,7 @@ describe("a page", () => {
     expect(timeout).toHaveBeenCalledWith(30_001);
     await removeMetadata(true);
     await forwardPage(page);
+    await sealBy("this", { type: "order", id: order });
     await submitCart(page, 0, now);
     expect(keysOf.slice(2)).toEqual([`withdraw-${request}-${ids[1]}-1`, `checkout-${order}`]);
   });

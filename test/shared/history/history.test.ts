@@ -62,7 +62,7 @@ describe("the history of a request", () => {
     expect((await historyOf("request", request)).slice(1)).toEqual([
       event("created", 1, created),
       event("updated", 2, updated, ["name", "notes"]),
-      event("deleted", 2, deleted),
+      { ...event("deleted", 2, deleted), file: { bytes: upload.bytes, sha256: upload.sha256 } },
     ]);
   });
 
@@ -92,6 +92,7 @@ describe("the history of a request", () => {
       resource: { type: name.split(".")[0], id, version: 1 },
       parent: { type: "request", id: request },
       changed: null,
+      ...(name.endsWith("forwarded") && { file: { bytes: 15, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) } }),
       request_id: null,
     });
     expect(decided).toHaveLength(5);
@@ -116,7 +117,22 @@ describe("the history of a request", () => {
       end("order.checked_out", "done"),
     ]);
     const shown = await admin(["request", "show", request]);
-    expect((await admin(["history", "request", request])).stdout).toContain(`${shared}  LOA`);
+    for (const of of [path, `/api/v1/orders/${order}/attachments`])
+      await call("DELETE", `${of}/${of === path ? own : shared}`, { key });
+    const { sha256 } = decided[0].file;
+    for (const id of [own, shared]) {
+      const row = new RegExp(`^${id} +LOA +loa.pdf +\\w+ +forwarded +20\\S+ +15 +${sha256} +201`, "m");
+      for (const command of ["request", "order"])
+        expect((await admin([command, "show", command === "order" ? order : request])).stdout).toMatch(row);
+    }
+    const evidence = `loa.pdf[\\s\\S]+ 15[\\s\\S]+${sha256}[\\s\\S]+ 201 `;
+    for (const [type, id, deleted] of [
+      ["request", request, own],
+      ["order", order, shared],
+    ] as const)
+      expect((await admin(["history", type, id])).stdout).toMatch(
+        new RegExp(`${type}_attachment.deleted[\\s\\S]+${deleted}[\\s\\S]+LOA[\\s\\S]+${evidence}`),
+      );
     expect(shown.stdout.split("Last events")[1]?.match(/checkout \w+-/g)).toHaveLength(4);
     expect((await admin(["order", "show", order])).stdout).toMatch(/Last events\n.*\n(.*\n)*.*order\.checked_out/);
   });

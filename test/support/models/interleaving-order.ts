@@ -89,9 +89,12 @@ export const actorsOf = ({ id, parents, attached }: Model, changes: Changes): Re
   if (changes.request) {
     const order = name(keys.order(id));
     const account = name(keys.account(parents.order.account.id));
-    // It reads the order and its account, and is refused if the order is then checked out.
+    // It reads the order, then its account and checkout, and is refused if the order is then checked out.
     const run = () => apply({ requests: { late: { order: id, type: addMessagingNumbers } } }).catch(() => undefined);
-    actors.request = { calls: [[order], [account], [order, name(keys.orderRequest(id, ""))]], run };
+    actors.request = {
+      calls: [[order], [account, name(keys.checkout(id))], [order, name(keys.orderRequest(id, ""))]],
+      run,
+    };
   }
   return actors;
 };

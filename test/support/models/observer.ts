@@ -70,7 +70,13 @@ type Life = { readonly id: string; readonly place: Place; confirmed: number; del
  * The promises that a schedule broke. The carrier must have, once, all that was confirmed before the last seal of its parent, as
  * it was then, under each request that the order had at its own last seal; nothing else may be left behind there.
  */
-export const brokenPromises = (model: Model, changes: Changes, observed: readonly ObservedCall[], cart: Cart) => {
+export const brokenPromises = (
+  model: Model,
+  changes: Changes,
+  observed: readonly ObservedCall[],
+  cart: Cart,
+  isFinal = false,
+) => {
   const momentOf = (name: keyof Changes) => {
     const moment = observed.findIndex(({ actor, call }) => actor === name && call.operation === "TransactWriteItems");
     return moment === -1 ? Infinity : moment;
@@ -78,7 +84,9 @@ export const brokenPromises = (model: Model, changes: Changes, observed: readonl
   /** The id in the sort key of what an actor has created. */
   const createdBy = (name: keyof Changes, prefix: string) =>
     observed[momentOf(name)]?.call.items.find(({ sk }) => sk.startsWith(prefix))?.sk.split("#")[1] ?? "";
-  const sealOf = (place: Place) => observed.findLastIndex((one) => isSealOf(model.parents[place], one));
+  /** A cart that is final was sealed by an earlier run, before all changes. */
+  const sealOf = (place: Place) =>
+    isFinal ? -0.5 : observed.findLastIndex((one) => isSealOf(model.parents[place], one));
   const lives: Life[] = places.flatMap((place) => {
     const { id } = model.attached[place] ?? {};
     const deleted = changes.delete === place ? momentOf("delete") : Infinity;
@@ -100,7 +108,9 @@ export const brokenPromises = (model: Model, changes: Changes, observed: readonl
     }),
   );
   const actual = new Set(cart.attachments.map((one) => `${one.request_id} ${one.attachment_id} ${one.name}`));
-  const calls = cart.calls.map(({ method, path, idempotency_key }) => `${method} ${path} ${idempotency_key}`);
+  // The key of a call that was not done is free.
+  const done = cart.calls.filter(({ status }) => status === null || status < 300);
+  const calls = done.map(({ method, path, idempotency_key }) => `${method} ${path} ${idempotency_key}`);
   const isRepeated = cart.attachments.some(({ name, received }) => received > (name === "Renamed" ? 2 : 1));
   return [
     ...([...wanted].every((each) => actual.has(each)) ? [] : (["missing"] as const)),

@@ -6,8 +6,9 @@ export type Misbehaviour = {
   readonly method?: string;
   readonly path?: string;
   readonly times?: number;
-  readonly action: "status" | "delay" | "drop-before" | "drop-after" | "cut";
+  readonly action: "status" | "status-after" | "delay" | "drop-before" | "drop-after" | "cut";
   readonly status?: number;
+  readonly body?: unknown;
   readonly headers?: Record<string, string>;
   readonly delay_ms?: number;
 };
