@@ -47,6 +47,9 @@ type FunctionOptions = {
   readonly statements?: readonly PolicyStatement[];
 };
 
+const traces = ({ tracing }: Settings) =>
+  tracing ? [allow(["xray:PutTraceSegments", "xray:PutTelemetryRecords"], "*")] : [];
+
 /**
  * Creates a function with its own log group and its own role, which allows only what `access` lists. Returns its alias, which
  * all callers invoke: it refers to the newest version once infra/aws/rollout.ts has shifted the traffic.
@@ -58,6 +61,7 @@ export const createFunction = (
 ): IFunction => {
   const { name, access, timeout, memoryMb = 1024, concurrency, environment = {}, statements = [] } = options;
   const { deadLetterQueue, isOperator } = options;
+  const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, {
     retention: settings.logRetentionDays,
@@ -67,10 +71,10 @@ export const createFunction = (
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     description: `Patchbay: functions/${name}.ts`,
     inlinePolicies: {
-      access: new PolicyDocument({ statements: [...grants(storage, access), ...statements] }),
+      access: new PolicyDocument({ statements: [...grants(storage, access), ...statements, ...failures] }),
       // Lambda chooses the names of the log streams.
       logs: new PolicyDocument({
-        statements: [allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn)],
+        statements: [allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn), ...traces(settings)],
       }),
     },
   });
@@ -86,7 +90,8 @@ export const createFunction = (
     architecture: settings.architecture,
     code: Code.fromAsset(join(bundles, name)),
     handler: handlerName,
-    role,
+    // Otherwise CDK would create one more policy for each function, a resource of the 500 in a stack.
+    role: role.withoutPolicyUpdates(),
     timeout,
     memorySize: memoryMb,
     ...(concurrency && { reservedConcurrentExecutions: concurrency }),
