@@ -1,10 +1,11 @@
 import { sweepOrphanFiles } from "../shared/attachments/sweep.ts";
-import { emitCounts, log } from "../shared/log.ts";
+import { emitCounts, log, loggingFailures } from "../shared/log.ts";
 
 type Context = { readonly functionName: string; readonly getRemainingTimeInMillis: () => number };
 
 /** Runs daily. A sweep that does not finish before the timeout continues the next day. */
-export const handler = async (_event: unknown, { functionName, getRemainingTimeInMillis }: Context) => {
+export const handler = loggingFailures("sweep", async (_event: unknown, context: Context) => {
+  const { functionName, getRemainingTimeInMillis } = context;
   const now = new Date();
   const swept = await sweepOrphanFiles({ now, remainingMs: getRemainingTimeInMillis });
   const { days: SweptDays, files: SweptFiles, removed: OrphanFilesRemoved, finished, stopped } = swept;
@@ -12,4 +13,4 @@ export const handler = async (_event: unknown, { functionName, getRemainingTimeI
   const [SweepsUnfinished, SweepsStopped] = [finished || stopped ? 0 : 1, stopped ? 1 : 0];
   emitCounts({ SweptDays, SweptFiles, OrphanFilesRemoved, SweepsUnfinished, SweepsStopped }, now, functionName);
   return swept;
-};
+});

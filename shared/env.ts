@@ -58,6 +58,8 @@ export const env = {
   /** The largest file of a direct upload, in bytes. It is also the most that can be configured. */
   maxUploadBytes: () => Math.min(wholeNumber("MAX_UPLOAD_BYTES", limits.uploadBytes), limits.uploadBytes),
   logLevel: () => parseLogLevel(optional("LOG_LEVEL") ?? "INFO"),
+  /** The stack that this function is part of. */
+  stackName: () => optional("STACK_NAME") ?? "local",
   /** The X-Ray trace of the invocation, set by Lambda. */
   traceId: () => optional("_X_AMZN_TRACE_ID"),
 };

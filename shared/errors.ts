@@ -204,6 +204,10 @@ export const isUnavailable = (error: unknown): boolean => {
   return "$responseBodyText" in error || (error instanceof SyntaxError && "$metadata" in error);
 };
 
+/** Whether an error is a fault of this code or of its deployment: no caller and no unavailable service can cause it. */
+export const isDefect = (error: unknown): boolean =>
+  error instanceof ApiError ? error.status === 500 : !isUnavailable(error);
+
 /** For `catch`: turns an unavailable or throttled service into a 503. Rethrows any other error. */
 export const unavailableAs503 = (error: unknown): never => {
   throw isUnavailable(error) ? serviceUnavailable(error) : error;

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 import { env, logLevels } from "./env.ts";
+import { isDefect } from "./errors.ts";
 
 /**
  * Structured logs: one line of JSON for each request or step. CloudWatch also reads metrics from it. A line contains only
@@ -30,36 +31,64 @@ export const setLogOutput = (output: (line: Fields) => void): void => {
   print = output;
 };
 
-const write = (level: (typeof logLevels)[number], message: string, fields: Fields): void => {
-  if (logLevels.indexOf(level) < logLevels.indexOf(env.logLevel())) return;
-  const trace = env.traceId();
-  const line = { level, message, timestamp: new Date().toISOString(), service: "patchbay", ...fields };
-  const error = fields.error instanceof Error && { error: serializeError(fields.error) };
-  print({ ...line, ...error, ...(trace && { xray_trace_id: trace }) });
-};
-
-export const log = {
-  info: (message: string, fields: Fields): void => write("INFO", message, fields),
-  error: (message: string, fields: Fields): void => write("ERROR", message, fields),
-};
-
 type Unit = "Count" | "Milliseconds";
 
+/** The units of the metrics in a line, by the property that separates their values. */
+type Metrics = Readonly<Record<string, Readonly<Record<string, Unit>>>>;
+
 /**
- * Declares properties of a log line as metrics of the same names in the namespace Patchbay. `dimension` is the property
- * that separates their values.
+ * Declares properties of a log line as metrics of the same names in the namespace Patchbay.
  * Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
-export const embeddedMetrics = (units: Readonly<Record<string, Unit>>, now: Date, dimension?: string) => {
-  const Metrics = Object.entries(units).map(([Name, Unit]) => ({ Name, Unit }));
-  const CloudWatchMetrics = [{ Namespace: "Patchbay", Dimensions: [dimension ? [dimension] : []], Metrics }];
+const embeddedMetrics = (metrics: Metrics, now: Date) => {
+  const CloudWatchMetrics = Object.entries(metrics).map(([dimension, units]) => ({
+    Namespace: "Patchbay",
+    Dimensions: [[dimension]],
+    Metrics: Object.entries(units).map(([Name, Unit]) => ({ Name, Unit })),
+  }));
   return { _aws: { Timestamp: now.getTime(), CloudWatchMetrics } };
 };
+
+const write = (level: (typeof logLevels)[number], message: string, fields: Fields, metrics: Metrics = {}): void => {
+  if (logLevels.indexOf(level) < logLevels.indexOf(env.logLevel())) return;
+  const [now, trace] = [new Date(), env.traceId()];
+  const line = { level, message, timestamp: now.toISOString(), service: "patchbay", ...fields };
+  const error = fields.error instanceof Error && { error: serializeError(fields.error) };
+  const measured = Object.keys(metrics).length > 0 && embeddedMetrics(metrics, now);
+  print({ ...line, ...error, ...(trace && { xray_trace_id: trace }), ...measured });
+};
+
+const error = (message: string, fields: Fields, metrics?: Metrics): void => write("ERROR", message, fields, metrics);
+
+export const log = {
+  info: (message: string, fields: Fields, metrics?: Metrics): void => write("INFO", message, fields, metrics),
+  error,
+  /**
+   * Logs a failure. If no caller and no unavailable service has caused it, it counts as one of the metric `Defects`, by which
+   * infra/aws undoes a release. The stack's name separates the deployments of an account.
+   */
+  failure: (message: string, fields: Fields, isDefect: boolean, metrics?: Metrics): void =>
+    isDefect
+      ? error(message, { ...fields, stack: env.stackName(), Defects: 1 }, { ...metrics, stack: { Defects: "Count" } })
+      : error(message, fields, metrics),
+};
+
+/** Logs what a function that nobody waits for throws, and throws it again: whoever has invoked it tries again. */
+export const loggingFailures =
+  <A extends readonly unknown[], R>(name: string, handle: (...args: A) => Promise<R>) =>
+  async (...args: A): Promise<R> => {
+    try {
+      return await handle(...args);
+    } catch (error) {
+      log.failure(name, { error }, isDefect(error));
+      throw error;
+    }
+  };
 
 /** Writes a line that contains only counts, as metrics of the function that has this name. */
 export const emitCounts = (counts: Readonly<Record<string, number>>, now: Date, functionName: string): void => {
   const units = Object.fromEntries(Object.keys(counts).map((name) => [name, "Count"] as const));
-  const line = { ...embeddedMetrics(units, now, "FunctionName"), FunctionName: functionName, ...counts };
+  const line = { ...embeddedMetrics({ FunctionName: units }, now), FunctionName: functionName, ...counts };
   process.stdout.write(`${JSON.stringify(line)}\n`);
 };
 

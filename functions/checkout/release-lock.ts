@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { isActive, markCrashed, readRun } from "../../shared/checkout/run.ts";
 import { OrderId } from "../../shared/checkout/schema.ts";
 import { clientSettings } from "../../shared/deadline.ts";
-import { log } from "../../shared/log.ts";
+import { log, loggingFailures } from "../../shared/log.ts";
 
 const Detail = z.object({
   executionArn: z.string(),
@@ -21,7 +21,7 @@ const inputOf = async ({ input, executionArn }: Detail) =>
   "{}";
 
 /** Runs after a checkout's execution has failed. Releases the lock if the execution's own failure path could not. */
-export const handler = async (event: unknown): Promise<void> => {
+export const handler = loggingFailures("release-lock", async (event: unknown): Promise<void> => {
   const { detail } = z.parse(z.object({ detail: Detail }), event);
   const { name: run, status } = detail;
   const order = z.safeParse(Input, JSON.parse(await inputOf(detail))).data?.order_id;
@@ -29,4 +29,4 @@ export const handler = async (event: unknown): Promise<void> => {
   const isLocked = last && last.run === run && isActive(last, new Date());
   const released = isLocked ? await markCrashed(order, last, new Date()) : false;
   log.info("release-lock", { order_id: order, run, status, released });
-};
+});

@@ -10,6 +10,7 @@ const root = join(import.meta.dirname, "../..");
 /** The functions that are neither an endpoint nor a step: their paths below `functions/`. */
 export const otherFunctions = {
   apply: "tenants/apply",
+  applyOrders: "tenants/apply-orders",
   releaseLock: "checkout/release-lock",
   sweep: "sweep-orphan-files",
   publish: "events/publish",

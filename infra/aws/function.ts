@@ -106,6 +106,7 @@ export const createFunction = (
     environment: {
       TABLE_NAME: storage.table.tableName,
       LOG_LEVEL: settings.logLevel,
+      STACK_NAME: settings.stackName,
       ...(access.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
       ...(isOperator && { OPERATOR: role.roleArn }),
       ...environment,

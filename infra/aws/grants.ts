@@ -23,18 +23,46 @@ export const allow = (actions: readonly string[], resource: string, conditions?:
 export const allowKey = (actions: readonly string[], { keyArn }: Key, service: string) =>
   allow(actions, keyArn, { StringEquals: { "kms:ViaService": `${service}.${Aws.REGION}.amazonaws.com` } });
 
+/** Reads that start in the same turn are one BatchGetItem. */
+const tableActions = (actions: readonly TableAction[]) =>
+  actions
+    .flatMap((action) => (action === "GetItem" ? [action, "BatchGetItem"] : [action]))
+    .map((action) => `dynamodb:${action}`);
+
+/** https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html */
+const allowTableKey = (mayWrite: boolean, { key }: Storage) =>
+  allowKey(
+    ["kms:Decrypt", "kms:DescribeKey", ...(mayWrite ? ["kms:Encrypt", "kms:GenerateDataKey"] : [])],
+    key,
+    "dynamodb",
+  );
+
+/** Reads and writes of the items in partitions whose keys match, with these attributes only if there are any. */
+const allowKeys = (actions: readonly TableAction[], { table }: Storage, patterns: string[], attributes?: string[]) =>
+  allow(tableActions(actions), table.tableArn, {
+    "ForAllValues:StringLike": { "dynamodb:LeadingKeys": patterns },
+    ...(attributes && { "ForAllValues:StringEquals": { "dynamodb:Attributes": attributes } }),
+  });
+
+/**
+ * What applying orders and requests needs. A condition sees only partition keys, and the list of an account's orders is in the
+ * account's partition: there, an item may have a key and an id, and nothing that an account, a user or an API key has.
+ * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
+ */
+export const orderingGrants = (storage: Storage): PolicyStatement[] => [
+  allowKeys(["GetItem"], storage, ["ACCOUNT#*", "ORDER#*", "REQUEST#*"]),
+  allowKeys(["PutItem", "UpdateItem"], storage, ["ORDER#*", "REQUEST#*"]),
+  allowKeys(["PutItem"], storage, ["ACCOUNT#*"], ["pk", "sk", "id"]),
+  allowTableKey(true, storage),
+];
+
 /** The statements that allow exactly this access, and the use of the KMS key through DynamoDB and S3 only. */
-export const grants = ({ table, bucket, key }: Storage, access: Access): PolicyStatement[] => {
+export const grants = (storage: Storage, access: Access): PolicyStatement[] => {
+  const { table, bucket, key } = storage;
   const statements: PolicyStatement[] = [];
   if (access.table.length > 0) {
     const mayWrite = access.table.some((action) => writes.includes(action));
-    // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
-    const keyActions = ["kms:Decrypt", "kms:DescribeKey", ...(mayWrite ? ["kms:Encrypt", "kms:GenerateDataKey"] : [])];
-    // Reads that start in the same turn are one BatchGetItem.
-    const actions = access.table
-      .flatMap((action) => (action === "GetItem" ? [action, "BatchGetItem"] : [action]))
-      .map((action) => `dynamodb:${action}`);
-    statements.push(allow(actions, table.tableArn), allowKey(keyActions, key, "dynamodb"));
+    statements.push(allow(tableActions(access.table), table.tableArn), allowTableKey(mayWrite, storage));
   }
   if (access.files.length > 0) {
     const actions = access.files.map((action) => fileActions[action].s3);

@@ -41,7 +41,7 @@ export const createOperations = (scope: Construct, deployment: Deployment, monit
   });
   // Not every emulator supports dashboards.
   if (!settings.emulator) addDashboard(scope, settings.stackName, metrics, alarms);
-  const rollback = alarms.filter((alarm) => ["ServerErrorsAlarm", "FailedCheckoutsAlarm"].includes(alarm.node.id));
+  const rollback = alarms.filter((alarm) => alarm.node.id === "DefectsAlarm");
   return { topic, rollback };
 };
 
@@ -72,6 +72,7 @@ const atLeast = (threshold: number, metric: IMetric, alarmDescription: string, e
   treatMissingData: TreatMissingData.NOT_BREACHING,
 });
 
+const defective = "Within five minutes, functions failed three times or more for a reason that is their own.";
 const throttled = "Lambda throttled calls: the account's concurrency, or what is reserved for a function, was used up.";
 const conflicting = "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.";
 const slow = "For 15 minutes, one request in a hundred took three seconds or more.";
@@ -84,6 +85,7 @@ const dead = "A sweep and both its retries failed: files without metadata accumu
 const missed = "No sweep has started for two days or more: files without metadata accumulate.";
 
 const alarmsOf = ({ sweeps, ...metrics }: Metrics): Readonly<Record<string, AlarmProps>> => ({
+  Defects: atLeast(3, metrics.defects, defective),
   ServerErrors: atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx."),
   FunctionThrottles: atLeast(1, metrics.functionThrottles, throttled),
   ReadThrottles: atLeast(1, metrics.readThrottles, "DynamoDB throttled reads of the table."),
@@ -121,11 +123,13 @@ const inADay = { period: Duration.days(1), statistic: Stats.SUM };
 
 /** Contains no metric math, which not every emulator supports in an alarm. */
 const metricsOf = (
-  { storage: { table }, deadLetters }: Deployment,
+  { settings: { stackName: stack }, storage: { table }, deadLetters }: Deployment,
   { rest, machine, failure, release, sweep, publisher }: Monitored,
 ) => ({
   requests: rest.metricCount(inFiveMinutes),
   callerErrors: rest.metricClientError(inFiveMinutes),
+  // Logged by the functions: see shared/log.ts.
+  defects: new Metric({ namespace: "Patchbay", metricName: "Defects", dimensionsMap: { stack }, ...inFiveMinutes }),
   serverErrors: rest.metricServerError(inFiveMinutes),
   latencyP50: rest.metricLatency({ statistic: Stats.p(50) }),
   latencyP99: rest.metricLatency({ statistic: Stats.p(99) }),
@@ -159,7 +163,8 @@ const sweepCount = (metricName: string, sweep: IFunction) => {
 };
 
 const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: Alarm[]) => {
-  const { requests, callerErrors, serverErrors, startedCheckouts, succeededCheckouts, failedCheckouts } = metrics;
+  const { requests, callerErrors, serverErrors, defects, startedCheckouts, succeededCheckouts, failedCheckouts } =
+    metrics;
   const { functionThrottles, readThrottles, writeThrottles, conflicts } = metrics;
   const checkouts = [startedCheckouts, succeededCheckouts, failedCheckouts, metrics.timedOutCheckouts];
   const throttles = [functionThrottles, readThrottles, writeThrottles, conflicts];
@@ -169,7 +174,7 @@ const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics,
     widgets: [
       [new AlarmStatusWidget({ title: "Alarms", alarms, width: 24 })],
       [
-        graph("Requests per 5 minutes", [requests, callerErrors, serverErrors]),
+        graph("Requests per 5 minutes", [requests, callerErrors, serverErrors, defects]),
         graph("Latency in ms", [metrics.latencyP50, metrics.latencyP99]),
       ],
       [graph("Checkouts per 5 minutes", checkouts), graph("Throttled calls and conflicts per 5 minutes", throttles)],

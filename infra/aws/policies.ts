@@ -15,25 +15,33 @@ import type { Storage } from "./storage.ts";
  * descriptions: CloudFormation would replace the policies and their ARNs.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-managedpolicy.html
  */
-export const createPolicies = (scope: Construct, { storage }: Deployment, { machine, apply }: Invoked) => {
-  const ordering = orderingPolicy(scope, { machine, apply });
+export const createPolicies = (scope: Construct, { storage }: Deployment, { machine, ...waysIn }: Invoked) => {
+  const ordering = orderingPolicy(scope, machine, waysIn.applyOrders);
+  const tenancy = tenancyPolicy(scope, waysIn.apply);
   const operator = operatorPolicy(scope, storage, machine);
   const evidence = evidencePolicy(scope, storage);
   for (const policy of [ordering, operator, evidence]) acknowledgeFindings(policy, storage, machine);
-  return { ordering, operator, evidence };
+  return { ordering, tenancy, operator, evidence };
 };
 
-type Invoked = { readonly machine: StateMachine; readonly apply: IFunction };
+type Invoked = { readonly machine: StateMachine; readonly apply: IFunction; readonly applyOrders: IFunction };
 
 /** Permission to start an execution is permission to check out any order: the input is only the order's id. */
-const orderingPolicy = (scope: Construct, { machine, apply }: Invoked) =>
+const orderingPolicy = (scope: Construct, machine: StateMachine, applyOrders: IFunction) =>
   new ManagedPolicy(scope, "OrderingPolicy", {
     description: "Patchbay: an ordering system starts checkouts and asks how they ended",
     statements: [
       allow(["states:StartExecution"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),
-      allow(["lambda:InvokeFunction"], apply.functionArn),
+      allow(["lambda:InvokeFunction"], applyOrders.functionArn),
     ],
+  });
+
+/** Permission to apply every section is permission to create an API key for any account. */
+const tenancyPolicy = (scope: Construct, apply: IFunction) =>
+  new ManagedPolicy(scope, "TenancyPolicy", {
+    description: "Patchbay: the system of record of customers applies files",
+    statements: [allow(["lambda:InvokeFunction"], apply.functionArn)],
   });
 
 /** What `admin attachment download` needs: it reads a file, and writes the event. */

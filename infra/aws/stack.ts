@@ -8,7 +8,8 @@ import { createBackups } from "./backups.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./events.ts";
-import { createFunction } from "./function.ts";
+import { createFunction, type Deployment } from "./function.ts";
+import { orderingGrants } from "./grants.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
 import { createRollout } from "./rollout.ts";
@@ -29,19 +30,13 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const deadLetters = deadLetterQueue(stack);
   const deployment = { settings, storage, bundles, deadLetters };
   const rest = createApi(stack, deployment);
+  const waysIn = createWaysIn(stack, deployment);
   const { machine, secret, failure, release } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
   const { bus, publisher, policy } = createEvents(stack, deployment);
   const monitored = { rest, machine, failure, release, sweep, publisher };
   const { topic, rollback } = createOperations(stack, deployment, monitored);
-  // Other systems manage accounts, users, API keys, orders and requests with it.
-  const apply = createFunction(stack, deployment, {
-    name: otherFunctions.apply,
-    access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
-    timeout: Duration.minutes(5),
-    isOperator: true,
-  });
-  const { ordering, operator, evidence } = createPolicies(stack, deployment, { machine, apply });
+  const { ordering, tenancy, operator, evidence } = createPolicies(stack, deployment, { machine, ...waysIn });
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
   if (settings.rollout === "canary") createRollout(stack, rollback);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
@@ -53,12 +48,14 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     TableName: storage.table.tableName,
     BucketName: storage.bucket.bucketName,
     StateMachineArn: machine.stateMachineArn,
-    ApplyFunctionName: apply.functionName,
+    ApplyFunctionName: waysIn.apply.functionName,
+    OrderingFunctionName: waysIn.applyOrders.functionName,
     CarrierTokenArn: secret.secretArn,
     EventBusName: bus.eventBusName,
     EventBusArn: bus.eventBusArn,
     AlarmTopicArn: topic.topicArn,
     OrderingPolicyArn: ordering.managedPolicyArn,
+    TenancyPolicyArn: tenancy.managedPolicyArn,
     OperatorPolicyArn: operator.managedPolicyArn,
     EvidencePolicyArn: evidence.managedPolicyArn,
     EventPolicyArn: policy.managedPolicyArn,
@@ -66,6 +63,22 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   };
   for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return stack;
+};
+
+/** Other systems manage accounts, users, API keys, orders and requests with these, or orders and requests only. */
+const createWaysIn = (stack: Stack, deployment: Deployment) => {
+  const common = { timeout: Duration.minutes(5), isOperator: true };
+  const access = { table: ["GetItem", "PutItem", "UpdateItem"], files: [] } as const;
+  const statements = orderingGrants(deployment.storage);
+  return {
+    apply: createFunction(stack, deployment, { ...common, name: otherFunctions.apply, access }),
+    applyOrders: createFunction(stack, deployment, {
+      ...common,
+      name: otherFunctions.applyOrders,
+      access: { table: [], files: [] },
+      statements,
+    }),
+  };
 };
 
 const deadLetterQueue = (stack: Stack): Queue => {

@@ -32,6 +32,7 @@ export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
 const applyFunction = "patchbay-apply";
+const orderingFunction = "patchbay-apply-orders";
 const adapterFunction = "carrier-function";
 const credentials = {
   AWS_REGION: "us-east-1",
@@ -57,6 +58,9 @@ const useCredentials = (): Readonly<Record<string, string>> => {
 const apply: LambdaHandler = async (file, context) =>
   (await import("../../functions/tenants/apply.ts")).handler(file, context);
 
+const applyOrders: LambdaHandler = async (file, context) =>
+  (await import("../../functions/tenants/apply-orders.ts")).handler(file, context);
+
 /** An event for the adapter function, and what it has returned or thrown. */
 export type AdapterReport = { readonly event: unknown; readonly answer?: unknown; readonly error?: unknown };
 
@@ -79,7 +83,10 @@ const startServices = async (
   uploadOrigins: () => readonly string[],
   portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"],
 ) => {
-  const functions = new Map([[applyFunction, apply]]);
+  const functions = new Map([
+    [applyFunction, apply],
+    [orderingFunction, applyOrders],
+  ]);
   if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, onAdapterCall));
   const [table, files, carrier, lambda] = await Promise.all([
     startTable(tableName, { dbPath: data?.table, doorPort: portOf("table"), onEnd }),
@@ -94,6 +101,7 @@ const startServices = async (
     AWS_ENDPOINT_URL_S3: files.endpoint,
     AWS_ENDPOINT_URL_LAMBDA: lambda.url,
     APPLY_FUNCTION_NAME: applyFunction,
+    ORDERING_FUNCTION_NAME: orderingFunction,
     CARRIER_URL: carrier?.url ?? carrierUrl ?? "",
     CARRIER_FUNCTION: carrierFunction ? adapterFunction : "",
   };

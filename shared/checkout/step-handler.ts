@@ -1,6 +1,9 @@
 import * as z from "zod/mini";
-import { embeddedMetrics, log } from "../log.ts";
+import { isDefect } from "../errors.ts";
+import { log } from "../log.ts";
 import type { Step } from "./steps.ts";
+
+const metrics = { step: { ms: "Milliseconds" } } as const;
 
 /** The handler of every step. Parses the part of the workflow's state that the step needs, and writes one log line. */
 export const stepHandler =
@@ -11,18 +14,14 @@ export const stepHandler =
   ): ((event: unknown) => Promise<O>) =>
   async (event) => {
     const started = Date.now();
-    const line = () => ({
-      step: name,
-      ms: Date.now() - started,
-      ...embeddedMetrics({ ms: "Milliseconds" }, new Date(), "step"),
-    });
+    const line = () => ({ step: name, ms: Date.now() - started });
     try {
       const state = z.parse(input, event);
       const output = await handle(state);
-      log.info("step", { ...line(), ...logFields(state), ...logFields(output) });
+      log.info("step", { ...line(), ...logFields(state), ...logFields(output) }, metrics);
       return output;
     } catch (error) {
-      log.error("step", { ...line(), ...(error instanceof Error && { error }) });
+      log.failure("step", { ...line(), ...(error instanceof Error && { error }) }, isDefect(error), metrics);
       throw error;
     }
   };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyResult } from "aws-lambda";
 import { ApiError, internalError, preconditionFailed } from "../errors.ts";
-import { embeddedMetrics, log } from "../log.ts";
+import { log } from "../log.ts";
 import type { Route } from "../route.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
 import type { Page } from "../table/pages.ts";
@@ -105,6 +105,8 @@ export const respond = ({ name }: Pick<Route, "name">): MiddlewareObj<RequestEve
   },
 });
 
+const metrics = { route: { ms: "Milliseconds" } } as const;
+
 const logRequest = (route: string, event: RequestEvent, status: number, cause?: unknown) => {
   const line = {
     route,
@@ -115,8 +117,7 @@ const logRequest = (route: string, event: RequestEvent, status: number, cause?: 
     ms: Date.now() - event.requestContext.requestTimeEpoch,
     path: pathIds(event),
     ...event.logged,
-    ...embeddedMetrics({ ms: "Milliseconds" }, new Date(), "route"),
   };
-  if (status >= 500) log.error("request", { ...line, ...(cause instanceof Error && { error: cause }) });
-  else log.info("request", line);
+  if (status < 500) log.info("request", line, metrics);
+  else log.failure("request", { ...line, ...(cause instanceof Error && { error: cause }) }, status === 500, metrics);
 };

@@ -48,6 +48,13 @@ export class PartlyAppliedError extends Error {
   }
 }
 
+/** `sections`: those that the file may have. */
+type Options = {
+  readonly dryRun?: boolean;
+  readonly sections?: readonly SectionName[] | undefined;
+  readonly maxResultBytes?: number;
+};
+
 /**
  * Makes accounts, users, API keys, orders and requests what a file says: creates entries that do not exist, and changes
  * those whose `id` (a key: or `sha256`) exists. A dry run (an option here, or `dry_run` in the file) writes nothing. 422
@@ -56,10 +63,10 @@ export class PartlyAppliedError extends Error {
 export const apply = async (
   document: unknown,
   origin: Origin,
-  { dryRun = false, maxResultBytes = Number.POSITIVE_INFINITY } = {},
+  { dryRun = false, sections = sectionNames, maxResultBytes = Number.POSITIVE_INFINITY }: Options = {},
 ): Promise<Applied> => {
   for (let attempt = 1; ; attempt += 1) {
-    const { planned, isDry } = await planFile(document, origin, dryRun);
+    const { planned, isDry } = await planFile(document, origin, dryRun, sections);
     if (Buffer.byteLength(JSON.stringify(resultsOf(planned))) > maxResultBytes) throw tooLargeResult();
     if (isDry) return resultsOf(planned);
     const failure = await writeAll(planned);
@@ -82,9 +89,10 @@ const maxResultBytes = 6_291_556 - 65_536;
 export const tryApply = async (
   document: unknown,
   origin: Origin,
+  sections?: readonly SectionName[],
 ): Promise<{ readonly applied?: Applied; readonly error?: ApiError }> => {
   try {
-    return { applied: await apply(document, origin, { maxResultBytes }) };
+    return { applied: await apply(document, origin, { maxResultBytes, sections }) };
   } catch (error) {
     if (error instanceof PartlyAppliedError) {
       const { applied, isMendable, message } = error;
@@ -97,8 +105,8 @@ export const tryApply = async (
 /** More would not fit into a response: a file can have a hundred thousand. */
 const maxProblems = 1_000;
 
-const planFile = async (document: unknown, origin: Origin, dryRun: boolean) => {
-  const { file, dryRun: dryRunInFile, problems } = parseFile(document);
+const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sections: readonly SectionName[]) => {
+  const { file, dryRun: dryRunInFile, problems } = parseFile(document, sections);
   const isDry = dryRun || dryRunInFile;
   const context = { ...(await resolve(file, problems)), origin, isDry };
   const plan = <S extends SectionName>(

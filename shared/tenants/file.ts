@@ -121,8 +121,14 @@ const Properties = z.record(z.string(), z.unknown());
 export const isDryRun = (document: unknown): boolean =>
   z.safeParse(z.object({ dry_run: z.literal(true) }), document).success;
 
-/** Parses a file entry by entry, so that the problems of one entry do not hide those of others. */
-export const parseFile = (document: unknown): { file: TenantsFile; dryRun: boolean; problems: Problem[] } => {
+/**
+ * Parses a file entry by entry, so that the problems of one entry do not hide those of others. What is in sections other than
+ * these is not read, not even from the table: it is one problem for each section.
+ */
+export const parseFile = (
+  document: unknown,
+  allowed: readonly SectionName[] = sectionNames,
+): { file: TenantsFile; dryRun: boolean; problems: Problem[] } => {
   const problems: Problem[] = [];
   const parse = <S extends z.core.$ZodType>(schema: S, value: unknown, path: readonly string[]) => {
     const checked = check(schema, value, "body");
@@ -147,7 +153,7 @@ export const parseFile = (document: unknown): { file: TenantsFile; dryRun: boole
   const sections = new Map<string, unknown>(properties(document, []));
   const section = <S extends z.core.$ZodType>(name: SectionName, schema: S) =>
     new Map(
-      properties(sections.get(name) ?? {}, [name])
+      properties((allowed.includes(name) ? sections.get(name) : undefined) ?? {}, [name])
         .filter(isNamed(name))
         .map(([key, value]): [string, Sent<z.output<S>>] => [
           key,
@@ -162,6 +168,9 @@ export const parseFile = (document: unknown): { file: TenantsFile; dryRun: boole
     requests: section("requests", entrySchemas.requests),
   };
   const dryRun = parse(z.optional(z.boolean()), sections.get("dry_run"), ["dry_run"]) ?? false;
+  const forbidden = sectionNames.filter((name) => sections.has(name) && !allowed.includes(name));
+  const misplaced = `can't be in this file, which may have ${allowed.join(" and ")} only`;
+  problems.push(...forbidden.map((name) => problemIn("body", pointer([name]), "constraint.enum", misplaced)));
   const known: readonly string[] = ["$schema", "dry_run", ...sectionNames];
   const unknown = [...sections.keys()].filter((name) => !known.includes(name));
   if (unknown.length > 0) {

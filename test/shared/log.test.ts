@@ -10,12 +10,14 @@ beforeAll(() => {
 });
 afterAll(() => logs.stop());
 
-const metrics = (dimension: string) => ({
+const metrics = (dimension: string, ...others: object[]) => ({
   Timestamp: expect.any(Number),
   CloudWatchMetrics: [
     { Namespace: "Patchbay", Dimensions: [[dimension]], Metrics: [{ Name: "ms", Unit: "Milliseconds" }] },
+    ...others,
   ],
 });
+const defects = { Namespace: "Patchbay", Dimensions: [["stack"]], Metrics: [{ Name: "Defects", Unit: "Count" }] };
 
 /** The log lines that are written while `act` runs. */
 const linesDuring = async (act: () => Promise<unknown>) => {
@@ -46,7 +48,8 @@ describe("the log", () => {
   it("has one line for a step, with its error", async () => {
     const [line, ...others] = await linesDuring(async () => loadStep("checkout/lock")?.({}).catch(() => undefined));
     expect(others).toEqual([]);
-    expect(line).toMatchObject({ level: "ERROR", message: "step", step: "checkout/lock", _aws: metrics("step") });
+    const counted = { _aws: metrics("step", defects), stack: "local", Defects: 1 };
+    expect(line).toMatchObject({ level: "ERROR", message: "step", step: "checkout/lock", ...counted });
     expect(line.error.stack).toContain("step-handler.ts");
   });
 });

@@ -26,6 +26,18 @@ const ofFunction = (name: string) => ({
 
 describe("an alarm", () => {
   it.each([
+    [
+      "Defects",
+      {
+        Namespace: "Patchbay",
+        MetricName: "Defects",
+        Dimensions: [{ Name: "stack", Value: "Patchbay-production" }],
+        Statistic: "Sum",
+        Period: 300,
+        EvaluationPeriods: 1,
+        Threshold: 3,
+      },
+    ],
     ["ServerErrors", { Namespace: "AWS/ApiGateway", MetricName: "5XXError", Statistic: "Sum", Threshold: 5 }],
     ["SlowRequests", { Namespace: "AWS/ApiGateway", MetricName: "Latency", ExtendedStatistic: "p99", Threshold: 3000 }],
     ["FunctionThrottles", { Namespace: "AWS/Lambda", MetricName: "Throttles", Threshold: 1 }],

@@ -4,6 +4,10 @@ import { managedPermissionsOf, permissionsOf } from "../../support/models/permis
 import { synthesize } from "../../support/models/template.ts";
 
 const table = (...actions: string[]) => actions.map((action) => `dynamodb:${action} on Table`);
+const partitions = (actions: readonly string[], keys: string, attributes = "") =>
+  table(...actions).map(
+    (each) => `${each} where {ForAllValues:StringLike:{dynamodb:LeadingKeys:[${keys}]}${attributes}}`,
+  );
 const files = (...actions: string[]) => actions.map((action) => `s3:${action} on Files/attachments/*`);
 const key = (service: string, ...actions: string[]) => actions.map((action) => `kms:${action} on Key via ${service}`);
 
@@ -95,6 +99,13 @@ const expected: Record<string, readonly string[]> = {
     "sqs:SendMessage on DeadLetters",
   ],
   "tenants/apply": [...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"), ...writeKey],
+  "tenants/apply-orders": [
+    ...partitions(["BatchGetItem", "GetItem"], "ACCOUNT#*,ORDER#*,REQUEST#*"),
+    ...partitions(["PutItem", "UpdateItem"], "ORDER#*,REQUEST#*"),
+    // The list of an account's orders.
+    ...partitions(["PutItem"], "ACCOUNT#*", ",ForAllValues:StringEquals:{dynamodb:Attributes:[pk,sk,id]}"),
+    ...writeKey,
+  ],
   "sweep-orphan-files": [
     ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
     ...writeKey,
@@ -151,10 +162,15 @@ describe("a managed policy", () => {
 
   it("lets an ordering system apply files, start and describe checkouts, and nothing else", () => {
     expect(statementsOf("an ordering system starts checkouts and asks how they ended")).toEqual([
-      "lambda:InvokeFunction on tenantsapplyAliaslive",
+      "lambda:InvokeFunction on tenantsapplyordersAliaslive",
       expect.stringMatching(/^states:DescribeExecution on arn.*:execution:.*:\*$/),
       "states:StartExecution on Checkout",
     ]);
+  });
+
+  it("lets the system of record of customers apply files with every section, and nothing else", () => {
+    const statements = statementsOf("the system of record of customers applies files");
+    expect(statements).toEqual(["lambda:InvokeFunction on tenantsapplyAliaslive"]);
   });
 
   it("lets other systems put rules on the bus and send archived events again, and nothing else", () => {
@@ -172,9 +188,13 @@ describe("a managed policy", () => {
 
   it("is an output of the stack, by its ARN", () => {
     const policies = Object.keys(template.findResources("AWS::IAM::ManagedPolicy"));
-    const arns = ["OrderingPolicyArn", "OperatorPolicyArn", "EvidencePolicyArn", "EventPolicyArn"].map(
-      (name) => template.findOutputs(name)[name]?.Value.Ref,
-    );
+    const arns = [
+      "OrderingPolicyArn",
+      "TenancyPolicyArn",
+      "OperatorPolicyArn",
+      "EvidencePolicyArn",
+      "EventPolicyArn",
+    ].map((name) => template.findOutputs(name)[name]?.Value.Ref);
     expect(new Set(arns)).toEqual(new Set(policies));
     template.hasOutput("StateMachineArn", { Value: { Ref: Match.stringLikeRegexp("^Checkout") } });
   });
