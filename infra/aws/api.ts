@@ -25,11 +25,11 @@ import type { Settings } from "./settings.ts";
 const timeout = Duration.seconds(28);
 
 /** Creates the REST API, with a function and a method for each row of the route table. HEAD is GET without the body. */
-export const createApi = (scope: Construct, deployment: Deployment): RestApi => {
+export const createApi = (scope: Construct, deployment: Deployment) => {
   const { settings } = deployment;
   const rest = restApi(scope, settings);
   addGatewayResponses(rest, settings.maxFileBytes);
-  for (const route of routes) {
+  const endpoints = routes.map((route) => {
     const environment = {
       ...(route.reads.from === "form" && { MAX_FILE_BYTES: String(settings.maxFileBytes) }),
       ...(route.document === "upload" && { MAX_UPLOAD_BYTES: String(settings.maxUploadBytes) }),
@@ -41,9 +41,10 @@ export const createApi = (scope: Construct, deployment: Deployment): RestApi => 
     const resource = rest.root.resourceForPath(route.path);
     resource.addMethod(route.method, integration);
     if (route.method === "GET") resource.addMethod("HEAD", integration);
-  }
+    return handler;
+  });
   addUnknownAddresses(rest);
-  return rest;
+  return { rest, endpoints };
 };
 
 const restApi = (scope: Construct, settings: Settings) => {

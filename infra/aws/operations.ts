@@ -41,8 +41,8 @@ export const createOperations = (scope: Construct, deployment: Deployment, monit
   });
   // Not every emulator supports dashboards.
   if (!settings.emulator) addDashboard(scope, settings.stackName, metrics, alarms);
-  const rollback = alarms.filter((alarm) => alarm.node.id === "DefectsAlarm");
-  return { topic, rollback };
+  const alarmNamed = (name: string) => alarms.filter(({ node }) => node.id === `${name}Alarm`);
+  return { topic, alarmNamed };
 };
 
 /**
@@ -73,6 +73,8 @@ const atLeast = (threshold: number, metric: IMetric, alarmDescription: string, e
 });
 
 const defective = "Within five minutes, functions failed three times or more for a reason that is their own.";
+const killed =
+  "Within five minutes, functions that are released step by step ended three times or more without a response.";
 const throttled = "Lambda throttled calls: the account's concurrency, or what is reserved for a function, was used up.";
 const conflicting = "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.";
 const slow = "For 15 minutes, one request in a hundred took three seconds or more.";
@@ -84,8 +86,12 @@ const unfinished = "A sweep ran out of time. The next one continues where it sto
 const dead = "A sweep and both its retries failed: files without metadata accumulate.";
 const missed = "No sweep has started for two days or more: files without metadata accumulate.";
 
-const alarmsOf = ({ sweeps, ...metrics }: Metrics): Readonly<Record<string, AlarmProps>> => ({
+/** The name of the alarm for the functions of a wave. */
+export const killsOf = (wave: number) => `KilledFunctions${wave + 1}`;
+
+const alarmsOf = ({ sweeps, kills, ...metrics }: Metrics): Readonly<Record<string, AlarmProps>> => ({
   Defects: atLeast(3, metrics.defects, defective),
+  ...Object.fromEntries(kills.map((metric, wave) => [killsOf(wave), atLeast(3, metric, killed)])),
   ServerErrors: atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx."),
   FunctionThrottles: atLeast(1, metrics.functionThrottles, throttled),
   ReadThrottles: atLeast(1, metrics.readThrottles, "DynamoDB throttled reads of the table."),
@@ -113,6 +119,8 @@ const alarmsOf = ({ sweeps, ...metrics }: Metrics): Readonly<Record<string, Alar
 /** The resources that alarms and the dashboard monitor. `failure` is the step that ends a failed checkout. */
 type Monitored = Readonly<Record<"failure" | "release" | "sweep" | "publisher", IFunction>> & {
   readonly rest: RestApi;
+  /** The functions that are released step by step. */
+  readonly canaries: readonly (readonly IFunction[])[];
   readonly machine: StateMachine;
 };
 
@@ -121,12 +129,22 @@ type Metrics = ReturnType<typeof metricsOf>;
 const inFiveMinutes = { period: Duration.minutes(5), statistic: Stats.SUM };
 const inADay = { period: Duration.days(1), statistic: Stats.SUM };
 
-/** Contains no metric math, which not every emulator supports in an alarm. */
+/** Contains no metric math for an emulator: not every one supports it in an alarm, and none has canaries. */
 const metricsOf = (
   { settings: { stackName: stack }, storage: { table }, deadLetters }: Deployment,
-  { rest, machine, failure, release, sweep, publisher }: Monitored,
+  { rest, machine, failure, release, sweep, publisher, canaries }: Monitored,
 ) => ({
   requests: rest.metricCount(inFiveMinutes),
+  // A function that cannot be loaded, or is killed, logs no defect. An alarm has ten metrics at most.
+  kills: canaries.map((wave) => {
+    const usingMetrics = Object.fromEntries(wave.map((one, index) => [`e${index}`, one.metricErrors(inFiveMinutes)]));
+    return new MathExpression({
+      expression: "SUM(METRICS())",
+      usingMetrics,
+      period: inFiveMinutes.period,
+      label: "Killed",
+    });
+  }),
   callerErrors: rest.metricClientError(inFiveMinutes),
   // Logged by the functions: see shared/log.ts.
   defects: new Metric({ namespace: "Patchbay", metricName: "Defects", dimensionsMap: { stack }, ...inFiveMinutes }),

@@ -5,6 +5,7 @@ import { Match } from "aws-cdk-lib/assertions";
 import { afterAll, describe, expect, it } from "vitest";
 import { functionNames } from "../../../infra/aws/bundle.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
+import { routes } from "../../../shared/routes.ts";
 import { synthesize } from "../../support/models/template.ts";
 
 const carrierUrl = "https://carrier.example";
@@ -134,16 +135,23 @@ describe("production", () => {
     });
   });
 
-  it("shifts traffic to new versions step by step, and back if requests or checkouts fail", () => {
+  it("shifts what callers reach to new versions step by step, at most eight at once, and back if it has a defect", () => {
     const { template } = production;
-    const aliases = Object.values(template.findResources("AWS::Lambda::Alias"));
+    const aliases = Object.entries(template.findResources("AWS::Lambda::Alias"));
     expect(aliases).toHaveLength(functionNames.length);
-    const rollouts = aliases.map(
-      ({ UpdatePolicy }) => UpdatePolicy.CodeDeployLambdaAliasUpdate.DeploymentGroupName.Ref,
+    const canaries = aliases.filter(([, { UpdatePolicy }]) => UpdatePolicy);
+    expect(canaries).toHaveLength(routes.length + 2);
+    expect(canaries.flatMap(([id]) => (/^(?:request|order|switches|tenants)/.test(id) ? [] : [id]))).toEqual([]);
+    const rollouts = canaries.map(
+      ([, { UpdatePolicy }]) => UpdatePolicy.CodeDeployLambdaAliasUpdate.DeploymentGroupName.Ref,
     );
+    const before = new Map(canaries.map(([id, { DependsOn }]) => [id, DependsOn?.[0]]));
+    const waveOf = (id: string): number => (before.get(id) ? waveOf(before.get(id)) + 1 : 0);
+    const waves = Object.groupBy(canaries, ([id]) => waveOf(id));
+    expect(Object.values(waves).map((wave) => wave?.length)).toEqual([8, 8, canaries.length - 16]);
     const groups = template.findResources("AWS::CodeDeploy::DeploymentGroup", {
       Properties: {
-        DeploymentConfigName: "CodeDeployDefault.LambdaCanary10Percent10Minutes",
+        DeploymentConfigName: "CodeDeployDefault.LambdaCanary10Percent5Minutes",
         AutoRollbackConfiguration: { Enabled: true, Events: Match.arrayWith(["DEPLOYMENT_STOP_ON_ALARM"]) },
       },
     });
@@ -151,9 +159,25 @@ describe("production", () => {
     for (const { Properties } of Object.values(groups))
       expect(Properties.AlarmConfiguration).toEqual({
         Enabled: true,
-        Alarms: ["ServerErrors", "FailedCheckouts"].map((name) => ({
+        Alarms: ["Defects", "KilledFunctions\\d"].map((name) => ({
           Name: { Ref: expect.stringMatching(`^${name}Alarm`) },
         })),
+      });
+  });
+
+  it("watches every function that it shifts for ends without a response, as which it can log nothing", () => {
+    const alarms = production.template.findResources("AWS::CloudWatch::Alarm", {
+      Properties: { AlarmName: Match.stringLikeRegexp("-KilledFunctions\\d$"), Threshold: 3 },
+    });
+    const watched = Object.values(alarms).map(({ Properties: { Metrics } }) =>
+      Metrics.flatMap(({ MetricStat }: { MetricStat?: { Metric: { MetricName: string } } }) => MetricStat ?? []),
+    );
+    expect(watched.map(({ length }) => length)).toEqual([8, 8, routes.length + 2 - 16]);
+    for (const stat of watched.flat())
+      expect(stat).toMatchObject({
+        Metric: { Namespace: "AWS/Lambda", MetricName: "Errors" },
+        Period: 300,
+        Stat: "Sum",
       });
   });
 
