@@ -3,6 +3,7 @@ const catalogue = {
   unauthorized: { status: 401, title: "Unauthorized" },
   "access_denied.ordering_attachment_access": { status: 403, title: "Access Denied" },
   "access_denied.permission": { status: 403, title: "Access Denied" },
+  "access_denied.firewall": { status: 403, title: "Access Denied" },
   not_found: { status: 404, title: "Not Found" },
   precondition_failed: { status: 412, title: "Precondition Failed" },
   payload_too_large: { status: 413, title: "Payload Too Large" },
@@ -105,6 +106,9 @@ export const attachmentsDisabled = (accountId: string) =>
 
 export const permissionMissing = (permission: string) =>
   apiError("access_denied.permission", `The user lacks the permission ${permission}.`, { permission });
+
+export const blockedByFirewall = () =>
+  apiError("access_denied.firewall", "A firewall has blocked this request. Do not repeat it unchanged.");
 
 /** 404 for a resource or, without arguments, for an unknown route. */
 export const notFound = (type?: string, id?: string) =>

@@ -13,10 +13,10 @@ import {
 } from "aws-cdk-lib/aws-apigateway";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
-import { CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
 import type { Construct } from "constructs";
 import { routes } from "../../shared/routes.ts";
 import { acknowledge } from "./acknowledge.ts";
+import { addFirewall, hasFirewall } from "./firewall.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { addGatewayResponses, addUnknownAddresses } from "./gateway-responses.ts";
 import type { Settings } from "./settings.ts";
@@ -73,11 +73,7 @@ const restApi = (scope: Construct, settings: Settings) => {
   rest.node.tryRemoveChild("Endpoint");
   requireTls12(rest);
   addExecutionLogs(scope, settings, rest);
-  if (settings.webAclArn)
-    new CfnWebACLAssociation(scope, "WebAcl", {
-      resourceArn: rest.deploymentStage.stageArn,
-      webAclArn: settings.webAclArn,
-    });
+  addFirewall(scope, settings, rest.deploymentStage);
   acknowledgeFindings(rest, settings);
   return rest;
 };
@@ -116,7 +112,7 @@ const requireTls12 = (rest: RestApi) => {
   Object.assign(resource, tls);
 };
 
-const acknowledgeFindings = (rest: RestApi, { webAclArn, accessLogs }: Settings) =>
+const acknowledgeFindings = (rest: RestApi, settings: Settings) =>
   acknowledge(rest, {
     "AwsSolutions-APIG2":
       "Every function validates its input against the schema of its route and returns all errors. The gateway's validator returns only the first one, in another format.",
@@ -125,13 +121,13 @@ const acknowledgeFindings = (rest: RestApi, { webAclArn, accessLogs }: Settings)
     "AwsSolutions-COG4": "Callers are programs with API keys, not people in a user pool.",
     "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
       "API Gateway writes its logs with this role, one for the region. Its documentation requires this managed policy.",
-    ...(!accessLogs && {
+    ...(!settings.accessLogs && {
       "AwsSolutions-APIG1":
         "The stage turns access logs off to save their cost. Each function logs a line for each request, and the gateway logs its own errors.",
     }),
-    ...(!webAclArn && {
+    ...(!hasFirewall(settings) && {
       "AwsSolutions-APIG3":
-        "The organization manages one web ACL for all its APIs: set webAclArn in the stage's file. The API is throttled in either case.",
+        "The organization manages one web ACL for all its APIs: set webAclArn, or limits of this API's own, in the stage's file. The API is throttled in either case.",
     }),
   });
 

@@ -59,8 +59,10 @@ export const createFunction = (
   { settings, storage, bundles }: Deployment,
   options: FunctionOptions,
 ): IFunction => {
-  const { name, access, timeout, memoryMb = 1024, concurrency, environment = {}, statements = [] } = options;
+  const { name, access, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
   const { deadLetterQueue, isOperator } = options;
+  // In maintenance nothing runs: the steps of checkouts, events and other systems wait and try again.
+  const concurrency = settings.throttleRate === 0 ? 0 : (options.concurrency ?? undefined);
   const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, {
@@ -94,7 +96,7 @@ export const createFunction = (
     role: role.withoutPolicyUpdates(),
     timeout,
     memorySize: memoryMb,
-    ...(concurrency && { reservedConcurrentExecutions: concurrency }),
+    ...(concurrency !== undefined && { reservedConcurrentExecutions: concurrency }),
     ...(deadLetterQueue && { deadLetterQueue }),
     tracing: settings.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
     logGroup,

@@ -8,6 +8,7 @@ import {
 } from "aws-cdk-lib/aws-apigateway";
 import {
   type ApiError,
+  blockedByFirewall,
   fileTooLarge,
   internalError,
   malformed,
@@ -39,8 +40,8 @@ const gatewayErrors = (maxFileBytes: number): readonly (readonly [ResponseType, 
   [ResponseType.REQUEST_TOO_LARGE, fileTooLarge(maxFileBytes)],
   [ResponseType.THROTTLED, rateLimited()],
   [ResponseType.QUOTA_EXCEEDED, rateLimited()],
-  // A web ACL for this API should contain rate rules: see infra/README.md.
-  [ResponseType.WAF_FILTERED, rateLimited()],
+  // Not a 429, which a client would repeat for ever.
+  [ResponseType.WAF_FILTERED, blockedByFirewall()],
   [ResponseType.INTEGRATION_TIMEOUT, serviceUnavailable()],
   [ResponseType.INTEGRATION_FAILURE, serviceUnavailable()],
   [ResponseType.API_CONFIGURATION_ERROR, internalError()],

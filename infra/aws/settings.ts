@@ -12,6 +12,9 @@ const Origin = matching(/^https?:\/\/[\w.-]+(:\d+)?$/, "must be an origin: https
 
 const functionName = /^(arn:[\w-]+:lambda:[\w-]+:\d{12}:function:)?[\w-]{1,64}(:[\w$-]+)?$/;
 
+/** WAF's lowest limit is 10. */
+const requestLimit = z.int().check(z.minimum(10));
+
 const positive = z.number().check(z.positive());
 
 /** A setting that may be `null`, the default. */
@@ -25,6 +28,8 @@ const Stage = z
     carrierFunction: orNone(matching(functionName, "must be the name or the ARN of a function")),
     alarmEmail: orNone(z.email()),
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),
+    requestsPerKey: orNone(requestLimit),
+    requestsPerAddress: orNone(requestLimit),
     domainName: orNone(matching(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/)),
     certificateArn: orNone(z.string().check(z.startsWith("arn:"))),
     rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
@@ -35,7 +40,7 @@ const Stage = z
     uploadOrigins: orNone(z.array(Origin)),
     apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
     architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),
-    throttleRate: z._default(positive, 100),
+    throttleRate: z._default(z.number().check(z.nonnegative()), 100),
     throttleBurst: z._default(positive, 200),
     carrierConcurrency: orNone(z.int().check(z.positive())),
     logRetentionDays: z._default(z.enum(RetentionDays), RetentionDays.ONE_WEEK),
@@ -59,6 +64,10 @@ const Stage = z
     z.refine(({ domainName, certificateArn }) => !domainName === !certificateArn, {
       path: ["certificateArn"],
       error: "must be set together with domainName",
+    }),
+    z.refine((stage) => !stage.webAclArn || (stage.requestsPerKey ?? stage.requestsPerAddress) === null, {
+      path: ["webAclArn"],
+      error: "must be null, because this stage has limits of its own: an API has one web ACL",
     }),
     z.refine(({ retainData, backupRegion }) => retainData || !backupRegion, {
       path: ["backupRegion"],
@@ -98,6 +107,8 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
     ...values,
     stageName,
     ...(emulator && ({ rollout: "all-at-once", domainName: null, certificateArn: null, backupRegion: null } as const)),
+    // The burst would still be allowed.
+    throttleBurst: values.throttleRate === 0 ? 0 : values.throttleBurst,
     /** A sandbox needs no carrier until it checks out an order. */
     carrierUrl: values.carrierUrl ?? (values.carrierFunction ? null : "https://carrier.invalid"),
     stackName: ["Patchbay", stageName.replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-"),

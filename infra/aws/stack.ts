@@ -8,6 +8,7 @@ import { createBackups } from "./backups.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./events.ts";
+import { hasFirewall } from "./firewall.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { orderingGrants } from "./grants.ts";
 import { createOperations } from "./operations.ts";
@@ -98,11 +99,12 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
 
 /** Says at synth what production should not be without. */
 const warn = (stack: Stack, settings: Settings) => {
-  const { retainData, alarmEmail, webAclArn, restoredTable, restoredTableStream } = settings;
+  const { retainData, alarmEmail, restoredTable, restoredTableStream } = settings;
   const warnings = Annotations.of(stack);
   if (restoredTable && !restoredTableStream)
     warnings.addWarningV2("patchbay:restoredTableStream", "restoredTableStream is not set: no event is published.");
   if (!retainData) return;
   if (!alarmEmail) warnings.addWarningV2("patchbay:alarmEmail", "alarmEmail is not set: nobody is told of alarms.");
-  if (!webAclArn) warnings.addWarningV2("patchbay:webAclArn", "webAclArn is not set: no web ACL protects the API.");
+  if (!hasFirewall(settings))
+    warnings.addWarningV2("patchbay:webAclArn", "webAclArn is not set: no web ACL protects the API.");
 };

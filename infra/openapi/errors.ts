@@ -3,6 +3,7 @@ import { parentPermissions } from "../../shared/attachments/routes.ts";
 import {
   type ApiError,
   attachmentsDisabled,
+  blockedByFirewall,
   type ErrorCode,
   errorCodes,
   fileTooLarge,
@@ -33,11 +34,13 @@ const example = (title: string, code: ErrorCode, error: ApiError): ErrorExample 
 const accessErrors = ({ parent, permission }: Route): ErrorExample[] => {
   const missing = (title: string, name: string) => example(title, "access_denied.permission", permissionMissing(name));
   const own = missing("The operation's permission is missing", permission);
-  if (parent !== "request" && parent !== "order") return [own];
+  const blocked = example("A firewall blocks the request", "access_denied.firewall", blockedByFirewall());
+  if (parent !== "request" && parent !== "order") return [own, blocked];
   return [
     example("The feature is disabled", "access_denied.ordering_attachment_access", attachmentsDisabled(ids.account)),
     missing("The parent's permission is missing", parentPermissions[parent].CART),
     own,
+    blocked,
   ];
 };
 
@@ -104,6 +107,7 @@ export const reasons: Readonly<Record<ErrorCode, string>> = {
   "access_denied.ordering_attachment_access":
     "Ordering Attachment Access is not enabled for the account that owns the order or the request.",
   "access_denied.permission": "The user lacks a permission.",
+  "access_denied.firewall": "A web application firewall blocks the request. Sent again, it is blocked again.",
   not_found: "A resource in the path does not exist, or the API key has no access to it.",
   precondition_failed: "The document has changed since the version in `If-Match`.",
   payload_too_large: "The body or the file is too large.",

@@ -49,7 +49,7 @@ const statuses = {
   THROTTLED: "429",
   UNAUTHORIZED: "401",
   UNSUPPORTED_MEDIA_TYPE: "404",
-  WAF_FILTERED: "429",
+  WAF_FILTERED: "403",
 };
 
 const Errors = z.object({
@@ -96,6 +96,60 @@ describe("a response of the gateway itself", () => {
     expect(JSON.parse(body ?? "")).toEqual(
       errorBody({ code: "not_found", title: "Not Found", detail: "No route matches this method and path." }),
     );
+  });
+});
+
+describe("the web ACL", () => {
+  it("that a stage names blocks with a 403, which no client repeats", () => {
+    template.hasResourceProperties("AWS::WAFv2::WebACLAssociation", {
+      WebACLArn: "arn:aws:wafv2:us-east-1:111122223333:regional/webacl/1",
+    });
+    template.resourceCountIs("AWS::WAFv2::WebACL", 0);
+    const body = gatewayResponses().get("WAF_FILTERED")?.ResponseTemplates["application/json"];
+    const detail = "A firewall has blocked this request. Do not repeat it unchanged.";
+    expect(JSON.parse(body ?? "")).toEqual(
+      errorBody({ code: "access_denied.firewall", title: "Access Denied", detail }),
+    );
+  });
+
+  it("that a stage's limits create returns our 429 to a key or an address that sends more in five minutes", () => {
+    const { template: limited } = synthesize("anna");
+    const [acl, ...others] = Object.entries(limited.findResources("AWS::WAFv2::WebACL"));
+    expect(others).toEqual([]);
+    const [id, { Properties }] = z.parse(z.tuple([z.string(), z.object({ Properties: z.looseObject({}) })]), acl);
+    limited.hasResourceProperties("AWS::WAFv2::WebACLAssociation", { WebACLArn: { "Fn::GetAtt": [id, "Arn"] } });
+    const block = {
+      ResponseCode: 429,
+      CustomResponseBodyKey: "rateLimited",
+      ResponseHeaders: [
+        { Name: "Retry-After", Value: "30" },
+        { Name: "Cache-Control", Value: "no-store" },
+      ],
+    };
+    const rule = (rate: object) => ({
+      Action: { Block: { CustomResponse: block } },
+      Statement: { RateBasedStatement: { EvaluationWindowSec: 300, ...rate } },
+    });
+    const key = {
+      Header: {
+        Name: "Authorization",
+        TextTransformations: [
+          { Priority: 0, Type: "COMPRESS_WHITE_SPACE" },
+          { Priority: 1, Type: "LOWERCASE" },
+        ],
+      },
+    };
+    expect(Properties).toMatchObject({
+      Scope: "REGIONAL",
+      DefaultAction: { Allow: {} },
+      CustomResponseBodies: {
+        rateLimited: { ContentType: "APPLICATION_JSON", Content: expect.stringContaining('"code":"rate_limited"') },
+      },
+      Rules: [
+        rule({ Limit: 3_000, AggregateKeyType: "CUSTOM_KEYS", CustomKeys: [key] }),
+        rule({ Limit: 10, AggregateKeyType: "IP" }),
+      ],
+    });
   });
 });
 

@@ -281,9 +281,16 @@ describe("the request limit", () => {
     ["of production", production, 500, 1000],
     ["of a sandbox", sandbox, 100, 200],
     ["of a stage's file, beside the burst of a sandbox", anna, 7, 200],
+    ["of a stage in maintenance, whose burst would still be allowed", frugal, 0, 0],
   ])("is that %s", (_, { template }, ThrottlingRateLimit, ThrottlingBurstLimit) => {
     const MethodSettings = [Match.objectLike({ ThrottlingRateLimit, ThrottlingBurstLimit })];
     template.hasResourceProperties("AWS::ApiGateway::Stage", { MethodSettings });
+  });
+});
+
+describe("a stage in maintenance", () => {
+  it("runs no function, so that checkouts, events and other systems wait", () => {
+    frugal.template.allResourcesProperties("AWS::Lambda::Function", { ReservedConcurrentExecutions: 0 });
   });
 });
 
@@ -409,6 +416,9 @@ describe("a stage's file", () => {
     ['{"alarmEmail": "nobody"}', /alarmEmail/],
     ['{"architecture": "mips"}', /architecture/],
     ['{"webAclArn": "acl"}', /webAclArn/],
+    ['{"throttleRate": -1}', /throttleRate/],
+    ['{"webAclArn": "arn:1", "requestsPerKey": 10}', /webAclArn: must be null, because/],
+    ['{"requestsPerAddress": 9}', /requestsPerAddress/],
     ['{"domainName": "api.example.com"}', /certificateArn: must be set together with domainName$/],
     ['{"domainName": "https://api.example.com", "certificateArn": "arn:1"}', /domainName/],
     ['{"rollout": "blue-green"}', /rollout/],

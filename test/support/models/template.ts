@@ -59,6 +59,7 @@ const choices = {
     settings: {
       carrierFunction: "adapter",
       restoredTable: "restored",
+      throttleRate: 0,
       accessLogs: false,
       tracing: false,
       logLevel: "ERROR",
@@ -79,6 +80,8 @@ const choices = {
       maxFileBytes: 1_234_567,
       maxUploadBytes: 1000,
       throttleRate: 7,
+      requestsPerKey: 3_000,
+      requestsPerAddress: 10,
       logRetentionDays: 30,
       apiLogsRole: "existing",
     },

@@ -1,0 +1,78 @@
+import type { Stage } from "aws-cdk-lib/aws-apigateway";
+import { CfnWebACL, CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
+import type { Construct } from "constructs";
+import { rateLimited } from "../../shared/errors.ts";
+import type { Settings } from "./settings.ts";
+
+/** Whether a web ACL protects the API. */
+export const hasFirewall = ({ webAclArn, requestsPerKey, requestsPerAddress }: Settings): boolean =>
+  Boolean(webAclArn ?? requestsPerKey ?? requestsPerAddress);
+
+/** Associates the stage's web ACL with the API, or creates one that limits what a key or an address may send in five minutes. */
+export const addFirewall = (scope: Construct, settings: Settings, { stageArn: resourceArn }: Stage): void => {
+  if (!hasFirewall(settings)) return;
+  const webAclArn = settings.webAclArn ?? rateLimits(scope, settings).attrArn;
+  new CfnWebACLAssociation(scope, "WebAcl", { resourceArn, webAclArn });
+};
+
+/** A limited caller sends nothing more for this long. WAF counts again every few seconds. */
+const retryAfter = "30";
+
+const rateLimits = (scope: Construct, { stackName, requestsPerKey, requestsPerAddress }: Settings) => {
+  const measured = (name: string) => ({
+    cloudWatchMetricsEnabled: true,
+    sampledRequestsEnabled: false,
+    metricName: `${stackName}-${name}`,
+  });
+  const limits = [
+    ["requestsPerKey", requestsPerKey, byKey],
+    ["requestsPerAddress", requestsPerAddress, { aggregateKeyType: "IP" }],
+  ] as const;
+  const customResponse = {
+    responseCode: 429,
+    customResponseBodyKey: "rateLimited",
+    responseHeaders: [
+      { name: "Retry-After", value: retryAfter },
+      { name: "Cache-Control", value: "no-store" },
+    ],
+  };
+  return new CfnWebACL(scope, "RateLimits", {
+    scope: "REGIONAL",
+    description: "Patchbay: limits what a key or an address sends in five minutes",
+    defaultAction: { allow: {} },
+    visibilityConfig: measured("firewall"),
+    // WAF returns this response itself: API Gateway's WAF_FILTERED is not used.
+    customResponseBodies: {
+      rateLimited: { contentType: "APPLICATION_JSON", content: JSON.stringify(rateLimited().body) },
+    },
+    rules: limits.flatMap(([name, limit, aggregation], priority) =>
+      limit === null
+        ? []
+        : [
+            {
+              name,
+              priority,
+              statement: { rateBasedStatement: { limit, evaluationWindowSec: 300, ...aggregation } },
+              action: { block: { customResponse } },
+              visibilityConfig: measured(name),
+            },
+          ],
+    ),
+  });
+};
+
+/** By the header, however its scheme and spaces are written. A request without the header does not count, and is a 401. */
+const byKey = {
+  aggregateKeyType: "CUSTOM_KEYS",
+  customKeys: [
+    {
+      header: {
+        name: "Authorization",
+        textTransformations: [
+          { priority: 0, type: "COMPRESS_WHITE_SPACE" },
+          { priority: 1, type: "LOWERCASE" },
+        ],
+      },
+    },
+  ],
+};
