@@ -2,12 +2,16 @@ import { Aws, Duration, Fn, type Stack } from "aws-cdk-lib";
 import { BackupPlan, BackupPlanRule, BackupResource, BackupVault } from "aws-cdk-lib/aws-backup";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { SnsTopic } from "aws-cdk-lib/aws-events-targets";
-import type { Topic } from "aws-cdk-lib/aws-sns";
+import { Topic } from "aws-cdk-lib/aws-sns";
 import { acknowledge } from "./acknowledge.ts";
 import type { Deployment } from "./function.ts";
+import { letPublish } from "./operations.ts";
 
-/** As long as point-in-time recovery retains what is deleted from the table. */
-const deleteAfter = Duration.days(35);
+/** In the other region, as long as point-in-time recovery retains what is deleted from the table. */
+const copyDeleteAfter = Duration.days(35);
+
+/** Here, until a copy that failed can have been noticed: each is a full copy, and point-in-time recovery covers more days. */
+const deleteAfter = Duration.days(2);
 
 /** Backs the table up every day, and copies each backup to the vault of the stack's name in another region. */
 export const createBackups = (
@@ -31,7 +35,7 @@ export const createBackups = (
         ruleName: "daily",
         scheduleExpression: Schedule.cron({ hour: "1", minute: "17" }),
         deleteAfter,
-        copyActions: [{ destinationBackupVault, deleteAfter }],
+        copyActions: [{ destinationBackupVault, deleteAfter: copyDeleteAfter }],
       }),
     ],
   });
@@ -40,6 +44,9 @@ export const createBackups = (
     "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSBackupServiceRolePolicyForBackup]":
       "AWS Backup's documentation requires this managed policy.",
   });
+  letPublish(topic, storage.key, "events");
+  // For the stack's own topic, CDK would let the rules of every account publish.
+  const reports = Topic.fromTopicArn(stack, "BackupReports", topic.topicArn);
   // A copy can fail while its backup succeeds, and neither has a metric for one table.
   new Rule(stack, "FailedBackup", {
     description: "Reports a backup of the table, or its copy to the other region, that failed",
@@ -48,6 +55,6 @@ export const createBackups = (
       detailType: ["Backup Job State Change", "Copy Job State Change"],
       detail: { state: ["FAILED", "ABORTED", "EXPIRED"], resourceArn: [storage.table.tableArn] },
     },
-    targets: [new SnsTopic(topic, { deadLetterQueue: deadLetters })],
+    targets: [new SnsTopic(reports, { deadLetterQueue: deadLetters })],
   });
 };

@@ -45,7 +45,8 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
       maxRecordAge: Duration.hours(23),
       onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
     });
-  return { bus, publisher, policy: eventPolicy(scope, bus, archive ? archive.archiveArn : undefined) };
+  const archiveArn = archive ? archive.archiveArn : undefined;
+  return { bus, publisher, archiveArn, policy: eventPolicy(scope, bus, archiveArn) };
 };
 
 const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"].map(

@@ -27,7 +27,7 @@ import type { Deployment } from "./function.ts";
 export const createOperations = (scope: Construct, deployment: Deployment, monitored: Monitored) => {
   const { settings, storage } = deployment;
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
-  letAlarmsPublish(topic, storage.key);
+  letPublish(topic, storage.key, "cloudwatch");
   if (settings.alarmEmail) topic.addSubscription(new EmailSubscription(settings.alarmEmail));
 
   const metrics = metricsOf(deployment, monitored);
@@ -46,12 +46,12 @@ export const createOperations = (scope: Construct, deployment: Deployment, monit
 };
 
 /**
- * The topic has a policy of its own, so it lacks the default one, which lets the account's alarms publish. The default
- * policy of the KMS key does not let them use it.
+ * Lets a service publish for this account. The topic has a policy of its own, so it lacks the default one, which lets the account's
+ * alarms publish. The default policy of the KMS key does not let them use it.
  */
-const letAlarmsPublish = (topic: Topic, key: Key) => {
+export const letPublish = (topic: Topic, key: Key, service: "cloudwatch" | "events") => {
   const ofThisAccount = {
-    principals: [new ServicePrincipal("cloudwatch.amazonaws.com")],
+    principals: [new ServicePrincipal(`${service}.amazonaws.com`)],
     conditions: { StringEquals: { "aws:SourceAccount": topic.stack.account } },
   };
   topic.addToResourcePolicy(

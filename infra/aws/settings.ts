@@ -84,6 +84,9 @@ const Choice = z.strictObject({
 /** The settings of a deployment: those in the stage's file, and values derived from them. */
 export type Settings = ReturnType<typeof readSettings>;
 
+/** A vault's name has at most 50 characters: those of the stack's name, a hyphen, and eight of the stack's id. */
+const longestVaultName = 41;
+
 const folder = join(import.meta.dirname, "stages");
 
 /**
@@ -103,6 +106,11 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
   }
   const values = parse(Stage, readJson(file), file);
   const stageName = basename(file, ".json");
+  const stackName = ["Patchbay", stageName.replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-");
+  if (values.backupRegion && stackName.length > longestVaultName)
+    throw new Error(
+      `${file}: backupRegion: the name of the stack is in the vault's, and has more than ${longestVaultName} characters.`,
+    );
   return {
     ...values,
     stageName,
@@ -111,7 +119,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
     throttleBurst: values.throttleRate === 0 ? 0 : values.throttleBurst,
     /** A sandbox needs no carrier until it checks out an order. */
     carrierUrl: values.carrierUrl ?? (values.carrierFunction ? null : "https://carrier.invalid"),
-    stackName: ["Patchbay", stageName.replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-"),
+    stackName,
     emulator,
     /** Whether deleting the stack empties the bucket first. The function that does so hangs on emulators. */
     emptyBucket: !values.retainData && !emulator,

@@ -34,7 +34,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const waysIn = createWaysIn(stack, deployment);
   const { machine, secret, failure, release } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
-  const { bus, publisher, policy } = createEvents(stack, deployment);
+  const { bus, publisher, archiveArn, policy } = createEvents(stack, deployment);
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
   const monitored = { rest, machine, failure, release, sweep, publisher, canaries };
   const { topic, alarmNamed } = createOperations(stack, deployment, monitored);
@@ -55,6 +55,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     CarrierTokenArn: secret.secretArn,
     EventBusName: bus.eventBusName,
     EventBusArn: bus.eventBusArn,
+    ...(archiveArn && { EventArchiveArn: archiveArn }),
     AlarmTopicArn: topic.topicArn,
     OrderingPolicyArn: ordering.managedPolicyArn,
     TenancyPolicyArn: tenancy.managedPolicyArn,

@@ -4,9 +4,9 @@ import { synthesize } from "../../support/models/template.ts";
 
 const { template } = synthesize("production");
 
-/** The principal CloudWatch, restricted to the alarms of this account. */
-const alarms = {
-  Principal: { Service: "cloudwatch.amazonaws.com" },
+/** CloudWatch, and EventBridge for the reports of backups, restricted to this account. */
+const publishers = {
+  Principal: { Service: ["cloudwatch.amazonaws.com", "events.amazonaws.com"] },
   Condition: { StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } } },
 };
 
@@ -97,18 +97,20 @@ describe("an alarm", () => {
     template.hasResourceProperties("AWS::SNS::Topic", { KmsMasterKeyId: Match.anyValue() });
     template.hasResourceProperties("AWS::SNS::TopicPolicy", {
       PolicyDocument: {
-        Statement: Match.arrayWith([
+        Statement: [
           Match.objectLike({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } }),
-          Match.objectLike({ Effect: "Allow", Action: "sns:Publish", ...alarms }),
-        ]),
+          Match.objectLike({ Effect: "Allow", Action: "sns:Publish", ...publishers }),
+        ],
       },
     });
   });
 
-  it("can be published, since CloudWatch may use the topic's key", () => {
+  it("can be published, as the report of a failed backup, since these services may use the topic's key", () => {
     template.hasResourceProperties("AWS::KMS::Key", {
       KeyPolicy: {
-        Statement: Match.arrayWith([Match.objectLike({ Action: ["kms:Decrypt", "kms:GenerateDataKey*"], ...alarms })]),
+        Statement: Match.arrayWith([
+          Match.objectLike({ Action: ["kms:Decrypt", "kms:GenerateDataKey*"], ...publishers }),
+        ]),
       },
     });
   });

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Match } from "aws-cdk-lib/assertions";
 import { afterAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
 import { functionNames } from "../../../infra/aws/bundle.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { routes } from "../../../shared/routes.ts";
@@ -94,6 +95,13 @@ type Resource = {
 
 const resourcesOf = ({ template }: ReturnType<typeof synthesize>): Resource[] =>
   Object.values(template.toJSON().Resources);
+
+const Retained = z.object({
+  Type: z.string(),
+  DeletionPolicy: z.optional(z.string()),
+  UpdateReplacePolicy: z.optional(z.string()),
+  Properties: z.optional(z.record(z.string(), z.unknown())),
+});
 
 /** The types of the resources that are kept when the stack is deleted. */
 const kept = (stack: ReturnType<typeof synthesize>): string[] => {
@@ -193,16 +201,16 @@ describe("production", () => {
 
   it("copies daily backups of the table to another region, and reports those that fail", () => {
     const { template } = production;
-    const rule = { DeleteAfterDays: 35 };
     template.hasResourceProperties("AWS::Backup::BackupPlan", {
       BackupPlan: {
         BackupPlanRule: [
           {
-            Lifecycle: rule,
+            // Point-in-time recovery covers more days.
+            Lifecycle: { DeleteAfterDays: 2 },
             ScheduleExpression: "cron(17 1 * * ? *)",
             CopyActions: [
               {
-                Lifecycle: rule,
+                Lifecycle: { DeleteAfterDays: 35 },
                 DestinationBackupVaultArn: {
                   "Fn::Join": ["", Match.arrayWith([Match.stringLikeRegexp(":backup:eu-west-1:")])],
                 },
@@ -219,9 +227,6 @@ describe("production", () => {
     template.hasResourceProperties("AWS::Events::Rule", {
       EventPattern: { source: ["aws.backup"], detail: { state: ["FAILED", "ABORTED", "EXPIRED"] } },
       Targets: [Match.objectLike({ Arn: { Ref: Match.stringLikeRegexp("^Alarms") } })],
-    });
-    template.hasResourceProperties("AWS::KMS::Key", {
-      KeyPolicy: { Statement: Match.arrayWith([Match.objectLike({ Principal: { Service: "events.amazonaws.com" } })]) },
     });
   });
 
@@ -317,6 +322,34 @@ describe("every resource that can have tags", () => {
   });
 });
 
+describe("what production retains", () => {
+  const stackId = { "Fn::Select": [2, { "Fn::Split": ["/", { Ref: "AWS::StackId" }] }] };
+  const joined = (...parts: unknown[]) => ({ "Fn::Join": ["", parts] });
+
+  it("keeps its logical ids and its names: with another, CloudFormation would replace it by an empty one", () => {
+    const retained = Object.entries(production.template.toJSON().Resources).flatMap(([id, resource]) => {
+      const { DeletionPolicy, UpdateReplacePolicy, Type, Properties = {} } = z.parse(Retained, resource);
+      if (!DeletionPolicy?.startsWith("Retain")) return [];
+      expect(UpdateReplacePolicy, id).toBe("Retain");
+      const named = Object.entries(Properties).filter(([name]) => /^(?:|\w*[a-z])Name$/.test(name));
+      // A log group without a name has nothing that a later version reads.
+      return Type === "AWS::Logs::LogGroup" && named.length === 0 ? [] : [[id, named.map(([, value]) => value)]];
+    });
+    expect(Object.fromEntries(retained)).toEqual({
+      TableCD117FA1: [],
+      Files8E6940B8: [],
+      FileAccessLogs13D3DDB8: [],
+      Key961B73FD: [],
+      CarrierToken8A5A8756: [],
+      Backups9A29A52D: [joined("Patchbay-production-", { "Fn::Select": [0, { "Fn::Split": ["-", stackId] }] })],
+      CheckoutLogsCF9A0DAB: [joined("/aws/vendedlogs/states/Patchbay-production-", stackId)],
+      ApiExecutionLogs66FBF5B8: [joined("API-Gateway-Execution-Logs_", { Ref: "ApiF70053CD" }, "/live")],
+      ApiCloudWatchRole73EC6FC4: [],
+      ApiAccountA18C9B29: [],
+    });
+  });
+});
+
 describe("a sandbox", () => {
   it("leaves nothing behind but the region's role for logs, not even its files", () => {
     expect(sandbox.terminationProtection).toBe(false);
@@ -402,6 +435,14 @@ describe("a stage's file", () => {
   it("may be anywhere, and leave out every setting: the defaults are a sandbox's", () => {
     const defaults = readSettings({ stage: "sandbox" }, undefined);
     expect(read("{}")).toEqual({ ...defaults, stageName: "my stage_1", stackName: "Patchbay-my-stage-1" });
+  });
+
+  it("with backups must leave the stack a name that fits into the vault's", () => {
+    const file = join(folder, "production.json");
+    writeFileSync(file, JSON.stringify({ retainData: true, carrierUrl, backupRegion: "eu-west-1" }));
+    const named = (length: number) => readSettings({ stage: file, name: "n".repeat(length) }, undefined).stackName;
+    expect(named(21)).toHaveLength(41);
+    expect(() => named(22)).toThrow(/^\S+: backupRegion: the name of the stack .+ 41 characters\.$/);
   });
 
   it.each([
