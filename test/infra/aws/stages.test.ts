@@ -190,7 +190,7 @@ describe("production", () => {
   });
 
   it("stays far below the 500 resources that CloudFormation allows", () => {
-    expect(resourcesOf(production).length).toBeLessThan(450);
+    expect(resourcesOf(production).length).toBeLessThan(400);
   });
 
   it("says at synth that it has no alarm address and no web ACL, until it has", () => {
