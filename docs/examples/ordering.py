@@ -1,7 +1,7 @@
 """An ordering system: creates an order with a request, and later checks it out and waits until the carrier has everything.
 
-It needs boto3, and nothing of Patchbay's repository. On AWS, the outputs ApplyFunctionName and StateMachineArn are the values of
-APPLY_FUNCTION_NAME and STATE_MACHINE_ARN, and the policy OrderingPolicyArn allows the calls; `admin env` sets all for `npm start`:
+It needs boto3, and nothing of Patchbay's repository. On AWS, the outputs OrderingFunctionName and StateMachineArn are the values of
+ORDERING_FUNCTION_NAME and STATE_MACHINE_ARN, and the policy OrderingPolicyArn allows the calls; `admin env` sets all for `npm start`:
 
     python3 ordering.py create <account>
     python3 ordering.py checkout <order>
@@ -23,7 +23,7 @@ def ulid():
 
 
 def apply(file):
-    name = environ.get("ORDERING_FUNCTION_NAME") or environ["APPLY_FUNCTION_NAME"]
+    name = environ["ORDERING_FUNCTION_NAME"]
     response = boto3.client("lambda").invoke(FunctionName=name, Payload=json.dumps(file))
     result = json.load(response["Payload"])
     if "FunctionError" in response:
