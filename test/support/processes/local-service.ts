@@ -19,7 +19,7 @@ const State = z.object({
 
 /** The environment of a user, without the variables of the tests' service. */
 const ours =
-  /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_|DYNAMODB_|S3_|STEP_FUNCTIONS_|AWS_ENDPOINT_|STATE_MACHINE_|CARRIER_|PATCHBAY_|LOG_LEVEL|PORT$|NODE_V8_COVERAGE$)/;
+  /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_|DYNAMODB_|S3_|STEP_FUNCTIONS_|AWS_ENDPOINT_|STATE_MACHINE_|(APPLY|ORDERING)_FUNCTION_|CARRIER_|PATCHBAY_|LOG_LEVEL|PORT$|NODE_V8_COVERAGE$)/;
 export const userEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
 
 const exited = async (child: ChildProcess) => {
