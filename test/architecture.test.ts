@@ -32,7 +32,7 @@ const pure =
   /^shared\/((routes?|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(schema|routes|contract|file-keys)\.ts|checkout\/steps\.ts|history\/event\.ts|table\/(keys|expressions)\.ts)/;
 
 const mayUseTheSdk =
-  /^(shared\/(table\/(client|read|write)|history\/(publish|dead-letters)|attachments\/files|checkout\/carrier-(token|function))\.ts|infra\/)/;
+  /^(shared\/(table\/(client|read|write)|history\/(publish|dead-letters)|attachments\/files|checkout\/(carrier-(token|function)|execution))\.ts|infra\/)/;
 
 /** The floors of shared, from the top. A folder may import those below it. "" is the files at its root. */
 const floors = [

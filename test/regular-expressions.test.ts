@@ -48,8 +48,14 @@ describe("the regular expressions", () => {
     expect(await problemOf(planted)).toEqual([expect.stringContaining("vulnerable")]);
   });
 
-  it("are built only from the routes, the limits and the patterns of injected faults", () => {
+  it("are built only from the routes, the limits, control characters and the patterns of injected faults", () => {
     const built = inFile.filter(({ found }) => found.includes("new RegExp")).map(({ file }) => file);
-    expect(built.sort()).toEqual(["infra/local/carrier.ts", "infra/local/match.ts", "shared/http/idempotency.ts"]);
+    expect(built.sort()).toEqual([
+      "infra/local/carrier.ts",
+      "infra/local/match.ts",
+      "shared/attachments/schema.ts",
+      "shared/http/form.ts",
+      "shared/http/idempotency.ts",
+    ]);
   });
 });

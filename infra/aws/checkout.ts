@@ -142,8 +142,8 @@ const releaseFunction = (scope: Construct, deployment: Deployment, machine: Stat
     deadLetterQueue,
     // EventBridge leaves the input of an execution out of its event if it is large.
     statements: [allow(["states:DescribeExecution"], executionsOf(machine))],
+    acknowledged: acknowledgedExecutions(machine),
   });
-  if (handler.role) acknowledge(handler.role, acknowledgedExecutions(machine));
   new Rule(scope, "FailedCheckout", {
     description: "Releases the lock of a checkout that ended without releasing it",
     eventPattern: {

@@ -45,6 +45,8 @@ type FunctionOptions = {
   /** Whether events name its role as the operator: a function cannot know who invokes it. CloudTrail can. */
   readonly isOperator?: boolean;
   readonly statements?: readonly PolicyStatement[];
+  /** Why cdk-nag's findings on them are no fault. */
+  readonly acknowledged?: Readonly<Record<string, string>>;
 };
 
 const traces = ({ tracing }: Settings) =>
@@ -81,6 +83,7 @@ export const createFunction = (
     },
   });
   acknowledge(role, {
+    ...options.acknowledged,
     "AwsSolutions-IAM5[Resource::*]":
       "X-Ray's PutTraceSegments and PutTelemetryRecords do not support resource-level permissions.",
     [`AwsSolutions-IAM5[Resource::<${logicalId(storage.bucket)}.Arn>/${filePrefix}*]`]:

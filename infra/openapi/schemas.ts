@@ -6,7 +6,7 @@ import { envelopeProperties, listOf, listProperties, named, pageInfo } from "../
 import { Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
 import { credential, Identity, Secret } from "../../shared/switches/schema.ts";
 import { ErrorDocument, errorSchemas } from "./errors.ts";
-import { eventSchemas } from "./events.ts";
+import { eventSchemas } from "./event-schemas.ts";
 import { bodyName, pascal } from "./names.ts";
 
 export type Json = { [name: string]: unknown };

@@ -29,7 +29,7 @@ afterEach(() => {
 const headers = { Authorization: `Bearer apik_${"0".repeat(43)}` };
 const id = newId();
 const context = { awsRequestId: "1", functionName: "sweep", getRemainingTimeInMillis: () => 10_000 };
-const ended = { name: "run", status: "FAILED", input: JSON.stringify({ order_id: id }) };
+const ended = { executionArn: "arn", name: "run", status: "FAILED", input: JSON.stringify({ order_id: id }) };
 const image = {
   ...{ id: { S: "1" }, type: { S: "switch.created" }, at: { S: "2026-11-22T09:30:00.000Z" }, account: { S: "1" } },
   actor: { M: { type: { S: "operator" }, id: { S: "local" } } },

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { openapi } from "../../../infra/openapi/document.ts";
 import { ErrorDocument, errorSchemas, errorsOf } from "../../../infra/openapi/errors.ts";
-import { eventSchemas } from "../../../infra/openapi/events.ts";
+import { eventSchemas } from "../../../infra/openapi/event-schemas.ts";
 import { fileOf, operationId } from "../../../infra/openapi/names.ts";
 import { componentsOf, responseSchema } from "../../../infra/openapi/schemas.ts";
 import { createRequestUpload } from "../../../shared/attachments/routes.ts";

@@ -1,0 +1,49 @@
+import { Actor, WrittenEvent } from "../../shared/history/event.ts";
+import type { NamedSchema } from "../../shared/route.ts";
+import { named } from "../../shared/schema/documents.ts";
+
+const [apiKeyActor, operatorActor, checkoutActor] = Actor.def.options;
+const type = "The type.";
+
+/** The parts of an event that are named schemas in the OpenAPI document. */
+export const eventSchemas: readonly NamedSchema[] = [
+  {
+    name: "Actor",
+    schema: Actor,
+    description:
+      "Who made the change: an API key and the user that it impersonates, an operator (a principal of IAM), or a run of the checkout.",
+  },
+  named("ApiKeyActor", apiKeyActor, {
+    type,
+    id: "The id of the API key.",
+    user: "The user that the key impersonates.",
+  }),
+  named("OperatorActor", operatorActor, { type, id: "The ARN of the principal of IAM, or `local` on one machine." }),
+  named("CheckoutActor", checkoutActor, { type, id: "The run of the checkout." }),
+  named("ChangeEventResource", WrittenEvent.shape.resource, {
+    type,
+    id: "The id of the resource.",
+    version:
+      "The version in the resource's `ETag`, or null where it has none. The greater one is newer; a deletion has that of the last change.",
+  }),
+  named("ChangeEventParent", WrittenEvent.shape.parent.def.innerType, {
+    type,
+    id: "The id of the order or the request.",
+  }),
+  named("ChangeEventFile", WrittenEvent.shape.file.def.innerType, {
+    bytes: "The size of the file.",
+    sha256: "The SHA-256 of the file, as 64 hexadecimal digits.",
+  }),
+  named("ChangeEvent", WrittenEvent, {
+    id: "A ULID. The same event can be delivered twice; its id tells.",
+    type: "The resource's type, and what happened to it.",
+    at: "When it happened: UTC, ISO 8601, with milliseconds.",
+    account: "The account that owns the resource.",
+    actor: "Who made the change.",
+    resource: "What was changed.",
+    parent: "The order or the request that an attachment, or a request, belongs to, or under which it was sent.",
+    changed: "The names of the properties that an update has changed, or null.",
+    file: "The file of an attachment that was forwarded or deleted.",
+    request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
+  }),
+];
