@@ -39,17 +39,23 @@ const retry = [
   { ErrorEquals: ["States.ALL"], ...growing, MaxAttempts: 3 },
 ] as const;
 
-/** Runs a step. Not every emulator supports Retry and Catch on a Map, so they are on every task instead. */
-const task = (step: Step, next: string, whenItFails: string) =>
+/** The execution's name is the run's name. The lock and every seal contain it. */
+const runRef = { "order_id.$": "$.order_id", "run.$": "$$.Execution.Name" } as const;
+
+/**
+ * Runs a step on the state, or on `payload`. Not every emulator supports Retry and Catch on a Map, so they are on every task
+ * instead. Without `next`, the execution ends.
+ */
+const task = (step: Step, next: string | undefined, whenItFails: string, payload: object = { "Payload.$": "$" }) =>
   ({
     Type: "Task",
     Resource: "arn:aws:states:::lambda:invoke",
-    Parameters: { FunctionName: `\${${placeholderOf(step)}}`, "Payload.$": "$" },
+    Parameters: { FunctionName: `\${${placeholderOf(step)}}`, ...payload },
     OutputPath: "$.Payload",
     TimeoutSeconds: step.timeoutSeconds,
     Retry: retry,
     Catch: [{ ErrorEquals: ["States.ALL"], ResultPath: "$.failure", Next: whenItFails }],
-    Next: next,
+    ...(next === undefined ? { End: true } : { Next: next }),
   }) as const;
 
 const choice = (variable: string, nextOf: Readonly<Record<string, string>>, otherwise: string) =>
@@ -84,23 +90,25 @@ const page = {
   },
 } as const;
 
+const locked = choice(
+  "$.next",
+  { PAGINATE: "Paginate", SUBMIT: "Submit", END: "Done", ALREADY_RUNNING: "AlreadyRunning" },
+  "Fail",
+);
+
+/** The lock was taken over from a run that crashed. Each state that is passed costs. */
+const hasToWait = [
+  { Variable: "$.wait_seconds", IsPresent: true },
+  { Variable: "$.wait_seconds", NumericGreaterThan: 0 },
+] as const;
+
 export const workflow = {
-  StartAt: "Start",
+  StartAt: "Lock",
   TimeoutSeconds: 604_800,
   States: {
-    // The execution's name is the run's name. The lock and every seal contain it.
-    Start: {
-      Type: "Pass",
-      Parameters: { "order_id.$": "$.order_id", "run.$": "$$.Execution.Name" },
-      Next: "Lock",
-    },
-    Lock: task(lock, "Locked", "Fail"),
-    Locked: choice(
-      "$.next",
-      { PAGINATE: "WaitForOldCalls", SUBMIT: "Submit", END: "Done", ALREADY_RUNNING: "AlreadyRunning" },
-      "Fail",
-    ),
-    // Zero seconds, unless the lock was taken over from a run that crashed.
+    Lock: task(lock, "Locked", "LockFailed", { Payload: runRef }),
+    LockFailed: { Type: "Pass", Parameters: { ...runRef, "failure.$": "$.failure" }, Next: "Fail" },
+    Locked: { ...locked, Choices: [{ And: hasToWait, Next: "WaitForOldCalls" }, ...locked.Choices] },
     WaitForOldCalls: wait("Paginate"),
     Paginate: task(paginate, "ForwardPages", "Fail"),
     ForwardPages: {
@@ -116,7 +124,7 @@ export const workflow = {
     Submit: task(submit, "Submitted", "Fail"),
     Submitted: choice("$.outcome", { CHECKED_OUT: "Finish", OPEN: "Paginate", WAIT: "WaitToSubmit" }, "Fail"),
     WaitToSubmit: wait("Submit"),
-    Finish: task(finish, "Done", "Fail"),
+    Finish: task(finish, undefined, "Fail"),
     Done: { Type: "Succeed" },
     // Another run is checking the order out. This is not the failure of a checkout.
     AlreadyRunning: { Type: "Fail", Error: "AlreadyRunning", CausePath: "$.reason" },

@@ -46,7 +46,7 @@ const worstCaseEvents = () => {
   const rounds = checkoutLimits.passes * (pageEnds + 4 + sum(outer, "Paginate", "SealOrder", "OrderSealed"));
   // Before the rounds, the carrier may be asked as often, and once more while an earlier call may be in progress.
   const submits = (2 * checkoutLimits.consecutiveWaits + 3) * sum(outer, "Submit", "Submitted", "WaitToSubmit");
-  const ends = 2 + sum(outer, "Start", "Lock", "Locked", "WaitForOldCalls", "Finish", "Fail", "Failed", "Done");
+  const ends = 2 + sum(outer, "Lock", "LockFailed", "Locked", "WaitForOldCalls", "Finish", "Fail", "Failed", "Done");
   return passes + rounds + submits + ends;
 };
 
