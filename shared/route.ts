@@ -24,7 +24,7 @@ export type Route = {
   readonly reads: Reads;
   readonly status: 200 | 201;
   /** The actions on the table and the bucket that its function is allowed, besides reading items. */
-  readonly access: { readonly table: readonly TableAction[]; readonly files: readonly FileAction[] };
+  readonly grants: { readonly table: readonly TableAction[]; readonly files: readonly FileAction[] };
 };
 
 export type ResourceType = "request_attachment" | "order_attachment" | "switch";
@@ -61,7 +61,7 @@ export type Reads<S extends Schema = Schema> =
   | BodyReads<S>;
 
 /** What a row must state. Everything else follows from its operation and its parent. */
-export type Row<O extends Operation, R extends Reads> = Pick<Route, "access"> & {
+export type Row<O extends Operation, R extends Reads> = Pick<Route, "grants"> & {
   readonly operation: O;
   readonly reads: R;
 };

@@ -29,7 +29,7 @@ const below = (...folders: readonly string[]) =>
 
 /** Modules that need no AWS, for the template and OpenAPI. */
 const pure =
-  /^shared\/((routes?|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(schema|routes|contract|file-keys)\.ts|checkout\/steps\.ts|history\/event\.ts|table\/(keys|expressions)\.ts)/;
+  /^shared\/((routes?|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(\w+-schema|routes|contract|file-keys)\.ts|checkout\/steps\.ts|history\/event\.ts|table\/(keys|expressions)\.ts)/;
 
 const mayUseTheSdk =
   /^(shared\/(table\/(client|read|write)|history\/(publish|dead-letters)|attachments\/files|checkout\/(carrier-(token|function)|execution))\.ts|infra\/)/;

@@ -1,6 +1,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { readSettings } from "../infra/aws/settings.ts";
 import { logLevels } from "../shared/env.ts";
 import { limits } from "../shared/limits.ts";
 import { localServices, userEnvironment } from "./support/processes/local-service.ts";
@@ -20,7 +21,7 @@ const service = await services.start([]);
 const env = { ...userEnvironment, PATCHBAY_STATE: services.state, PORT: "" };
 
 /** npm takes a third of a second for each command of the CLI. */
-const withoutNpm = `npm() { [ "\${*:1:4}" = "run -s admin --" ] && '${process.execPath}' infra/admin/run.ts "\${@:5}"; }`;
+const withoutNpm = `npm() { [ "\${*:1:4}" = "run -s admin --" ] && '${process.execPath}' infra/admin/admin.ts "\${@:5}"; }`;
 
 type Block = { readonly command: string; readonly output: string | undefined };
 const tour: Block[] = [
@@ -136,9 +137,8 @@ describe("the READMEs", () => {
     const { form, pageSize, idempotencyKey: key, ...one } = limits;
     const number = (value: number) => value.toLocaleString("en");
     const hours = limits.idempotencySeconds / 3_600;
-    const rates = ["production", "sandbox"].map(
-      (stage) => JSON.parse(textOf(`infra/aws/stages/${stage}.json`)).throttleRate,
-    );
+    const { throttleRate } = readSettings({ stage: "sandbox" }, undefined);
+    const rates = [JSON.parse(textOf("infra/aws/stages/production.json")).throttleRate, throttleRate];
     const texts = `| \`name\` of ${one.nameLength}, \`notes\` of ${number(one.notesLength)}, \`filename\` of ${one.filenameLength} characters`;
     const delivery = `| ${one.endpoints} endpoints of ${number(one.endpointLength)}, an identity of ${one.identityLength}, a secret of ${number(one.secretLength)} characters`;
     /** What the documents say of each limit. */

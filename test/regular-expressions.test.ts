@@ -53,7 +53,7 @@ describe("the regular expressions", () => {
     expect(built.sort()).toEqual([
       "infra/local/carrier.ts",
       "infra/local/match.ts",
-      "shared/attachments/schema.ts",
+      "shared/attachments/attachment-schema.ts",
       "shared/http/form.ts",
       "shared/http/idempotency.ts",
     ]);

@@ -77,7 +77,7 @@ describe("an install", () => {
 
   it("that leaves no Node but an older one makes every program say so in one line", () => {
     const older = `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.20.2"}})`;
-    expect(run(["--import", older, "--import", "./infra/node.js", "infra/admin/run.ts", "--version"])).toEqual([
+    expect(run(["--import", older, "--import", "./infra/node.js", "infra/admin/admin.ts", "--version"])).toEqual([
       1,
       "Patchbay needs Node 24 or newer, and this is Node 20.20.2. Run npm ci --include=optional, which installs it on Linux and macOS (x64, arm64) and on Windows (x64); elsewhere, install it yourself.\n",
     ]);

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
+import { RunRef } from "../../shared/checkout/checkout-schema.ts";
 import { failRun } from "../../shared/checkout/end.ts";
-import { RunRef } from "../../shared/checkout/schema.ts";
 import { stepHandler } from "../../shared/checkout/step-handler.ts";
-import { fail } from "../../shared/checkout/steps.ts";
+import { failStep } from "../../shared/checkout/steps.ts";
 
 const Failure = z.object({ Error: z.string() });
 const State = z.object({ ...RunRef.shape, reason: z.optional(z.string()), failure: z.optional(Failure) });
@@ -10,7 +10,7 @@ const State = z.object({ ...RunRef.shape, reason: z.optional(z.string()), failur
 const reasonOf = (failure: z.infer<typeof Failure> | undefined) =>
   failure ? `A step failed: ${failure.Error}; its log says why.` : "The run has lost the order's lock.";
 
-export const handler = stepHandler(fail, State, async ({ reason, failure, ...ref }) => ({
+export const handler = stepHandler(failStep, State, async ({ reason, failure, ...ref }) => ({
   ...ref,
   ...(await failRun(ref, reason ?? reasonOf(failure), new Date())),
 }));

@@ -1,9 +1,9 @@
+import { RunRef } from "../../shared/checkout/checkout-schema.ts";
 import { finishRun } from "../../shared/checkout/end.ts";
-import { RunRef } from "../../shared/checkout/schema.ts";
 import { stepHandler } from "../../shared/checkout/step-handler.ts";
-import { finish } from "../../shared/checkout/steps.ts";
+import { finishStep } from "../../shared/checkout/steps.ts";
 
-export const handler = stepHandler(finish, RunRef, async (ref) => {
+export const handler = stepHandler(finishStep, RunRef, async (ref) => {
   const reason = await finishRun(ref, new Date());
   return reason === null ? ref : { ...ref, reason };
 });

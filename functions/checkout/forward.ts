@@ -1,6 +1,6 @@
+import { RequestPage } from "../../shared/checkout/checkout-schema.ts";
 import { forwardPage } from "../../shared/checkout/forward.ts";
-import { RequestPage } from "../../shared/checkout/schema.ts";
 import { stepHandler } from "../../shared/checkout/step-handler.ts";
-import { forward } from "../../shared/checkout/steps.ts";
+import { forwardStep } from "../../shared/checkout/steps.ts";
 
-export const handler = stepHandler(forward, RequestPage, forwardPage);
+export const handler = stepHandler(forwardStep, RequestPage, forwardPage);

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
+import { isActive, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
 import { EndedExecution, orderOf } from "../../shared/checkout/execution.ts";
-import { isActive, markCrashed, readRun } from "../../shared/checkout/run.ts";
 import { log, loggingFailures } from "../../shared/log.ts";
 
 /** Runs after a checkout's execution has failed. Releases the lock if the execution's own failure path could not. */

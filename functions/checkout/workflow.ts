@@ -1,13 +1,13 @@
 import {
-  fail,
-  finish,
-  forward,
-  lock,
-  paginate,
+  failStep,
+  finishStep,
+  forwardStep,
+  lockStep,
+  paginateStep,
   type Step,
-  seal,
-  sealOrder,
-  submit,
+  sealOrderStep,
+  sealStep,
+  submitStep,
 } from "../../shared/checkout/steps.ts";
 
 /**
@@ -16,7 +16,7 @@ import {
  * to cdk.out/checkout.asl.json; shared/checkout/README.md has a picture of it.
  */
 
-/** The placeholder of a step's function: `${sealOrder}` for `checkout/seal-order`. */
+/** The placeholder of a step's function: `${sealOrderStep}` for `checkout/seal-order`. */
 export const placeholderOf = ({ name }: Pick<Step, "name">): string =>
   name.replace("checkout/", "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
@@ -39,7 +39,7 @@ const retry = [
   { ErrorEquals: ["States.ALL"], ...growing, MaxAttempts: 3 },
 ] as const;
 
-/** The execution's name is the run's name. The lock and every seal contain it. */
+/** The execution's name is the run's name. The lockStep and every sealStep contain it. */
 const runRef = { "order_id.$": "$.order_id", "run.$": "$$.Execution.Name" } as const;
 
 /**
@@ -71,10 +71,10 @@ const page = {
   StartAt: "Forward",
   ProcessorConfig: { Mode: "INLINE" },
   States: {
-    Forward: task(forward, "Forwarded", "PageFailed"),
+    Forward: task(forwardStep, "Forwarded", "PageFailed"),
     Forwarded: choice("$.outcome", { FORWARDED: "SealRequests", MORE: "Forward", WAIT: "WaitForCarrier" }, "PageEnded"),
     WaitForCarrier: wait("Forward"),
-    SealRequests: task(seal, "RequestsSealed", "PageFailed"),
+    SealRequests: task(sealStep, "RequestsSealed", "PageFailed"),
     RequestsSealed: choice("$.outcome", { CHANGED: "Forward" }, "PageEnded"),
     // Passes on only the error's name. Causes are long, and they are in the log.
     PageFailed: {
@@ -96,7 +96,7 @@ const locked = choice(
   "Fail",
 );
 
-/** The lock was taken over from a run that crashed. Each state that is passed costs. */
+/** The lockStep was taken over from a run that crashed. Each state that is passed costs. */
 const hasToWait = [
   { Variable: "$.wait_seconds", IsPresent: true },
   { Variable: "$.wait_seconds", NumericGreaterThan: 0 },
@@ -106,11 +106,11 @@ export const workflow = {
   StartAt: "Lock",
   TimeoutSeconds: 604_800,
   States: {
-    Lock: task(lock, "Locked", "LockFailed", { Payload: runRef }),
+    Lock: task(lockStep, "Locked", "LockFailed", { Payload: runRef }),
     LockFailed: { Type: "Pass", Parameters: { ...runRef, "failure.$": "$.failure" }, Next: "Fail" },
     Locked: { ...locked, Choices: [{ And: hasToWait, Next: "WaitForOldCalls" }, ...locked.Choices] },
     WaitForOldCalls: wait("Paginate"),
-    Paginate: task(paginate, "ForwardPages", "Fail"),
+    Paginate: task(paginateStep, "ForwardPages", "Fail"),
     ForwardPages: {
       Type: "Map",
       ItemsPath: "$.pages",
@@ -119,18 +119,18 @@ export const workflow = {
       ResultPath: "$.results",
       Next: "SealOrder",
     },
-    SealOrder: task(sealOrder, "OrderSealed", "Fail"),
+    SealOrder: task(sealOrderStep, "OrderSealed", "Fail"),
     OrderSealed: choice("$.next", { SUBMIT: "Submit", PAGINATE: "Paginate" }, "Fail"),
-    Submit: task(submit, "Submitted", "Fail"),
+    Submit: task(submitStep, "Submitted", "Fail"),
     Submitted: choice("$.outcome", { CHECKED_OUT: "Finish", OPEN: "Paginate", WAIT: "WaitToSubmit" }, "Fail"),
     WaitToSubmit: wait("Submit"),
-    Finish: task(finish, undefined, "Fail"),
+    Finish: task(finishStep, undefined, "Fail"),
     Done: { Type: "Succeed" },
     // Another run is checking the order out. This is not the failure of a checkout.
     AlreadyRunning: { Type: "Fail", Error: "AlreadyRunning", CausePath: "$.reason" },
-    Fail: task(fail, "Failed", "FailedTwice"),
+    Fail: task(failStep, "Failed", "FailedTwice"),
     Failed: { Type: "Fail", Error: "CheckoutFailed", CausePath: "$.reason" },
-    // The lock remains. On AWS, functions/checkout/release-lock.ts releases it when the execution has ended.
+    // The lockStep remains. On AWS, functions/checkout/release-lock.ts releases it when the execution has ended.
     FailedTwice: {
       Type: "Fail",
       Error: "CheckoutFailed",

@@ -1,6 +1,6 @@
 import { uploadOfParent } from "../../shared/attachments/access.ts";
 import { attachmentDocument, completeUpload } from "../../shared/attachments/attachments.ts";
-import { completeOrderUpload as route } from "../../shared/attachments/routes.ts";
+import { completeOrderUploadRoute as route } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { createdReply } from "../../shared/http/responses.ts";
 

@@ -1,5 +1,5 @@
 import { attachmentParent } from "../../shared/attachments/access.ts";
-import { createOrderUpload as route } from "../../shared/attachments/routes.ts";
+import { createOrderUploadRoute as route } from "../../shared/attachments/routes.ts";
 import { createUpload } from "../../shared/attachments/uploads.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { createdReply } from "../../shared/http/responses.ts";

@@ -1,6 +1,6 @@
 import { deletableAttachment } from "../../shared/attachments/access.ts";
 import { attachmentDocument, deleteAttachment } from "../../shared/attachments/attachments.ts";
-import { deleteOrderAttachment as route } from "../../shared/attachments/routes.ts";
+import { deleteOrderAttachmentRoute as route } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 

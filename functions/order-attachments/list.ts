@@ -2,7 +2,7 @@ import { attachmentParent } from "../../shared/attachments/access.ts";
 import { attachmentDocument } from "../../shared/attachments/attachments.ts";
 import { includedAssociations } from "../../shared/attachments/include.ts";
 import { attachmentPage } from "../../shared/attachments/list.ts";
-import { listOrderAttachments as route } from "../../shared/attachments/routes.ts";
+import { listOrderAttachmentsRoute as route } from "../../shared/attachments/routes.ts";
 import { listEndpoint } from "../../shared/http/endpoint.ts";
 import { listReply } from "../../shared/http/responses.ts";
 

@@ -1,7 +1,7 @@
 import { oneAttachment } from "../../shared/attachments/access.ts";
 import { attachmentDocument } from "../../shared/attachments/attachments.ts";
 import { includedAssociations } from "../../shared/attachments/include.ts";
-import { showOrderAttachment as route } from "../../shared/attachments/routes.ts";
+import { showOrderAttachmentRoute as route } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 

@@ -1,5 +1,5 @@
 import { attachmentParent } from "../../shared/attachments/access.ts";
-import { createRequestUpload as route } from "../../shared/attachments/routes.ts";
+import { createRequestUploadRoute as route } from "../../shared/attachments/routes.ts";
 import { createUpload } from "../../shared/attachments/uploads.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { createdReply } from "../../shared/http/responses.ts";

@@ -1,6 +1,6 @@
 import { attachmentParent } from "../../shared/attachments/access.ts";
 import { attachmentDocument, createAttachment } from "../../shared/attachments/attachments.ts";
-import { createRequestAttachment as route } from "../../shared/attachments/routes.ts";
+import { createRequestAttachmentRoute as route } from "../../shared/attachments/routes.ts";
 import { uploadEndpoint } from "../../shared/http/form.ts";
 import { createdReply } from "../../shared/http/responses.ts";
 

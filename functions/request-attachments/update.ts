@@ -1,6 +1,6 @@
 import { oneAttachment } from "../../shared/attachments/access.ts";
 import { attachmentDocument, updateAttachment } from "../../shared/attachments/attachments.ts";
-import { updateRequestAttachment as route } from "../../shared/attachments/routes.ts";
+import { updateRequestAttachmentRoute as route } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 

@@ -1,8 +1,8 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { createdReply } from "../../shared/http/responses.ts";
 import { accountOfSwitches } from "../../shared/switches/access.ts";
-import { createSwitch as route } from "../../shared/switches/routes.ts";
-import { switchDocument } from "../../shared/switches/schema.ts";
+import { createSwitchRoute as route } from "../../shared/switches/routes.ts";
+import { switchDocument } from "../../shared/switches/switch-schema.ts";
 import { createSwitch } from "../../shared/switches/switches.ts";
 
 export const handler = endpoint(route, accountOfSwitches, async ({ account, input, origin, idempotency }) => {

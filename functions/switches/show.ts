@@ -2,8 +2,8 @@ import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 import { oneSwitch } from "../../shared/switches/access.ts";
 import { includedAssociations } from "../../shared/switches/read.ts";
-import { showSwitch as route } from "../../shared/switches/routes.ts";
-import { switchDocument } from "../../shared/switches/schema.ts";
+import { showSwitchRoute as route } from "../../shared/switches/routes.ts";
+import { switchDocument } from "../../shared/switches/switch-schema.ts";
 
 export const handler = endpoint(route, oneSwitch, async ({ current, input }) => {
   const included = await includedAssociations(current, input.include);

@@ -1,8 +1,8 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 import { oneSwitch } from "../../shared/switches/access.ts";
-import { updateSwitch as route } from "../../shared/switches/routes.ts";
-import { switchDocument } from "../../shared/switches/schema.ts";
+import { updateSwitchRoute as route } from "../../shared/switches/routes.ts";
+import { switchDocument } from "../../shared/switches/switch-schema.ts";
 import { updateSwitch } from "../../shared/switches/switches.ts";
 
 export const handler = endpoint(route, oneSwitch, async ({ current, input, origin, precondition }) => {

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { readCountedAccount } from "../../shared/tenants/accounts.ts";
-import type { Account } from "../../shared/tenants/schema.ts";
-import { change, create } from "./apply.ts";
-import { UsageError } from "./errors.ts";
+import type { Account } from "../../shared/tenants/tenant-schema.ts";
+import { change, create } from "./apply-command.ts";
+import { UsageError } from "./command-errors.ts";
 import { accountsBelow, childAccounts, findAccount, parseId } from "./find.ts";
 import { format, printRecord, printRows } from "./output.ts";
 import { withProgress } from "./progress.ts";

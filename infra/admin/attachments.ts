@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import type { Attachment } from "../../shared/attachments/attachment-schema.ts";
 import { allAttachments } from "../../shared/attachments/attachments.ts";
-import type { Attachment } from "../../shared/attachments/schema.ts";
 import { download } from "./download.ts";
 import { findAttachment, findParents, parseId } from "./find.ts";
 import { printRecord, printRows } from "./output.ts";

@@ -7,12 +7,12 @@ import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
 import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
-import { adviceOn, CommandError, messageOf } from "./errors.ts";
+import { adviceOn, CommandError, messageOf } from "./command-errors.ts";
 import { format, printIndented, printJson } from "./output.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
 
 /** The result of one check and, if it failed, a remedy. Skipped: it depends on a failed one, or on what emulators lack. */
-type Finding = {
+type Diagnosis = {
   readonly check: string;
   readonly status: "ok" | "FAULT" | "skipped";
   readonly found: string;
@@ -28,7 +28,7 @@ const describe = (error: unknown) => {
 const lackOfEmulators = /not enabled on expires_at|NotImplemented|UnknownOperation|not (yet )?(implemented|supported)/i;
 
 /** Runs one check. An error is a finding, too. */
-const runCheck = async (check: string, remedy: string, find: () => Promise<string> | string): Promise<Finding> => {
+const runCheck = async (check: string, remedy: string, find: () => Promise<string> | string): Promise<Diagnosis> => {
   try {
     return { check, status: "ok", found: await find(), remedy: null };
   } catch (error) {
@@ -128,11 +128,11 @@ const checksOfTarget: readonly NamedCheck[] = [
 ];
 
 /** Checks everything that a deployment needs, in order. Read-only. */
-const runChecks = async (options: TargetOptions): Promise<Finding[]> => {
+const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
   // The other checks depend on the environment of the target.
   const target = await runCheck("target", "Correct --stack, AWS_PROFILE or AWS_REGION.", () => useTarget(options));
   const node = `Node ${process.versions.node} (the functions run on 24)`;
-  const found: Finding[] = [{ check: "node", status: "ok", found: node, remedy: null }, target];
+  const found: Diagnosis[] = [{ check: "node", status: "ok", found: node, remedy: null }, target];
   for (const check of checksOfMachine()) found.push(await runCheck(...check));
   for (const check of checksOfTarget)
     if (target.status === "ok") found.push(await runCheck(...check));
@@ -141,7 +141,7 @@ const runChecks = async (options: TargetOptions): Promise<Finding[]> => {
 };
 
 /** Several checks can have the same remedy. It is printed once. */
-const printFindings = (findings: readonly Finding[]) => {
+const printFindings = (findings: readonly Diagnosis[]) => {
   const printed = new Set<string>();
   for (const { check, status, found, remedy } of findings) {
     const [first = "", ...others] = found.split("\n");

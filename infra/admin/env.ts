@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { UsageError } from "./errors.ts";
+import { UsageError } from "./command-errors.ts";
 import { format, printRecord, safe } from "./output.ts";
 import { chooseLocalStack, type TargetOptions } from "./target.ts";
 

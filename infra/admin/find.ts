@@ -5,8 +5,8 @@ import { type Collection, collections, hashApiKey, type Key, keys } from "../../
 import { getMany, parseItem, queryAll, readItem } from "../../shared/table/read.ts";
 import { readAccount, readCountedAccount, readUser } from "../../shared/tenants/accounts.ts";
 import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
-import { Account, ApiKey, Order, User } from "../../shared/tenants/schema.ts";
-import { CommandError } from "./errors.ts";
+import { Account, ApiKey, Order, User } from "../../shared/tenants/tenant-schema.ts";
+import { CommandError } from "./command-errors.ts";
 import { format, printRows, type Row } from "./output.ts";
 import { withProgress } from "./progress.ts";
 

@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 import * as z from "zod/mini";
-import { Receipt } from "../../shared/checkout/schema.ts";
+import { Receipt } from "../../shared/checkout/checkout-schema.ts";
 import { Event } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseItem, query, queryAll } from "../../shared/table/read.ts";
-import { forwardedRequestIds, readRequest } from "../../shared/tenants/orders.ts";
-import { CommandError } from "./errors.ts";
+import { forwardableRequests, readRequest } from "../../shared/tenants/orders.ts";
+import { CommandError } from "./command-errors.ts";
 import { accountNames, findKey, keyByReference, parseId } from "./find.ts";
 import { format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -51,7 +51,7 @@ const callersOf = async (events: readonly Event[]): Promise<ReadonlyMap<string, 
 const receiptsOf = async (events: readonly Event[]): Promise<ReadonlyMap<string, Receipt>> => {
   const found = events.map(async ({ type, resource, parent }) => {
     if (!parent || !/_attachment\.(deleted|forwarded|refused|withdrawn)$/.test(type)) return [];
-    const requests = parent.type === "order" ? await forwardedRequestIds(parent.id) : [parent.id];
+    const requests = parent.type === "order" ? await forwardableRequests(parent.id) : [parent.id];
     const items = await getMany(requests.map((id) => keys.receipt(id, resource.id)));
     const [item] = items.filter((each) => each !== undefined);
     return item ? [[`${parent.id} ${resource.id}`, parseItem(Receipt, item)] as const] : [];

@@ -2,9 +2,9 @@ import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
 import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
 import { apply } from "../../shared/tenants/apply.ts";
-import type { Account } from "../../shared/tenants/schema.ts";
-import { change, create, operatorOrigin } from "./apply.ts";
-import { CommandError, UsageError } from "./errors.ts";
+import type { Account } from "../../shared/tenants/tenant-schema.ts";
+import { change, create, operatorOrigin } from "./apply-command.ts";
+import { CommandError, UsageError } from "./command-errors.ts";
 import { keyByReference, keysOf, ofAccounts, parseId, printOwned } from "./find.ts";
 import { printRecord, safe } from "./output.ts";
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { create } from "./apply.ts";
+import { create } from "./apply-command.ts";
 import { checkOut } from "./checkout.ts";
 import { ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";

@@ -1,12 +1,12 @@
-import { type Attachment, attachmentData, warningOf } from "../../shared/attachments/schema.ts";
+import { type Attachment, attachmentData, warningOf } from "../../shared/attachments/attachment-schema.ts";
+import { readRun } from "../../shared/checkout/checkout-run.ts";
+import { type Receipt, Sealed } from "../../shared/checkout/checkout-schema.ts";
 import { attachmentsOf, leftBehind, type OwnedAttachment, receiptsOf } from "../../shared/checkout/plan.ts";
-import { readRun } from "../../shared/checkout/run.ts";
-import { type Receipt, Sealed } from "../../shared/checkout/schema.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { get, parseItem } from "../../shared/table/read.ts";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
-import { forwardedType, Order, Request } from "../../shared/tenants/schema.ts";
+import { forwardableType, Order, Request } from "../../shared/tenants/tenant-schema.ts";
 
 /**
  * What the carrier has of an attachment. `status` and `answer` are its last decision; `last_answer` says why it is called
@@ -47,7 +47,7 @@ const requestReport = async (requestId: string, state: Order["state"], ofOrder: 
   const { id, account, type } = parseItem(Request, item);
   const about = { id, account, type, seal: sealOf(item) };
   const own = await attachmentsOf({ type: "request", id });
-  if (type !== forwardedType) return { ...about, attachments: own.map((owned) => reported(owned, null)) };
+  if (type !== forwardableType) return { ...about, attachments: own.map((owned) => reported(owned, null)) };
   const receipts = new Map((await receiptsOf(id)).map((receipt) => [receipt.attachment, receipt]));
   const missing: ReportedReceipt | null = state === "CART" ? { state: "pending" } : null;
   const present = [...own, ...ofOrder].map((owned) => {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
-import { create } from "./apply.ts";
+import { create } from "./apply-command.ts";
 import { findOrder, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { showRequest } from "./show-order.ts";

@@ -18,7 +18,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
 import { findProblems, printProblems } from "./check.ts";
-import { CommandError, UsageError } from "./errors.ts";
+import { CommandError, UsageError } from "./command-errors.ts";
 import { format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 

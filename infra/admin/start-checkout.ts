@@ -7,8 +7,8 @@ import {
   StartExecutionCommand,
 } from "@aws-sdk/client-sfn";
 import * as z from "zod/mini";
-import { isActive, markCrashed, readRun } from "../../shared/checkout/run.ts";
-import { OrderId } from "../../shared/checkout/schema.ts";
+import { isActive, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
+import { OrderId } from "../../shared/checkout/checkout-schema.ts";
 import { env } from "../../shared/env.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */

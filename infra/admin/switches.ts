@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
-import type { Switch, SwitchData } from "../../shared/switches/schema.ts";
+import type { Switch, SwitchData } from "../../shared/switches/switch-schema.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { childAccounts, findAccount, finder, parseId, printOwned } from "./find.ts";
 import { format, printRecord } from "./output.ts";

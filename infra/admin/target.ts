@@ -1,6 +1,6 @@
 import { emulatorVariables, recordedEndpoint } from "../aws/emulator.ts";
 import { runningStacks, type State } from "../local/state.ts";
-import { CommandError, UsageError } from "./errors.ts";
+import { CommandError, UsageError } from "./command-errors.ts";
 import { safe } from "./output.ts";
 
 /** What a command works on: a description for people, and the environment variables that direct the AWS SDK to it. */

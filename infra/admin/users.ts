@@ -3,8 +3,8 @@ import { type Command, InvalidArgumentError } from "commander";
 import * as z from "zod/mini";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
 import { routes } from "../../shared/routes.ts";
-import { User } from "../../shared/tenants/schema.ts";
-import { change, create } from "./apply.ts";
+import { User } from "../../shared/tenants/tenant-schema.ts";
+import { change, create } from "./apply-command.ts";
 import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./find.ts";
 import { format, printRecord, printRows } from "./output.ts";
 

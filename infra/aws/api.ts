@@ -35,8 +35,8 @@ export const createApi = (scope: Construct, deployment: Deployment) => {
       ...(route.document === "upload" && { MAX_UPLOAD_BYTES: String(settings.maxUploadBytes) }),
     };
     // Every endpoint reads the caller and what the path names.
-    const access = { ...route.access, table: ["GetItem", ...route.access.table] } as const;
-    const handler = createFunction(scope, deployment, { ...route, access, timeout, environment });
+    const grants = { ...route.grants, table: ["GetItem", ...route.grants.table] } as const;
+    const handler = createFunction(scope, deployment, { ...route, grants, timeout, environment });
     const integration = new LambdaIntegration(handler, { allowTestInvoke: false });
     const resource = rest.root.resourceForPath(route.path);
     resource.addMethod(route.method, integration);

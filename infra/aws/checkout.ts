@@ -8,7 +8,7 @@ import { Secret } from "aws-cdk-lib/aws-secretsmanager";
 import { DefinitionBody, LogLevel, StateMachine, StateMachineType } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { placeholderOf, workflow } from "../../functions/checkout/workflow.ts";
-import { fail, type Step, steps } from "../../shared/checkout/steps.ts";
+import { failStep, type Step, steps } from "../../shared/checkout/steps.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
@@ -17,9 +17,12 @@ import { allow, allowKey } from "./grants.ts";
 /** Creates the checkout: the workflow, which the local stack runs too, and a function for each step. */
 export const createCheckout = (scope: Construct, deployment: Deployment) => {
   const secret = carrierSecret(scope, deployment);
-  const failure = stepFunction(scope, deployment, fail, secret);
+  const failure = stepFunction(scope, deployment, failStep, secret);
   const functions = Object.fromEntries(
-    steps.map((step) => [placeholderOf(step), step === fail ? failure : stepFunction(scope, deployment, step, secret)]),
+    steps.map((step) => [
+      placeholderOf(step),
+      step === failStep ? failure : stepFunction(scope, deployment, step, secret),
+    ]),
   );
   const machine = stateMachine(scope, deployment, functions);
   const release = releaseFunction(scope, deployment, machine);
@@ -43,11 +46,11 @@ const carrierSecret = (scope: Construct, { settings, storage }: Deployment) => {
 };
 
 const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secret: Secret) => {
-  const { name, access, carrier, timeoutSeconds, memoryMb } = step;
+  const { name, grants, carrier, timeoutSeconds, memoryMb } = step;
   const { settings, storage } = deployment;
   return createFunction(scope, deployment, {
     name,
-    access,
+    grants,
     memoryMb,
     timeout: Duration.seconds(timeoutSeconds),
     ...(carrier && {
@@ -137,7 +140,7 @@ const releaseFunction = (scope: Construct, deployment: Deployment, machine: Stat
   const deadLetterQueue = deployment.deadLetters;
   const handler = createFunction(scope, deployment, {
     name: otherFunctions.releaseLock,
-    access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
+    grants: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
     timeout: Duration.seconds(30),
     deadLetterQueue,
     // EventBridge leaves the input of an execution out of its event if it is large.

@@ -17,7 +17,7 @@ import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import { handlerName } from "./bundle.ts";
-import { type Access, allow, grants } from "./grants.ts";
+import { allow, type Grants, statementsFor } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
@@ -33,7 +33,7 @@ export type Deployment = {
 type FunctionOptions = {
   /** The path below `functions/`, without `.ts`. */
   readonly name: string;
-  readonly access: Access;
+  readonly grants: Grants;
   readonly timeout: Duration;
   readonly memoryMb?: number | undefined;
   /** How many invocations may run at once. Lambda reserves as much of the account's concurrency. */
@@ -53,7 +53,7 @@ const traces = ({ tracing }: Settings) =>
   tracing ? [allow(["xray:PutTraceSegments", "xray:PutTelemetryRecords"], "*")] : [];
 
 /**
- * Creates a function with its own log group and its own role, which allows only what `access` lists. Returns its alias, which
+ * Creates a function with its own log group and its own role, which allows only what `grants` lists. Returns its alias, which
  * all callers invoke: it refers to the newest version once infra/aws/rollout.ts has shifted the traffic.
  */
 export const createFunction = (
@@ -61,7 +61,7 @@ export const createFunction = (
   { settings, storage, bundles }: Deployment,
   options: FunctionOptions,
 ): IFunction => {
-  const { name, access, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
+  const { name, grants, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
   const { deadLetterQueue, isOperator } = options;
   // In maintenance nothing runs: the steps of checkouts, events and other systems wait and try again.
   const concurrency = settings.throttleRate === 0 ? 0 : (options.concurrency ?? undefined);
@@ -75,7 +75,7 @@ export const createFunction = (
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     description: `Patchbay: functions/${name}.ts`,
     inlinePolicies: {
-      access: new PolicyDocument({ statements: [...grants(storage, access), ...statements, ...failures] }),
+      access: new PolicyDocument({ statements: [...statementsFor(storage, grants), ...statements, ...failures] }),
       // Lambda chooses the names of the log streams.
       logs: new PolicyDocument({
         statements: [allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn), ...traces(settings)],
@@ -112,7 +112,7 @@ export const createFunction = (
       TABLE_NAME: storage.table.tableName,
       LOG_LEVEL: settings.logLevel,
       STACK_NAME: settings.stackName,
-      ...(access.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
+      ...(grants.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
       ...(isOperator && { OPERATOR: role.roleArn }),
       ...environment,
     },

@@ -5,7 +5,7 @@ import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import type { Route, TableAction } from "../../shared/route.ts";
 import type { Storage } from "./storage.ts";
 
-export type Access = Route["access"];
+export type Grants = Route["grants"];
 
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 
@@ -56,22 +56,22 @@ export const orderingGrants = (storage: Storage): PolicyStatement[] => [
   allowTableKey(true, storage),
 ];
 
-/** The statements that allow exactly this access, and the use of the KMS key through DynamoDB and S3 only. */
-export const grants = (storage: Storage, access: Access): PolicyStatement[] => {
+/** The statements that allow exactly these grants, and the use of the KMS key through DynamoDB and S3 only. */
+export const statementsFor = (storage: Storage, grants: Grants): PolicyStatement[] => {
   const { table, bucket, key } = storage;
   const statements: PolicyStatement[] = [];
-  if (access.table.length > 0) {
-    const mayWrite = access.table.some((action) => writes.includes(action));
-    statements.push(allow(tableActions(access.table), table.tableArn), allowTableKey(mayWrite, storage));
+  if (grants.table.length > 0) {
+    const mayWrite = grants.table.some((action) => writes.includes(action));
+    statements.push(allow(tableActions(grants.table), table.tableArn), allowTableKey(mayWrite, storage));
   }
-  if (access.files.length > 0) {
-    const actions = access.files.map((action) => fileActions[action].s3);
-    const keyActions = access.files.map((action) => fileActions[action].kms).filter((action) => action !== undefined);
+  if (grants.files.length > 0) {
+    const actions = grants.files.map((action) => fileActions[action].s3);
+    const keyActions = grants.files.map((action) => fileActions[action].kms).filter((action) => action !== undefined);
     statements.push(allow(actions, bucket.arnForObjects(`${filePrefix}*`)));
     if (keyActions.length > 0) statements.push(allowKey(keyActions, key, "s3"));
     // Without s3:ListBucket, S3 returns 403 instead of 404 for a missing file. GetObject has no prefix to use in a condition.
     // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
-    if (access.files.includes("GetObject")) statements.push(allow(["s3:ListBucket"], bucket.bucketArn));
+    if (grants.files.includes("GetObject")) statements.push(allow(["s3:ListBucket"], bucket.bucketArn));
   }
   return statements;
 };

@@ -7,7 +7,7 @@ import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import { acknowledgedExecutions, executionsOf } from "./checkout.ts";
 import type { Deployment } from "./function.ts";
-import { allow, grants } from "./grants.ts";
+import { allow, statementsFor } from "./grants.ts";
 import type { Storage } from "./storage.ts";
 
 /**
@@ -50,7 +50,7 @@ const evidencePolicy = (scope: Construct, storage: Storage) =>
     description: "Patchbay: operators download the files of attachments for disputes",
     statements: [
       allow(["cloudformation:DescribeStacks"], Aws.STACK_ID),
-      ...grants(storage, { table: ["GetItem", "PutItem"], files: ["GetObject"] }),
+      ...statementsFor(storage, { table: ["GetItem", "PutItem"], files: ["GetObject"] }),
     ],
   });
 
@@ -62,7 +62,7 @@ const operatorPolicy = (scope: Construct, storage: Storage, machine: StateMachin
     description: "Patchbay: operators run its CLI",
     statements: [
       allow(["cloudformation:DescribeStacks"], Aws.STACK_ID),
-      ...grants(storage, { table: itemActions, files: ["DeleteObject"] }),
+      ...statementsFor(storage, { table: itemActions, files: ["DeleteObject"] }),
       allow(["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"], storage.table.tableArn),
       allow(["s3:ListBucket"], storage.bucket.bucketArn),
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),

@@ -7,7 +7,7 @@ import { createApi } from "./api.ts";
 import { createBackups } from "./backups.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createCheckout } from "./checkout.ts";
-import { createEvents } from "./events.ts";
+import { createEvents } from "./event-bus.ts";
 import { hasFirewall } from "./firewall.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { orderingGrants } from "./grants.ts";
@@ -16,7 +16,7 @@ import { createPolicies } from "./policies.ts";
 import { createRollout, wavesOf } from "./rollout.ts";
 import type { Settings } from "./settings.ts";
 import { createStorage } from "./storage.ts";
-import { createSweep } from "./sweep.ts";
+import { createSweep } from "./sweep-schedule.ts";
 
 /** Creates the whole stack. `bundles` is the directory with the bundled functions. */
 export const patchbay = (app: Construct, settings: Settings, bundles: string): Stack => {
@@ -71,14 +71,14 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
 /** Other systems manage accounts, users, API keys, orders and requests with these, or orders and requests only. */
 const createWaysIn = (stack: Stack, deployment: Deployment) => {
   const common = { timeout: Duration.minutes(5), isOperator: true };
-  const access = { table: ["GetItem", "PutItem", "UpdateItem"], files: [] } as const;
+  const grants = { table: ["GetItem", "PutItem", "UpdateItem"], files: [] } as const;
   const statements = orderingGrants(deployment.storage);
   return {
-    apply: createFunction(stack, deployment, { ...common, name: otherFunctions.apply, access }),
+    apply: createFunction(stack, deployment, { ...common, name: otherFunctions.apply, grants }),
     applyOrders: createFunction(stack, deployment, {
       ...common,
       name: otherFunctions.applyOrders,
-      access: { table: [], files: [] },
+      grants: { table: [], files: [] },
       statements,
     }),
   };

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { Busboy } from "@fastify/busboy";
 import * as z from "zod/mini";
-import { SentMetadata } from "../../shared/attachments/schema.ts";
+import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
 import { readJson, writeJson } from "./json-file.ts";
 
 /** The carts of the stand-in carrier. Of each file, it stores the size and the SHA-256, but not the content. */

@@ -3,13 +3,13 @@ import { errorCodes } from "../../shared/errors.ts";
 import { limits } from "../../shared/limits.ts";
 import type { Contract, DocumentedRoute, Route } from "../../shared/route.ts";
 import { contracts } from "../../shared/routes.ts";
-import { reasons } from "./errors.ts";
-import { webhooksOf } from "./events.ts";
+import { reasons } from "./error-examples.ts";
 import { operationId } from "./names.ts";
 import { parametersOf } from "./parameters.ts";
 import { requestBodyOf } from "./requests.ts";
 import { headers, responsesOf } from "./responses.ts";
 import { collectSchemas, componentsOf, type Json } from "./schemas.ts";
+import { webhooksOf } from "./webhooks.ts";
 
 const statusOf = new Map(errorCodes.map(({ code, status }) => [code, status]));
 const rows = Object.entries(reasons)

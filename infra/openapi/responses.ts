@@ -1,7 +1,7 @@
 import { malformed } from "../../shared/errors.ts";
 import type { DocumentedRoute, Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
-import { type ErrorExample, errorsOf, reasons } from "./errors.ts";
+import { type ErrorExample, errorsOf, reasons } from "./error-examples.ts";
 import { fileOf, operationId, pascal, pathParameters } from "./names.ts";
 import { type Json, responseSchema, type Schemas, type Share } from "./schemas.ts";
 

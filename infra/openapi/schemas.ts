@@ -1,11 +1,11 @@
 import * as z from "zod/mini";
-import { UploadedFile } from "../../shared/attachments/schema.ts";
+import { UploadedFile } from "../../shared/attachments/attachment-schema.ts";
 import type { NamedSchema, Route } from "../../shared/route.ts";
 import { contracts, routes } from "../../shared/routes.ts";
 import { envelopeProperties, listOf, listProperties, named, pageInfo } from "../../shared/schema/documents.ts";
 import { Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
-import { credential, Identity, Secret } from "../../shared/switches/schema.ts";
-import { ErrorDocument, errorSchemas } from "./errors.ts";
+import { credential, Identity, Secret } from "../../shared/switches/switch-schema.ts";
+import { ErrorDocument, errorSchemas } from "./error-examples.ts";
 import { eventSchemas } from "./event-schemas.ts";
 import { bodyName, pascal } from "./names.ts";
 

@@ -5,9 +5,9 @@ import { type Key, keys, type ParentRef, type ParentType } from "../table/keys.t
 import { getMany, parseItem } from "../table/read.ts";
 import type { AccessCheck, Lookup, PathId, Principal } from "../tenants/access.ts";
 import { type Parent, readParent } from "../tenants/orders.ts";
-import { canAccess, hasPermission } from "../tenants/schema.ts";
+import { canAccess, hasPermission } from "../tenants/tenant-schema.ts";
+import { Attachment, Upload, uploadExpiry } from "./attachment-schema.ts";
 import { parentPermissions } from "./routes.ts";
-import { Attachment, Upload, uploadExpiry } from "./schema.ts";
 
 /** Access checks for attachments: access to the parent, its account's feature, both permissions, then the attachment. */
 

@@ -10,9 +10,6 @@ import { nextVersion, optimisticWrite, type Precondition } from "../table/optimi
 import { parseItem, queryAll, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
-import { fileKey } from "./file-keys.ts";
-import { fileKindOf } from "./file-kind.ts";
-import { putFile, removeFile } from "./files.ts";
 import {
   Attachment,
   type AttachmentChanges,
@@ -21,7 +18,10 @@ import {
   type NewMetadata,
   type Upload,
   type UploadedFile,
-} from "./schema.ts";
+} from "./attachment-schema.ts";
+import { fileKey } from "./file-keys.ts";
+import { fileKindOf } from "./file-kind.ts";
+import { putFile, removeFile } from "./files.ts";
 import { alreadyUsed, claimUpload, readUploadedFile } from "./uploads.ts";
 
 const attachmentNotFound = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);

@@ -4,23 +4,7 @@ import { limits } from "../limits.ts";
 import type { Contract, Docs } from "../route.ts";
 import { documented, idProperty, ids, named, page, pageParameters, timeProperties } from "../schema/documents.ts";
 import { pick, Timestamp, Ulid } from "../schema/fields.ts";
-import {
-  completeOrderUpload,
-  completeRequestUpload,
-  createOrderAttachment,
-  createOrderUpload,
-  createRequestAttachment,
-  createRequestUpload,
-  deleteOrderAttachment,
-  deleteRequestAttachment,
-  listOrderAttachments,
-  listRequestAttachments,
-  type ParentType,
-  showOrderAttachment,
-  showRequestAttachment,
-  updateOrderAttachment,
-  updateRequestAttachment,
-} from "./routes.ts";
+import type { ParentType } from "../table/keys.ts";
 import {
   AttachmentChanges,
   AttachmentData,
@@ -34,7 +18,23 @@ import {
   NewMetadata,
   UploadBytes,
   UploadFile,
-} from "./schema.ts";
+} from "./attachment-schema.ts";
+import {
+  completeOrderUploadRoute,
+  completeRequestUploadRoute,
+  createOrderAttachmentRoute,
+  createOrderUploadRoute,
+  createRequestAttachmentRoute,
+  createRequestUploadRoute,
+  deleteOrderAttachmentRoute,
+  deleteRequestAttachmentRoute,
+  listOrderAttachmentsRoute,
+  listRequestAttachmentsRoute,
+  showOrderAttachmentRoute,
+  showRequestAttachmentRoute,
+  updateOrderAttachmentRoute,
+  updateRequestAttachmentRoute,
+} from "./routes.ts";
 
 /** What the OpenAPI document says about the endpoints of attachments: documents, texts and examples. No function loads this file. */
 
@@ -309,20 +309,20 @@ const [ofRequest, ofOrder] = [docsOf("request"), docsOf("order")];
 
 export const attachmentContract: Contract = {
   routes: [
-    documented(createRequestAttachment, ofRequest.create),
-    documented(listRequestAttachments, { ...ofRequest.list, query: { ...list, ...show } }),
-    documented(showRequestAttachment, { ...ofRequest.show, query: show }),
-    documented(updateRequestAttachment, ofRequest.update),
-    documented(deleteRequestAttachment, ofRequest.delete),
-    documented(createRequestUpload, ofRequest.createUpload),
-    documented(completeRequestUpload, ofRequest.completeUpload),
-    documented(createOrderAttachment, ofOrder.create),
-    documented(listOrderAttachments, { ...ofOrder.list, query: { ...list, include: { file: fileText } } }),
-    documented(showOrderAttachment, { ...ofOrder.show, query: show }),
-    documented(updateOrderAttachment, ofOrder.update),
-    documented(deleteOrderAttachment, ofOrder.delete),
-    documented(createOrderUpload, ofOrder.createUpload),
-    documented(completeOrderUpload, ofOrder.completeUpload),
+    documented(createRequestAttachmentRoute, ofRequest.create),
+    documented(listRequestAttachmentsRoute, { ...ofRequest.list, query: { ...list, ...show } }),
+    documented(showRequestAttachmentRoute, { ...ofRequest.show, query: show }),
+    documented(updateRequestAttachmentRoute, ofRequest.update),
+    documented(deleteRequestAttachmentRoute, ofRequest.delete),
+    documented(createRequestUploadRoute, ofRequest.createUpload),
+    documented(completeRequestUploadRoute, ofRequest.completeUpload),
+    documented(createOrderAttachmentRoute, ofOrder.create),
+    documented(listOrderAttachmentsRoute, { ...ofOrder.list, query: { ...list, include: { file: fileText } } }),
+    documented(showOrderAttachmentRoute, { ...ofOrder.show, query: show }),
+    documented(updateOrderAttachmentRoute, ofOrder.update),
+    documented(deleteOrderAttachmentRoute, ofOrder.delete),
+    documented(createOrderUploadRoute, ofOrder.createUpload),
+    documented(completeOrderUploadRoute, ofOrder.completeUpload),
   ],
   documents: attachmentDocuments,
   tags: {

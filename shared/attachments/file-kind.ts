@@ -1,4 +1,4 @@
-import type { FileKind } from "./schema.ts";
+import type { FileKind } from "./attachment-schema.ts";
 
 /** The first and the last bytes of a file, and its length. Of a file in memory, both are the whole file. */
 export type FileEnds = { readonly first: Uint8Array; readonly last: Uint8Array; readonly bytes: number };

@@ -14,8 +14,8 @@ import { clientSettings, limitAttempt, limitCall } from "../deadline.ts";
 import { env } from "../env.ts";
 import { unavailableAs503 } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { UploadedFile, UploadFile } from "./attachment-schema.ts";
 import { filePrefix } from "./file-keys.ts";
-import type { UploadedFile, UploadFile } from "./schema.ts";
 
 let client: S3Client | undefined;
 

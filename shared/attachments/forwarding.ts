@@ -1,7 +1,7 @@
 import { keys } from "../table/keys.ts";
 import { readItem } from "../table/read.ts";
-import { forwardedRequestIds, type Parent } from "../tenants/orders.ts";
-import { CarrierReceipt, type ForwardingData, ForwardingState } from "./schema.ts";
+import { forwardableRequests, type Parent } from "../tenants/orders.ts";
+import { CarrierReceipt, type ForwardingData, ForwardingState } from "./attachment-schema.ts";
 
 /**
  * What the carrier has of attachments, for callers. The checkout writes the receipts, but this folder cannot import it. It
@@ -11,8 +11,8 @@ import { CarrierReceipt, type ForwardingData, ForwardingState } from "./schema.t
 type ByRequest = ForwardingData["requests"][number];
 
 /** The state of an attachment without a receipt. After the checkout, nothing more is forwarded. */
-const withoutReceipt = ({ forwarded, state }: Parent) =>
-  ({ state: forwarded && state === "CART" ? "pending" : "none", at: null, reason: null }) as const;
+const withoutReceipt = ({ forwardable, state }: Parent) =>
+  ({ state: forwardable && state === "CART" ? "pending" : "none", at: null, reason: null }) as const;
 
 const rank = (state: ForwardingState) => ForwardingState.options.indexOf(state);
 
@@ -31,9 +31,9 @@ export const readForwardings = async (
   attachments: readonly string[],
 ): Promise<ReadonlyMap<string, ForwardingData>> => {
   const none = withoutReceipt(parent);
-  if (!parent.forwarded)
+  if (!parent.forwardable)
     return new Map(attachments.map((attachment) => [attachment, summary([{ id: parent.id, ...none }])]));
-  const requests = parent.type === "order" ? await forwardedRequestIds(parent.id) : [parent.id];
+  const requests = parent.type === "order" ? await forwardableRequests(parent.id) : [parent.id];
   const under = async (id: string, attachment: string): Promise<ByRequest> => {
     const { state, at, reason } = (await readItem(CarrierReceipt, keys.receipt(id, attachment))) ?? none;
     return { id, state, at, reason };

@@ -1,7 +1,7 @@
 import { pick } from "../schema/fields.ts";
 import type { Parent } from "../tenants/orders.ts";
+import { type Attachment, FileData } from "./attachment-schema.ts";
 import { readForwardings } from "./forwarding.ts";
-import { type Attachment, FileData } from "./schema.ts";
 
 /**
  * Returns a function that gives the included associations of each attachment. Reads only `forwarding`; `file` is part of

@@ -6,8 +6,8 @@ import { type Page, pageRequest, readPage } from "../table/pages.ts";
 import { get, parseItem } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
 import { type CollectionRoute, parentRef } from "./access.ts";
+import { Attachment } from "./attachment-schema.ts";
 import { readAttachment } from "./attachments.ts";
-import { Attachment } from "./schema.ts";
 
 type Query = PageQuery & { readonly reference_id?: string | undefined };
 

@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { byOperation, type Operation, type PartKind, type Reads, type Route, type Row } from "../route.ts";
 import { includeOf, PageQuery, Uuid } from "../schema/fields.ts";
+import type { ParentType } from "../table/keys.ts";
 import {
   AttachmentChanges,
   immutableAttachmentProperties,
@@ -8,14 +9,13 @@ import {
   NewMetadata,
   UploadedFile,
   UploadFile,
-} from "./schema.ts";
+} from "./attachment-schema.ts";
 
 /**
  * The rows of the endpoints of attachments. Each row is a separate constant that a pure function creates, so that a
  * function's bundle contains only its own row. `contract.ts` has their texts and examples.
  */
 
-export type ParentType = "request" | "order";
 type Names = readonly ["file" | "forwarding", ...("file" | "forwarding")[]];
 
 /** The permission that the parent requires, by the state of its order. */
@@ -61,7 +61,7 @@ const create = <P extends ParentType>(parent: P) => {
   return attachmentRoute(parent, {
     operation: "create",
     reads: { from: "form", schema, parts: formParts(schema) },
-    access: { table: ["PutItem", "UpdateItem"], files: ["PutObject", "DeleteObject"] },
+    grants: { table: ["PutItem", "UpdateItem"], files: ["PutObject", "DeleteObject"] },
   });
 };
 
@@ -71,16 +71,16 @@ const list = <P extends ParentType, const I extends Names>(parent: P, included: 
   return attachmentRoute(parent, {
     operation: "index",
     reads: { from: "query", schema },
-    access: { table: ["Query"], files: [] },
+    grants: { table: ["Query"], files: [] },
   });
 };
 
 // @__NO_SIDE_EFFECTS__
-const show = <P extends ParentType>(parent: P, table: Route["access"]["table"]) =>
+const show = <P extends ParentType>(parent: P, table: Route["grants"]["table"]) =>
   attachmentRoute(parent, {
     operation: "show",
     reads: { from: "query", schema: z.object({ include: includeOf("file", "forwarding") }) },
-    access: { table, files: [] },
+    grants: { table, files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -95,7 +95,7 @@ const update = <P extends ParentType>(parent: P) =>
       }),
       immutable: immutableAttachmentProperties,
     },
-    access: { table: ["PutItem", "UpdateItem"], files: [] },
+    grants: { table: ["PutItem", "UpdateItem"], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -103,7 +103,7 @@ const remove = <P extends ParentType>(parent: P) =>
   attachmentRoute(parent, {
     operation: "delete",
     reads: { from: "nothing", schema: z.undefined() },
-    access: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
+    grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
   });
 
 const NewUploadDocument = z.object({ type: z.literal("upload"), data: UploadFile });
@@ -115,7 +115,7 @@ const createUpload = <P extends ParentType>(parent: P) =>
     ...attachmentRoute(parent, {
       operation: "create",
       reads: { from: "json", schema: NewUploadDocument },
-      access: { table: ["PutItem"], files: ["PutObject"] },
+      grants: { table: ["PutItem"], files: ["PutObject"] },
     }),
     name: `${parent}-attachments/create-upload`,
     path: `/api/v1/${parent}s/{${parent}_id}/uploads`,
@@ -135,26 +135,26 @@ const completeUpload = <P extends ParentType>(parent: P) =>
           data: NewMetadata,
         }),
       },
-      access: { table: ["PutItem", "UpdateItem"], files: ["GetObject"] },
+      grants: { table: ["PutItem", "UpdateItem"], files: ["GetObject"] },
     }),
     name: `${parent}-attachments/complete-upload`,
     path: `/api/v1/${parent}s/{${parent}_id}/uploads/{upload_id}/complete`,
     on: "upload",
   }) as const;
 
-export const createRequestAttachment = create("request");
-export const listRequestAttachments = list("request", ["file", "forwarding"]);
-export const showRequestAttachment = show("request", []);
-export const updateRequestAttachment = update("request");
-export const deleteRequestAttachment = remove("request");
-export const createRequestUpload = createUpload("request");
-export const completeRequestUpload = completeUpload("request");
+export const createRequestAttachmentRoute = create("request");
+export const listRequestAttachmentsRoute = list("request", ["file", "forwarding"]);
+export const showRequestAttachmentRoute = show("request", []);
+export const updateRequestAttachmentRoute = update("request");
+export const deleteRequestAttachmentRoute = remove("request");
+export const createRequestUploadRoute = createUpload("request");
+export const completeRequestUploadRoute = completeUpload("request");
 
-export const createOrderAttachment = create("order");
-export const listOrderAttachments = list("order", ["file"]);
+export const createOrderAttachmentRoute = create("order");
+export const listOrderAttachmentsRoute = list("order", ["file"]);
 // `forwarding` is stored by request, so the function queries the order's requests.
-export const showOrderAttachment = show("order", ["Query"]);
-export const updateOrderAttachment = update("order");
-export const deleteOrderAttachment = remove("order");
-export const createOrderUpload = createUpload("order");
-export const completeOrderUpload = completeUpload("order");
+export const showOrderAttachmentRoute = show("order", ["Query"]);
+export const updateOrderAttachmentRoute = update("order");
+export const deleteOrderAttachmentRoute = remove("order");
+export const createOrderUploadRoute = createUpload("order");
+export const completeOrderUploadRoute = completeUpload("order");

@@ -5,9 +5,9 @@ import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
+import { type Upload, type UploadFile, uploadExpiry } from "./attachment-schema.ts";
 import { fileKey } from "./file-keys.ts";
 import { readFileEnds, signedPut } from "./files.ts";
-import { type Upload, type UploadFile, uploadExpiry } from "./schema.ts";
 
 /** Direct uploads: the caller prepares an upload, sends the file directly to S3, and completes the upload. */
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { SentMetadata } from "../attachments/schema.ts";
+import type { SentMetadata } from "../attachments/attachment-schema.ts";
 
 /** A body that is created while it is sent. `failure` returns the error that interrupted it, if any. */
 export type StreamedBody = {

@@ -2,8 +2,8 @@ import * as z from "zod/mini";
 import type { SignedFile } from "../attachments/files.ts";
 import { callCarrier, type Outcome, type Unsuccessful } from "./carrier-client.ts";
 import { FileError, type FilePart, filePartBody } from "./carrier-form.ts";
+import type { Receipt } from "./checkout-schema.ts";
 import { checkoutLimits } from "./limits.ts";
-import type { Receipt } from "./schema.ts";
 
 /** The calls of the carrier's API. Repetitions of a call share its idempotency key. See README.md. */
 

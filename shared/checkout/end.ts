@@ -1,13 +1,14 @@
 import { keys, type ParentRef } from "../table/keys.ts";
 import { getMany, parseItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
+import { forwardableRequests } from "../tenants/orders.ts";
 import { askUpstream, checkOutUpstream } from "./carrier.ts";
 import { describeRefusal, type Unsuccessful } from "./carrier-client.ts";
+import { readRun, recordEnd, stopRun, updateRun } from "./checkout-run.ts";
+import { CheckoutRun, type RunRef, type Seal, Sealed } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { callTimeoutMs, checkoutLimits, pauseSeconds } from "./limits.ts";
-import { forwardedRequests, leftBehind } from "./plan.ts";
-import { readRun, recordEnd, stopRun, updateRun } from "./run.ts";
-import { CheckoutRun, type RunRef, type Seal, Sealed } from "./schema.ts";
+import { leftBehind } from "./plan.ts";
 import { liftSeal } from "./seal.ts";
 
 export type Submitted = RunRef & {
@@ -189,7 +190,7 @@ export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Pr
 
 /** Lifts the seals of a run, and those that crashed runs before it have left. */
 const liftSeals = async (order: string, runs: readonly string[]) => {
-  const requests = (await forwardedRequests(order)).map((id): ParentRef => ({ type: "request", id }));
+  const requests = (await forwardableRequests(order)).map((id): ParentRef => ({ type: "request", id }));
   const parents = [{ type: "order", id: order } as const, ...requests];
   await forEachConcurrently(checkoutLimits.concurrency, parents, (parent) => liftSeal(parent, runs));
 };

@@ -1,7 +1,7 @@
 import { DescribeExecutionCommand, SFNClient } from "@aws-sdk/client-sfn";
 import * as z from "zod/mini";
 import { clientSettings } from "../deadline.ts";
-import { OrderId } from "./schema.ts";
+import { OrderId } from "./checkout-schema.ts";
 
 /** What EventBridge says of an execution that has ended. */
 export const EndedExecution = z.object({

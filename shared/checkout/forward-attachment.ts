@@ -7,6 +7,8 @@ import { get, getMany } from "../table/read.ts";
 import { putUpstream, withdrawUpstream } from "./carrier.ts";
 import { describeRefusal, type Outcome } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
+import { stopRun } from "./checkout-run.ts";
+import { CheckoutRun, type Receipt, type RunRef } from "./checkout-schema.ts";
 import { isUpToDate, type Plan } from "./plan.ts";
 import {
   announcement,
@@ -17,9 +19,7 @@ import {
   type Target,
   withdrawAnnouncement,
 } from "./receipts.ts";
-import { stopRun } from "./run.ts";
-import { CheckoutRun, type Receipt, type RunRef } from "./schema.ts";
-import { forward } from "./steps.ts";
+import { forwardStep } from "./steps.ts";
 
 /** The result for one attachment: done, to be repeated later, or a reason to stop the run. */
 export type CallResult =
@@ -78,7 +78,7 @@ const sendFile = async (
   const { ref, request } = target;
   const { id, content_type: contentType } = attachment;
   const key = fileKey(parent, id);
-  const file = { contentType, open: () => openFile(key), sign: () => signedGet(key, forward.timeoutSeconds) };
+  const file = { contentType, open: () => openFile(key), sign: () => signedGet(key, forwardStep.timeoutSeconds) };
   let outcome: Outcome;
   try {
     outcome = await putUpstream({ order: ref.order_id, request, receipt: announced }, file);

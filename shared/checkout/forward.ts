@@ -1,13 +1,14 @@
 import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
-import { Order } from "../tenants/schema.ts";
+import { forwardableRequests } from "../tenants/orders.ts";
+import { Order } from "../tenants/tenant-schema.ts";
+import { stopRun, updateRun } from "./checkout-run.ts";
+import type { Receipt, RequestPage } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { type CallResult, forwardOne, withdrawOne } from "./forward-attachment.ts";
 import { checkoutLimits, pauseSeconds } from "./limits.ts";
-import { attachmentsOf, forwardedRequests, type Plan, planOf } from "./plan.ts";
+import { attachmentsOf, type Plan, planOf } from "./plan.ts";
 import { replaceReceipt, type Target } from "./receipts.ts";
-import { stopRun, updateRun } from "./run.ts";
-import type { Receipt, RequestPage } from "./schema.ts";
 
 /** The state of a page after `forward`: complete, to be continued now or later, or a failure of the run. */
 type ForwardedPage = RequestPage & {
@@ -23,7 +24,7 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
   let ending: Ending | undefined;
   const { account } = parseItem(Order, await get(keys.order(page.order_id)));
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
-  for (const request of await forwardedRequests(page.order_id, page)) {
+  for (const request of await forwardableRequests(page.order_id, page)) {
     const plan = await planOf(request, ofOrder);
     const calls = callsOf({ ref: page, request, accounts: { order: account, request: plan.account } }, plan);
     await forEachConcurrently(checkoutLimits.concurrency, calls, async (call) => {

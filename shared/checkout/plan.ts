@@ -1,28 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
+import { type Attachment, SentMetadata } from "../attachments/attachment-schema.ts";
 import { allAttachments } from "../attachments/attachments.ts";
-import { type Attachment, SentMetadata } from "../attachments/schema.ts";
 import { pick } from "../schema/fields.ts";
 import type { Item } from "../table/expressions.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { get, getMany, parseItem, queryAll } from "../table/read.ts";
-import { requestsOfOrder } from "../tenants/orders.ts";
-import { forwardedType, Request } from "../tenants/schema.ts";
+import { forwardableRequests } from "../tenants/orders.ts";
+import { Request } from "../tenants/tenant-schema.ts";
+import { Receipt, Sealed } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits } from "./limits.ts";
-import { Receipt, type RequestPage, Sealed } from "./schema.ts";
-
-/** Returns the ids of an order's requests whose attachments are forwarded, ascending: all, or those of one page. */
-export const forwardedRequests = async (
-  orderId: string,
-  { after, through }: Partial<Pick<RequestPage, "after" | "through">> = {},
-): Promise<string[]> => {
-  const ids: string[] = [];
-  for await (const { id, type } of requestsOfOrder(orderId, after ?? undefined)) {
-    if (through !== undefined && id > through) break;
-    if (type === forwardedType) ids.push(id);
-  }
-  return ids;
-};
 
 export type OwnedAttachment = { readonly of: ParentType; readonly attachment: Attachment };
 
@@ -75,7 +62,7 @@ const isChanged = (item: Item | undefined) => {
 
 /** How many attachments of a sealed order the carrier does not have as they are now, and how many it still has that were deleted. */
 export const leftBehind = async (orderId: string) => {
-  const all = await forwardedRequests(orderId);
+  const all = await forwardableRequests(orderId);
   const [order, ...requests] = await getMany([keys.order(orderId), ...all.map(keys.request)]);
   const changed = isChanged(order) ? all : all.filter((_, index) => isChanged(requests[index]));
   const ofOrder = changed.length > 0 ? await attachmentsOf({ type: "order", id: orderId }) : [];

@@ -1,10 +1,10 @@
 import { recordOf } from "../history/record.ts";
 import { keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
+import { originOf } from "./checkout-run.ts";
+import type { Receipt, RunRef } from "./checkout-schema.ts";
 import { checkoutLimits, longestCallMs } from "./limits.ts";
 import { type Plan, sentMetadataOf } from "./plan.ts";
-import { originOf } from "./run.ts";
-import type { Receipt, RunRef } from "./schema.ts";
 
 /** The receipts of the calls to the carrier: each is announced before its call, and completed after it. */
 

@@ -2,12 +2,13 @@ import * as z from "zod/mini";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
-import { forwardedType, Order } from "../tenants/schema.ts";
+import { forwardableRequests } from "../tenants/orders.ts";
+import { forwardableType, Order } from "../tenants/tenant-schema.ts";
+import { stopRun } from "./checkout-run.ts";
+import { RequestPage, RunRef, type Seal, Sealed } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits } from "./limits.ts";
-import { attachmentsOf, forwardedRequests, planOf } from "./plan.ts";
-import { stopRun } from "./run.ts";
-import { RequestPage, RunRef, type Seal, Sealed } from "./schema.ts";
+import { attachmentsOf, planOf } from "./plan.ts";
 
 type Sealable = { readonly parent: ParentRef; readonly version: number };
 
@@ -55,7 +56,7 @@ export type Round = z.infer<typeof Round>;
 /** Begins a round: reads the order's version, then divides its requests into pages. */
 export const beginRound = async ({ order_id, run }: RunRef, passes_left: number): Promise<Round> => {
   const { attachments_version: version } = parseItem(Order, await get(keys.order(order_id)));
-  const ids = await forwardedRequests(order_id);
+  const ids = await forwardableRequests(order_id);
   const size = Math.max(checkoutLimits.requestsPerPage, Math.ceil(ids.length / checkoutLimits.pages));
   const pages: RequestPage[] = [];
   for (let start = 0; start < ids.length; start += size) {
@@ -70,7 +71,7 @@ export const beginRound = async ({ order_id, run }: RunRef, passes_left: number)
 const sealRequests = async (page: RequestPage) => {
   const complete: Sealable[] = [];
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
-  const requests = await forwardedRequests(page.order_id, page);
+  const requests = await forwardableRequests(page.order_id, page);
   await forEachConcurrently(checkoutLimits.concurrency, requests, async (id) => {
     const { version, forward, withdraw } = await planOf(id, ofOrder);
     if (forward.length + withdraw.length === 0) complete.push({ parent: { type: "request", id }, version });
@@ -84,7 +85,7 @@ type SealedPage = RequestPage & { readonly outcome: "SEALED" | "CHANGED" | "FAIL
 export const sealPage = async (page: RequestPage): Promise<SealedPage> => {
   const outcome = await sealRequests(page);
   if (outcome !== "CHANGED" || page.passes_left > 0) return { ...page, outcome };
-  await stopRun(page, `The attachments of ${forwardedType} requests keep changing: try again later.`);
+  await stopRun(page, `The attachments of ${forwardableType} requests keep changing: try again later.`);
   return { ...page, outcome: "FAILED" };
 };
 

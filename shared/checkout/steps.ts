@@ -9,7 +9,7 @@ export type Step = {
   /** Its file below `functions/`, and the function's name. */
   readonly name: string;
   /** The actions on the table and the bucket that its function is allowed. */
-  readonly access: Route["access"];
+  readonly grants: Route["grants"];
   /** Whether it calls the carrier, and therefore needs the carrier's address and token. */
   readonly carrier?: boolean;
   readonly timeoutSeconds: number;
@@ -17,62 +17,71 @@ export type Step = {
 };
 
 /** Locks the order for one run, and decides where the run starts. */
-export const lock = {
+export const lockStep = {
   name: "checkout/lock",
-  access: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
+  grants: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
   timeoutSeconds: 30,
 } as const satisfies Step;
 
 /** Divides the order's requests into pages. */
-export const paginate = {
+export const paginateStep = {
   name: "checkout/paginate",
-  access: { table: ["GetItem", "Query"], files: [] },
+  grants: { table: ["GetItem", "Query"], files: [] },
   timeoutSeconds: 60,
 } as const satisfies Step;
 
 /** Forwards and withdraws until the carrier has the attachments of a page's requests as the table has them. */
-export const forward = {
+export const forwardStep = {
   name: "checkout/forward",
-  access: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: ["GetObject"] },
+  grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: ["GetObject"] },
   carrier: true,
   timeoutSeconds: 900,
   memoryMb: 512,
 } as const satisfies Step;
 
 /** Seals the requests of a page if none has changed since its attachments were forwarded. */
-export const seal = {
+export const sealStep = {
   name: "checkout/seal",
-  access: { table: ["GetItem", "Query", "UpdateItem"], files: [] },
+  grants: { table: ["GetItem", "Query", "UpdateItem"], files: [] },
   timeoutSeconds: 120,
 } as const satisfies Step;
 
 /** Seals the order if its attachments have not changed since the round began. */
-export const sealOrder = {
+export const sealOrderStep = {
   name: "checkout/seal-order",
-  access: { table: ["UpdateItem"], files: [] },
+  grants: { table: ["UpdateItem"], files: [] },
   timeoutSeconds: 30,
 } as const satisfies Step;
 
 /** Checks out the upstream cart, or asks whether it is checked out and lifts the seal of the run that has left that open. */
-export const submit = {
+export const submitStep = {
   name: "checkout/submit",
-  access: { table: ["GetItem", "UpdateItem"], files: [] },
+  grants: { table: ["GetItem", "UpdateItem"], files: [] },
   carrier: true,
   timeoutSeconds: 330,
 } as const satisfies Step;
 
 /** Sets the state of the order and all its requests to CHECKED_OUT. */
-export const finish = {
+export const finishStep = {
   name: "checkout/finish",
-  access: { table: ["GetItem", "Query", "PutItem", "UpdateItem"], files: [] },
+  grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem"], files: [] },
   timeoutSeconds: 120,
 } as const satisfies Step;
 
 /** The failure path: lifts the seals, records the reason, releases the lock. */
-export const fail = {
+export const failStep = {
   name: "checkout/fail",
-  access: { table: ["GetItem", "Query", "PutItem", "UpdateItem"], files: [] },
+  grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem"], files: [] },
   timeoutSeconds: 300,
 } as const satisfies Step;
 
-export const steps: readonly Step[] = [lock, paginate, forward, seal, sealOrder, submit, finish, fail];
+export const steps: readonly Step[] = [
+  lockStep,
+  paginateStep,
+  forwardStep,
+  sealStep,
+  sealOrderStep,
+  submitStep,
+  finishStep,
+  failStep,
+];

@@ -11,7 +11,7 @@ import type { Precondition } from "../table/optimistic-update.ts";
 import { readItem } from "../table/read.ts";
 import type { AccessCheck, Lookup, PageReader, Principal } from "../tenants/access.ts";
 import { readUser } from "../tenants/accounts.ts";
-import { ApiKey, type User } from "../tenants/schema.ts";
+import { ApiKey, type User } from "../tenants/tenant-schema.ts";
 import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
 import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
 import { header, pathId, type RequestEvent } from "./request.ts";

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { parse } from "content-disposition";
 import * as z from "zod/mini";
-import { controlCharacters, MediaType, type UploadedFile } from "../attachments/schema.ts";
+import { controlCharacters, MediaType, type UploadedFile } from "../attachments/attachment-schema.ts";
 import { env } from "../env.ts";
 import { fileTooLarge, internalError, malformed, type Problem, problemIn, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";

@@ -8,7 +8,7 @@ import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import type { Principal } from "../tenants/access.ts";
-import type { ApiKey } from "../tenants/schema.ts";
+import type { ApiKey } from "../tenants/tenant-schema.ts";
 import { headerLines, pathId, type RequestEvent } from "./request.ts";
 
 /** The Idempotency-Key of a POST, and the item that is stored under it. */

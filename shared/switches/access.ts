@@ -2,9 +2,9 @@ import { notFound, permissionMissing, unauthorized } from "../errors.ts";
 import type { Route } from "../route.ts";
 import type { AccessCheck, PathId, Principal } from "../tenants/access.ts";
 import { readAccount, readCountedAccount } from "../tenants/accounts.ts";
-import { type Account, canAccess, hasPermission } from "../tenants/schema.ts";
+import { type Account, canAccess, hasPermission } from "../tenants/tenant-schema.ts";
 import { readSwitch } from "./read.ts";
-import type { Switch } from "./schema.ts";
+import type { Switch } from "./switch-schema.ts";
 
 /** Access checks for switches: the account in the path, if there is one, then the permission, then the switch. */
 

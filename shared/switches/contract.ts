@@ -4,15 +4,15 @@ import type { Contract } from "../route.ts";
 import { documented, idProperty, ids, named, page, pageParameters, timeProperties } from "../schema/documents.ts";
 import { Ulid } from "../schema/fields.ts";
 import {
-  createSwitch,
-  createSwitchUnderAccount,
-  deleteSwitch,
-  listSwitches,
-  listSwitchesUnderAccount,
-  showSwitch,
-  updateSwitch,
+  createSwitchRoute,
+  createSwitchUnderAccountRoute,
+  deleteSwitchRoute,
+  listSwitchesRoute,
+  listSwitchesUnderAccountRoute,
+  showSwitchRoute,
+  updateSwitchRoute,
 } from "./routes.ts";
-import { NewSwitch, SwitchChanges, SwitchData, settingsDescriptions, settingsExample } from "./schema.ts";
+import { NewSwitch, SwitchChanges, SwitchData, settingsDescriptions, settingsExample } from "./switch-schema.ts";
 
 /** What the OpenAPI document says about the endpoints of switches: documents, texts and examples. No function loads this file. */
 
@@ -111,13 +111,13 @@ const settings = settingsDescriptions();
 
 export const switchContract: Contract = {
   routes: [
-    documented(createSwitch, docs.create),
-    documented(createSwitchUnderAccount, docs.createUnderAccount),
-    documented(listSwitches, docs.list),
-    documented(listSwitchesUnderAccount, docs.listUnderAccount),
-    documented(showSwitch, docs.show),
-    documented(updateSwitch, docs.update),
-    documented(deleteSwitch, docs.delete),
+    documented(createSwitchRoute, docs.create),
+    documented(createSwitchUnderAccountRoute, docs.createUnderAccount),
+    documented(listSwitchesRoute, docs.list),
+    documented(listSwitchesUnderAccountRoute, docs.listUnderAccount),
+    documented(showSwitchRoute, docs.show),
+    documented(updateSwitchRoute, docs.update),
+    documented(deleteSwitchRoute, docs.delete),
   ],
   documents,
   tags: {

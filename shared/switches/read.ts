@@ -6,8 +6,8 @@ import { type Page, pageRequest, readPage, truncatePage } from "../table/pages.t
 import { getMany, parseItem, parseReadable, queryAll, readItem } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
 import { readAccount } from "../tenants/accounts.ts";
-import type { Account } from "../tenants/schema.ts";
-import { Switch, switchDocument } from "./schema.ts";
+import type { Account } from "../tenants/tenant-schema.ts";
+import { Switch, switchDocument } from "./switch-schema.ts";
 
 export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(Switch, keys.switch(id));
 

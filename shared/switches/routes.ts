@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { byOperation, type Operation, type Reads, type Row } from "../route.ts";
 import { includeOf, PageQuery } from "../schema/fields.ts";
-import { immutableSwitchProperties, NewSwitch, SwitchChanges, switchProblems } from "./schema.ts";
+import { immutableSwitchProperties, NewSwitch, SwitchChanges, switchProblems } from "./switch-schema.ts";
 
 /**
  * The rows of the endpoints of switches. Each row is a separate constant that a pure function creates, so that a
@@ -39,7 +39,7 @@ const create = <P extends "account" | null>(parent: P) =>
       schema: NewSwitchDocument,
       rules: switchProblems,
     },
-    access: { table: ["PutItem", "UpdateItem"], files: [] },
+    grants: { table: ["PutItem", "UpdateItem"], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -47,7 +47,7 @@ const list = <P extends "account" | null>(parent: P) =>
   switchRoute(parent, {
     operation: "index",
     reads: { from: "query", schema: z.object({ ...PageQuery.shape, include: includeOf("account") }) },
-    access: { table: ["Query"], files: [] },
+    grants: { table: ["Query"], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -55,7 +55,7 @@ const show = () =>
   switchRoute(null, {
     operation: "show",
     reads: { from: "query", schema: z.object({ include: includeOf("account") }) },
-    access: { table: [], files: [] },
+    grants: { table: [], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -68,7 +68,7 @@ const update = () =>
       immutable: immutableSwitchProperties,
       rules: switchProblems,
     },
-    access: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
+    grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
@@ -76,13 +76,13 @@ const remove = () =>
   switchRoute(null, {
     operation: "delete",
     reads: { from: "nothing", schema: z.undefined() },
-    access: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
+    grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
   });
 
-export const createSwitch = create(null);
-export const createSwitchUnderAccount = create("account");
-export const listSwitches = list(null);
-export const listSwitchesUnderAccount = list("account");
-export const showSwitch = show();
-export const updateSwitch = update();
-export const deleteSwitch = remove();
+export const createSwitchRoute = create(null);
+export const createSwitchUnderAccountRoute = create("account");
+export const listSwitchesRoute = list(null);
+export const listSwitchesUnderAccountRoute = list("account");
+export const showSwitchRoute = show();
+export const updateSwitchRoute = update();
+export const deleteSwitchRoute = remove();

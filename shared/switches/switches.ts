@@ -8,9 +8,9 @@ import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
 import { nextVersion, optimisticWrite, type Precondition } from "../table/optimistic-update.ts";
 import { transact } from "../table/write.ts";
-import type { Account } from "../tenants/schema.ts";
+import type { Account } from "../tenants/tenant-schema.ts";
 import { readSwitch } from "./read.ts";
-import { Switch, type SwitchChanges, type SwitchSettings, switchProblems } from "./schema.ts";
+import { Switch, type SwitchChanges, type SwitchSettings, switchProblems } from "./switch-schema.ts";
 
 /** The key of a name in its account. It contains the name's hash, because a name of 255 characters can be too long for a key. */
 const nameKey = ({ account, name }: Pick<Switch, "account" | "name">) =>

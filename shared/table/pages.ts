@@ -25,14 +25,14 @@ export type PageRequest = {
   readonly startAfter: string | undefined;
 };
 
-const problem = (name: string, detail: string) => problemIn("query", `/${name}`, "constraint.format", detail);
+const cursorProblem = (name: string, detail: string) => problemIn("query", `/${name}`, "constraint.format", detail);
 
 const combinationProblems = ({ first, after, last, before }: PageQuery): Problem[] => {
   const forward = first !== undefined ? "first" : after !== undefined ? "after" : undefined;
   if (forward === undefined) return [];
   return [
-    ...(last !== undefined ? [problem("last", `can't be combined with ${forward}`)] : []),
-    ...(before !== undefined ? [problem("before", `can't be combined with ${forward}`)] : []),
+    ...(last !== undefined ? [cursorProblem("last", `can't be combined with ${forward}`)] : []),
+    ...(before !== undefined ? [cursorProblem("before", `can't be combined with ${forward}`)] : []),
   ];
 };
 
@@ -47,7 +47,7 @@ export const pageRequest = (list: Collection, query: PageQuery): PageRequest => 
   const startAfter = cursor === undefined ? undefined : decodeCursor(list, cursor);
   const problems = combinationProblems(query);
   if (problems.length === 0 && cursor !== undefined && startAfter === undefined)
-    problems.push(problem(backward ? "before" : "after", "is not a cursor of this list"));
+    problems.push(cursorProblem(backward ? "before" : "after", "is not a cursor of this list"));
   if (problems.length > 0) throw invalid(problems);
   return { limit: (backward ? last : first) ?? limits.pageSize.default, backward, startAfter };
 };

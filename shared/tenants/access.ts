@@ -1,4 +1,4 @@
-import type { ApiKey, User } from "./schema.ts";
+import type { ApiKey, User } from "./tenant-schema.ts";
 
 /** The caller: a valid API key and the user that it impersonates. */
 export type Principal = { readonly apiKey: ApiKey; readonly user: User };

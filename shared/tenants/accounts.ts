@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { collections, keys } from "../table/keys.ts";
 import { parseItem, query, readItem } from "../table/read.ts";
-import { Account, User } from "./schema.ts";
+import { Account, User } from "./tenant-schema.ts";
 
 const Count = z.object({ switch_count: z.number() });
 

@@ -9,7 +9,7 @@ import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { bySection, type Entry, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
 import { type Resolved, resolve } from "./references.ts";
-import { type ApiKey, canAccess, forwardedType, type Order, type Request, type User } from "./schema.ts";
+import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
 
 /** What `apply` did with an entry. A generated API key is in the result once. */
 type Result = {
@@ -312,7 +312,7 @@ const planRequest = (name: string, entry: Entry<"requests">, context: Context): 
   const owner = entry.account === undefined ? order?.account : context.account(entry.account);
   if (owner && order?.account && !canAccess(order.account.id, owner))
     context.report([...target.path, "account"], "must be the account of the order or one below it");
-  if (order?.isSubmitted && entry.type === forwardedType)
+  if (order?.isSubmitted && entry.type === forwardableType)
     context.report([...target.path, "order"], "has been checked out at the carrier", "constraint.reference");
   const request: Request = {
     id,

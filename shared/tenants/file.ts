@@ -3,7 +3,7 @@ import { type Problem, problemIn } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { check, pointer, unknownProperties } from "../schema/check.ts";
 import { nonBlankText } from "../schema/fields.ts";
-import { OrderState } from "./schema.ts";
+import { OrderState } from "./tenant-schema.ts";
 
 /** A name in the same file, or the id of something that exists. */
 const Reference = z.optional(nonBlankText(limits.nameLength));

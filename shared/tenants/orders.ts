@@ -1,8 +1,8 @@
 import { noId } from "../schema/fields.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
-import { parseItem, query, queryAll, readItem } from "../table/read.ts";
+import { parseItem, queryAll, readItem } from "../table/read.ts";
 import { readAccount } from "./accounts.ts";
-import { type Account, forwardedType, Order, OrderRequest, type OrderState, Request } from "./schema.ts";
+import { type Account, forwardableType, Order, OrderRequest, type OrderState, Request } from "./tenant-schema.ts";
 
 /** An order or a request as the parent of attachments. */
 export type Parent = ParentRef & {
@@ -10,7 +10,7 @@ export type Parent = ParentRef & {
   readonly state: OrderState;
   readonly attachment_count: number;
   /** Whether its attachments are forwarded to the carrier at checkout. */
-  readonly forwarded: boolean;
+  readonly forwardable: boolean;
 };
 
 export const readOrder = (id: string): Promise<Order | undefined> => readItem(Order, keys.order(id));
@@ -22,7 +22,7 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
   if (ref.type === "order") {
     const order = await readOrder(ref.id);
     const account = await readAccount(order?.account ?? noId);
-    return order && account && { ...order, ...ref, account, forwarded: true };
+    return order && account && { ...order, ...ref, account, forwardable: true };
   }
   const request = await readRequest(ref.id);
   const [account, order] = await Promise.all([
@@ -30,7 +30,7 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
     readOrder(request?.order ?? noId),
   ]);
   if (!request || !account || !order) return undefined;
-  return { ...request, ...ref, account, state: order.state, forwarded: request.type === forwardedType };
+  return { ...request, ...ref, account, state: order.state, forwardable: request.type === forwardableType };
 };
 
 /** Yields the requests of an order by id, or those after the id `after`. */
@@ -38,14 +38,15 @@ export async function* requestsOfOrder(order: string, after?: string): AsyncGene
   for await (const item of queryAll(collections.orderRequests(order), after)) yield parseItem(OrderRequest, item);
 }
 
-/** More requests than fit into the response of an order's attachment with `include=forwarding`. */
-const maxRequests = 100_000;
-
-/** Returns the ids of an order's requests whose attachments are forwarded. One Query reads several thousand requests. */
-export const forwardedRequestIds = async (order: string): Promise<string[]> => {
-  const entries = await query(collections.orderRequests(order), { limit: maxRequests });
-  return entries.flatMap((item) => {
-    const { id, type } = parseItem(OrderRequest, item);
-    return type === forwardedType ? [id] : [];
-  });
+/** Returns the ids of an order's requests whose attachments are forwarded, ascending: all, or those of one page. */
+export const forwardableRequests = async (
+  order: string,
+  { after, through }: { readonly after?: string | null; readonly through?: string } = {},
+): Promise<string[]> => {
+  const ids: string[] = [];
+  for await (const { id, type } of requestsOfOrder(order, after ?? undefined)) {
+    if (through !== undefined && id > through) break;
+    if (type === forwardableType) ids.push(id);
+  }
+  return ids;
 };

@@ -6,7 +6,7 @@ import { newId, parseUlid } from "../schema/fields.ts";
 import { type Key, keys } from "../table/keys.ts";
 import { getMany, parseItem } from "../table/read.ts";
 import { bySection, type Entry, type SectionName, type Sent, sectionNames, type TenantsFile } from "./file.ts";
-import { Account, ApiKey, Order, Request, User } from "./schema.ts";
+import { Account, ApiKey, Order, Request, User } from "./tenant-schema.ts";
 
 /** The properties that are references, and the section that each refers to. */
 const referenceProperties = {

@@ -35,7 +35,7 @@ const stateOf = (order: string, name: string) => {
 };
 
 const needsFiles = (name: string) =>
-  [...routes, ...steps].some((row) => row.name === name && row.access.files.length > 0);
+  [...routes, ...steps].some((row) => row.name === name && row.grants.files.length > 0);
 
 /** Measures import and first response of each bundle, compared with bare clients and with other frameworks. */
 export const cold = async (repetitions: number): Promise<Section> => {

@@ -3,12 +3,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startGateway } from "../../infra/local/gateway.ts";
 import { loadEndpoints } from "../../infra/local/handlers.ts";
 import {
-  completeRequestUpload,
-  createRequestAttachment,
-  deleteRequestAttachment,
+  completeRequestUploadRoute,
+  createRequestAttachmentRoute,
+  deleteRequestAttachmentRoute,
 } from "../../shared/attachments/routes.ts";
 import { routes } from "../../shared/routes.ts";
-import { listSwitches, updateSwitch } from "../../shared/switches/routes.ts";
+import { listSwitchesRoute, updateSwitchRoute } from "../../shared/switches/routes.ts";
 import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { repeatableRequest } from "../support/requests/repeatable-request.ts";
@@ -64,10 +64,10 @@ const delayTwoOfThree = () => {
 
 describe("the log of a 503", () => {
   it.each([
-    ["dynamodb BatchGetItem", createRequestAttachment],
-    ["dynamodb TransactWriteItems", createRequestAttachment],
-    ["s3 PutObject", createRequestAttachment],
-    ["s3 GetObject", completeRequestUpload],
+    ["dynamodb BatchGetItem", createRequestAttachmentRoute],
+    ["dynamodb TransactWriteItems", createRequestAttachmentRoute],
+    ["s3 PutObject", createRequestAttachmentRoute],
+    ["s3 GetObject", completeRequestUploadRoute],
   ])("names the service, the operation and the number of attempts: %s", async (call, route) => {
     const run = await repeatableRequest(t, route);
     const fail = ({ operation }: ProxiedCall) => (call.endsWith(` ${operation}`) ? "status-500" : undefined);
@@ -79,7 +79,7 @@ describe("the log of a 503", () => {
 
 describe("at a request's deadline", () => {
   it("no further attempt is made", async () => {
-    const run = await repeatableRequest(t, listSwitches);
+    const run = await repeatableRequest(t, listSwitchesRoute);
     proxies.table.arm();
     proxies.table.choose(() => "delay");
     await sendWithShortDeadline(run.send);
@@ -91,7 +91,7 @@ describe("at a request's deadline", () => {
   });
 
   it("a write stops retrying conflicts", async () => {
-    const run = await repeatableRequest(t, updateSwitch);
+    const run = await repeatableRequest(t, updateSwitchRoute);
     proxies.table.arm();
     const writes = ({ operation }: ProxiedCall) => /UpdateItem|TransactWriteItems/.test(operation);
     proxies.table.choose((call) => (writes(call) ? "conflict" : undefined));
@@ -107,7 +107,7 @@ describe("at a request's deadline", () => {
   });
 
   it("a delete that could not remove its file can be finished by a retry", async () => {
-    const run = await repeatableRequest(t, deleteRequestAttachment);
+    const run = await repeatableRequest(t, deleteRequestAttachmentRoute);
     proxies.files.choose(() => "delay");
     expect((await sendWithShortDeadline(run.send)).status).toBe(503);
     expect(loggedError()).toMatchObject({ name: "TimeoutError", call: "s3 DeleteObject" });

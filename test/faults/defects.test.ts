@@ -5,7 +5,7 @@ import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
 import { handler as apply } from "../../functions/tenants/apply.ts";
 import { handler as applyOrders } from "../../functions/tenants/apply-orders.ts";
 import { newId } from "../../shared/schema/fields.ts";
-import { createSwitch, showSwitch } from "../../shared/switches/routes.ts";
+import { createSwitchRoute, showSwitchRoute } from "../../shared/switches/routes.ts";
 import { orderWithOneAttachment } from "../support/fixtures/orders.ts";
 import { invoke } from "../support/requests/event.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
@@ -40,7 +40,7 @@ const batch = { Records: [{ dynamodb: { SequenceNumber: "1", NewImage: image } }
 
 /** One call of each kind of function. */
 const calls: Readonly<Record<string, () => Promise<unknown>>> = {
-  "an endpoint": () => invoke(showSwitch, { headers, ids: { switch_id: id } }),
+  "an endpoint": () => invoke(showSwitchRoute, { headers, ids: { switch_id: id } }),
   "a step": async () => loadStep("checkout/lock")?.({ order_id: id, run: "run" }),
   apply: () => apply({ accounts: { a: { id, name: "A" } }, dry_run: true }, context),
   "apply-orders": () => applyOrders({ orders: { o: { id, account: id } }, dry_run: true }, context),
@@ -80,8 +80,8 @@ describe("the metric Defects", () => {
   );
 
   it.each<[string, () => Promise<unknown>]>([
-    ["a 401", () => invoke(showSwitch, { headers })],
-    ["a 4xx of a body", () => invoke(createSwitch, { headers, body: "{" })],
+    ["a 401", () => invoke(showSwitchRoute, { headers })],
+    ["a 4xx of a body", () => invoke(createSwitchRoute, { headers, body: "{" })],
     ["an unknown order", () => checkOut(newId())],
     ["an id that is none", () => checkOut("order")],
     ["a file that is refused", () => apply({ accounts: { a: {} } }, context)],

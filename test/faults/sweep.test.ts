@@ -160,7 +160,7 @@ describe("the sweep", () => {
   it("keeps the files of concurrent uploads, even if their day is due", async () => {
     const account = await readAccount(t.account("acme"));
     if (!account) throw new Error("no account");
-    const parentWithAccount = { ...parent, account, state: "CART", attachment_count: 0, forwarded: false } as const;
+    const parentWithAccount = { ...parent, account, state: "CART", attachment_count: 0, forwardable: false } as const;
     const data = { file, name: "LOA", notes: null, file_hint: "LOA", reference_id: null } as const;
     const uploaded: string[] = [];
     let sweeps = 0;

@@ -17,7 +17,7 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: ["test/shared/http/http.cases.test.ts", "test/shared/tenants/access.cases.test.ts"],
   },
   "access checks": {
-    mutate: ["shared/{attachments,switches}/access.ts", "shared/tenants/schema.ts"],
+    mutate: ["shared/{attachments,switches}/access.ts", "shared/tenants/tenant-schema.ts"],
     tests: [
       "test/shared/tenants/access.cases.test.ts",
       "test/functions/attachments/access.test.ts",
@@ -26,7 +26,7 @@ export const areas: Readonly<Record<string, Area>> = {
     setup: "service",
   },
   "schemas and errors": {
-    mutate: ["shared/schema/*.ts", "shared/{attachments,switches}/schema.ts", "shared/{errors,limits}.ts"],
+    mutate: ["shared/schema/*.ts", "shared/{attachments,switches}/*-schema.ts", "shared/{errors,limits}.ts"],
     tests: [
       openapi,
       "test/shared/schema/schema.cases.test.ts",

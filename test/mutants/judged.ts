@@ -97,7 +97,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ],
     ["`!parent.forwarded`", "equivalent but for a read"],
   ],
-  "shared/attachments/schema.ts": [
+  "shared/attachments/attachment-schema.ts": [
     ["input === undefined", "only the wording of a detail"],
     ["must be a file", "only the wording of a detail"],
   ],
@@ -170,7 +170,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ['`state === "pending"`', forTheCompiler],
     ['`"pending"` →', forTheCompiler],
   ],
-  "shared/checkout/run.ts": [
+  "shared/checkout/checkout-run.ts": [
     ["→ `last.calls_end_by >= callsEndBy`", "equivalent: the two times are the same"],
     ['`last.status === "SUCCEEDED"` →', "equivalent: the order of such a run is checked out"],
     ['`"SUCCEEDED"` →', "equivalent: the order of such a run is checked out"],
@@ -266,7 +266,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ['"Query"', inTheTemplate],
     ["files: []", inTheTemplate],
   ],
-  "shared/switches/schema.ts": [
+  "shared/switches/switch-schema.ts": [
     ["→ `/https?:", "equivalent: the rule before it has the same beginning"],
     ['`host !== ""` → `true`', "equivalent: an empty label is refused, too"],
     ["→ `endpoints.length`", forTheCompiler],
@@ -336,7 +336,7 @@ export const judged: Readonly<Record<string, readonly Verdict[]>> = {
     ['`section === "keys"` → `true`', "equivalent: other sections have no hashes"],
     ["`id === undefined` → `false`", "equivalent: no reference is undefined"],
   ],
-  "shared/tenants/schema.ts": [
+  "shared/tenants/tenant-schema.ts": [
     ["`/:[^:]*$/`", "equivalent: a permission has one colon"],
     ["`true` → `false`", "noticed by test/infra/admin/commands: the account of a request in a list"],
   ],

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { stepHandler } from "../../shared/checkout/step-handler.ts";
-import { lock } from "../../shared/checkout/steps.ts";
+import { lockStep } from "../../shared/checkout/steps.ts";
 import { env } from "../../shared/env.ts";
 import { emitCounts, log } from "../../shared/log.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
@@ -136,7 +136,7 @@ describe("the log", () => {
   });
 
   it("has of a step its order, its run and its outcome, and nothing else of its state", async () => {
-    const step = stepHandler(lock, z.looseObject({}), async () => {
+    const step = stepHandler(lockStep, z.looseObject({}), async () => {
       vi.setSystemTime(5_007);
       return { next: "PAGINATE", outcome: "SEALED", reason: "secret" };
     });

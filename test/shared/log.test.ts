@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { showSwitch } from "../../shared/switches/routes.ts";
+import { showSwitchRoute } from "../../shared/switches/routes.ts";
 import { invoke } from "../support/requests/event.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 import { loadStep } from "../support/servers/workflow.ts";
@@ -28,7 +28,7 @@ const linesDuring = async (act: () => Promise<unknown>) => {
 
 describe("the log", () => {
   it("has one line for a request, which is also its metric", async () => {
-    const [line, ...others] = await linesDuring(() => invoke(showSwitch, {}));
+    const [line, ...others] = await linesDuring(() => invoke(showSwitchRoute, {}));
     expect(others).toEqual([]);
     expect(line).toEqual({
       level: "INFO",

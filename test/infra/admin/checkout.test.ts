@@ -16,7 +16,7 @@ import { call } from "../../support/requests/client.ts";
 
 /** Runs a command, and sends Ctrl-C once its stderr matches. */
 const interrupted = async (args: readonly string[], after: RegExp) => {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "../../../infra/admin/run.ts"), ...args]);
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../../../infra/admin/admin.ts"), ...args]);
   let stderr = "";
   child.stderr.on("data", (chunk) => {
     stderr += chunk;

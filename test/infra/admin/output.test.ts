@@ -88,7 +88,7 @@ describe("a table", () => {
 
   it("fits a real terminal", async () => {
     const { long } = await names();
-    const command = `stty cols 70; '${process.execPath}' '${join(import.meta.dirname, "../../../infra/admin/run.ts")}' account show ${long}`;
+    const command = `stty cols 70; '${process.execPath}' '${join(import.meta.dirname, "../../../infra/admin/admin.ts")}' account show ${long}`;
     const terminal = await promisify(execFile)("script", ["-qec", command, "/dev/null"]).catch((error: Error) => error);
     // Other systems have no `script`, or one with other options.
     if (terminal instanceof Error) return expect(process.platform, terminal.message).not.toBe("linux");
@@ -124,7 +124,7 @@ describe("the CLI itself", () => {
   });
 
   it("ends quietly if the reader of its output does", async () => {
-    const entry = join(import.meta.dirname, "../../../infra/admin/run.ts");
+    const entry = join(import.meta.dirname, "../../../infra/admin/admin.ts");
     // `true` reads nothing; `sleep` makes it end before the command writes.
     const command = `{ sleep 0.1; '${process.execPath}' '${entry}' schema; echo "ended with $?" >&2; } | true`;
     expect((await promisify(execFile)("bash", ["-c", command])).stderr).toBe("ended with 0\n");

@@ -31,9 +31,9 @@ const s3 = "@aws-sdk/client-s3";
 const all = [...routes, ...steps];
 
 describe("a function's bundle", () => {
-  it.each(all.map((row) => [row.name, row] as const))("contains only what it uses: %s", (name, { access }) => {
+  it.each(all.map((row) => [row.name, row] as const))("contains only what it uses: %s", (name, { grants }) => {
     const inside = contents(name);
-    expect(inside.includes(s3)).toBe(access.files.length > 0);
+    expect(inside.includes(s3)).toBe(grants.files.length > 0);
     expect(inside.includes(fileKind)).toBe(/attachments\/(create|complete-upload)$/.test(name));
     expect(inside.includes("@aws-sdk/client-secrets-manager")).toBe(
       steps.some((row) => row.name === name && row.carrier),
@@ -66,8 +66,8 @@ describe("a function's bundle", () => {
   });
 
   it("has at most 252 KiB, or 410 KiB with the S3 client", () => {
-    for (const { name, access } of all)
-      expect(text(name).length, name).toBeLessThan((access.files.length > 0 ? 410 : 252) * 1024);
+    for (const { name, grants } of all)
+      expect(text(name).length, name).toBeLessThan((grants.files.length > 0 ? 410 : 252) * 1024);
   });
 
   it("contains only the schemas of the S3 operations that it calls", () => {

@@ -5,16 +5,16 @@ import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type GatewayOptions, type Handler, type Served, startGateway } from "../../../infra/local/gateway.ts";
 import {
-  createRequestAttachment,
-  showOrderAttachment,
-  showRequestAttachment,
+  createRequestAttachmentRoute,
+  showOrderAttachmentRoute,
+  showRequestAttachmentRoute,
 } from "../../../shared/attachments/routes.ts";
 import type { GatewayEvent } from "../../../shared/http/request.ts";
 import type { Route } from "../../../shared/route.ts";
-import { createSwitch } from "../../../shared/switches/routes.ts";
+import { createSwitchRoute } from "../../../shared/switches/routes.ts";
 
-const upload: Route = { ...showRequestAttachment, name: "upload", method: "POST", path: "/things/{thing_id}" };
-const routes: Route[] = [upload, showOrderAttachment, createRequestAttachment, createSwitch];
+const upload: Route = { ...showRequestAttachmentRoute, name: "upload", method: "POST", path: "/things/{thing_id}" };
+const routes: Route[] = [upload, showOrderAttachmentRoute, createRequestAttachmentRoute, createSwitchRoute];
 const [shown, switches] = ["/api/v1/orders/1/attachments/1", "/api/v1/switches"];
 
 let stop: (() => Promise<void>) | undefined;

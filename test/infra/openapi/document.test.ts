@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { openapi } from "../../../infra/openapi/document.ts";
-import { ErrorDocument, errorSchemas, errorsOf } from "../../../infra/openapi/errors.ts";
+import { ErrorDocument, errorSchemas, errorsOf } from "../../../infra/openapi/error-examples.ts";
 import { eventSchemas } from "../../../infra/openapi/event-schemas.ts";
 import { fileOf, operationId } from "../../../infra/openapi/names.ts";
 import { componentsOf, responseSchema } from "../../../infra/openapi/schemas.ts";
-import { createRequestUpload } from "../../../shared/attachments/routes.ts";
+import { createRequestUploadRoute } from "../../../shared/attachments/routes.ts";
 import { env } from "../../../shared/env.ts";
 import { errorCodes } from "../../../shared/errors.ts";
 import { limits as serviceLimits } from "../../../shared/limits.ts";
 import { contracts, routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
-import { switchProblems } from "../../../shared/switches/schema.ts";
+import { switchProblems } from "../../../shared/switches/switch-schema.ts";
 
 const Media = z.looseObject({ examples: z.optional(z.record(z.string(), z.object({ value: z.unknown() }))) });
 const Link = z.object({ operationId: z.string(), parameters: z.record(z.string(), z.string()) });
@@ -254,8 +254,8 @@ describe("openapi.json, as generators read it", () => {
     const upload = { filename: "loa.pdf", bytes: 1, sha256: "" };
     for (const sha256 of ["0f".repeat(32), "0F".repeat(32), "0g".repeat(32), "0f".repeat(31)])
       expect(matches("UploadCreateData", "sha256", sha256), sha256).toBe(
-        check(createRequestUpload.reads.schema, { type: "upload", data: { ...upload, sha256 } }, "body").problems ===
-          undefined,
+        check(createRequestUploadRoute.reads.schema, { type: "upload", data: { ...upload, sha256 } }, "body")
+          .problems === undefined,
       );
     for (const property of ["sms_identity", "sms_secret", "mms_identity", "mms_secret"])
       for (const text of ["patchbay", "", "ä:\t", "a\nb", "a\r", "\u0000"])

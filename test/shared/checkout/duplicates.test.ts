@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { orderReport } from "../../../infra/admin/report.ts";
+import { startRun } from "../../../shared/checkout/checkout-run.ts";
 import { failRun } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
-import { startRun } from "../../../shared/checkout/run.ts";
 import { beginRound, sealPage } from "../../../shared/checkout/seal.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { interceptTableCalls, type TableCall } from "../../support/fault-proxy/table-proxy.ts";

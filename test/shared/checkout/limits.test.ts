@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { longestRetryAfterSeconds } from "../../../shared/checkout/carrier-client.ts";
+import { startRun } from "../../../shared/checkout/checkout-run.ts";
 import { failRun } from "../../../shared/checkout/end.ts";
 import { callTimeoutMs, checkoutLimits, longestCallMs } from "../../../shared/checkout/limits.ts";
-import { startRun } from "../../../shared/checkout/run.ts";
 import { sealPage } from "../../../shared/checkout/seal.ts";
-import { submit } from "../../../shared/checkout/steps.ts";
+import { submitStep } from "../../../shared/checkout/steps.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
@@ -75,7 +75,7 @@ describe("Step Functions' limits", () => {
     vi.stubEnv("CARRIER_TIMEOUT_MS", "30000");
     expect(checkoutLimits.workMs + longestCallMs(maxFileBytes)).toBeLessThan(step - 30_000);
     expect(longestCallMs(0)).toBeLessThan(checkoutLimits.graceSeconds * 1000);
-    expect(longestCallMs(0)).toBeLessThan(submit.timeoutSeconds * 1000);
+    expect(longestCallMs(0)).toBeLessThan(submitStep.timeoutSeconds * 1000);
     expect(callTimeoutMs(maxFileBytes)).toBeGreaterThan(callTimeoutMs(0) + 100_000);
     vi.unstubAllEnvs();
   });

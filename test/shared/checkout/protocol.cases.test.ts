@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { minimalMetadata } from "../../../shared/attachments/schema.ts";
+import { minimalMetadata } from "../../../shared/attachments/attachment-schema.ts";
 import { FileError, filePartBody, verified } from "../../../shared/checkout/carrier-form.ts";
+import { isActive } from "../../../shared/checkout/checkout-run.ts";
+import type { CheckoutRun, Receipt } from "../../../shared/checkout/checkout-schema.ts";
 import { isStillUnknown } from "../../../shared/checkout/end.ts";
 import { mostSevere } from "../../../shared/checkout/forward.ts";
 import { callTimeoutMs, longestCallMs, pauseSeconds } from "../../../shared/checkout/limits.ts";
 import { isUpToDate } from "../../../shared/checkout/plan.ts";
 import { announcement, isInFlight, secondsInFlight } from "../../../shared/checkout/receipts.ts";
-import { isActive } from "../../../shared/checkout/run.ts";
-import type { CheckoutRun, Receipt } from "../../../shared/checkout/schema.ts";
 
 /** The protocol's decisions that need neither a table nor a carrier. */
 

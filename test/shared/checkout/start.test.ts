@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
+import { startRun } from "../../../shared/checkout/checkout-run.ts";
 import { finishRun } from "../../../shared/checkout/end.ts";
-import { startRun } from "../../../shared/checkout/run.ts";
 import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";

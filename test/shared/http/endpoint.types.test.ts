@@ -7,16 +7,20 @@ import {
 } from "../../../shared/attachments/access.ts";
 import { attachmentPage } from "../../../shared/attachments/list.ts";
 import {
-  completeRequestUpload,
-  createOrderAttachment,
-  createRequestAttachment,
-  deleteOrderAttachment,
-  showRequestAttachment,
+  completeRequestUploadRoute,
+  createOrderAttachmentRoute,
+  createRequestAttachmentRoute,
+  deleteOrderAttachmentRoute,
+  showRequestAttachmentRoute,
 } from "../../../shared/attachments/routes.ts";
 import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
 import { uploadEndpoint } from "../../../shared/http/form.ts";
 import { accountOfSwitches, oneSwitch } from "../../../shared/switches/access.ts";
-import { createSwitch, createSwitchUnderAccount, updateSwitch } from "../../../shared/switches/routes.ts";
+import {
+  createSwitchRoute,
+  createSwitchUnderAccountRoute,
+  updateSwitchRoute,
+} from "../../../shared/switches/routes.ts";
 
 /** A route with the wrong access check or the wrong reader does not compile: `npm run check` tests this file's types. */
 
@@ -25,12 +29,12 @@ const reply = () => ({ body: {} });
 describe("an endpoint", () => {
   it("compiles with the access check of its own route", () => {
     const handlers = [
-      uploadEndpoint(createOrderAttachment, attachmentParent, reply),
-      endpoint(showRequestAttachment, oneAttachment, reply),
-      endpoint(deleteOrderAttachment, deletableAttachment, reply),
-      endpoint(createSwitch, accountOfSwitches, reply),
-      endpoint(createSwitchUnderAccount, accountOfSwitches, reply),
-      endpoint(updateSwitch, oneSwitch, reply),
+      uploadEndpoint(createOrderAttachmentRoute, attachmentParent, reply),
+      endpoint(showRequestAttachmentRoute, oneAttachment, reply),
+      endpoint(deleteOrderAttachmentRoute, deletableAttachment, reply),
+      endpoint(createSwitchRoute, accountOfSwitches, reply),
+      endpoint(createSwitchUnderAccountRoute, accountOfSwitches, reply),
+      endpoint(updateSwitchRoute, oneSwitch, reply),
     ];
     for (const handler of handlers) expect(handler).toBeTypeOf("function");
   });
@@ -38,19 +42,19 @@ describe("an endpoint", () => {
   it("does not compile with the access check of another operation, parent or resource", () => {
     const handlers = [
       // @ts-expect-error a form has no upload in its path
-      uploadEndpoint(createRequestAttachment, uploadOfParent, reply),
+      uploadEndpoint(createRequestAttachmentRoute, uploadOfParent, reply),
       // @ts-expect-error an upload in the path is looked up
-      endpoint(completeRequestUpload, attachmentParent, reply),
+      endpoint(completeRequestUploadRoute, attachmentParent, reply),
       // @ts-expect-error a create has no attachment in its path
-      uploadEndpoint(createRequestAttachment, oneAttachment, reply),
+      uploadEndpoint(createRequestAttachmentRoute, oneAttachment, reply),
       // @ts-expect-error a deletable attachment is loaded for deletes only
-      endpoint(showRequestAttachment, deletableAttachment, reply),
+      endpoint(showRequestAttachmentRoute, deletableAttachment, reply),
       // @ts-expect-error a delete may have to finish an earlier one
-      endpoint(deleteOrderAttachment, oneAttachment, reply),
+      endpoint(deleteOrderAttachmentRoute, oneAttachment, reply),
       // @ts-expect-error a switch is not an attachment
-      endpoint(updateSwitch, oneAttachment, reply),
+      endpoint(updateSwitchRoute, oneAttachment, reply),
       // @ts-expect-error a switch in the path is looked up
-      endpoint(updateSwitch, accountOfSwitches, reply),
+      endpoint(updateSwitchRoute, accountOfSwitches, reply),
     ];
     expect(handlers).toHaveLength(7);
   });
@@ -58,11 +62,11 @@ describe("an endpoint", () => {
   it("does not compile with a reader that its route does not have", () => {
     const handlers = [
       // @ts-expect-error a form is not read as JSON
-      endpoint(createRequestAttachment, attachmentParent, reply),
+      endpoint(createRequestAttachmentRoute, attachmentParent, reply),
       // @ts-expect-error JSON is not read as a form
-      uploadEndpoint(createSwitch, accountOfSwitches, reply),
+      uploadEndpoint(createSwitchRoute, accountOfSwitches, reply),
       // @ts-expect-error only lists have pages
-      listEndpoint(createRequestAttachment, attachmentParent, attachmentPage, reply),
+      listEndpoint(createRequestAttachmentRoute, attachmentParent, attachmentPage, reply),
     ];
     expect(handlers).toHaveLength(3);
   });

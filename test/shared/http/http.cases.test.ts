@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
-import { createRequestAttachment, updateRequestAttachment } from "../../../shared/attachments/routes.ts";
+import { createRequestAttachmentRoute, updateRequestAttachmentRoute } from "../../../shared/attachments/routes.ts";
 import {
   cleanUp,
   currentDeadline,
@@ -24,7 +24,7 @@ import {
   responseOrNotModified,
 } from "../../../shared/http/responses.ts";
 import { limits } from "../../../shared/limits.ts";
-import { showSwitch } from "../../../shared/switches/routes.ts";
+import { showSwitchRoute } from "../../../shared/switches/routes.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { eventOf, type Input } from "../../support/requests/event.ts";
@@ -95,7 +95,7 @@ describe("an ETag", () => {
     ["3", false],
     ["", false],
   ])("in If-Match: %s holds for version 3: %s", (given, holds) => {
-    const check = precondition(eventOf(showSwitch, { headers: given === undefined ? {} : { "if-match": given } }));
+    const check = precondition(eventOf(showSwitchRoute, { headers: given === undefined ? {} : { "if-match": given } }));
     if (holds) expect(check(3)).toBe(undefined);
     else expect(() => check(3)).toThrow(expect.objectContaining({ status: 412 }));
   });
@@ -110,7 +110,7 @@ describe("an ETag", () => {
     [extended, 200],
     ['xW/"3"', 304],
   ])("in If-None-Match: %s makes the response %i", (given, status) => {
-    const event = eventOf(showSwitch, { headers: given === undefined ? {} : { "if-none-match": given } });
+    const event = eventOf(showSwitchRoute, { headers: given === undefined ? {} : { "if-none-match": given } });
     const full = responseOrNotModified(event, 200, documentReply({ a: 1 }, 3));
     const headers = { "Cache-Control": "no-store", "X-Request-Id": event.requestContext.requestId, ETag: plain };
     const type = { "Content-Type": "application/json" };
@@ -121,10 +121,10 @@ describe("an ETag", () => {
   });
 
   it("of two digits is compared whole", () => {
-    const check = precondition(eventOf(showSwitch, { headers: { "if-match": '"12.abc-_"' } }));
+    const check = precondition(eventOf(showSwitchRoute, { headers: { "if-match": '"12.abc-_"' } }));
     expect(check(12)).toBe(undefined);
     expect(() => check(1)).toThrow(expect.objectContaining({ status: 412 }));
-    const after = precondition(eventOf(showSwitch, { headers: { "if-match": '"12"x' } }));
+    const after = precondition(eventOf(showSwitchRoute, { headers: { "if-match": '"12"x' } }));
     expect(after(12)).toBe(undefined);
   });
 
@@ -150,9 +150,9 @@ describe("an ETag", () => {
 });
 
 describe("a JSON body", () => {
-  const { reads } = updateRequestAttachment;
+  const { reads } = updateRequestAttachmentRoute;
   const read = (input: Input) =>
-    outcomeOf(async () => (await readJson(eventOf(updateRequestAttachment, input), reads)).input);
+    outcomeOf(async () => (await readJson(eventOf(updateRequestAttachmentRoute, input), reads)).input);
   const json = { "Content-Type": "application/json" };
 
   it.each([
@@ -177,7 +177,10 @@ describe("a JSON body", () => {
     ["identity, gzip", false],
     ["xidentity", false],
   ])("with the Content-Encoding %j is read: %s", async (encoding, isRead) => {
-    const event = eventOf(updateRequestAttachment, { headers: { ...json, "Content-Encoding": encoding }, body: "[]" });
+    const event = eventOf(updateRequestAttachmentRoute, {
+      headers: { ...json, "Content-Encoding": encoding },
+      body: "[]",
+    });
     const refused = { detail: "The body must not have a Content-Encoding.", params: { expected: "application/json" } };
     const result = await readJson(event, reads).catch(({ body }) => body);
     expect(result).toMatchObject(isRead ? { input: [] } : { errors: [refused] });
@@ -207,7 +210,8 @@ describe("a JSON body", () => {
       JSON.stringify(sent).includes("bad")
         ? [{ in: "body", pointer: "/data/a", sub_code: "constraint.format", detail: "is bad" } as const]
         : [];
-    const eventWith = (body: object) => eventOf(updateRequestAttachment, { headers: json, body: JSON.stringify(body) });
+    const eventWith = (body: object) =>
+      eventOf(updateRequestAttachmentRoute, { headers: json, body: JSON.stringify(body) });
     const own = { from: "json", schema, immutable: { fixed: isSame }, rules } as const;
     const input = (body: object, headers: readonly string[] = []) => {
       const problems = headers.map(
@@ -236,12 +240,12 @@ describe("a JSON body", () => {
     const schema = z.object({ n: z.string() });
     const query = (values: Record<string, string>) =>
       outcomeOf(() =>
-        readInput(eventOf(showSwitch, { query: values }), { from: "query", schema }, readJson, undefined, []),
+        readInput(eventOf(showSwitchRoute, { query: values }), { from: "query", schema }, readJson, undefined, []),
       );
     expect(await query({ n: "1" })).toEqual({ input: { n: "1" }, compared: undefined });
     expect(await query({})).toEqual([422, "can't be blank"]);
     const nothing = { from: "nothing", schema: z.undefined() } as const;
-    const event = eventOf(showSwitch, { body: "{" });
+    const event = eventOf(showSwitchRoute, { body: "{" });
     expect(await readInput(event, nothing, readJson, undefined, [])).toEqual({ input: undefined, compared: undefined });
   });
 });
@@ -251,9 +255,9 @@ describe("an Idempotency-Key", () => {
   const seconds = Math.floor(now.getTime() / 1000);
   const apiKey = { id: "1", account: `account-${crypto.randomUUID()}`, user: "1", expires_at: null, revoked: false };
   const principal = { apiKey, user: { id: "1", account: "1", permissions: [], disabled: false } };
-  const event = (key?: string, id = ulid, route = createRequestAttachment) =>
+  const event = (key?: string, id = ulid, route = createRequestAttachmentRoute) =>
     eventOf(route, { ids: { request_id: id }, ...(key !== undefined && { headers: { "Idempotency-Key": key } }) });
-  const present = (key?: string, route = createRequestAttachment) =>
+  const present = (key?: string, route = createRequestAttachmentRoute) =>
     readIdempotencyKey(event(key, ulid, route), Promise.resolve(apiKey));
   const use = async (key: string, compared: unknown = [["a", 1]], id?: string, name = "create") =>
     idempotencyOf(await present(key), { name }, event(key, id), principal, compared, now);
@@ -331,8 +335,8 @@ describe("a form", () => {
     return Buffer.concat([...all, Buffer.from(`--${boundary}--${after}`)]);
   };
   const multipart = (boundary: string) => ({ "Content-Type": `multipart/form-data; boundary=${boundary}` });
-  const { reads } = createRequestAttachment;
-  const read = (input: Input) => outcomeOf(() => readForm(eventOf(createRequestAttachment, input), reads));
+  const { reads } = createRequestAttachmentRoute;
+  const read = (input: Input) => outcomeOf(() => readForm(eventOf(createRequestAttachmentRoute, input), reads));
   const form = (parts: readonly Part[], boundary = "limit") =>
     read({ headers: multipart(boundary), body: bodyOf(parts, boundary) });
   const Parsed = z.object({ input: z.object({ type: z.unknown(), data: z.record(z.string(), z.unknown()) }) });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { $ZodType } from "zod/v4/core";
-import { UploadedFile } from "../../../shared/attachments/schema.ts";
+import { UploadedFile } from "../../../shared/attachments/attachment-schema.ts";
 import { limits } from "../../../shared/limits.ts";
 import { routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";

@@ -13,10 +13,10 @@ import {
   UploadFile,
   uploadExpiry,
   warningOf,
-} from "../../../shared/attachments/schema.ts";
+} from "../../../shared/attachments/attachment-schema.ts";
 import { check } from "../../../shared/schema/check.ts";
 import { includeOf, isSame, isSameId, PageQuery, parseUlid, Timestamp, Uuid } from "../../../shared/schema/fields.ts";
-import { NewSwitch, switchDocument } from "../../../shared/switches/schema.ts";
+import { NewSwitch, switchDocument } from "../../../shared/switches/switch-schema.ts";
 
 /** What the schemas accept, and how they name what they refuse. */
 
@@ -142,7 +142,7 @@ describe("an attachment", () => {
 
   it("is pending, forwarded, withdrawn or refused at the carrier, and its upload open or claimed for an hour", () => {
     for (const state of ["pending", "forwarded", "withdrawn", "refused"])
-      expect(z.parse(CarrierReceipt, { state, at, more: 1 })).toEqual({ state, at });
+      expect(z.parse(CarrierReceipt, { state, at, more: 1 })).toEqual({ state, at, reason: null });
     const file = { filename: "a", content_type: "a/b", bytes: 1, sha256: "0" };
     for (const state of ["open", "claimed"])
       expect(z.parse(Upload, { id: "1", ...file, inserted_at: at, state })).toMatchObject({ state, inserted_at: at });

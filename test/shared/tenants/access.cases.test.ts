@@ -9,36 +9,36 @@ import {
   oneAttachment,
   uploadOfParent,
 } from "../../../shared/attachments/access.ts";
+import { minimalMetadata } from "../../../shared/attachments/attachment-schema.ts";
 import { attachmentDocument, createAttachment, deleteAttachment } from "../../../shared/attachments/attachments.ts";
 import {
-  completeOrderUpload,
-  completeRequestUpload,
-  deleteOrderAttachment,
-  deleteRequestAttachment,
-  listOrderAttachments,
-  listRequestAttachments,
-  showOrderAttachment,
-  showRequestAttachment,
+  completeOrderUploadRoute,
+  completeRequestUploadRoute,
+  deleteOrderAttachmentRoute,
+  deleteRequestAttachmentRoute,
+  listOrderAttachmentsRoute,
+  listRequestAttachmentsRoute,
+  showOrderAttachmentRoute,
+  showRequestAttachmentRoute,
 } from "../../../shared/attachments/routes.ts";
-import { minimalMetadata } from "../../../shared/attachments/schema.ts";
 import { ApiError, notFound } from "../../../shared/errors.ts";
 import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
 import type { GatewayEvent } from "../../../shared/http/request.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { accountOfSwitches, oneSwitch } from "../../../shared/switches/access.ts";
 import {
-  createSwitch,
-  createSwitchUnderAccount,
-  listSwitches,
-  listSwitchesUnderAccount,
-  showSwitch,
+  createSwitchRoute,
+  createSwitchUnderAccountRoute,
+  listSwitchesRoute,
+  listSwitchesUnderAccountRoute,
+  showSwitchRoute,
 } from "../../../shared/switches/routes.ts";
-import { NewSwitch } from "../../../shared/switches/schema.ts";
+import { NewSwitch } from "../../../shared/switches/switch-schema.ts";
 import { dynamodb } from "../../../shared/table/client.ts";
 import { hashApiKey, keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
 import type { Lookup } from "../../../shared/tenants/access.ts";
-import { canAccess, hasPermission, type OrderState } from "../../../shared/tenants/schema.ts";
+import { canAccess, hasPermission, type OrderState } from "../../../shared/tenants/tenant-schema.ts";
 import { eventOf } from "../../support/requests/event.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
 
@@ -99,18 +99,25 @@ describe("an account", () => {
 describe("attachments", () => {
   const all = ["ordering_cart_requests:show", "ordering_request_attachments:*"];
   const found = (state: OrderState, changes: Partial<typeof account> = {}, type: "order" | "request" = "request") => {
-    const parent = { type, id: "1", state, attachment_count: 0, forwarded: true, account: { ...account, ...changes } };
+    const parent = {
+      type,
+      id: "1",
+      state,
+      attachment_count: 0,
+      forwardable: true,
+      account: { ...account, ...changes },
+    };
     return { parentId: pathIdOf("1"), parent };
   };
   const admit = (...[loaded, caller]: [ReturnType<typeof found>, ReturnType<typeof callerFrom>]) =>
-    outcomeOf(() => attachmentParent.admit(loaded, caller, listRequestAttachments, now));
+    outcomeOf(() => attachmentParent.admit(loaded, caller, listRequestAttachmentsRoute, now));
 
   it("are checked for the parent, the feature, then both permissions", () => {
     const off = { features: { ordering_attachment_access: false } };
     const disabled = `access_denied.ordering_attachment_access {"account":{"id":"own","type":"account"}}`;
     const absent = { ...found("CART"), parent: undefined };
     const admitted = (caller: ReturnType<typeof callerFrom>) =>
-      outcomeOf(() => attachmentParent.admit(absent, caller, listRequestAttachments, now));
+      outcomeOf(() => attachmentParent.admit(absent, caller, listRequestAttachmentsRoute, now));
     expect(admitted(callerFrom("own", ...all))).toBe(missing("request", "1"));
     expect(admit(found("CART", off), callerFrom("sibling"))).toBe(missing("request", "1"));
     expect(admit(found("CART", off), callerFrom("own"))).toBe(disabled);
@@ -124,7 +131,12 @@ describe("attachments", () => {
     expect(admit(found("CART"), callerFrom("root", ...all))).toEqual({ parent, owner: "own" });
     const order = (state: OrderState, ...permissions: readonly string[]) =>
       outcomeOf(() =>
-        attachmentParent.admit(found(state, {}, "order"), callerFrom("own", ...permissions), listOrderAttachments, now),
+        attachmentParent.admit(
+          found(state, {}, "order"),
+          callerFrom("own", ...permissions),
+          listOrderAttachmentsRoute,
+          now,
+        ),
       );
     expect(order("CART")).toBe(lacks("ordering_carts:show"));
     expect(order("CHECKED_OUT")).toBe(lacks("ordering_orders:show"));
@@ -151,14 +163,19 @@ describe("attachments", () => {
     const loaded = { ...found("CART"), itemId: pathIdOf("2") };
     const show = (one: typeof item | undefined, ...permissions: readonly string[]) =>
       outcomeOf(() =>
-        oneAttachment.admit({ ...loaded, items: [one] }, callerFrom("own", ...permissions), showRequestAttachment, now),
+        oneAttachment.admit(
+          { ...loaded, items: [one] },
+          callerFrom("own", ...permissions),
+          showRequestAttachmentRoute,
+          now,
+        ),
       );
     expect(show(undefined)).toBe(lacks("ordering_cart_requests:show"));
     expect(show(undefined, ...all)).toBe(missing("request_attachment", "2"));
     expect(show(item, ...all)).toMatchObject({ owner: "own", current: { id: "2", name: "LOA" } });
     const remove = (...items: readonly (typeof item | undefined)[]) =>
       outcomeOf(() =>
-        deletableAttachment.admit({ ...loaded, items }, callerFrom("own", ...all), deleteRequestAttachment, now),
+        deletableAttachment.admit({ ...loaded, items }, callerFrom("own", ...all), deleteRequestAttachmentRoute, now),
       );
     expect(remove(undefined, undefined)).toBe(missing("request_attachment", "2"));
     expect(remove(item, undefined)).toMatchObject({ owner: "own", current: { id: "2", unfinished: false } });
@@ -176,7 +193,7 @@ describe("attachments", () => {
     const loaded = { ...found("CART"), itemId: pathIdOf("3"), items: [upload] };
     const admit = (one: object) =>
       outcomeOf(() =>
-        uploadOfParent.admit({ ...loaded, ...one }, callerFrom("own", ...all), completeRequestUpload, now),
+        uploadOfParent.admit({ ...loaded, ...one }, callerFrom("own", ...all), completeRequestUploadRoute, now),
       );
     expect(admit({})).toEqual(admitted ? expect.objectContaining({ owner: "own", upload }) : missing("upload", "3"));
     expect(admit({ items: [] })).toBe(missing("upload", "3"));
@@ -196,20 +213,20 @@ describe("attachments", () => {
     });
     const ids: Record<string, string> = { order_id: order.id, upload_id: "3", attachment_id: "2" };
     const lookup: Lookup = { pathId: (name) => pathIdOf(ids[name] ?? "0"), apiKey: Promise.resolve(undefined) };
-    expect(await uploadOfParent.load(lookup, completeOrderUpload)).toMatchObject({
+    expect(await uploadOfParent.load(lookup, completeOrderUploadRoute)).toMatchObject({
       parentId: pathIdOf(order.id),
       itemId: pathIdOf("3"),
       items: [upload],
-      parent: { type: "order", id: order.id, state: "CART", forwarded: true, account },
+      parent: { type: "order", id: order.id, state: "CART", forwardable: true, account },
     });
     const one = { parentId: pathIdOf(order.id), itemId: pathIdOf("2"), parent: { id: order.id } };
-    expect(await oneAttachment.load(lookup, showOrderAttachment)).toMatchObject({ ...one, items: [stored] });
-    expect(await deletableAttachment.load(lookup, deleteOrderAttachment)).toMatchObject({
+    expect(await oneAttachment.load(lookup, showOrderAttachmentRoute)).toMatchObject({ ...one, items: [stored] });
+    expect(await deletableAttachment.load(lookup, deleteOrderAttachmentRoute)).toMatchObject({
       ...{ ...one, items: [stored, { ...stored, name: "Unfinished" }] },
     });
     const absent: Lookup = { ...lookup, pathId: () => pathIdOf("0") };
-    expect(await attachmentParent.load(absent, listRequestAttachments)).toMatchObject({ parent: undefined });
-    expect(await attachmentParent.load(absent, listOrderAttachments)).toMatchObject({ parent: undefined });
+    expect(await attachmentParent.load(absent, listRequestAttachmentsRoute)).toMatchObject({ parent: undefined });
+    expect(await attachmentParent.load(absent, listOrderAttachmentsRoute)).toMatchObject({ parent: undefined });
     const { parent: ofOrder } = found("CART", {}, "order");
     const document = { type: "order_attachment", data: expect.objectContaining({ id: "2" }) };
     expect(attachmentDocument(ofOrder, stored)).toStrictEqual(document);
@@ -292,7 +309,7 @@ describe("switches", () => {
   it("of the own account need the permission", () => {
     const admit = (loaded: Partial<typeof created>, ...permissions: readonly string[]) => {
       const found = { accountId: undefined, account: loaded.account };
-      return outcomeOf(() => accountOfSwitches.admit(found, callerFrom("own", ...permissions), listSwitches, now));
+      return outcomeOf(() => accountOfSwitches.admit(found, callerFrom("own", ...permissions), listSwitchesRoute, now));
     };
     expect(admit({})).toBe("unauthorized {}");
     expect(admit(created)).toBe(lacks("messaging_switches:index"));
@@ -303,7 +320,7 @@ describe("switches", () => {
     const admit = (loaded: Partial<typeof created>, ...permissions: readonly string[]) => {
       const found = { accountId: pathIdOf("1"), account: loaded.account };
       const caller = callerFrom("own", ...permissions);
-      return outcomeOf(() => accountOfSwitches.admit(found, caller, listSwitchesUnderAccount, now));
+      return outcomeOf(() => accountOfSwitches.admit(found, caller, listSwitchesUnderAccountRoute, now));
     };
     expect(admit({})).toBe(missing("account", "1"));
     expect(admit(created)).toBe(lacks("messaging_switches:index"));
@@ -313,22 +330,28 @@ describe("switches", () => {
   it("have their account, with its exact count for a list only", async () => {
     const own = { ...apiKey, account: id };
     const counted = (switch_count: number) => ({ account: { id, switch_count } });
-    expect(await accountOfSwitches.load(lookup("0", own), listSwitches)).toMatchObject(counted(3));
-    expect(await accountOfSwitches.load(lookup("0", own), createSwitch)).toMatchObject(counted(1));
+    expect(await accountOfSwitches.load(lookup("0", own), listSwitchesRoute)).toMatchObject(counted(3));
+    expect(await accountOfSwitches.load(lookup("0", own), createSwitchRoute)).toMatchObject(counted(1));
     const none = { ...lookup("0"), apiKey: Promise.resolve(undefined) };
-    expect(await accountOfSwitches.load(none, listSwitches)).toEqual({ account: undefined });
-    const load = (from: string | undefined, route: typeof listSwitchesUnderAccount | typeof createSwitchUnderAccount) =>
+    expect(await accountOfSwitches.load(none, listSwitchesRoute)).toEqual({ account: undefined });
+    const load = (
+      from: string | undefined,
+      route: typeof listSwitchesUnderAccountRoute | typeof createSwitchUnderAccountRoute,
+    ) =>
       accountOfSwitches.load(
         { ...lookup(id), apiKey: Promise.resolve(from === undefined ? from : { ...apiKey, account: from }) },
         route,
       );
     const accountId = pathIdOf(id);
-    expect(await load(id, listSwitchesUnderAccount)).toMatchObject({ accountId, account: { switch_count: 3 } });
-    expect(await load("root", createSwitchUnderAccount)).toMatchObject({ accountId, account: { switch_count: 1 } });
-    expect(await load("sibling", listSwitchesUnderAccount)).toEqual({ accountId, account: undefined });
-    expect(await load(undefined, listSwitchesUnderAccount)).toEqual({ accountId, account: undefined });
+    expect(await load(id, listSwitchesUnderAccountRoute)).toMatchObject({ accountId, account: { switch_count: 3 } });
+    expect(await load("root", createSwitchUnderAccountRoute)).toMatchObject({
+      accountId,
+      account: { switch_count: 1 },
+    });
+    expect(await load("sibling", listSwitchesUnderAccountRoute)).toEqual({ accountId, account: undefined });
+    expect(await load(undefined, listSwitchesUnderAccountRoute)).toEqual({ accountId, account: undefined });
     const absent = { ...lookup("absent"), apiKey: Promise.resolve(apiKey) };
-    expect(await accountOfSwitches.load(absent, listSwitchesUnderAccount)).toMatchObject({ account: undefined });
+    expect(await accountOfSwitches.load(absent, listSwitchesUnderAccountRoute)).toMatchObject({ account: undefined });
   });
 
   it("one by one need the permission before they are found", async () => {
@@ -337,7 +360,12 @@ describe("switches", () => {
     const found = { id: "1", ...settings, ...times, account: "own", ancestors: ["root"], version: 1 };
     const admit = (one: typeof found | undefined, from: string, ...permissions: readonly string[]) =>
       outcomeOf(() =>
-        oneSwitch.admit({ switchId: pathIdOf("1"), found: one }, callerFrom(from, ...permissions), showSwitch, now),
+        oneSwitch.admit(
+          { switchId: pathIdOf("1"), found: one },
+          callerFrom(from, ...permissions),
+          showSwitchRoute,
+          now,
+        ),
       );
     expect(admit(undefined, "own")).toBe(lacks("messaging_switches:show"));
     expect(admit(undefined, "own", all)).toBe(missing("switch", "1"));
@@ -345,7 +373,7 @@ describe("switches", () => {
     expect(admit(found, "root", all)).toEqual({ current: found, owner: "own" });
     const switchId = crypto.randomUUID();
     await transact({ one: { put: { ...keys.switch(switchId), ...found, id: switchId } } });
-    expect(await oneSwitch.load(lookup(switchId), showSwitch)).toMatchObject({ found: { id: switchId } });
+    expect(await oneSwitch.load(lookup(switchId), showSwitchRoute)).toMatchObject({ found: { id: switchId } });
   });
 });
 
@@ -380,10 +408,10 @@ describe("a caller", () => {
   const bearer = (value = `Bearer ${secret}`) => ({ headers: { authorization: value } });
   const invoke = async (
     handler: (event: GatewayEvent, context: Context) => Promise<{ statusCode: number; body: string }>,
-    event = eventOf(showSwitch, bearer()),
+    event = eventOf(showSwitchRoute, bearer()),
     ms = 29_000,
   ) => handler(event, z.parse(z.custom<Context>(), lambdaContext(ms)));
-  const plain = endpoint({ ...showSwitch, reads: readsNothing }, admits, ({ loaded, origin }) => ({
+  const plain = endpoint({ ...showSwitchRoute, reads: readsNothing }, admits, ({ loaded, origin }) => ({
     body: { loaded, origin },
     logged: { extra: 1 },
   }));
@@ -412,13 +440,13 @@ describe("a caller", () => {
     ["", 401],
   ])("with the header %s", async (value, status) => {
     await store({});
-    expect((await invoke(plain, eventOf(showSwitch, bearer(value)))).statusCode).toBe(status);
+    expect((await invoke(plain, eventOf(showSwitchRoute, bearer(value)))).statusCode).toBe(status);
   });
 
   it("is in the log line and in the origin of changes", async () => {
     await store({});
     vi.useFakeTimers({ toFake: ["Date"], now });
-    const event = eventOf(showSwitch, { ...bearer(), ids: { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV", other: "x" } });
+    const event = eventOf(showSwitchRoute, { ...bearer(), ids: { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV", other: "x" } });
     const { requestId: request_id, extendedRequestId: extended_request_id, requestTimeEpoch } = event.requestContext;
     const lines = await logged(async () => {
       const { body } = await invoke(plain, event);
@@ -427,13 +455,13 @@ describe("a caller", () => {
     });
     const who = { key_id: "key", account_id: "own", user_id: "user", owner_account_id: "owner", extra: 1 };
     const path = { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
-    const what = { level: "INFO", route: showSwitch.name, status: 200, path, request_id, extended_request_id };
+    const what = { level: "INFO", route: showSwitchRoute.name, status: 200, path, request_id, extended_request_id };
     expect(lines).toMatchObject([{ ...what, ...who, ms: now.getTime() - requestTimeEpoch }]);
   });
 
   it("gets a 500 for an unknown error, whose cause is in the log only", async () => {
     await store({});
-    const route = { ...showSwitch, reads: readsNothing };
+    const route = { ...showSwitchRoute, reads: readsNothing };
     const broken = endpoint(route, admits, () => {
       throw new Error("the cause");
     });
@@ -451,7 +479,7 @@ describe("a caller", () => {
     await store({});
     const list = (access: typeof admits | typeof refuses, fails: boolean) =>
       listEndpoint(
-        { ...showSwitch, reads: readsQuery },
+        { ...showSwitchRoute, reads: readsQuery },
         access,
         async (_, query) => {
           if (fails) throw new ApiError("rate_limited", []);
@@ -459,7 +487,7 @@ describe("a caller", () => {
         },
         ({ page, query, owner }) => ({ body: { page, query, owner } }),
       );
-    const event = () => eventOf(showSwitch, { ...bearer(), query: { n: "1" } });
+    const event = () => eventOf(showSwitchRoute, { ...bearer(), query: { n: "1" } });
     expect((await invoke(list(refuses, true), event())).statusCode).toBe(404);
     expect((await invoke(list(admits, true), event())).statusCode).toBe(429);
     const { statusCode, body } = await invoke(list(admits, false), event());
@@ -476,9 +504,9 @@ describe("a caller", () => {
     await store({});
     const reply = () => ({ body: { a: 1 }, headers: { ETag: '"1"' } });
     const conditional = { headers: { ...bearer().headers, "if-none-match": '"1"' } };
-    const show = endpoint({ ...showSwitch, reads: readsNothing }, admits, reply);
-    expect((await invoke(show, eventOf(showSwitch, conditional))).statusCode).toBe(304);
-    const post = endpoint({ ...createSwitch, reads: readsNothing }, admits, reply);
-    expect((await invoke(post, eventOf(createSwitch, conditional))).statusCode).toBe(201);
+    const show = endpoint({ ...showSwitchRoute, reads: readsNothing }, admits, reply);
+    expect((await invoke(show, eventOf(showSwitchRoute, conditional))).statusCode).toBe(304);
+    const post = endpoint({ ...createSwitchRoute, reads: readsNothing }, admits, reply);
+    expect((await invoke(post, eventOf(createSwitchRoute, conditional))).statusCode).toBe(201);
   });
 });

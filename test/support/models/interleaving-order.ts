@@ -1,6 +1,6 @@
+import type { Attachment } from "../../../shared/attachments/attachment-schema.ts";
 import { createAttachment, deleteAttachment, updateAttachment } from "../../../shared/attachments/attachments.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
-import type { Attachment } from "../../../shared/attachments/schema.ts";
 import { keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { readParent } from "../../../shared/tenants/orders.ts";
 import { apply, operator } from "../fixtures/apply.ts";

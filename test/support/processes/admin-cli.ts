@@ -9,7 +9,7 @@ export const admin = async (
   args: readonly string[],
   { input = "", env = {} }: { input?: string; env?: Record<string, string> } = {},
 ) => {
-  const child = spawn(process.execPath, [join(root, "infra/admin/run.ts"), ...args], {
+  const child = spawn(process.execPath, [join(root, "infra/admin/admin.ts"), ...args], {
     env: { ...process.env, ...env },
   });
   child.stdin.end(input);

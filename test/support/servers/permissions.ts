@@ -12,8 +12,8 @@ import { routes } from "../../../shared/routes.ts";
 
 /** The actions on the table and the bucket, by function. All endpoints may read items. */
 const allowed = new Map<string, readonly string[]>([
-  ...routes.map(({ name, access }) => [name, ["GetItem", ...access.table, ...access.files]] as const),
-  ...steps.map(({ name, access }) => [name, [...access.table, ...access.files]] as const),
+  ...routes.map(({ name, grants }) => [name, ["GetItem", ...grants.table, ...grants.files]] as const),
+  ...steps.map(({ name, grants }) => [name, [...grants.table, ...grants.files]] as const),
 ]);
 const running = new AsyncLocalStorage<string>();
 

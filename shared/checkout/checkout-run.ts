@@ -6,9 +6,9 @@ import type { Write } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
 import { get, getMany, parseItem, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
-import { Order } from "../tenants/schema.ts";
+import { Order } from "../tenants/tenant-schema.ts";
+import { CheckoutRun, type RunRef, type Seal, Sealed } from "./checkout-schema.ts";
 import { checkoutLimits } from "./limits.ts";
-import { CheckoutRun, type RunRef, type Seal, Sealed } from "./schema.ts";
 
 /** Returns the latest run of an order, if there is one. */
 export const readRun = (orderId: string): Promise<CheckoutRun | undefined> =>

@@ -6,7 +6,7 @@ import { ApiError } from "../../shared/errors.ts";
 import type { Origin } from "../../shared/history/record.ts";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/file.ts";
-import { CommandError, messageOf } from "./errors.ts";
+import { CommandError, messageOf } from "./command-errors.ts";
 import { printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 

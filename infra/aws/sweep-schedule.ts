@@ -13,7 +13,7 @@ export const createSweep = (scope: Construct, deployment: Deployment): IFunction
   const { storage, deadLetters: deadLetterQueue } = deployment;
   const handler = createFunction(scope, deployment, {
     name: otherFunctions.sweep,
-    access: { table: ["GetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
+    grants: { table: ["GetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     deadLetterQueue,
     statements: [allow(["s3:ListBucket"], storage.bucket.bucketArn, { StringLike: { "s3:prefix": `${filePrefix}*` } })],

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { CarrierReceipt, SentMetadata } from "../attachments/schema.ts";
+import { CarrierReceipt, SentMetadata } from "../attachments/attachment-schema.ts";
 import { noId, parseUlid, Ulid } from "../schema/fields.ts";
 
 /** The checkout of an order as it is stored, and as the workflow's steps hand it to each other. */

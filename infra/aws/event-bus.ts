@@ -23,7 +23,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   const stream = storage.table.tableStreamArn;
   const publisher = createFunction(scope, deployment, {
     name: otherFunctions.publish,
-    access: { table: [], files: [] },
+    grants: { table: [], files: [] },
     timeout: Duration.minutes(1),
     environment: { EVENT_BUS_NAME: bus.eventBusName, DEAD_LETTERS_URL: deployment.deadLetters.queueUrl },
     statements: [allow(["events:PutEvents"], bus.eventBusArn), ...(stream ? readStream(deployment, stream) : [])],
