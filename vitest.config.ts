@@ -10,6 +10,9 @@ const ownTable = [
   "test/shared/stored-items.test.ts",
 ];
 
+/** What needs packages that are installed in this folder only. */
+const tools = ["test/tools/*.test.ts"];
+
 /** Files whose clients call a proxy of their own: no other file may have loaded them. */
 const ownModules = ["test/cost/*.test.ts"];
 
@@ -18,6 +21,7 @@ type Options = {
   readonly exclude?: string[];
   readonly setup: string;
   readonly isolate: boolean;
+  readonly globalSetup?: string;
 };
 
 const project = (name: string, { setup, ...options }: Options): TestProjectInlineConfiguration => ({
@@ -44,11 +48,12 @@ export default defineConfig({
     projects: [
       project("service", {
         include: ["test/**/*.test.ts"],
-        exclude: [...ownTable, ...ownModules],
+        exclude: [...ownTable, ...ownModules, "test/tools/**"],
         setup: "service",
         isolate: false,
       }),
       project("own table", { include: ownTable, setup: "own-table", isolate: false }),
+      project("tools", { include: tools, setup: "service", isolate: false, globalSetup: "test/tools/install.ts" }),
       project("own modules", { include: ownModules, setup: "service", isolate: true }),
     ],
   },

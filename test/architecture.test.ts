@@ -186,7 +186,10 @@ describe("comments and documents", () => {
   it("refer only to files that exist", () => {
     const files = [
       ...sources,
-      ...globSync(["test/**/*.ts", "*.md", "{shared,functions,infra,test}/**/*.md"], { cwd: root }),
+      ...globSync(["test/**/*.ts", "*.md", "{shared,functions,infra,test}/**/*.md"], {
+        cwd: root,
+        exclude: ["**/node_modules/**"],
+      }),
     ];
     const named = /(?<![\w/.@$}{-])((?:shared|functions|infra|test)\/[\w./-]*\.(?:ts|json|md)|[\w-]+\.md)\b/g;
     const own = files.filter((file) => file !== "test/architecture.test.ts");

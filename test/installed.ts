@@ -4,7 +4,7 @@ import { join } from "node:path";
 /** Runs before the tests: says what to do if npm left out dependencies that they need. */
 
 /** Prefixes of the packages that have a tool's program for this platform, as an optional dependency. */
-const programs = { Vitest: "@rolldown/binding-", esbuild: "@esbuild/", Biome: "@biomejs/cli-" };
+const programs = { Vitest: "@rolldown/binding-", esbuild: "@esbuild/" };
 
 const root = process.argv[2] ?? join(import.meta.dirname, "..");
 const installed = (start: string) => globSync(`node_modules/${start}*`, { cwd: root }).length > 0;

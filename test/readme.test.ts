@@ -11,7 +11,10 @@ import { runScript } from "./support/processes/shell.ts";
 
 const root = join(import.meta.dirname, "..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");
-const documents = globSync(["*.md", "{docs,functions,infra,shared,test}/**/*.md"], { cwd: root });
+const documents = globSync(["*.md", "{docs,functions,infra,shared,test}/**/*.md"], {
+  cwd: root,
+  exclude: ["**/node_modules/**"],
+});
 /** The files with `sh tour` blocks, in the order of running them. The first sets variables for all. */
 const tours = ["README.md", "docs/tour.md", "docs/systems.md", "infra/local/README.md", "infra/admin/README.md"];
 
@@ -114,7 +117,10 @@ describe("the READMEs", () => {
     const named = documents.flatMap((file) =>
       [...textOf(file).matchAll(/`([\w./-]+\.ts)`/g)].map(([, name = ""]) => ({ file, name })),
     );
-    const sources = globSync("{.ci,docs,functions,infra,shared,test}/**/*.ts", { cwd: root });
+    const sources = globSync("{.ci,docs,functions,infra,shared,test}/**/*.ts", {
+      cwd: root,
+      exclude: ["**/node_modules/**"],
+    });
     const exists = (file: string, name: string) =>
       sources.some((path) => path.endsWith(`/${name}`) || [name, join(dirname(file), name)].includes(path));
     // The types of the document are generated.

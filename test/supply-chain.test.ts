@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 
-/** The dependencies: the lock file is complete, no install script runs, and every licence is known. */
+/** The dependencies: the lock files are complete, no install script runs, and every licence is known. */
 
 const root = join(import.meta.dirname, "..");
 const readJson = (file: string): unknown => JSON.parse(readFileSync(join(root, file), "utf8"));
@@ -21,21 +21,25 @@ const Package = z.looseObject({
   dependencies: z.optional(z.record(z.string(), z.string())),
   optionalDependencies: z.optional(z.record(z.string(), z.string())),
 });
-const { packages } = z.parse(z.object({ packages: z.record(z.string(), Package) }), readJson("package-lock.json"));
-const project = z.parse(z.looseObject({ allowScripts: z.record(z.string(), z.boolean()) }), readJson("package.json"));
+const LockFile = z.object({ packages: z.record(z.string(), Package) });
+const Project = z.looseObject({ allowScripts: z._default(z.record(z.string(), z.boolean()), {}) });
 
-const all = Object.entries(packages).filter(([path]) => path !== "");
 const nameOf = (path: string) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+const packagesOf = (folder: string) => z.parse(LockFile, readJson(join(folder, "package-lock.json"))).packages;
+const installedOf = (folder: string) => Object.entries(packagesOf(folder)).filter(([path]) => path !== "");
 
-/** The path at which Node finds a package that is imported from `from`. */
-const resolve = (from: string, name: string) => {
-  for (let folder = from; ; folder = folder.slice(0, folder.lastIndexOf("node_modules/")).replace(/\/$/, "")) {
-    const found = packages[`${folder && `${folder}/`}node_modules/${name}`];
-    if (found || folder === "") return found;
-  }
-};
+describe.each([".", "test/tools"])("the lock file of %s", (folder) => {
+  const packages = packagesOf(folder);
+  const all = installedOf(folder);
 
-describe("the lock file", () => {
+  /** The package that Node finds when it is imported from `from`. */
+  const resolve = (from: string, name: string) => {
+    for (let path = from; ; path = path.slice(0, path.lastIndexOf("node_modules/")).replace(/\/$/, "")) {
+      const found = packages[`${path && `${path}/`}node_modules/${name}`];
+      if (found || path === "") return found;
+    }
+  };
+
   it("has an entry for every dependency of every package, even optional ones of other platforms", () => {
     const missing = Object.entries(packages).flatMap(([path, { dependencies = {}, optionalDependencies = {} }]) =>
       Object.keys({ ...dependencies, ...optionalDependencies })
@@ -52,6 +56,12 @@ describe("the lock file", () => {
     );
     expect(invalid.map(([path]) => path)).toEqual([]);
   });
+
+  it("runs no script of any package", () => {
+    const scripted = all.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path));
+    const { allowScripts } = z.parse(Project, readJson(join(folder, "package.json")));
+    expect(allowScripts).toEqual(Object.fromEntries(scripted.map((name) => [name, false])));
+  });
 });
 
 describe("an install", () => {
@@ -60,17 +70,12 @@ describe("an install", () => {
     return [status, stderr];
   };
 
-  it("runs no script of any package", () => {
-    const scripted = all.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path));
-    expect(project.allowScripts).toEqual(Object.fromEntries(scripted.map((name) => [name, false])));
-  });
-
   it("without optional dependencies makes the tests say what to do", () => {
     const empty = mkdtempSync(join(tmpdir(), "patchbay-"));
     expect(run(["test/installed.ts", root])).toEqual([0, ""]);
     expect(run(["test/installed.ts", empty])).toEqual([
       1,
-      "The tests need dependencies that are not installed: the programs of Vitest, esbuild, Biome.\nInstall them: npm ci --include=dev --include=optional\n",
+      "The tests need dependencies that are not installed: the programs of Vitest, esbuild.\nInstall them: npm ci --include=dev --include=optional\n",
     ]);
     rmSync(empty, { recursive: true });
   });
@@ -98,7 +103,7 @@ describe("what runs", () => {
     "0BSD",
     "BlueOak-1.0.0",
   ];
-  const production = all.filter(([, { dev }]) => !dev);
+  const production = installedOf(".").filter(([, { dev }]) => !dev);
 
   it("has only known licences", () => {
     // The package of Node that names none: Node's own is MIT.

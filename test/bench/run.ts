@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { parseArgs, promisify } from "node:util";
 import { table } from "../../infra/admin/output.ts";
 import { startClock, withProgress } from "../../infra/admin/progress.ts";
+import { setup } from "../tools/install.ts";
 import { cold } from "./cold.ts";
 import { cost } from "./cost.ts";
 import type { Section } from "./figures.ts";
@@ -69,6 +70,7 @@ const show = ({ title, notes = [], rows }: Section) => console.log(`\n${title}\n
 
 const main = async () => {
   if (values.help) return console.log(help);
+  if (values.plot) setup();
   const names = values.only?.split(",") ?? Object.keys(benchmarks);
   const sections: Record<string, Section> = {};
   for (const name of names) {
@@ -83,7 +85,7 @@ const main = async () => {
   }
   if (values.json) console.log(JSON.stringify(Object.values(sections), null, 2));
   // Imported here, so that the plotting library is not in a benchmark's memory.
-  if (values.plot) await (await import("./plot.ts")).plot(sections, "docs/images");
+  if (values.plot) await (await import("../tools/plot.ts")).plot(sections, "docs/images");
 };
 
 main().then(

@@ -30,7 +30,7 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
     "test/infra/local/data.test.ts",
     "the data that the local stack keeps after a stop, a kill and truncated files, with --data",
   ],
-  reference: ["test/infra/local/docs.test.ts", "the API reference in Chromium"],
+  reference: ["test/tools/reference.test.ts", "the API reference in Chromium"],
   limits: ["test/shared/checkout/limits.test.ts", "the state and the transactions of an order of 200 requests"],
   large: ["test/shared/checkout/large.test.ts", "the memory of a checkout of large files and of many files"],
   flat: ["test/cost/flat.test.ts", "the cost of a request with little and with much data stored"],
@@ -43,7 +43,7 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
   binary: ["test/infra/local/dynoxide-binary.test.ts", "the install of the embedded DynamoDB where it is missing"],
   destroy: ["test/infra/aws/commands.test.ts", "the commands of a deployment"],
   examples: ["test/examples.test.ts", "the example programs in docs/examples, against npm start"],
-  expressions: ["test/regular-expressions.test.ts", "each regular expression: can it backtrack for long?"],
+  expressions: ["test/tools/regular-expressions.test.ts", "each regular expression: can it backtrack for long?"],
   pages: ["test/functions/switches/page-size.test.ts", "pages of switches up to Lambda's response limit"],
 };
 

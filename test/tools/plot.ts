@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vega from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
-import type { Section } from "./figures.ts";
+import type { Section } from "../bench/figures.ts";
 
 /** Draws the benchmark: ratios of cold starts and warm requests to bare clients, and capacity units as the data grow. */
 

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join, matchesGlob, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
-import { fail } from "../../infra/local/command.ts";
+import { fail } from "../../../infra/local/command.ts";
 import { type Area, areas } from "./areas.ts";
 
 /** `npm run mutants`: changes the code in one place at a time, and reports the changes that no test notices. */
 
-const root = join(import.meta.dirname, "../..");
+const root = join(import.meta.dirname, "../../..");
 const cache = join(root, "node_modules/.cache/mutants");
 const reportFile = join(root, "test-artifacts/mutants.md");
 
@@ -23,7 +23,7 @@ const runArea = (name: string, { mutate, tests, setup, ignoreStatic = false }: A
     ignorers: ["texts"],
     ignoreStatic,
     testRunner: "vitest",
-    vitest: { configFile: "test/mutants/vitest.config.ts", related: false },
+    vitest: { configFile: "test/tools/mutants/vitest.config.ts", related: false },
     coverageAnalysis: "perTest",
     incremental: true,
     incrementalFile: join(cache, `${name.replaceAll(/\W/g, "-")}.json`),

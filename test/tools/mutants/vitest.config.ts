@@ -11,7 +11,7 @@ const pool = {
   },
 };
 
-const root = join(import.meta.dirname, "../..");
+const root = join(import.meta.dirname, "../../..");
 // run.ts chooses the tests and their setup.
 const { MUTANTS_TESTS = "", MUTANTS_SETUP } = process.env;
 const tests = MUTANTS_TESTS.split(" ");
@@ -31,7 +31,7 @@ export default defineConfig({
   test: {
     include: tests,
     globalSetup: ["test/support/servers/stack.ts"],
-    setupFiles: ["test/mutants/setup.ts", ...setup],
+    setupFiles: ["test/tools/mutants/setup.ts", ...setup],
     // In turns: the mutant is chosen before the setup loads what is mutated.
     sequence: { sequencer: AsListed, setupFiles: "list" },
     testTimeout: 60_000,

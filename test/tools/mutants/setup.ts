@@ -1,5 +1,5 @@
 import { inject } from "vitest";
-import { resetEnvironment } from "../support/servers/environment.ts";
+import { resetEnvironment } from "../../support/servers/environment.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

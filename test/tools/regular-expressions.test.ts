@@ -4,11 +4,11 @@ import pLimit from "p-limit";
 import { check } from "recheck";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { extent } from "./support/setup/extent.ts";
+import { extent } from "../support/setup/extent.ts";
 
 /** Every regular expression takes time in proportion to its input: recheck finds those that can backtrack for longer. */
 
-const root = join(import.meta.dirname, "..");
+const root = join(import.meta.dirname, "../..");
 
 /** The regular expressions in a source. One that is built at run time is `new RegExp`. */
 const expressionsIn = (source: string): string[] => {

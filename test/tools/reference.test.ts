@@ -1,0 +1,107 @@
+import { createServer } from "node:http";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { listen } from "../../infra/local/listen.ts";
+import { pageDocument } from "../../infra/openapi/reference.ts";
+import { tenants } from "../support/fixtures/tenants.ts";
+import { extent } from "../support/setup/extent.ts";
+import { chromiumPath, launchChromium } from "./chromium.ts";
+
+const url = inject("baseUrl");
+const exhaustive = extent !== "sample";
+
+if (!chromiumPath)
+  console.warn("The API reference is not tested in a browser: no Chromium found (CHROMIUM names one).");
+
+describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
+  let browser: Browser;
+  let page: Page;
+  const problems: string[] = [];
+
+  beforeAll(async () => {
+    browser = await launchChromium();
+    page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    page.setDefaultTimeout(60_000);
+    const t = await tenants();
+    const ids = { account_id: t.account("east"), order_id: t.order("acme"), request_id: t.request("acme") };
+    // As npm start returns it for its demo customer.
+    const body = pageDocument(url, { key: t.key("acme"), ids });
+    await page.route(`${url}/docs/openapi.json`, (route) => route.fulfill({ contentType: "application/json", body }));
+    page.on("request", (request) => {
+      if (!request.url().startsWith(`${url}/`)) problems.push(`elsewhere: ${request.url()}`);
+    });
+    page.on("console", (message) => {
+      // Chromium reports what the policy blocks here, and not as a request.
+      if (/https?:/.test(message.text())) problems.push(message.text());
+    });
+    page.on("pageerror", (error) => problems.push(error.message));
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+  });
+
+  /** Opens the form of an operation. */
+  const open = async (tag: string, operation: string) => {
+    await page.goto("about:blank");
+    await page.goto(`${url}/docs/#tag/${tag}/${operation}`);
+    await page.locator(`section[id$="${operation}"]`).getByRole("button", { name: "Test Request" }).click();
+    const form = page.getByRole("dialog");
+    const send = () => form.getByRole("button", { name: /^Send/ }).first().click();
+    return { form, send };
+  };
+
+  it("sends a form with a file, shows the 201 and then the 422 of its reference_id, and asks no other host", async () => {
+    const { form, send } = await open("request-attachments", "POST/api/v1/requests/{request_id}/attachments");
+    const chosen = page.waitForEvent("filechooser");
+    await form.locator('[id="data[file]"]').getByRole("button", { name: "Select File" }).click();
+    await (await chosen).setFiles({ name: "loa.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7") });
+    await form.locator('[id="data[reference_id]"]').getByRole("checkbox").check();
+    await send();
+    await form.getByText("201 Created").waitFor();
+    await form.getByText('"loa.pdf"').waitFor();
+    await send();
+    await form.getByText("422 Unprocessable").waitFor();
+    await form.getByText("has already been taken").first().waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it.runIf(exhaustive)("sends a JSON body, lists the events, and is 390 px wide at 390 px", async () => {
+    const { form, send } = await open("switches", "POST/api/v1/switches");
+    await send();
+    await form.getByText("201 Created").waitFor();
+    await form.getByRole("button", { name: "Close Client" }).click();
+    await page.getByRole("button", { name: "Open Group - Webhooks" }).click();
+    await page.getByText("A switch was created").first().waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+    expect(problems).toEqual([]);
+  });
+
+  it("is the only page that reads what npm start serves: one of another origin reads nothing", async () => {
+    const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
+    const evil = await listen(createServer((_request, response) => response.writeHead(200, cors).end("hunter2")));
+    const other = await browser.newPage();
+    await other.goto(evil.url.replace("127.0.0.1", "localhost"));
+    const read = (address: string) =>
+      other.evaluate(async (target) => {
+        const headers = {
+          "content-type": "application/x-amz-json-1.0",
+          "x-amz-target": "DynamoDB_20120810.ListTables",
+        };
+        const response = await fetch(target, { method: "POST", headers, body: "{}" }).catch(String);
+        return typeof response === "string" ? response : response.text();
+      }, address);
+    expect(await read(evil.url)).toBe("hunter2");
+    const addresses = Object.entries(inject("environment")).filter(([, value]) => value.startsWith("http://"));
+    expect(addresses.map(([name]) => name).sort()).toEqual([
+      "AWS_ENDPOINT_URL_DYNAMODB",
+      "AWS_ENDPOINT_URL_LAMBDA",
+      "AWS_ENDPOINT_URL_S3",
+      "AWS_ENDPOINT_URL_SFN",
+      "CARRIER_URL",
+    ]);
+    for (const [name, address] of addresses) expect(await read(address), name).toBe("TypeError: Failed to fetch");
+    await evil.close();
+  });
+});
