@@ -1,16 +1,15 @@
-import { createHash } from "node:crypto";
 import { readdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
-import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { ListObjectsV2Command, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keys } from "../../../shared/table/keys.ts";
 import { form } from "../../support/fixtures/attachments.ts";
 import { createdAccounts, readEvents } from "../../support/fixtures/local-events.ts";
-import { type LocalService, localServices } from "../../support/processes/local-service.ts";
+import { type LocalService, localServices, sha256 } from "../../support/processes/local-service.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
 let services: ReturnType<typeof localServices>;
@@ -19,7 +18,6 @@ beforeEach(() => {
 });
 afterEach(() => services.remove());
 
-const sha256 = (content: Uint8Array) => createHash("sha256").update(content).digest("hex");
 /** Bytes that are not valid text. */
 const content = Uint8Array.from({ length: 100_000 }, (_, n) => (n * 7) % 256);
 
@@ -39,17 +37,6 @@ const uploadTwo = async (service: LocalService) => {
     expect((await send(service, path, { method: "POST", body: form({}, file) })).status).toBe(201);
 };
 
-/** The SHA-256 of every file in the bucket. */
-const storedFiles = async ({ environment }: LocalService) => {
-  const { AWS_ENDPOINT_URL_S3: endpoint = "", BUCKET_NAME: Bucket = "" } = environment;
-  const client = new S3Client({ endpoint, forcePathStyle: true });
-  const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
-  const objects = Contents.map(({ Key }) => client.send(new GetObjectCommand({ Bucket, Key })));
-  return Promise.all(
-    objects.map(async (object) => sha256((await (await object).Body?.transformToByteArray()) ?? content)),
-  );
-};
-
 /** The first day whose files an operator's sweep may remove is bound to this one. */
 const firstSweepDay = async ({ environment }: LocalService) => {
   const client = new DynamoDBClient({ endpoint: environment.AWS_ENDPOINT_URL_DYNAMODB ?? "" });
@@ -59,7 +46,7 @@ const firstSweepDay = async ({ environment }: LocalService) => {
 
 const expectWhole = async (service: LocalService) => {
   expect((await send(service, requestPath(service))).body).toContain('"total":1}');
-  expect(await storedFiles(service)).toEqual([sha256(content), sha256(content)]);
+  expect([...(await service.files()).values()]).toEqual([sha256(content), sha256(content)]);
   expect((await service.admin("check")).stdout).toBe("No problems found.\n");
 };
 

@@ -1,14 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { GetObjectCommand, paginateListObjectsV2, S3Client } from "@aws-sdk/client-s3";
 import { SFNClient, StartExecutionCommand } from "@aws-sdk/client-sfn";
+import pLimit from "p-limit";
 import * as z from "zod/mini";
 import { admin } from "./admin-cli.ts";
 
 const root = join(import.meta.dirname, "../../..");
+
+export const sha256 = (content: string | Uint8Array) => createHash("sha256").update(content).digest("hex");
 
 const State = z.object({
   pid: z.number(),
@@ -104,6 +109,19 @@ export const localServices = () => {
       },
       /** `kill -9` of the whole process group. */
       kill: () => signal("SIGKILL"),
+      /** The SHA-256 of every file in the bucket, by the id of its attachment. */
+      files: async (): Promise<Map<string, string>> => {
+        const { AWS_ENDPOINT_URL_S3: endpoint = "", BUCKET_NAME: Bucket = "" } = environment;
+        const client = new S3Client({ endpoint, forcePathStyle: true });
+        const pages = await Array.fromAsync(paginateListObjectsV2({ client }, { Bucket }));
+        const digest = async (Key = ""): Promise<[string, string]> => {
+          const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
+          return [Key.slice(Key.lastIndexOf("/") + 1), sha256((await Body?.transformToByteArray()) ?? "")];
+        };
+        const limit = pLimit(10);
+        const keys = pages.flatMap(({ Contents = [] }) => Contents.map(({ Key }) => Key));
+        return new Map(await Promise.all(keys.map((key) => limit(() => digest(key)))));
+      },
       admin: (...words: string[]) =>
         admin(words, { env: { PATCHBAY_STATE: state, TABLE_NAME: "", PORT: new URL(url).port } }),
     };

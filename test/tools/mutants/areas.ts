@@ -14,14 +14,20 @@ export const areas: Readonly<Record<string, Area>> = {
   "shared/table": { mutate: ["shared/table/*.ts"], tests: ["test/shared/table/*.test.ts"] },
   "shared/http": {
     mutate: ["shared/http/*.ts", "shared/deadline.ts"],
-    tests: ["test/shared/http/http.cases.test.ts", "test/shared/tenants/access.cases.test.ts"],
+    tests: [
+      "test/functions/every-route.test.ts",
+      "test/functions/attachments/{access,client-quirks,create,direct-upload,idempotency,show-update-delete}.test.ts",
+      "test/functions/switches/{create,list}.test.ts",
+    ],
+    setup: "service",
   },
   "access checks": {
     mutate: ["shared/{attachments,switches}/access.ts", "shared/tenants/tenant-schema.ts"],
     tests: [
-      "test/shared/tenants/access.cases.test.ts",
       "test/functions/attachments/access.test.ts",
       "test/shared/attachments/forwarding.test.ts",
+      "test/functions/attachments/direct-upload.test.ts",
+      "test/functions/switches/{create,list,show-update-delete}.test.ts",
     ],
     setup: "service",
   },
