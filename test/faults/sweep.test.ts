@@ -11,7 +11,7 @@ import { get } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { operator } from "../support/fixtures/apply.ts";
-import { upload } from "../support/fixtures/attachments.ts";
+import { attachmentOf, upload } from "../support/fixtures/attachments.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { completePath, sentUpload } from "../support/fixtures/uploads.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
@@ -189,6 +189,41 @@ describe("the sweep", () => {
     expect(await get(keys.unfinishedDelete(parent, id))).toBeDefined();
     expect(await sweep(2)).toMatchObject({ removed: 1 });
     expect(await checkInvariants(later(2))).toEqual([]);
+  });
+});
+
+describe("an error of a write is returned", () => {
+  const slowly = async () => void (await new Promise((resolve) => setTimeout(resolve, 30)));
+
+  it("after the delete that could not remove its file is noted, so that a repeated one finishes it", async () => {
+    const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
+    const { id } = await upload(path, key);
+    const remove = () => call("DELETE", `${path}/${id}`, { key });
+    proxies.files.arm({ kind: "status-503", operation: /DeleteObject/, times: 9 });
+    proxies.table.watch(slowly);
+    expect((await remove()).status).toBe(503);
+    expect(await get(keys.unfinishedDelete(parent, id))).toBeDefined();
+    proxies.table.watch(async () => {});
+    expect((await call("GET", `${path}/${id}`, { key })).status).toBe(404);
+    proxies.files.arm();
+    expect(attachmentOf(await remove()).id).toBe(id);
+    expect([await stored(), await get(keys.unfinishedDelete(parent, id)), (await remove()).status]).toEqual([
+      [],
+      undefined,
+      404,
+    ]);
+  });
+
+  it("after the file of an upload whose parent is gone is removed", async () => {
+    const account = await readAccount(t.account("acme"));
+    if (!account) throw new Error("no account");
+    const gone = { type: "request", id: crypto.randomUUID(), account, state: "CART", attachment_count: 0 } as const;
+    const data = { file, name: "LOA", notes: null, file_hint: "LOA", reference_id: null } as const;
+    proxies.files.watch(slowly);
+    const work = createAttachment({ ...gone, forwarded: false }, data, operator(), undefined);
+    await expect(work).rejects.toMatchObject({ status: 404 });
+    expect(await stored()).toEqual([]);
+    proxies.files.watch(async () => {});
   });
 });
 

@@ -4,7 +4,7 @@ import { upload } from "../../support/fixtures/attachments.ts";
 import { allPermissions, sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, deniedBody, errorBody } from "../../support/requests/client.ts";
 
-/** What each operation needs. Keys, wildcards and the order of the checks are in access.cases.test.ts. */
+/** What each operation needs. every-route.test.ts has the keys and the order of the checks. */
 
 const t = await tenants();
 

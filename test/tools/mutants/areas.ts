@@ -15,15 +15,16 @@ export const areas: Readonly<Record<string, Area>> = {
   "shared/http": {
     mutate: ["shared/http/*.ts", "shared/deadline.ts"],
     tests: [
+      "test/shared/http/http.cases.test.ts",
+      "test/functions/attachments/{idempotency,show-update-delete,create}.test.ts",
       "test/functions/every-route.test.ts",
-      "test/functions/attachments/{access,client-quirks,create,direct-upload,idempotency,show-update-delete}.test.ts",
-      "test/functions/switches/{create,list}.test.ts",
     ],
     setup: "service",
   },
   "access checks": {
     mutate: ["shared/{attachments,switches}/access.ts", "shared/tenants/tenant-schema.ts"],
     tests: [
+      "test/functions/every-route.test.ts",
       "test/functions/attachments/access.test.ts",
       "test/shared/attachments/forwarding.test.ts",
       "test/functions/attachments/direct-upload.test.ts",
@@ -53,7 +54,6 @@ export const areas: Readonly<Record<string, Area>> = {
       "functions/order-attachments/*.ts",
     ],
     tests: [
-      "test/shared/tenants/access.cases.test.ts",
       "test/functions/include.test.ts",
       "test/functions/attachments/{create,direct-upload,idempotency,list,reference,show-update-delete}.test.ts",
       "test/shared/attachments/forwarding.test.ts",
@@ -80,7 +80,6 @@ export const areas: Readonly<Record<string, Area>> = {
   switches: {
     mutate: ["shared/switches/{read,switches}.ts", "functions/switches/*.ts"],
     tests: [
-      "test/shared/tenants/access.cases.test.ts",
       "test/functions/switches/*.test.ts",
       "test/functions/include.test.ts",
       "test/shared/history/history.test.ts",

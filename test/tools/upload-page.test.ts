@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
-import { listen } from "../../../infra/local/listen.ts";
-import { chromiumPath, launchChromium } from "../../support/processes/chromium.ts";
-import { type LocalService, localServices } from "../../support/processes/local-service.ts";
+import { listen } from "../../infra/local/listen.ts";
+import { type LocalService, localServices } from "../support/processes/local-service.ts";
+import { chromiumPath, launchChromium } from "./chromium.ts";
 
 /** The code for a web page in functions/README.md, in a browser, with the server of another origin that has the API key. */
 
-const readme = readFileSync(new URL("../../../functions/README.md", import.meta.url), "utf8");
+const readme = readFileSync(new URL("../../functions/README.md", import.meta.url), "utf8");
 const [, code = ""] = /### From a web page[\s\S]*?```js\n([\s\S]*?)```/.exec(readme) ?? [];
 const page = `<!doctype html><script>
   const call = async (path, body) => (await fetch(path, { method: "POST", body: JSON.stringify(body) })).json();
