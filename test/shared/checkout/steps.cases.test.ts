@@ -1,24 +1,26 @@
 import { createHash } from "node:crypto";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
 import { S3Client } from "@aws-sdk/client-s3";
 import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
-import { minimalMetadata } from "../../../shared/attachments/attachment-schema.ts";
+import { listen } from "../../../infra/local/listen.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile, signedGet } from "../../../shared/attachments/files.ts";
-import { markCrashed, readRun, startRun, stopRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
-import type { CheckoutRun, Receipt } from "../../../shared/checkout/checkout-schema.ts";
+import { minimalMetadata } from "../../../shared/attachments/schema.ts";
 import { failRun, finishRun, submitCart } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
-import { planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
+import { forwardedRequests, planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
+import { markCrashed, readRun, startRun, stopRun, updateRun } from "../../../shared/checkout/run.ts";
+import type { CheckoutRun, Receipt } from "../../../shared/checkout/schema.ts";
 import { beginRound, endRound, liftSeal, sealPage } from "../../../shared/checkout/seal.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { dynamodb } from "../../../shared/table/client.ts";
 import { collections, keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { get, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { forwardableRequests } from "../../../shared/tenants/orders.ts";
-import { forwardableType } from "../../../shared/tenants/tenant-schema.ts";
+import { forwardedType } from "../../../shared/tenants/schema.ts";
 
 /** What each step of the checkout decides, from what is stored and what the carrier responds. */
 
@@ -27,12 +29,31 @@ const at = (seconds: number) => new Date(now.getTime() + seconds * 1000).toISOSt
 const counts = { attachment_count: 0, attachments_version: 0 };
 const week = (7 * 24 + 1) * 3600;
 
+type CarrierResponse = number | readonly [status: number, headers: Record<string, string>, body?: string];
+type Call = { readonly name: string; readonly key: string | undefined; readonly body: string };
+let respond: (call: Call) => CarrierResponse | Promise<CarrierResponse>;
+
+/** A carrier, and a Lambda with its adapter, whose next response the test chooses. */
+const server = await listen(
+  createServer(async (incoming, outgoing) => {
+    const { method, url = "", headers: sent } = incoming;
+    const name = method === "GET" ? "GET cart" : `${method} ${url.split("/").at(-1)}`;
+    // A call that is cut off, as its file is not the one uploaded, gets no response.
+    const body = await text(incoming).catch(() => undefined);
+    if (body === undefined) return outgoing.destroy();
+    const response = await respond({ name, key: z.parse(z.optional(z.string()), sent["idempotency-key"]), body });
+    const [status, headers, answer = "why"] = typeof response === "number" ? [response, {}] : response;
+    outgoing.writeHead(status, headers).end(answer);
+  }),
+);
+afterAll(() => server.close());
+
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"], now });
-  vi.stubEnv("CARRIER_URL", "http://carrier.test");
+  vi.stubEnv("CARRIER_URL", server.url);
   vi.stubEnv("CARRIER_TIMEOUT_MS", "30000");
-  vi.stubEnv("CARRIER_LONGEST_WAIT_SECONDS", "900");
-  vi.spyOn(Math, "random").mockReturnValue(-1);
+  // Whatever the jitter, a wait without Retry-After is one second.
+  vi.stubEnv("CARRIER_LONGEST_WAIT_SECONDS", "1");
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -93,18 +114,21 @@ const eventsOf = async (of: ParentRef) =>
 const parentItem = async (of: ParentRef) => z.parse(z.looseObject({}), await get(keys.parent(of)));
 const isSealed = async (of: ParentRef) => "seal" in (await parentItem(of));
 
-/** Does this before the next write to the table, as another step may. */
-const beforeNextWrite = (work: () => Promise<unknown>) => {
+/** Does this before the next call of the table. */
+const beforeNextCall = (work: () => unknown, isNext = (_: unknown): boolean => true) => {
   const [table, send] = [dynamodb(), dynamodb().send.bind(dynamodb())];
   let done = false;
   vi.spyOn(table, "send").mockImplementation(async (command: Parameters<typeof send>[0]) => {
-    if (!done && command instanceof TransactWriteCommand) {
+    if (!done && isNext(command)) {
       done = true;
       await work();
     }
     return send(command);
   });
 };
+/** Does this before the next write to the table, as another step may. */
+const beforeNextWrite = (work: () => Promise<unknown>) =>
+  beforeNextCall(work, (command) => command instanceof TransactWriteCommand);
 
 describe("the start of a run", () => {
   const beside = { next: "ALREADY_RUNNING" };
@@ -229,7 +253,7 @@ describe("the end of a run", () => {
     ["another's that stops", { run: "other", status: "STOPPING", reason: "why" }, "default", "STOPPING", "both"],
     ["over", { status: "SUCCEEDED", reason: "why" }, "why", "SUCCEEDED", "both"],
   ])("as a failure, of a run that is %s", async (_, changes, reason, status, sealed) => {
-    const { order, requests, ref } = await storedOrder(forwardableType, forwardableType);
+    const { order, requests, ref } = await storedOrder(forwardedType, forwardedType);
     await running(order, { earlier_runs: ["crashed"], ...changes });
     const seal = (run: string) => ({ set: { seal: { run, version: 0, at: at(0) } }, when: {} });
     const [first = "", second = ""] = requests;
@@ -257,19 +281,14 @@ describe("the end of a run", () => {
   });
 });
 
-type CarrierResponse = number | readonly [status: number, headers: Record<string, string>, body?: string];
-
 /** A carrier that responds to each call with the next of these statuses. Returns the calls. */
 const carrierThat = (...statuses: readonly CarrierResponse[]) => {
   const left = [...statuses];
   const calls: string[] = [];
-  vi.spyOn(globalThis, "fetch").mockImplementation(async (url, init) => {
-    calls.push(init?.method === "GET" ? "GET cart" : `${init?.method} ${String(url).split("/").at(-1)}`);
-    if (init?.body instanceof ReadableStream) for await (const _ of init.body);
-    const next = left.shift() ?? 599;
-    const [status, headers, body = "why"] = typeof next === "number" ? [next, {}] : next;
-    return new Response(body, { status, headers });
-  });
+  respond = ({ name }) => {
+    calls.push(name);
+    return left.shift() ?? 599;
+  };
   return calls;
 };
 const busy = [503, { "Retry-After": "60" }] as const;
@@ -326,7 +345,7 @@ describe("the checkout of the cart", () => {
 describe("a run after a checkout of the cart whose outcome is unknown", () => {
   /** An order that the run "last" has sealed, and this run continues. */
   const stored = async (changes: Partial<CheckoutRun> = {}) => {
-    const { order, requests, ref } = await storedOrder(forwardableType);
+    const { order, requests, ref } = await storedOrder(forwardedType);
     const parents = [{ type: "order", id: order } as const, { type: "request", id: requests[0] ?? "" } as const];
     await running(order, { outcome_unknown: true, earlier_runs: ["last"], ...changes });
     for (const parent of parents) await sealBy("last", parent);
@@ -414,12 +433,12 @@ describe("the checkout of the cart, twice at once", () => {
     await running(order);
     await sealBy("this", { type: "order", id: order });
     let calls = 0;
-    vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
+    respond = async () => {
       calls += 1;
       // Another copy announces its call while this one is in progress, and returns first.
       if (calls === 1) await submitCart(ref, 0, now);
-      return new Response("", { status: calls === 1 ? 500 : 422 });
-    });
+      return 422;
+    };
     await submitCart(ref, 0, now);
     expect([calls, await readRun(order)]).toMatchObject([2, { outcome_unknown: false, status: "STOPPING" }]);
     // The call that was in progress before it still may be.
@@ -435,7 +454,7 @@ describe("a round", () => {
     [9, [8, 1]],
     [65, [9, 9, 9, 9, 9, 9, 9, 2]],
   ])("divides %i requests into pages of %j", async (count, sizes) => {
-    const { order, requests, ref } = await storedOrder(...Array.from({ length: count }, () => forwardableType));
+    const { order, requests, ref } = await storedOrder(...Array.from({ length: count }, () => forwardedType));
     await transact({ order: { update: keys.order(order), set: { attachments_version: 5 }, when: {} } });
     const { pages, ...round } = await beginRound(ref, 7);
     expect(round).toEqual({ ...ref, version: 5 });
@@ -474,7 +493,7 @@ describe("a round", () => {
     ["changes meanwhile", 2, 1, "RUNNING", "CHANGED"],
     ["changes meanwhile for the last time", 2, 0, "RUNNING", "FAILED"],
   ] as const)("with a page that %s", async (title, count, passes_left, status, outcome) => {
-    const { order, requests, ref } = await storedOrder(...Array.from({ length: count }, () => forwardableType));
+    const { order, requests, ref } = await storedOrder(...Array.from({ length: count }, () => forwardedType));
     await running(order, { status });
     if (title.startsWith("changes")) beforeNextWrite(() => touch(requests.at(-1)));
     const page = { ...ref, after: requests[0] ?? null, through: requests.at(-1) ?? "", passes_left };
@@ -507,7 +526,7 @@ describe("a page", () => {
   });
   /** An order with one request, and an attachment of each. */
   const stored = async () => {
-    const { order, requests, ref } = await storedOrder(forwardableType);
+    const { order, requests, ref } = await storedOrder(forwardedType);
     await running(order);
     const request = requests[0] ?? "";
     const ids = [await attach({ type: "order", id: order }), await attach({ type: "request", id: request })] as const;
@@ -570,7 +589,7 @@ describe("a page", () => {
   ])(
     "of two requests with %i files each, whose carrier responds with %j, is %s",
     async (files, response, outcome, states) => {
-      const { order, requests, ref } = await storedOrder(forwardableType, forwardableType);
+      const { order, requests, ref } = await storedOrder(forwardedType, forwardedType);
       await running(order);
       for (const id of requests)
         await Promise.all(Array.from({ length: files }, () => attach({ type: "request", id })));
@@ -598,10 +617,10 @@ describe("a page", () => {
 
   it("has failed if its run ends during a call", async () => {
     const { order, page } = await storedOne();
-    vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
+    respond = async () => {
       await running(order, { run: "other" });
-      return new Response("", { status: 503, headers: { "Retry-After": "60" } });
-    });
+      return busy;
+    };
     expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED", wait_seconds: 0 });
   });
 
@@ -676,8 +695,7 @@ describe("a page", () => {
   ])("whose work has taken %i ms, with %i passes left, is %s", async (ms, passes_left, outcome, reason) => {
     const { order, page } = await stored();
     carrierThat(201, 201);
-    let reads = 0;
-    vi.spyOn(Date, "now").mockImplementation(() => now.getTime() + (reads++ === 0 ? 0 : ms));
+    beforeNextCall(() => vi.setSystemTime(now.getTime() + ms));
     expect(await forwardPage({ ...page, passes_left })).toMatchObject({ outcome, wait_seconds: 0 });
     expect((await readRun(order))?.reason).toBe(reason);
   });
@@ -685,13 +703,13 @@ describe("a page", () => {
   it("is called with the same key for the same metadata, until its announced time", async () => {
     const { order, request, ids, page, removeMetadata } = await stored();
     const timeout = vi.spyOn(AbortSignal, "timeout");
-    const keysOf: (string | null)[] = [];
+    const keysOf: (string | undefined)[] = [];
     const bodies: string[] = [];
-    vi.spyOn(globalThis, "fetch").mockImplementation(async (_, init) => {
-      keysOf.push(new Headers(init?.headers).get("idempotency-key"));
-      if (init?.body instanceof ReadableStream) bodies.push(await new Response(init.body).text());
-      return new Response(null, { status: 200 });
-    });
+    respond = ({ key, body }) => {
+      keysOf.push(key);
+      bodies.push(body);
+      return 200;
+    };
     await forwardPage(page);
     expect(keysOf.sort()).toEqual(ids.map((id) => `forward-${request}-${id}-1`).sort());
     for (const id of ids) {
@@ -723,7 +741,7 @@ describe("a page", () => {
   };
   const removed = (of: ParentRef, id: string) => removeFile(fileKey(of, id));
   const noted = { state: "pending", last_answer: null, next_try_at: null };
-  const unavailable = { state: "pending", answer: null, last_answer: "S3 is unavailable", next_try_at: at(0) };
+  const unavailable = { state: "pending", answer: null, last_answer: "S3 is unavailable", next_try_at: at(1) };
   it.each<[string, (of: ParentRef, id: string) => Promise<unknown>, object, RegExp | null, object]>([
     ["is gone", removed, { outcome: "FAILED" }, /its file is gone from storage\.$/, noted],
     [
@@ -797,12 +815,16 @@ describe("a page", () => {
 
   it("is described to an adapter function, with a file that exists", async () => {
     vi.stubEnv("CARRIER_FUNCTION", "the-adapter");
-    vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", "http://lambda.test");
+    vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", server.url);
     const { order, request, id, page } = await storedOne();
-    const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response('{"status":200}'));
+    let invoked = "";
+    respond = ({ body }) => {
+      invoked = body;
+      return [200, {}, '{"status":200}'];
+    };
     expect(await forwardPage(page)).toMatchObject({ outcome: "FORWARDED" });
     const file = { bytes: 4, sha256, content_type: "application/pdf", filename: "a.pdf" };
-    expect(JSON.parse(String(fetched.mock.calls[0]?.[1]?.body))).toMatchObject({
+    expect(JSON.parse(invoked)).toMatchObject({
       body: { id, request_id: request, name: "LOA", bytes: 4, sha256, content_type: "application/pdf" },
       file: { ...file, url: expect.stringContaining("X-Amz-Expires=900") },
     });
@@ -824,12 +846,12 @@ describe("a page", () => {
   });
 
   it("leaves out other requests, and those after its last", async () => {
-    const { order, requests, ref } = await storedOrder(forwardableType, "OTHER", forwardableType);
+    const { order, requests, ref } = await storedOrder(forwardedType, "OTHER", forwardedType);
     const [first, last] = [requests[0] ?? "", requests.at(-1) ?? ""];
-    const all = await forwardableRequests(order);
-    expect(await forwardableRequests(order, { after: null, through: last })).toEqual(all);
-    expect(await forwardableRequests(order, { after: first })).toEqual(all.filter((id) => id > first));
-    expect(await forwardableRequests(order, { through: first })).toEqual(all.filter((id) => id <= first));
+    const all = await forwardedRequests(order);
+    expect(await forwardedRequests(order, { after: null, through: last })).toEqual(all);
+    expect(await forwardedRequests(order, { after: first })).toEqual(all.filter((id) => id > first));
+    expect(await forwardedRequests(order, { through: first })).toEqual(all.filter((id) => id <= first));
     expect(all.length).toBe(2);
     expect(ref.order_id).toBe(order);
   });
