@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { openFile, putFile, signedPut } from "../../../shared/attachments/files.ts";
 import { createRequestUploadRoute } from "../../../shared/attachments/routes.ts";
@@ -197,9 +197,11 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     // Longer than any retry of its completion.
     const kept = Number(stored?.expires_at) * 1000 - Date.parse(expires_at);
     expect(kept / 86_400_000).toBeCloseTo(35, 3);
-    const old = new Date(Date.now() - validityMs).toISOString();
-    await transact({ upload: { put: { ...stored, ...keys.upload(parent(), id), inserted_at: old } } });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.parse(expires_at) });
+    onTestFinished(() => void vi.useRealTimers());
     await expectMissing(id);
+    vi.setSystemTime(Date.parse(expires_at) - 1);
+    expect((await complete(id)).status).toBe(201);
     await transact({ upload: { delete: keys.upload(parent(), id) } });
     await expectMissing(id);
   });

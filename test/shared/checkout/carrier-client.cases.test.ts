@@ -9,7 +9,9 @@ import {
   retryAfterSeconds,
   waitMs,
 } from "../../../shared/checkout/carrier-client.ts";
+import { FileError, filePartBody, verified } from "../../../shared/checkout/carrier-form.ts";
 import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carrier-token.ts";
+import { callTimeoutMs, longestCallMs, pauseSeconds } from "../../../shared/checkout/limits.ts";
 
 /** The decisions about the carrier's responses, without a carrier. */
 
@@ -357,5 +359,78 @@ describe("a call", () => {
       await callCarrier({ ...call, body, described });
       expect(JSON.parse(String(fetched.mock.calls[0]?.[1]?.body))).toMatchObject({ body: { id: "1" }, file: null });
     });
+  });
+});
+
+describe("the limits of a call", () => {
+  it.each([
+    [0, 30_000, 135_000],
+    [1, 30_001, 135_004],
+    [1_000, 30_001, 135_004],
+    [1_001, 30_002, 135_008],
+    [1_000_000, 31_000, 139_000],
+  ])("with %i bytes: %i ms for an attempt, %i ms in all", (bytes, attempt, all) => {
+    expect([callTimeoutMs(bytes), longestCallMs(bytes)]).toEqual([attempt, all]);
+  });
+
+  it.each([
+    [0, 0, 0, 3],
+    [0, 0, 1, 5],
+    [1, 0, 1, 10],
+    [7, 0, 1, 640],
+    [8, 0, 1, 900],
+    [8, 0, 0, 450],
+    [0, 3, 0, 3],
+    [0, 4, 0, 4],
+  ])("after %i waits, with Retry-After %i and jitter %f: %i s", (waits, retryAfter, jitter, seconds) => {
+    expect(pauseSeconds(waits, retryAfter, () => jitter)).toBe(seconds);
+  });
+});
+
+describe("the file of a call", () => {
+  const chunks = ["ab", "cd", "e"].map((text) => Buffer.from(text));
+  const sha256 = "36bbe50ed96841d10443bcb670d6554f0a34b761be67ec9c4a8ad2c0c44ca42c";
+  const open = (parts: readonly Uint8Array[] | undefined) => async () =>
+    parts &&
+    (async function* () {
+      yield* parts;
+    })();
+  const read = async (parts: readonly Uint8Array[] | undefined, bytes = 5, hash = sha256) => {
+    const got: string[] = [];
+    const error = await (async () => {
+      for await (const chunk of verified({ bytes, sha256: hash }, open(parts))) got.push(Buffer.from(chunk).toString());
+    })().catch((reason: unknown) => reason);
+    return [got.join(""), error instanceof FileError ? [error.gone, error.message] : error];
+  };
+
+  it.each([
+    ["is sent whole", chunks, 5, sha256, ["abcde", undefined]],
+    ["may be empty", [], 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", ["", undefined]],
+    ["is gone", undefined, 5, sha256, ["", [true, "its file is gone from storage"]]],
+    ["is longer", chunks, 4, sha256, ["ab", [false, "its stored file is longer than the one uploaded"]]],
+    ["is another", chunks, 5, "other", ["abcd", [false, "its stored file is not the one uploaded"]]],
+  ])("%s", async (_, parts, bytes, hash, outcome) => {
+    expect(await read(parts, bytes, hash)).toEqual(outcome);
+  });
+
+  it("is the second part of a form whose length is known, and keeps the error that interrupts it", async () => {
+    const sent = { name: "LOA", notes: null, file_hint: "LOA", filename: 'a"b\r\n.pdf' } as const;
+    const form = (parts: readonly Uint8Array[] | undefined) =>
+      filePartBody("limit", { id: "1" }, { sent, contentType: "application/pdf", bytes: 5, sha256, open: open(parts) });
+    const body = form(chunks);
+    const text = Buffer.concat(await Array.fromAsync(body.chunks())).toString();
+    expect(text).toBe(
+      '--limit\r\nContent-Disposition: form-data; name="metadata"\r\nContent-Type: application/json\r\n\r\n{"id":"1"}\r\n' +
+        '--limit\r\nContent-Disposition: form-data; name="file"; filename="a%22b%0D%0A.pdf"\r\n' +
+        "Content-Type: application/pdf\r\n\r\nabcde\r\n--limit--\r\n",
+    );
+    expect(body.headers).toEqual({
+      "Content-Type": "multipart/form-data; boundary=limit",
+      "Content-Length": String(text.length),
+    });
+    expect(body.failure()).toBe(undefined);
+    const gone = form(undefined);
+    await expect(Array.fromAsync(gone.chunks())).rejects.toThrow("its file is gone from storage");
+    expect(gone.failure()).toMatchObject({ name: "FileError", gone: true });
   });
 });

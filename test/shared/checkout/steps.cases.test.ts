@@ -9,7 +9,7 @@ import { listen } from "../../../infra/local/listen.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile, signedGet } from "../../../shared/attachments/files.ts";
 import { minimalMetadata } from "../../../shared/attachments/schema.ts";
-import { failRun, finishRun, submitCart } from "../../../shared/checkout/end.ts";
+import { failRun, finishRun, isStillUnknown, submitCart } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
 import { forwardedRequests, planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
 import { markCrashed, readRun, startRun, stopRun, updateRun } from "../../../shared/checkout/run.ts";
@@ -339,6 +339,33 @@ describe("the checkout of the cart", () => {
     const calls = carrierThat(200);
     expect(await submitCart(ref, 0, now)).toMatchObject({ outcome: "FAILED", wait_seconds: 0 });
     expect(calls).toEqual([]);
+  });
+});
+
+describe("whether the cart may be checked out", () => {
+  const refused = (status: number | null) =>
+    ({ kind: "refused", status, answer: "", reason: null, mayBeInProgress: false }) as const;
+  const unavailable = {
+    kind: "unavailable",
+    reason: "",
+    wait_seconds: 0,
+    mayHaveActed: false,
+    mayBeInProgress: false,
+  } as const;
+  it.each<readonly [ReturnType<typeof refused> | typeof unavailable, "no" | "open" | "unknown"]>([
+    [refused(422), "no"],
+    ...[null, 302, 401, 403, 404, 413, 425, 451].map((status) => [refused(status), "unknown"] as const),
+    [unavailable, "open"],
+  ])("%j: %s", (response, meaning) => {
+    const unknown = (before: boolean, mayHaveActed: boolean) =>
+      isStillUnknown(response.kind === "refused" ? response : { ...response, mayHaveActed }, before);
+    const table = [unknown(false, false), unknown(false, true), unknown(true, false), unknown(true, true)];
+    const all = {
+      no: [false, false, false, false],
+      open: [false, true, true, true],
+      unknown: [true, true, true, true],
+    };
+    expect(table).toEqual(all[meaning]);
   });
 });
 

@@ -114,13 +114,13 @@ export const areas: Readonly<Record<string, Area>> = {
       "shared/checkout/{carrier-client,carrier-form,carrier-function,carrier-token,for-each-concurrently,limits}.ts",
     ],
     tests: [
-      "test/shared/checkout/{carrier-client,protocol}.cases.test.ts",
-      "test/shared/checkout/for-each-concurrently.test.ts",
+      "test/shared/checkout/carrier-client.cases.test.ts",
+      "test/shared/checkout/{carrier-adapter,for-each-concurrently}.test.ts",
     ],
   },
   "steps of the checkout": {
     mutate: ["shared/checkout/{carrier,end,forward,forward-attachment,plan,receipts,run,schema,seal}.ts"],
-    tests: ["test/shared/checkout/{protocol,steps}.cases.test.ts"],
+    tests: ["test/shared/checkout/steps.cases.test.ts"],
     ignoreStatic: true,
   },
   "functions of the checkout": {
