@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { apply } from "../../support/fixtures/apply.ts";
 import { upload } from "../../support/fixtures/attachments.ts";
 import { allPermissions, sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
@@ -65,4 +65,20 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       expect([401, 403, 404], operation).not.toContain((await send(operation)).status);
     }
   });
+});
+
+it("a key is valid until the millisecond in which it expires", async () => {
+  const [account, expires] = [t.account("acme"), Date.parse("2100-01-01T00:00:00.000Z")];
+  const { keys } = await apply({
+    users: { user: { account, permissions: allPermissions } },
+    keys: { key: { account, user: "user", expires_at: new Date(expires).toISOString() } },
+  });
+  onTestFinished(() => void vi.useRealTimers());
+  for (const [now, status] of [
+    [expires - 1, 200],
+    [expires, 401],
+  ] as const) {
+    vi.useFakeTimers({ toFake: ["Date"], now });
+    expect((await call("GET", "/api/v1/switches", { key: keys.key?.key })).status).toBe(status);
+  }
 });

@@ -67,6 +67,7 @@ describe("an ETag", () => {
     [" * ", true],
     [extended, true],
     ['"a,b", "3"', true],
+    ['"3" "', true],
     ['"2"', false],
     ['"33"', false],
     ['W/"3"', false],
@@ -77,6 +78,13 @@ describe("an ETag", () => {
     const check = precondition(eventOf(showSwitch, { headers: given === undefined ? {} : { "if-match": given } }));
     if (holds) expect(check(3)).toBe(undefined);
     else expect(() => check(3)).toThrow(expect.objectContaining({ status: 412 }));
+  });
+
+  it("of two digits is compared whole", () => {
+    const check = precondition(eventOf(showSwitch, { headers: { "if-match": '"12.abc-_"' } }));
+    expect(check(12)).toBe(undefined);
+    expect(() => check(1)).toThrow(expect.objectContaining({ status: 412 }));
+    expect(() => precondition(eventOf(showSwitch, { headers: { "if-match": '"12"x' } }))(12)).not.toThrow();
   });
 
   it.each([
@@ -140,13 +148,23 @@ describe("an Idempotency-Key", () => {
     idempotencyOf(await present(key), { name: "create" }, event(key), principal, compared, now);
 
   it.each([
-    ["", "must be 1 to 255 characters"],
+    ["", "length"],
     [`!~${"x".repeat(253)}`, undefined],
-    ["x".repeat(256), "must be 1 to 255 characters"],
-    ["a b", "must be visible ASCII characters"],
-    ["\u007f", "must be visible ASCII characters"],
-  ])("%j has the problem %s", async (key, detail) => {
-    expect((await present(key))?.problems.map((problem) => problem.detail)).toEqual(detail ? [detail] : []);
+    ["x".repeat(256), "length"],
+    ["a b", "characters"],
+    ["\u007f", "characters"],
+  ])("%j has a problem with its %s", async (key, problem) => {
+    const place = { in: "header", pointer: "/Idempotency-Key" };
+    const problems = {
+      length: {
+        sub_code: "constraint.length",
+        params: { minimum: 1, maximum: 255 },
+        detail: "must be 1 to 255 characters",
+      },
+      characters: { sub_code: "constraint.format", detail: "must be visible ASCII characters" },
+    };
+    const expected = problem === "length" || problem === "characters" ? [{ ...place, ...problems[problem] }] : [];
+    expect((await present(key))?.problems).toEqual(expected);
   });
 
   it.each([
@@ -356,19 +374,27 @@ describe("a deadline", () => {
   const described = { call: "dynamodb GetItem" };
   const late = { name: "TimeoutError", message: "The request's deadline has passed." };
 
-  it("ends a call and its attempts, whose number is in the error, and lets none start later", async () => {
+  it("ends a call and its attempts, whose number is in the error", async () => {
     const failing = { ...context };
-    let started = 0;
     const attempt = limitAttempt(async () => {
-      started += 1;
       throw new Error("injected");
     }, failing);
     const twice = limitCall(() => attempt({}).catch(() => attempt({})), failing);
     await expect(twice({})).rejects.toMatchObject({ message: "injected", ...described, attempts: 2 });
     const never = limitCall(() => new Promise(() => undefined), { ...context });
     await expect(withDeadline(6_010, () => never({}))).rejects.toMatchObject({ ...late, ...described, attempts: 0 });
-    for (const limited of [twice, attempt])
-      await expect(withDeadline(6_000, () => limited({}))).rejects.toMatchObject(late);
-    expect(started).toBe(2);
+  });
+
+  it("that has passed lets no call and no attempt start", async () => {
+    vi.spyOn(performance, "now").mockReturnValue(1_000);
+    let started = 0;
+    const send = async () => {
+      started += 1;
+    };
+    for (const limit of [limitCall, limitAttempt])
+      await expect(withDeadline(6_000, () => limit(send, { ...context })({}))).rejects.toMatchObject(late);
+    expect(started).toBe(0);
+    await withDeadline(6_001, () => limitAttempt(send, { ...context })({}));
+    expect(started).toBe(1);
   });
 });

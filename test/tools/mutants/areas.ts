@@ -16,7 +16,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/http/*.ts", "shared/deadline.ts"],
     tests: [
       "test/shared/http/http.cases.test.ts",
-      "test/functions/attachments/{idempotency,show-update-delete,create}.test.ts",
+      "test/functions/attachments/{idempotency,show-update-delete,create,list,access}.test.ts",
       "test/functions/every-route.test.ts",
     ],
     setup: "service",
@@ -113,10 +113,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: [
       "shared/checkout/{carrier-client,carrier-form,carrier-function,carrier-token,for-each-concurrently,limits}.ts",
     ],
-    tests: [
-      "test/shared/checkout/carrier-client.cases.test.ts",
-      "test/shared/checkout/{carrier-adapter,for-each-concurrently}.test.ts",
-    ],
+    tests: ["test/shared/checkout/carrier-client.cases.test.ts", "test/shared/checkout/for-each-concurrently.test.ts"],
   },
   "steps of the checkout": {
     mutate: ["shared/checkout/{carrier,end,forward,forward-attachment,plan,receipts,run,schema,seal}.ts"],
