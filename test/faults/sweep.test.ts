@@ -193,14 +193,16 @@ describe("the sweep", () => {
 });
 
 describe("an error of a write is returned", () => {
-  const slowly = async () => void (await new Promise((resolve) => setTimeout(resolve, 30)));
+  const slow = (name: string) => async (called: { readonly operation: string }) => {
+    if (called.operation.startsWith(name)) await new Promise((resolve) => setTimeout(resolve, 100));
+  };
 
   it("after the delete that could not remove its file is noted, so that a repeated one finishes it", async () => {
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
     const { id } = await upload(path, key);
     const remove = () => call("DELETE", `${path}/${id}`, { key });
     proxies.files.arm({ kind: "status-503", operation: /DeleteObject/, times: 9 });
-    proxies.table.watch(slowly);
+    proxies.table.watch(slow("TransactWriteItems"));
     expect((await remove()).status).toBe(503);
     expect(await get(keys.unfinishedDelete(parent, id))).toBeDefined();
     proxies.table.watch(async () => {});
@@ -219,7 +221,7 @@ describe("an error of a write is returned", () => {
     if (!account) throw new Error("no account");
     const gone = { type: "request", id: crypto.randomUUID(), account, state: "CART", attachment_count: 0 } as const;
     const data = { file, name: "LOA", notes: null, file_hint: "LOA", reference_id: null } as const;
-    proxies.files.watch(slowly);
+    proxies.files.watch(slow("DeleteObject"));
     const work = createAttachment({ ...gone, forwarded: false }, data, operator(), undefined);
     await expect(work).rejects.toMatchObject({ status: 404 });
     expect(await stored()).toEqual([]);
