@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vites
 import * as z from "zod/mini";
 import { listen } from "../../../infra/local/listen.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
-import { putFile, removeFile, signedGet } from "../../../shared/attachments/files.ts";
+import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { minimalMetadata } from "../../../shared/attachments/schema.ts";
 import { failRun, finishRun, isStillUnknown, submitCart } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
@@ -184,14 +184,6 @@ describe("the start of a run", () => {
       const both = await Promise.all([startRun(ref, now), startRun({ ...ref, run: "other" }, now)]);
       expect(both.map(({ next }) => next).sort()).toEqual(["ALREADY_RUNNING", "PAGINATE"]);
     }
-  });
-
-  it("is refused without an order, and is over after its checkout", async () => {
-    const absent = { order_id: "absent", run: "this" };
-    expect(await startRun(absent, now)).toEqual({ next: "FAIL", reason: "There is no order absent." });
-    const { order, ref } = await storedOrder();
-    await transact({ order: { update: keys.order(order), set: { state: "CHECKED_OUT" }, when: {} } });
-    expect(await startRun(ref, now)).toEqual({ next: "END" });
   });
 });
 
@@ -626,14 +618,6 @@ describe("a page", () => {
     },
   );
 
-  it("is forwarded by one of two steps at the same time", async () => {
-    const { request, page } = await storedOne();
-    const calls = carrierThat(201);
-    beforeNextWrite(() => forwardPage(page));
-    expect(await forwardPage(page)).toMatchObject({ outcome: "WAIT" });
-    expect([calls.length, await statesOf(request)]).toEqual([1, ["forwarded"]]);
-  });
-
   it("whose attachment is deleted before its call has nothing to do", async () => {
     const { request, page, removeMetadata } = await storedOne();
     const calls = carrierThat();
@@ -840,22 +824,11 @@ describe("a page", () => {
     expect(await receiptsOf(request)).toMatchObject([{ state: "forwarded", status: 201, version: 1, attempts: 3 }]);
   });
 
-  it("is described to an adapter function, with a file that exists", async () => {
+  it("is described to an adapter function only with the file that was uploaded", async () => {
     vi.stubEnv("CARRIER_FUNCTION", "the-adapter");
     vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", server.url);
     const { order, request, id, page } = await storedOne();
-    let invoked = "";
-    respond = ({ body }) => {
-      invoked = body;
-      return [200, {}, '{"status":200}'];
-    };
-    expect(await forwardPage(page)).toMatchObject({ outcome: "FORWARDED" });
-    const file = { bytes: 4, sha256, content_type: "application/pdf", filename: "a.pdf" };
-    expect(JSON.parse(invoked)).toMatchObject({
-      body: { id, request_id: request, name: "LOA", bytes: 4, sha256, content_type: "application/pdf" },
-      file: { ...file, url: expect.stringContaining("X-Amz-Expires=900") },
-    });
-    expect((await signedGet(fileKey({ type: "request", id: request }, id), 60))?.url).toContain("Expires=60&");
+    const calls = carrierThat();
     for (const [change, reason] of [
       [() => putFile(fileKey({ type: "request", id: request }, id), uploaded("longer")), /is not the one uploaded\.$/],
       [() => removeFile(fileKey({ type: "request", id: request }, id)), /its file is gone from storage\.$/],
@@ -869,7 +842,7 @@ describe("a page", () => {
     await running(order);
     await transact({ receipt: { delete: keys.receipt(request, id) } });
     await failingS3({ name: "SlowDown" });
-    expect(await forwardPage(page)).toMatchObject({ outcome: "WAIT" });
+    expect([await forwardPage(page), calls]).toMatchObject([{ outcome: "WAIT" }, []]);
   });
 
   it("leaves out other requests, and those after its last", async () => {

@@ -16,8 +16,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/http/*.ts", "shared/deadline.ts"],
     tests: [
       "test/shared/http/http.cases.test.ts",
-      "test/functions/attachments/{idempotency,show-update-delete,create,list,access}.test.ts",
-      "test/functions/every-route.test.ts",
+      "test/functions/attachments/{idempotency,list,show-update-delete,client-quirks}.test.ts",
     ],
     setup: "service",
   },
