@@ -222,7 +222,7 @@ describe("an error of a write is returned", () => {
     const gone = { type: "request", id: crypto.randomUUID(), account, state: "CART", attachment_count: 0 } as const;
     const data = { file, name: "LOA", notes: null, file_hint: "LOA", reference_id: null } as const;
     proxies.files.watch(slow("DeleteObject"));
-    const work = createAttachment({ ...gone, forwarded: false }, data, operator(), undefined);
+    const work = createAttachment({ ...gone, forwardable: false }, data, operator(), undefined);
     await expect(work).rejects.toMatchObject({ status: 404 });
     expect(await stored()).toEqual([]);
     proxies.files.watch(async () => {});

@@ -6,21 +6,22 @@ import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { listen } from "../../../infra/local/listen.ts";
+import { minimalMetadata } from "../../../shared/attachments/attachment-schema.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
-import { minimalMetadata } from "../../../shared/attachments/schema.ts";
+import { markCrashed, readRun, startRun, stopRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
+import type { CheckoutRun, Receipt } from "../../../shared/checkout/checkout-schema.ts";
 import { failRun, finishRun, isStillUnknown, submitCart } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
-import { forwardedRequests, planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
-import { markCrashed, readRun, startRun, stopRun, updateRun } from "../../../shared/checkout/run.ts";
-import type { CheckoutRun, Receipt } from "../../../shared/checkout/schema.ts";
+import { planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
 import { beginRound, endRound, liftSeal, sealPage } from "../../../shared/checkout/seal.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { dynamodb } from "../../../shared/table/client.ts";
 import { collections, keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { get, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { forwardedType } from "../../../shared/tenants/schema.ts";
+import { forwardableRequests } from "../../../shared/tenants/orders.ts";
+import { forwardableType } from "../../../shared/tenants/tenant-schema.ts";
 
 /** What each step of the checkout decides, from what is stored and what the carrier responds. */
 
@@ -245,7 +246,7 @@ describe("the end of a run", () => {
     ["another's that stops", { run: "other", status: "STOPPING", reason: "why" }, "default", "STOPPING", "both"],
     ["over", { status: "SUCCEEDED", reason: "why" }, "why", "SUCCEEDED", "both"],
   ])("as a failure, of a run that is %s", async (_, changes, reason, status, sealed) => {
-    const { order, requests, ref } = await storedOrder(forwardedType, forwardedType);
+    const { order, requests, ref } = await storedOrder(forwardableType, forwardableType);
     await running(order, { earlier_runs: ["crashed"], ...changes });
     const seal = (run: string) => ({ set: { seal: { run, version: 0, at: at(0) } }, when: {} });
     const [first = "", second = ""] = requests;
@@ -364,7 +365,7 @@ describe("whether the cart may be checked out", () => {
 describe("a run after a checkout of the cart whose outcome is unknown", () => {
   /** An order that the run "last" has sealed, and this run continues. */
   const stored = async (changes: Partial<CheckoutRun> = {}) => {
-    const { order, requests, ref } = await storedOrder(forwardedType);
+    const { order, requests, ref } = await storedOrder(forwardableType);
     const parents = [{ type: "order", id: order } as const, { type: "request", id: requests[0] ?? "" } as const];
     await running(order, { outcome_unknown: true, earlier_runs: ["last"], ...changes });
     for (const parent of parents) await sealBy("last", parent);
@@ -473,7 +474,7 @@ describe("a round", () => {
     [9, [8, 1]],
     [65, [9, 9, 9, 9, 9, 9, 9, 2]],
   ])("divides %i requests into pages of %j", async (count, sizes) => {
-    const { order, requests, ref } = await storedOrder(...Array.from({ length: count }, () => forwardedType));
+    const { order, requests, ref } = await storedOrder(...Array.from({ length: count }, () => forwardableType));
     await transact({ order: { update: keys.order(order), set: { attachments_version: 5 }, when: {} } });
     const { pages, ...round } = await beginRound(ref, 7);
     expect(round).toEqual({ ...ref, version: 5 });
@@ -512,7 +513,7 @@ describe("a round", () => {
     ["changes meanwhile", 2, 1, "RUNNING", "CHANGED"],
     ["changes meanwhile for the last time", 2, 0, "RUNNING", "FAILED"],
   ] as const)("with a page that %s", async (title, count, passes_left, status, outcome) => {
-    const { order, requests, ref } = await storedOrder(...Array.from({ length: count }, () => forwardedType));
+    const { order, requests, ref } = await storedOrder(...Array.from({ length: count }, () => forwardableType));
     await running(order, { status });
     if (title.startsWith("changes")) beforeNextWrite(() => touch(requests.at(-1)));
     const page = { ...ref, after: requests[0] ?? null, through: requests.at(-1) ?? "", passes_left };
@@ -545,7 +546,7 @@ describe("a page", () => {
   });
   /** An order with one request, and an attachment of each. */
   const stored = async () => {
-    const { order, requests, ref } = await storedOrder(forwardedType);
+    const { order, requests, ref } = await storedOrder(forwardableType);
     await running(order);
     const request = requests[0] ?? "";
     const ids = [await attach({ type: "order", id: order }), await attach({ type: "request", id: request })] as const;
@@ -608,7 +609,7 @@ describe("a page", () => {
   ])(
     "of two requests with %i files each, whose carrier responds with %j, is %s",
     async (files, response, outcome, states) => {
-      const { order, requests, ref } = await storedOrder(forwardedType, forwardedType);
+      const { order, requests, ref } = await storedOrder(forwardableType, forwardableType);
       await running(order);
       for (const id of requests)
         await Promise.all(Array.from({ length: files }, () => attach({ type: "request", id })));
@@ -846,12 +847,12 @@ describe("a page", () => {
   });
 
   it("leaves out other requests, and those after its last", async () => {
-    const { order, requests, ref } = await storedOrder(forwardedType, "OTHER", forwardedType);
+    const { order, requests, ref } = await storedOrder(forwardableType, "OTHER", forwardableType);
     const [first, last] = [requests[0] ?? "", requests.at(-1) ?? ""];
-    const all = await forwardedRequests(order);
-    expect(await forwardedRequests(order, { after: null, through: last })).toEqual(all);
-    expect(await forwardedRequests(order, { after: first })).toEqual(all.filter((id) => id > first));
-    expect(await forwardedRequests(order, { through: first })).toEqual(all.filter((id) => id <= first));
+    const all = await forwardableRequests(order);
+    expect(await forwardableRequests(order, { after: null, through: last })).toEqual(all);
+    expect(await forwardableRequests(order, { after: first })).toEqual(all.filter((id) => id > first));
+    expect(await forwardableRequests(order, { through: first })).toEqual(all.filter((id) => id <= first));
     expect(all.length).toBe(2);
     expect(ref.order_id).toBe(order);
   });

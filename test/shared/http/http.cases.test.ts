@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
-import { createRequestAttachment, updateRequestAttachment } from "../../../shared/attachments/routes.ts";
+import { createRequestAttachmentRoute, updateRequestAttachmentRoute } from "../../../shared/attachments/routes.ts";
 import { cleanUp, limitAttempt, limitCall, remainingMs, withDeadline } from "../../../shared/deadline.ts";
 import { ApiError, isUnavailable, unavailableAs503 } from "../../../shared/errors.ts";
 import { readForm } from "../../../shared/http/form.ts";
@@ -10,7 +10,7 @@ import { readJson } from "../../../shared/http/input.ts";
 import { header, listHeader, pathId, pathIds } from "../../../shared/http/request.ts";
 import { documentReply, etag, precondition, responseOrNotModified } from "../../../shared/http/responses.ts";
 import { limits } from "../../../shared/limits.ts";
-import { showSwitch } from "../../../shared/switches/routes.ts";
+import { showSwitchRoute } from "../../../shared/switches/routes.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { eventOf, type Input } from "../../support/requests/event.ts";
@@ -75,16 +75,16 @@ describe("an ETag", () => {
     ['"*"', false],
     ["3", false],
   ])("in If-Match: %s holds for version 3: %s", (given, holds) => {
-    const check = precondition(eventOf(showSwitch, { headers: given === undefined ? {} : { "if-match": given } }));
+    const check = precondition(eventOf(showSwitchRoute, { headers: given === undefined ? {} : { "if-match": given } }));
     if (holds) expect(check(3)).toBe(undefined);
     else expect(() => check(3)).toThrow(expect.objectContaining({ status: 412 }));
   });
 
   it("of two digits is compared whole", () => {
-    const check = precondition(eventOf(showSwitch, { headers: { "if-match": '"12.abc-_"' } }));
+    const check = precondition(eventOf(showSwitchRoute, { headers: { "if-match": '"12.abc-_"' } }));
     expect(check(12)).toBe(undefined);
     expect(() => check(1)).toThrow(expect.objectContaining({ status: 412 }));
-    expect(() => precondition(eventOf(showSwitch, { headers: { "if-match": '"12"x' } }))(12)).not.toThrow();
+    expect(() => precondition(eventOf(showSwitchRoute, { headers: { "if-match": '"12"x' } }))(12)).not.toThrow();
   });
 
   it.each([
@@ -94,7 +94,7 @@ describe("an ETag", () => {
     [extended, 200],
     ['xW/"3"', 304],
   ])("in If-None-Match: %s makes the response %i", (given, status) => {
-    const event = eventOf(showSwitch, { headers: given === undefined ? {} : { "if-none-match": given } });
+    const event = eventOf(showSwitchRoute, { headers: given === undefined ? {} : { "if-none-match": given } });
     const headers = { "Cache-Control": "no-store", "X-Request-Id": event.requestContext.requestId, ETag: plain };
     const modified = { statusCode: 200, headers: { "Content-Type": "application/json", ...headers }, body: '{"a":1}' };
     const response = responseOrNotModified(event, 200, documentReply({ a: 1 }, 3));
@@ -103,10 +103,10 @@ describe("an ETag", () => {
 });
 
 describe("a JSON body", () => {
-  const { reads } = updateRequestAttachment;
+  const { reads } = updateRequestAttachmentRoute;
   const read = (headers: Record<string, string>, body?: string | Uint8Array) =>
     outcomeOf(async () => {
-      const event = eventOf(updateRequestAttachment, { headers, ...(body !== undefined && { body }) });
+      const event = eventOf(updateRequestAttachmentRoute, { headers, ...(body !== undefined && { body }) });
       return (await readJson(event, reads)).input;
     });
   const json = { "Content-Type": "application/json" };
@@ -142,7 +142,7 @@ describe("an Idempotency-Key", () => {
   const apiKey = { id: "1", account: `account-${crypto.randomUUID()}`, user: "1", expires_at: null, revoked: false };
   const principal = { apiKey, user: { id: "1", account: "1", permissions: [], disabled: false } };
   const event = (key: string) =>
-    eventOf(createRequestAttachment, { ids: { request_id: ulid }, headers: { "Idempotency-Key": key } });
+    eventOf(createRequestAttachmentRoute, { ids: { request_id: ulid }, headers: { "Idempotency-Key": key } });
   const present = (key: string) => readIdempotencyKey(event(key), Promise.resolve(apiKey));
   const use = async (key: string, compared: unknown = [["a", 1]]) =>
     idempotencyOf(await present(key), { name: "create" }, event(key), principal, compared, now);
@@ -195,8 +195,8 @@ describe("a form", () => {
     const all = parts.flatMap(([headers, content]) => [head(headers), Buffer.from(content), Buffer.from("\r\n")]);
     return Buffer.concat([...all, Buffer.from(`--${boundary}--${after}`)]);
   };
-  const { reads } = createRequestAttachment;
-  const read = (input: Input) => outcomeOf(() => readForm(eventOf(createRequestAttachment, input), reads));
+  const { reads } = createRequestAttachmentRoute;
+  const read = (input: Input) => outcomeOf(() => readForm(eventOf(createRequestAttachmentRoute, input), reads));
   const form = (parts: readonly Part[], boundary = "limit") =>
     read({ headers: { "Content-Type": `multipart/form-data; boundary=${boundary}` }, body: bodyOf(parts, boundary) });
   const Parsed = z.object({ input: z.object({ data: z.record(z.string(), z.unknown()) }) });

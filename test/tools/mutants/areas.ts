@@ -115,7 +115,9 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: ["test/shared/checkout/carrier-client.cases.test.ts", "test/shared/checkout/for-each-concurrently.test.ts"],
   },
   "steps of the checkout": {
-    mutate: ["shared/checkout/{carrier,end,forward,forward-attachment,plan,receipts,run,schema,seal}.ts"],
+    mutate: [
+      "shared/checkout/{carrier,end,forward,forward-attachment,plan,receipts,checkout-run,checkout-schema,seal}.ts",
+    ],
     tests: ["test/shared/checkout/steps.cases.test.ts"],
     ignoreStatic: true,
   },
