@@ -1,9 +1,12 @@
+import type { Context } from "aws-lambda";
 import * as fc from "fast-check";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
+import { lambdaContext } from "../../../infra/local/proxy-event.ts";
 import { createRequestAttachmentRoute, updateRequestAttachmentRoute } from "../../../shared/attachments/routes.ts";
 import { cleanUp, limitAttempt, limitCall, remainingMs, withDeadline } from "../../../shared/deadline.ts";
 import { ApiError, isUnavailable, unavailableAs503 } from "../../../shared/errors.ts";
+import { endpoint } from "../../../shared/http/endpoint.ts";
 import { readForm } from "../../../shared/http/form.ts";
 import { idempotencyOf, readIdempotencyKey } from "../../../shared/http/idempotency.ts";
 import { readJson } from "../../../shared/http/input.ts";
@@ -11,9 +14,10 @@ import { header, listHeader, pathId, pathIds } from "../../../shared/http/reques
 import { documentReply, etag, precondition, responseOrNotModified } from "../../../shared/http/responses.ts";
 import { limits } from "../../../shared/limits.ts";
 import { showSwitchRoute } from "../../../shared/switches/routes.ts";
-import { keys } from "../../../shared/table/keys.ts";
+import { hashApiKey, keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { eventOf, type Input } from "../../support/requests/event.ts";
+import { captureLogs } from "../../support/servers/captured-logs.ts";
 
 /** What the middleware decides about a request and its response, where requests over HTTP would be slow or many. */
 
@@ -300,6 +304,16 @@ describe("a form", () => {
     expect(await form([first, text, second])).toMatchObject({ input: { data: kept }, problems });
   });
 
+  it.each([
+    [15, undefined],
+    [16, [413, "The body or the file is larger than 15 bytes. A larger file needs a direct upload."]],
+  ])("with a file of %i bytes, of at most 15, is refused as %j", async (bytes, refused) => {
+    vi.stubEnv("MAX_FILE_BYTES", "15");
+    const result = await dataOf(file('; filename="a.pdf"', "x".repeat(bytes)));
+    vi.unstubAllEnvs();
+    expect(Array.isArray(result) ? result : undefined).toEqual(refused);
+  });
+
   it("has its type, and each part once", async () => {
     const twice = await form([name, name, [disposition("type"), "a"], [disposition("type"), "b"]]);
     const problem = { in: "body", sub_code: "constraint.type", detail: "must be given only once" };
@@ -396,5 +410,70 @@ describe("a deadline", () => {
     expect(started).toBe(0);
     await withDeadline(6_001, () => limitAttempt(send, { ...context })({}));
     expect(started).toBe(1);
+  });
+});
+
+describe("an endpoint", () => {
+  const secret = `apik_${"x".repeat(43)}`;
+  const account = `account-${crypto.randomUUID()}`;
+  const [apiKey, user] = [
+    { id: "key", account, user: account, expires_at: null, revoked: false },
+    { id: account, account, permissions: [], disabled: false },
+  ];
+  beforeAll(() =>
+    transact({
+      key: { put: { ...keys.apiKey(hashApiKey(secret)), ...apiKey } },
+      user: { put: { ...keys.user(account), ...user } },
+    }),
+  );
+  const reads = { from: "nothing", schema: z.undefined() } as const;
+  const admits = { load: async () => "loaded", admit: (loaded: string) => ({ owner: "owner", loaded }) };
+  /** Calls an endpoint that does this, and returns its response and its log line. */
+  const invoke = async (handle: () => object, headers: Record<string, string> = {}, route = showSwitchRoute) => {
+    const own = endpoint({ ...route, reads }, admits, ({ origin }) => ({
+      body: { origin, ...handle() },
+      headers: { ETag: plain },
+      logged: { extra: 1 },
+    }));
+    const event = eventOf(route, { headers: { authorization: `Bearer ${secret}`, ...headers }, ids: { id: ulid } });
+    const { written, stop } = captureLogs();
+    const response = await own(event, z.parse(z.custom<Context>(), lambdaContext(29_000))).finally(stop);
+    const [line = "{}"] = written;
+    return { ...response, event, line: z.parse(z.looseObject({ ms: z.number() }), JSON.parse(line)) };
+  };
+  const plain = etag(3);
+
+  it.each([
+    [`bearer   ${secret}`, 200],
+    [`Bearer ${secret}x`, 401],
+    [`xBearer ${secret}`, 401],
+    [`Bearer${secret}`, 401],
+    ["", 401],
+  ])("with the header %s", async (authorization, status) => {
+    expect((await invoke(() => ({}), { authorization })).statusCode).toBe(status);
+  });
+
+  it("logs the caller, what was called and what it says itself, and hands on who changes what", async () => {
+    const { line, event, body } = await invoke(() => ({}));
+    const { requestId: request_id, extendedRequestId: extended_request_id } = event.requestContext;
+    const who = { key_id: "key", account_id: account, user_id: account, owner_account_id: "owner", extra: 1 };
+    const what = { route: showSwitchRoute.name, status: 200, path: { id: ulid }, request_id, extended_request_id };
+    expect(line).toMatchObject({ level: "INFO", ...what, ...who });
+    expect(Math.abs(line.ms)).toBeLessThan(86_400_000);
+    expect(JSON.parse(body).origin).toMatchObject({ actor: { type: "api_key", id: "key", user: account }, request_id });
+  });
+
+  it("returns a 500 for an unknown error, whose cause is in the log only", async () => {
+    const { statusCode, body, line } = await invoke(() => {
+      throw new Error("the cause");
+    });
+    expect([statusCode, body.includes("the cause")]).toEqual([500, false]);
+    expect(line).toMatchObject({ level: "ERROR", status: 500, error: { message: "the cause" } });
+  });
+
+  it("returns a 304 for a GET only", async () => {
+    const conditional = { "if-none-match": plain };
+    expect((await invoke(() => ({}), conditional)).statusCode).toBe(304);
+    expect((await invoke(() => ({}), conditional, { ...showSwitchRoute, method: "POST" })).statusCode).toBe(200);
   });
 });

@@ -16,7 +16,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/http/*.ts", "shared/deadline.ts"],
     tests: [
       "test/shared/http/http.cases.test.ts",
-      "test/functions/attachments/{idempotency,list,show-update-delete,client-quirks}.test.ts",
+      "test/functions/attachments/{idempotency,list,show-update-delete,client-quirks,access}.test.ts",
     ],
     setup: "service",
   },
