@@ -49,6 +49,8 @@ export const env = {
    * precedence.
    */
   carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
+  /** Whether a malware scan tags each file, so that only clean ones are forwarded. */
+  malwareScan: () => optional("MALWARE_SCAN") !== undefined,
   eventBusName: () => required("EVENT_BUS_NAME"),
   /** The queue for events that cannot be read. */
   deadLettersUrl: () => required("DEAD_LETTERS_URL"),

@@ -32,7 +32,7 @@ export type DocumentType = ResourceType | "upload";
 export type Operation = keyof typeof byOperation;
 /** `GetItem` includes BatchGetItem. */
 export type TableAction = "GetItem" | "Query" | "PutItem" | "UpdateItem" | "DeleteItem";
-export type FileAction = "PutObject" | "GetObject" | "DeleteObject";
+export type FileAction = "PutObject" | "GetObject" | "GetObjectTagging" | "DeleteObject";
 
 type Schema = z.core.$ZodType;
 export type QueryReads<S extends Schema = Schema> = { readonly from: "query"; readonly schema: S };

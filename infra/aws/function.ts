@@ -113,6 +113,7 @@ export const createFunction = (
       LOG_LEVEL: settings.logLevel,
       STACK_NAME: settings.stackName,
       ...(grants.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
+      ...(settings.malwareScan && grants.files.includes("GetObjectTagging") && { MALWARE_SCAN: "GuardDuty" }),
       ...(isOperator && { OPERATOR: role.roleArn }),
       ...environment,
     },

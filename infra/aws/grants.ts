@@ -13,6 +13,7 @@ const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 const fileActions = {
   PutObject: { s3: "s3:PutObject", kms: "kms:GenerateDataKey" },
   GetObject: { s3: "s3:GetObject", kms: "kms:Decrypt" },
+  GetObjectTagging: { s3: "s3:GetObjectTagging", kms: undefined },
   DeleteObject: { s3: "s3:DeleteObject", kms: undefined },
 } as const;
 

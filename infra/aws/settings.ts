@@ -38,6 +38,7 @@ const Stage = z
     restoredTableStream: orNone(matching(/^arn:[\w-]+:dynamodb:.+:table\/.+\/stream\/.+$/)),
     eventArchiveDays: orNone(z.int().check(z.positive())),
     uploadOrigins: orNone(z.array(Origin)),
+    malwareScan: z._default(z.boolean(), false),
     apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
     architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),
     throttleRate: z._default(z.number().check(z.nonnegative()), 100),
@@ -84,6 +85,14 @@ const Choice = z.strictObject({
 /** The settings of a deployment: those in the stage's file, and values derived from them. */
 export type Settings = ReturnType<typeof readSettings>;
 
+const unsupportedByEmulators = {
+  rollout: "all-at-once",
+  domainName: null,
+  certificateArn: null,
+  backupRegion: null,
+  malwareScan: false,
+} as const;
+
 /** A vault's name has at most 50 characters: those of the stack's name, a hyphen, and eight of the stack's id. */
 const longestVaultName = 41;
 
@@ -114,7 +123,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
   return {
     ...values,
     stageName,
-    ...(emulator && ({ rollout: "all-at-once", domainName: null, certificateArn: null, backupRegion: null } as const)),
+    ...(emulator && unsupportedByEmulators),
     // The burst would still be allowed.
     throttleBurst: values.throttleRate === 0 ? 0 : values.throttleBurst,
     /** A sandbox needs no carrier until it checks out an order. */

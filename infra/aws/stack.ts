@@ -11,6 +11,7 @@ import { createEvents } from "./event-bus.ts";
 import { hasFirewall } from "./firewall.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { orderingGrants } from "./grants.ts";
+import { createMalwareScan } from "./malware-scan.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
 import { createRollout, wavesOf } from "./rollout.ts";
@@ -28,6 +29,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   // W3005: CDK makes every function depend on its role, which the function refers to anyway.
   stack.templateOptions.metadata = { "cfn-lint": { config: { ignore_checks: ["W3005"] } } };
   const storage = createStorage(stack, settings);
+  if (settings.malwareScan) createMalwareScan(stack, storage);
   const deadLetters = deadLetterQueue(stack);
   const deployment = { settings, storage, bundles, deadLetters };
   const { rest, endpoints } = createApi(stack, deployment);
@@ -100,12 +102,17 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
 
 /** Says at synth what production should not be without. */
 const warn = (stack: Stack, settings: Settings) => {
-  const { retainData, alarmEmail, restoredTable, restoredTableStream } = settings;
+  const { retainData, alarmEmail, malwareScan, restoredTable, restoredTableStream } = settings;
   const warnings = Annotations.of(stack);
   if (restoredTable && !restoredTableStream)
     warnings.addWarningV2("patchbay:restoredTableStream", "restoredTableStream is not set: no event is published.");
   if (!retainData) return;
   if (!alarmEmail) warnings.addWarningV2("patchbay:alarmEmail", "alarmEmail is not set: nobody is told of alarms.");
+  if (!malwareScan)
+    warnings.addWarningV2(
+      "patchbay:malwareScan",
+      "malwareScan is not set: the carrier gets files that nobody has scanned.",
+    );
   if (!hasFirewall(settings))
     warnings.addWarningV2("patchbay:webAclArn", "webAclArn is not set: no web ACL protects the API.");
 };

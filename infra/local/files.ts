@@ -6,6 +6,7 @@ import { pipeline, type Readable } from "node:stream";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import type { LocalService } from "./dynoxide.ts";
 import { isLocalRequest, listen } from "./listen.ts";
+import { scanned } from "./malware-scan.ts";
 import { objectKey, openObjects } from "./object-files.ts";
 import { readRequest, requireImplemented, S3Error, type S3Request, signatureCheck, uploadIn } from "./s3-request.ts";
 
@@ -15,6 +16,8 @@ type Options = {
   readonly port?: number;
   /** Origins whose pages may send files, like the stage's setting of that name. */
   readonly uploadOrigins?: () => readonly string[];
+  /** How long after each upload the malware scan tags it. Without a number, it is never scanned. */
+  readonly scanDelayMs?: () => number | undefined;
 };
 
 type Objects = Awaited<ReturnType<typeof openObjects>>;
@@ -66,8 +69,10 @@ const rangeIn = (header: string | undefined, bytes: number) => {
   return { from, to };
 };
 
+const noSuchKey = () => new S3Error(404, "NoSuchKey", "The specified key does not exist.");
+
 const read = (objects: Objects, bucket: string, key: string, { method, query, headers }: S3Request): Reply => {
-  if (!objects.has(bucket, key)) throw new S3Error(404, "NoSuchKey", "The specified key does not exist.");
+  if (!objects.has(bucket, key)) throw noSuchKey();
   const { bytes, content_type, etag, checksums, stored_at } = objects.properties(bucket, key);
   const range = rangeIn(headers.range, bytes);
   const { from, to } = range ?? { from: 0, to: bytes - 1 };
@@ -87,10 +92,24 @@ const read = (objects: Objects, bucket: string, key: string, { method, query, he
   };
 };
 
+const tagsOf = (objects: Objects, bucket: string, key: string): Reply => {
+  if (!objects.has(bucket, key)) throw noSuchKey();
+  const { scan } = objects.properties(bucket, key);
+  const isTagged = scan && scan.at <= new Date().toISOString();
+  const tag = isTagged ? `<Tag><Key>GuardDutyMalwareScanStatus</Key><Value>${scan.result}</Value></Tag>` : "";
+  return xmlReply(200, `<Tagging><TagSet>${tag}</TagSet></Tagging>`);
+};
+
 /** A path that is valid needs no percent-encoding, so it is compared as it was sent, and cannot leave the folder. */
 const pathPattern = /^\/([a-z\d][a-z\d-]{2,62})(?:\/?|\/([\w/-]{1,200}))$/;
 
-const respond = async (objects: Objects, incoming: IncomingMessage, check: ReturnType<typeof signatureCheck>) => {
+type Store = {
+  readonly objects: Objects;
+  readonly check: ReturnType<typeof signatureCheck>;
+  readonly scanDelayMs: Options["scanDelayMs"];
+};
+
+const respond = async ({ objects, check, scanDelayMs }: Store, incoming: IncomingMessage) => {
   const request = readRequest(incoming);
   const { method, path, query } = request;
   const [, bucket = "", key] = pathPattern.exec(path) ?? [];
@@ -102,9 +121,12 @@ const respond = async (objects: Objects, incoming: IncomingMessage, check: Retur
   if (!objects.has(bucket)) throw new S3Error(404, "NoSuchBucket", "The specified bucket does not exist");
   if (key === undefined)
     return method === "GET" && "list-type" in query ? list(objects, bucket, request) : { status: 200 };
+  if ("tagging" in query) return tagsOf(objects, bucket, key);
   if (method === "GET" || method === "HEAD") return read(objects, bucket, key, request);
   if (method === "PUT") {
-    const { etag, checksums } = await objects.write(bucket, key, uploadIn(incoming, request));
+    const [upload, delayMs] = [uploadIn(incoming, request), scanDelayMs?.()];
+    const stored = delayMs === undefined ? upload : scanned(upload, delayMs);
+    const { etag, checksums } = await objects.write(bucket, key, stored);
     return { status: 200, headers: { ETag: etag, ...checksums } };
   }
   objects.remove(bucket, key);
@@ -118,16 +140,16 @@ const corsHeaders = {
   "Access-Control-Allow-Headers": "content-type, if-none-match, x-amz-checksum-sha256",
 };
 
-const startStore = async ({ folder, port, uploadOrigins = () => [] }: Options): Promise<LocalService> => {
+const startStore = async ({ folder, port, uploadOrigins = () => [], scanDelayMs }: Options): Promise<LocalService> => {
   const used = folder ?? mkdtempSync(join(tmpdir(), "patchbay-files-"));
   const removeTemporary = () => folder ?? rmSync(used, { recursive: true, force: true });
   process.once("exit", removeTemporary);
-  const [objects, check] = [await openObjects(used, folder !== undefined), signatureCheck()];
+  const store = { objects: await openObjects(used, folder !== undefined), check: signatureCheck(), scanDelayMs };
   const replyTo = async (incoming: IncomingMessage): Promise<Reply> => {
     if (!isLocalRequest(incoming, uploadOrigins()))
       throw new S3Error(403, "AccessDenied", "Web pages and other host names are refused.");
     if (incoming.method === "OPTIONS") return { status: 204, headers: corsHeaders };
-    return respond(objects, incoming, check);
+    return respond(store, incoming);
   };
   const server = createServer(async (incoming, outgoing) => {
     const { status, headers, body, content } = await replyTo(incoming).catch(errorReply);

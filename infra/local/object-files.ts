@@ -19,6 +19,8 @@ const Properties = z.object({
   etag: z.string(),
   checksums: z.record(z.string(), z.string()),
   stored_at: z.string(),
+  /** The result of the malware scan, and from when on a tag has it. */
+  scan: z.optional(z.object({ result: z.string(), at: z.string() })),
 });
 type Properties = z.infer<typeof Properties>;
 
@@ -30,7 +32,7 @@ const propertiesIn = (head: Buffer): Properties | undefined => {
   }
 };
 
-type Upload = {
+export type Upload = {
   readonly content: AsyncIterable<Uint8Array>;
   readonly verify: () => Properties;
   readonly isNew?: boolean;
@@ -55,7 +57,7 @@ export const objectsIn = (folder: string, durable: boolean) => {
       const { size, mtime } = fs.fstatSync(descriptor);
       fs.closeSync(descriptor);
       const damaged = { bytes: -1, content_type: "application/octet-stream", etag: '"damaged"', checksums: {} };
-      const stored = propertiesIn(head) ?? { ...damaged, stored_at: mtime.toISOString() };
+      const stored: Properties = propertiesIn(head) ?? { ...damaged, stored_at: mtime.toISOString() };
       return { ...stored, declared: stored.bytes, bytes: Math.max(0, size - headBytes) };
     },
     /** Opens an object at once, so that what is read does not change when another is stored in its place. */

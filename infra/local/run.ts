@@ -21,6 +21,8 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
                  checkouts call the handler that this module exports, and print its errors
   --upload-origin <origin>
                  web pages of this origin, such as http://localhost:5173, may send files to S3; can be repeated
+  --malware-scan tag each file a second after its upload, and forward only clean ones: infected are those that contain
+                 the EICAR test file
   --quiet        of the requests, print server errors (5xx) only
   --verbose      also print request ids, all errors of a request, and full stack traces
   --help         print this help
@@ -41,7 +43,16 @@ const originOf = (value: string): string => {
 };
 
 const readOptions = () => {
-  const names = ["port", "data", "events-to", "throttle", "carrier-url", "carrier-function", "upload-origin"];
+  const names = [
+    "port",
+    "data",
+    "events-to",
+    "throttle",
+    "carrier-url",
+    "carrier-function",
+    "upload-origin",
+    "malware-scan",
+  ];
   requireSeparator("start", names);
   const { values } = parseArgs({
     options: {
@@ -52,6 +63,7 @@ const readOptions = () => {
       "carrier-url": { type: "string" },
       "carrier-function": { type: "string" },
       "upload-origin": { type: "string", multiple: true, default: [] },
+      "malware-scan": { type: "boolean", default: false },
       quiet: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
@@ -76,6 +88,7 @@ const readOptions = () => {
       postTo: urlOf("--events-to", values["events-to"]),
       carrierUrl: urlOf("--carrier-url", values["carrier-url"]) ?? urlOf("CARRIER_URL", process.env.CARRIER_URL),
       uploadOrigins: values["upload-origin"].map(originOf),
+      malwareScan: values["malware-scan"],
     },
   };
 };

@@ -18,9 +18,9 @@ export class S3Error extends Error {
   }
 }
 
-const operations = /^((HEAD|PUT) bucket|GET list|(GET|HEAD|PUT|DELETE) object)$/;
+const operations = /^((HEAD|PUT) bucket|GET list|(GET|HEAD|PUT|DELETE) object|GET object tags)$/;
 const parameters =
-  /^(x-id|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|user-agent|content-sha256|trailer|decoded-content-length|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
+  /^(x-id|tagging|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|user-agent|content-sha256|trailer|decoded-content-length|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
 
 export type S3Request = ReturnType<typeof readRequest>;
 
@@ -31,11 +31,12 @@ export const readRequest = ({ method = "", url = "", headers: sent }: IncomingMe
   return { method, path, query, headers };
 };
 
-/** Refuses what is not implemented, rather than ignoring it: copies and parts of objects, their tags, other checksums. */
+/** Refuses what is not implemented, rather than ignoring it: copies and parts of objects, writes of their tags, other checksums. */
 export const requireImplemented = ({ method, query, headers }: S3Request, key: string | undefined): void => {
   const { "if-none-match": condition = "*", "if-match": other, "content-md5": md5 } = headers;
   const names = [...Object.keys(query), ...Object.keys(headers).filter((name) => name.startsWith("x-amz-"))];
-  const target = key !== undefined ? "object" : query["list-type"] === "2" ? "list" : "bucket";
+  const resource = key !== undefined ? "object" : query["list-type"] === "2" ? "list" : "bucket";
+  const target = "tagging" in query ? `${resource} tags` : resource;
   const isKnown = operations.test(`${method} ${target}`) && names.every((name) => parameters.test(name));
   if (!isKnown || condition !== "*" || other !== undefined || md5 !== undefined)
     throw new S3Error(501, "NotImplemented", "The embedded S3 does not implement this request.");

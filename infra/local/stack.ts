@@ -25,6 +25,8 @@ export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest
   readonly onAdapterCall?: ((call: AdapterReport) => void) | undefined;
   /** Origins whose pages may send files to S3, beside that of the API reference. */
   readonly uploadOrigins?: readonly string[];
+  /** Whether files are scanned for malware, and only clean ones are forwarded. */
+  readonly malwareScan?: boolean;
   /** Called when a service has exited that cannot be restarted. */
   readonly onEnd?: ((error: Error) => void) | undefined;
 };
@@ -79,7 +81,7 @@ const reporting =
 
 /** Starts the services that the functions use, and returns the environment with their endpoints. */
 const startServices = async (
-  { data, onEnd, carrierUrl, carrierFunction, onCarrierCall, onAdapterCall }: StackOptions,
+  { data, onEnd, carrierUrl, carrierFunction, onCarrierCall, onAdapterCall, malwareScan }: StackOptions,
   uploadOrigins: () => readonly string[],
   portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"],
 ) => {
@@ -90,7 +92,12 @@ const startServices = async (
   if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, onAdapterCall));
   const [table, files, carrier, lambda] = await Promise.all([
     startTable(tableName, { dbPath: data?.table, doorPort: portOf("table"), onEnd }),
-    startFiles(bucketName, { folder: data?.files, port: portOf("files"), uploadOrigins }),
+    startFiles(bucketName, {
+      folder: data?.files,
+      port: portOf("files"),
+      uploadOrigins,
+      ...(malwareScan && { scanDelayMs: () => 1_000 }),
+    }),
     carrierUrl ? undefined : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: onCarrierCall }),
     startLambda(functions, portOf("lambda")),
   ]);
@@ -104,6 +111,7 @@ const startServices = async (
     ORDERING_FUNCTION_NAME: orderingFunction,
     CARRIER_URL: carrier?.url ?? carrierUrl ?? "",
     CARRIER_FUNCTION: carrierFunction ? adapterFunction : "",
+    MALWARE_SCAN: malwareScan ? "stand-in" : "",
   };
   const stop = async () => {
     await Promise.all([table.stop(), files.stop(), carrier?.close(), lambda.close()]);

@@ -14,7 +14,8 @@ import { removeState, writeState } from "./state.ts";
 import { terminal } from "./terminal.ts";
 
 /** What `npm start` was asked for. */
-type StartOptions = Pick<StackOptions, "port" | "throttle" | "carrierUrl" | "carrierFunction" | "uploadOrigins"> & {
+type StackChoices = "port" | "throttle" | "carrierUrl" | "carrierFunction" | "uploadOrigins" | "malwareScan";
+type StartOptions = Pick<StackOptions, StackChoices> & {
   readonly quiet: boolean;
   readonly verbose: boolean;
   /** The folder that stores the data. */

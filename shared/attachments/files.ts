@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import {
   DeleteObjectCommand,
   GetObjectCommand,
+  GetObjectTaggingCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
   NoSuchKey,
@@ -139,6 +140,19 @@ export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> |
   if (!response) return undefined;
   if (!(response.Body instanceof Readable)) throw new Error("The response of S3 has no stream.");
   return response.Body;
+};
+
+/**
+ * Returns what GuardDuty has found in a file: null before its scan, undefined if there is no file.
+ * Source: https://docs.aws.amazon.com/guardduty/latest/ug/monitor-enable-s3-object-tagging-malware-protection.html
+ */
+export const scanResultOf = async (key: string): Promise<string | null | undefined> => {
+  const response = await s3()
+    .send(new GetObjectTaggingCommand({ Bucket: env.bucketName(), Key: key }))
+    .catch((error: unknown) =>
+      error instanceof Error && error.name === "NoSuchKey" ? undefined : unavailableAs503(error),
+    );
+  return response && (response.TagSet?.find((tag) => tag.Key === "GuardDutyMalwareScanStatus")?.Value ?? null);
 };
 
 export type SignedFile = { readonly url: string; readonly bytes: number | undefined };

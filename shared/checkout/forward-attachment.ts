@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { fileKey } from "../attachments/file-keys.ts";
-import { openFile, signedGet } from "../attachments/files.ts";
+import { openFile, scanResultOf, signedGet } from "../attachments/files.ts";
+import { env } from "../env.ts";
 import { ApiError, isUnavailable } from "../errors.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
@@ -24,7 +25,14 @@ import { forwardStep } from "./steps.ts";
 /** The result for one attachment: done, to be repeated later, or a reason to stop the run. */
 export type CallResult =
   | { readonly kind: "done" }
-  | { readonly kind: "wait"; readonly wait_seconds: number; readonly reason: string; readonly receipt: Receipt }
+  | {
+      readonly kind: "wait";
+      readonly wait_seconds: number;
+      readonly reason: string;
+      readonly receipt: Receipt;
+      /** Only this file waits: the carrier is available. */
+      readonly unscanned?: true;
+    }
   | { readonly kind: "stop" };
 
 /**
@@ -39,9 +47,12 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
     return waitFor(receipt, `${subject(request, receipt)} cannot be sent with its new metadata yet`);
   if (!(await replaceReceipt(request, receipt, announced))) return overtaken(request, announced);
   const parent: ParentRef = { type: of, id: of === "order" ? ref.order_id : request };
+  // Read beside the items, so that it takes no time. If it fails, sending the file fails.
+  const scan = env.malwareScan() ? scanResultOf(fileKey(parent, attachment.id)) : Promise.resolve(clean);
+  scan.catch(() => undefined);
   const [runItem, current] = await getMany([keys.checkout(ref.order_id), keys.attachment(parent, attachment.id)]);
   const locked = isRunning(runItem, ref);
-  if (locked && current) return sendFile(target, parent, planned, announced);
+  if (locked && current) return sendFile(target, parent, planned, announced, scan);
   await withdrawAnnouncement(request, receipt, announced);
   return { kind: locked ? "done" : "stop" };
 };
@@ -74,6 +85,7 @@ const sendFile = async (
   parent: ParentRef,
   { attachment, receipt }: Plan["forward"][number],
   announced: Receipt,
+  scan: Promise<string | null | undefined>,
 ): Promise<CallResult> => {
   const { ref, request } = target;
   const { id, content_type: contentType } = attachment;
@@ -81,6 +93,9 @@ const sendFile = async (
   const file = { contentType, open: () => openFile(key), sign: () => signedGet(key, forwardStep.timeoutSeconds) };
   let outcome: Outcome;
   try {
+    const found = await scan;
+    if (found === undefined) throw new FileError("its file is gone from storage", true);
+    if (found !== clean) return recordScan(target, receipt, announced, found);
     outcome = await putUpstream({ order: ref.order_id, request, receipt: announced }, file);
   } catch (error) {
     return recordFileError(target, parent, receipt, announced, error);
@@ -92,6 +107,26 @@ const sendFile = async (
     return { kind: "done" };
   }
   return recordOutcome(target, receipt, announced, outcome, "forwarded");
+};
+
+const clean = "NO_THREATS_FOUND";
+
+/** A file that is not scanned yet waits. Any other result is a refusal, in words for the customer only if it is malware. */
+const recordScan = async (
+  target: Target,
+  before: Receipt | undefined,
+  announced: Receipt,
+  found: string | null,
+): Promise<CallResult> => {
+  const what = subject(target.request, announced);
+  if (found === null) {
+    const receipt = await completeReceipt(target, before, announced, { last_answer: "waits for the malware scan" });
+    return { kind: "wait", wait_seconds: 0, reason: `${what} waits for the malware scan.`, receipt, unscanned: true };
+  }
+  const reason = found === "THREATS_FOUND" ? "The file contains malware." : null;
+  await completeReceipt(target, before, announced, { answer: `malware scan: ${found}`, reason, state: "refused" });
+  await stopRun(target.ref, `${what} was refused by the malware scan, not forwarded: ${found}`);
+  return { kind: "stop" };
 };
 
 /** Records that a file could not be read. Throws any other error. */

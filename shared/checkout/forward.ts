@@ -22,6 +22,7 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
   const postponed: Postponed[] = [];
   let progress = false;
   let ending: Ending | undefined;
+  let unscanned: Ending | undefined;
   const { account } = parseItem(Order, await get(keys.order(page.order_id)));
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
   for (const request of await forwardableRequests(page.order_id, page)) {
@@ -32,6 +33,7 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
       if (ending) return;
       const result = await call();
       if (result.kind === "done") progress = true;
+      else if (result.kind === "wait" && result.unscanned) unscanned = result;
       else ending = mostSevere(ending, result);
       if (result.kind === "wait") postponed.push({ request, receipt: result.receipt });
     });
@@ -41,7 +43,7 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
     await updateRun(page, { consecutive_waits: 0, last_answer: null, next_try_at: null });
   const result = await pageResult(
     { ...page, consecutive_waits: progress ? 0 : page.consecutive_waits, passes_left: page.passes_left - 1 },
-    ending,
+    ending ?? unscanned,
   );
   if (result.outcome === "WAIT") await recordNextTry(postponed, result.wait_seconds);
   return result;

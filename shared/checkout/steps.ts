@@ -33,7 +33,10 @@ export const paginateStep = {
 /** Forwards and withdraws until the carrier has the attachments of a page's requests as the table has them. */
 export const forwardStep = {
   name: "checkout/forward",
-  grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: ["GetObject"] },
+  grants: {
+    table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"],
+    files: ["GetObject", "GetObjectTagging"],
+  },
   carrier: true,
   timeoutSeconds: 900,
   memoryMb: 512,

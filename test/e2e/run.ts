@@ -15,6 +15,7 @@ and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
   --carrier-port <n>   where the suite starts the stand-in carrier, on 127.0.0.1, if the local stack has none of its own:
                        where the deployment's carrierUrl says (default 4567, as deploy:local says)
   --carrier-url <url>  a stand-in carrier that runs already, in its place
+  --malware-scan       the deployment scans files; the local stack says so itself
   --help               show this
 
 An emulator's endpoint is taken from its URL, or from AWS_ENDPOINT_URL.`;
@@ -27,6 +28,7 @@ const read = () =>
       stack: { type: "string" },
       "carrier-port": { type: "string" },
       "carrier-url": { type: "string" },
+      "malware-scan": { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
@@ -44,6 +46,7 @@ const run = (baseUrl: string, { values, positionals }: ReturnType<typeof read>) 
       ...(values.stack && { PATCHBAY_STACK: values.stack }),
       ...(values["carrier-port"] && { E2E_CARRIER_PORT: values["carrier-port"] }),
       ...(values["carrier-url"] && { E2E_CARRIER_URL: values["carrier-url"] }),
+      ...(values["malware-scan"] && { E2E_MALWARE_SCAN: "yes" }),
     },
   });
   return status ?? 1;

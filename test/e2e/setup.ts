@@ -7,6 +7,7 @@ import type {} from "../support/servers/stack.ts";
 declare module "vitest" {
   interface ProvidedContext {
     carrierUrl: string;
+    malwareScan: boolean;
     /** A deployment's bus has the name of its stack; the local stack serves its events at a URL. */
     events: { eventBus: string; eventsUrl: string };
   }
@@ -30,6 +31,7 @@ export default async (project: TestProject) => {
   const { url: carrierUrl, stop } = await carrier();
   project.provide("baseUrl", baseUrl);
   project.provide("carrierUrl", carrierUrl);
+  project.provide("malwareScan", Boolean(local?.environment.MALWARE_SCAN || process.env.E2E_MALWARE_SCAN));
   project.provide("events", { eventBus: stack, eventsUrl: local?.environment.EVENTS ?? "" });
   project.provide("environment", environment());
   return stop;

@@ -16,6 +16,10 @@ const suites: Readonly<Record<string, readonly [fileOrFolder: string, about: str
   schedules: ["test/shared/checkout/interleaving.test.ts", "a checkout, an upload and a delete in every order"],
   kills: ["test/shared/checkout/kill.test.ts", "the checkout's process killed at each step and each call"],
   duplicates: ["test/shared/checkout/duplicates.test.ts", "two copies of a checkout step at once"],
+  malware: [
+    "test/shared/checkout/malware-scan.test.ts",
+    "an infected letter in a race of its upload, its scan and a checkout",
+  ],
   restarts: ["test/infra/local/kills.test.ts", "the local stack killed under load, with --data"],
   start: [
     "test/infra/local/start.test.ts",

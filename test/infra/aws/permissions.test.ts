@@ -74,7 +74,7 @@ const expected: Record<string, readonly string[]> = {
   "checkout/forward": [
     ...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     ...writeKey,
-    ...files("GetObject"),
+    ...files("GetObject", "GetObjectTagging"),
     ...key("s3", "Decrypt"),
     "s3:ListBucket on Files",
     ...carrier,
@@ -154,6 +154,78 @@ describe("the checkout's role", () => {
     );
     const others = role.filter((each) => !each.startsWith("lambda:"));
     expect(others.filter((each) => !/^(logs|xray):\w+ on \*$/.test(each))).toEqual([]);
+  });
+});
+
+describe("the malware scan", () => {
+  const rule =
+    "arn:{Ref:AWS::Partition}:events:{Ref:AWS::Region}:{Ref:AWS::AccountId}:rule/DO-NOT-DELETE-AmazonGuardDutyMalwareProtectionS3*";
+  const role = { "Fn::GetAtt": [Match.stringLikeRegexp("^MalwareScanRole"), "Arn"] };
+
+  it("has the permissions that GuardDuty's documentation lists, and no other", () => {
+    const managed = "{StringLike:{events:ManagedBy:malware-protection-plan.guardduty.amazonaws.com}}";
+    expect(permissions["GuardDuty scans files"]).toEqual(
+      [
+        ...["PutRule", "DeleteRule", "PutTargets", "RemoveTargets"].map(
+          (action) => `events:${action} on ${rule} where ${managed}`,
+        ),
+        ...["DescribeRule", "ListTargetsByRule"].map((action) => `events:${action} on ${rule}`),
+        ...files("GetObject", "GetObjectVersion", "GetObjectTagging", "GetObjectVersionTagging"),
+        ...files("PutObjectTagging", "PutObjectVersionTagging"),
+        ...["PutBucketNotification", "GetBucketNotification", "ListBucket"].map((action) => `s3:${action} on Files`),
+        "s3:PutObject on Files/malware-protection-resource-validation-object",
+        ...key("s3", "GenerateDataKey", "Decrypt"),
+      ].sort(),
+    );
+    template.hasResourceProperties("AWS::IAM::Role", {
+      Description: "Patchbay: GuardDuty scans files",
+      AssumeRolePolicyDocument: {
+        Statement: [
+          {
+            Action: "sts:AssumeRole",
+            Effect: "Allow",
+            Principal: { Service: "malware-protection-plan.guardduty.amazonaws.com" },
+          },
+        ],
+      },
+    });
+  });
+
+  it("covers every file, and tags it", () => {
+    template.hasResourceProperties("AWS::GuardDuty::MalwareProtectionPlan", {
+      Role: role,
+      ProtectedResource: { S3Bucket: { BucketName: { Ref: Match.anyValue() }, ObjectPrefixes: ["attachments/"] } },
+      Actions: { Tagging: { Status: "ENABLED" } },
+    });
+  });
+
+  it("is the only one that can set, change or delete a tag", () => {
+    template.hasResourceProperties("AWS::S3::BucketPolicy", {
+      PolicyDocument: {
+        Statement: Match.arrayWith([
+          {
+            Effect: "Deny",
+            Principal: { AWS: "*" },
+            Action: ["Delete", "Put"].flatMap((verb) => [`s3:${verb}ObjectTagging`, `s3:${verb}ObjectVersionTagging`]),
+            Resource: { "Fn::Join": ["", [Match.anyValue(), "/*"]] },
+            Condition: { ArnNotEquals: { "aws:PrincipalArn": role } },
+          },
+        ]),
+      },
+    });
+  });
+
+  it.each([
+    ["turned on", "production", ["functions/checkout/forward.ts"], 1],
+    ["turned off", "sandbox", [], 0],
+    ["turned on for an emulator", "emulated", [], 0],
+  ] as const)("that is %s is known to the step that forwards", (_, name, functions, plans) => {
+    const stack = synthesize(name).template;
+    const told = Object.values(stack.findResources("AWS::Lambda::Function")).filter(
+      ({ Properties }) => "MALWARE_SCAN" in (Properties.Environment?.Variables ?? {}),
+    );
+    expect(told.map(({ Properties }) => Properties.Description)).toEqual(functions);
+    stack.resourceCountIs("AWS::GuardDuty::MalwareProtectionPlan", plans);
   });
 });
 

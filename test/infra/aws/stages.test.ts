@@ -193,8 +193,8 @@ describe("production", () => {
     expect(resourcesOf(production).length).toBeLessThan(400);
   });
 
-  it("says at synth that it has no alarm address and no web ACL, until it has", () => {
-    const without = ["restoredTableStream is not set", "alarmEmail is not set", "webAclArn is not set"];
+  it("says at synth that it has no alarm address, no malware scan and no web ACL, until it has", () => {
+    const without = ["restoredTableStream is not set", "alarmEmail is not set", "malwareScan is not set", "webAclArn is not set"];
     expect(frugal.warnings.map((each) => each.split(":")[0])).toEqual(without);
     expect([production.warnings, sandbox.warnings]).toEqual([[], []]);
   });
@@ -304,7 +304,7 @@ describe("every resource that can have tags", () => {
     const tagged = resourcesOf(production).filter(({ Properties }) => Array.isArray(Properties?.Tags));
     const types = new Set(tagged.map(({ Type }) => Type.split("::")[1]));
     expect([...types].sort()).toEqual(
-      ["ApiGateway", "CloudWatch", "CodeDeploy", "DynamoDB", "Events", "IAM", "KMS", "Lambda", "Logs", "S3"].concat([
+      ["ApiGateway", "CloudWatch", "CodeDeploy", "DynamoDB", "Events", "GuardDuty", "IAM", "KMS", "Lambda", "Logs", "S3"].concat([
         "SNS",
         "SQS",
         "SecretsManager",

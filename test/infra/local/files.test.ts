@@ -9,28 +9,33 @@ import { text } from "node:stream/consumers";
 import {
   CreateBucketCommand,
   DeleteObjectCommand,
+  GetBucketTaggingCommand,
   GetObjectCommand,
+  GetObjectTaggingCommand,
   HeadBucketCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
+  PutObjectTaggingCommand,
   paginateListObjectsV2,
   S3Client,
 } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { startFiles } from "../../../infra/local/files.ts";
+import { eicar } from "../../../infra/local/malware-scan.ts";
 
 const Bucket = "files";
 const Key = "attachments/2026/11/21/order/a/b";
 
 let folder: string;
 let running: Awaited<ReturnType<typeof startFiles>>;
+let scanDelayMs: number | undefined;
 
 /** Starts the embedded S3 on the folder, and returns the lines that it prints on stderr. */
 const start = async (port = 0) => {
   const lines = vi.spyOn(console, "error").mockReturnValue();
-  running = await startFiles(Bucket, { folder, port });
+  running = await startFiles(Bucket, { folder, port, scanDelayMs: () => scanDelayMs });
   const printed = lines.mock.calls.flat();
   lines.mockRestore();
   return printed;
@@ -63,6 +68,7 @@ const nameOf = (error: unknown) => (error instanceof Error ? error.name : error)
 beforeEach(async () => {
   vi.stubEnv("AWS_ENDPOINT_URL_S3", "");
   folder = mkdtempSync(join(tmpdir(), "patchbay-files-"));
+  scanDelayMs = undefined;
   await start();
 });
 afterEach(async () => {
@@ -247,6 +253,9 @@ describe("the embedded S3", () => {
       "an unknown checksum": await put("0123456789", { ChecksumAlgorithm: "SHA1" }).catch(nameOf),
       "another SHA-256": await put("0123456789", { ChecksumSHA256: "AAAA" }).catch(nameOf),
       "If-Match": await put("0123456789", { IfMatch: "*" }).catch(nameOf),
+      "a tag with a file": await put("0123456789", { Tagging: `${scanTag}=NO_THREATS_FOUND` }).catch(nameOf),
+      "a change of tags": await client().send(new PutObjectTaggingCommand({ Bucket, Key, Tagging })).catch(nameOf),
+      "the bucket's tags": await client().send(new GetBucketTaggingCommand({ Bucket })).catch(nameOf),
     }).toEqual({
       "our credentials": "done",
       "another key id": "InvalidAccessKeyId",
@@ -265,6 +274,9 @@ describe("the embedded S3", () => {
       "an unknown checksum": "NotImplemented",
       "another SHA-256": "BadDigest",
       "If-Match": "NotImplemented",
+      "a tag with a file": "NotImplemented",
+      "a change of tags": "NotImplemented",
+      "the bucket's tags": "NotImplemented",
     });
   });
 
@@ -304,6 +316,46 @@ describe("the embedded S3", () => {
     rmSync(objects, { recursive: true });
     await put("0123456789", { Key: `${Key}x` });
     expect(await sizes()).toEqual([10, 10]);
+  });
+});
+
+const scanTag = "GuardDutyMalwareScanStatus";
+const Tagging = { TagSet: [{ Key: scanTag, Value: "NO_THREATS_FOUND" }] };
+const tags = async (of = Key) => {
+  const { TagSet = [] } = await client().send(new GetObjectTaggingCommand({ Bucket, Key: of }));
+  return TagSet.map(({ Key: name, Value }) => `${name} ${Value}`);
+};
+
+describe("the stand-in for the malware scan", () => {
+  const [clean, infected] = [`${scanTag} NO_THREATS_FOUND`, `${scanTag} THREATS_FOUND`];
+
+  it.each([
+    ["no file of EICAR", "0123456789", clean],
+    ["almost one", eicar.slice(1), clean],
+    ["the file itself", eicar, infected],
+    ["it inside another file", `%PDF-1.7\n${eicar}\n%%EOF`, infected],
+    ["it across chunks", [...eicar].map((character) => Buffer.from(character)), infected],
+  ])("tags %s, and a new upload has a tag of its own", async (_label, body, tag) => {
+    scanDelayMs = 0;
+    const ContentLength = body.length;
+    await put(typeof body === "string" ? body : Readable.from(body), { ContentLength });
+    expect(await tags()).toEqual([tag]);
+    await put("0123456789");
+    expect(await tags()).toEqual([clean]);
+  });
+
+  it("tags a file late, or never, and not one that does not exist; a restart changes nothing", async () => {
+    await put("0123456789");
+    scanDelayMs = 1;
+    await put(eicar, { Key: `${Key}2`, ContentLength: eicar.length });
+    scanDelayMs = 3_600_000;
+    await put(eicar, { Key: `${Key}3`, ContentLength: eicar.length });
+    for (let starts = 0; starts < 2; starts += 1) {
+      await vi.waitUntil(async () => (await tags(`${Key}2`)).length > 0);
+      expect([await tags(), await tags(`${Key}2`), await tags(`${Key}3`)]).toEqual([[], [infected], []]);
+      expect(await tags(`${Key}4`).catch(nameOf)).toBe("NoSuchKey");
+      expect(await restart()).toEqual([]);
+    }
   });
 });
 

@@ -49,6 +49,7 @@ const choices = {
       domainName: "api.example.com",
       certificateArn: "arn:aws:acm:us-east-1:111122223333:certificate/1",
       backupRegion: "eu-west-1",
+      malwareScan: true,
       tags: { Team: "messaging" },
     },
     nag: true,
@@ -86,7 +87,7 @@ const choices = {
       apiLogsRole: "existing",
     },
   },
-  emulated: { stage: "sandbox", emulator: "http://127.0.0.1:4566" },
+  emulated: { stage: "sandbox", settings: { malwareScan: true }, emulator: "http://127.0.0.1:4566" },
 } as const satisfies Record<string, Choice>;
 
 const Stack = z.object({
