@@ -154,7 +154,7 @@ export type ForwardingData = z.infer<typeof ForwardingData>;
 export const CarrierReceipt = z.object({
   state: z.enum(["pending", "forwarded", "withdrawn", "refused"]),
   at: z.string(),
-  /** What the carrier tells the customer about its refusal. */
+  /** What the carrier or the malware scan tells the customer about the refusal. */
   reason: z._default(z.nullable(z.string()), null),
 });
 

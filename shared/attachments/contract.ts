@@ -124,7 +124,7 @@ const schemas = [
     state:
       "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
     at: "When the state was reached, or null if nothing has been sent.",
-    reason: "What the carrier tells the customer about its refusal, or null.",
+    reason: "What the carrier or the malware scan tells the customer about the refusal, or null.",
   }),
   { name: "ForwardingState", schema: ForwardingState },
   named("UploadCreateData", UploadFile, uploadFile),

@@ -112,7 +112,7 @@ describe("order checkout --wait", () => {
     const { code, stderr } = await admin(["order", "checkout", order.id, "--wait"]);
     expect([code, stderr]).toEqual([
       0,
-      expect.stringMatching(/0 of 1 file forwarded; waiting for the carrier: attempt 1, .*503.*, next attempt at 20/),
+      expect.stringMatching(/0 of 1 file forwarded; waiting to try again: attempt 1, .*503.*, next attempt at 20/),
     ]);
   });
 

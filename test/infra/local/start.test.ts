@@ -5,8 +5,10 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod/mini";
 import { openData } from "../../../infra/local/data.ts";
-import { form } from "../../support/fixtures/attachments.ts";
+import { eicar } from "../../../infra/local/malware-scan.ts";
+import { form, pdf } from "../../support/fixtures/attachments.ts";
 import { admin } from "../../support/processes/admin-cli.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
 import { extent } from "../../support/setup/extent.ts";
@@ -200,6 +202,28 @@ describe("npm start", () => {
     },
     300_000,
   );
+});
+
+describe("npm start -- --malware-scan", () => {
+  it("refuses the EICAR test file, and forwards the clean one that replaces it once that is scanned", async () => {
+    const service = await services.start(["--malware-scan"]);
+    const { KEY = "", ORDER = "", REQUEST = "" } = service.demo;
+    const [path, headers] = [
+      `${service.url}/api/v1/requests/${REQUEST}/attachments`,
+      { authorization: `Bearer ${KEY}` },
+    ];
+    const attach = async (file: File) => {
+      const response = await fetch(path, { method: "POST", headers, body: form({}, file) });
+      return z.parse(z.object({ data: z.object({ id: z.string() }) }), await response.json()).data.id;
+    };
+    const checkOut = async () => (await service.admin("order", "checkout", ORDER, "--wait")).stdout;
+    const infected = await attach(pdf("loa.pdf", eicar));
+    expect(await checkOut()).toMatch(new RegExp(`FAILED\\s+reason .*${infected}.* malware scan.*THREATS_FOUND`));
+    expect((await fetch(`${path}/${infected}`, { method: "DELETE", headers })).status).toBe(200);
+    await attach(pdf());
+    expect(await checkOut()).toContain("SUCCEEDED");
+    expect(await cartOf(service, ORDER)).toMatchObject({ attachments: [{ bytes: 15, received: 1 }] });
+  });
 });
 
 describe("npm start -- --carrier-function", () => {
