@@ -11,7 +11,13 @@ import { readForm } from "../../../shared/http/form.ts";
 import { idempotencyOf, readIdempotencyKey } from "../../../shared/http/idempotency.ts";
 import { readJson } from "../../../shared/http/input.ts";
 import { header, listHeader, pathId, pathIds } from "../../../shared/http/request.ts";
-import { documentReply, etag, precondition, responseOrNotModified } from "../../../shared/http/responses.ts";
+import {
+  createdReply,
+  documentReply,
+  etag,
+  precondition,
+  responseOrNotModified,
+} from "../../../shared/http/responses.ts";
 import { limits } from "../../../shared/limits.ts";
 import { showSwitchRoute } from "../../../shared/switches/routes.ts";
 import { hashApiKey, keys } from "../../../shared/table/keys.ts";
@@ -82,6 +88,15 @@ describe("an ETag", () => {
     const check = precondition(eventOf(showSwitchRoute, { headers: given === undefined ? {} : { "if-match": given } }));
     if (holds) expect(check(3)).toBe(undefined);
     else expect(() => check(3)).toThrow(expect.objectContaining({ status: 412 }));
+  });
+
+  it("is in the replies, with what is logged", () => {
+    const [body, headers] = [{ data: { id: "1" } }, { ETag: plain }];
+    expect(documentReply(body, 3, { bytes: 15 })).toEqual({ body, headers, logged: { bytes: 15 } });
+    const logged = { created_id: "1", bytes: 15 };
+    expect(createdReply(body, { version: 3, bytes: 15 }, false)).toEqual({ body, headers, logged });
+    const replayed = { ...headers, "Idempotency-Replayed": "true" };
+    expect(createdReply(body, { version: 3 }, true)).toEqual({ body, headers: replayed });
   });
 
   it("of two digits is compared whole", () => {

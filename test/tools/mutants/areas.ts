@@ -17,6 +17,7 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: [
       "test/shared/http/http.cases.test.ts",
       "test/functions/attachments/{idempotency,list,show-update-delete,client-quirks,access}.test.ts",
+      "test/functions/switches/create.test.ts",
     ],
     setup: "service",
   },
