@@ -50,6 +50,8 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
   const forwarded = files.filter((receipt) => receipt.state === "forwarded").length;
   const counted = `${forwarded} of ${files.length} ${files.length === 1 ? "file" : "files"} forwarded`;
   if (state === "CHECKED_OUT") return `${counted}, checked out`;
+  if (checkout?.waits_until)
+    return `${counted}; waiting until ${checkout.waits_until}: a crashed run may have left calls in progress`;
   if (checkout?.next_try_at)
     return `${counted}; waiting to try again: attempt ${checkout.consecutive_waits}, ${checkout.last_answer ?? "no answer"}, next attempt at ${checkout.next_try_at}`;
   // While a step is retrying, only the receipts show it; the run shows it once the step has given up.

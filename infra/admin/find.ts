@@ -78,6 +78,10 @@ export const usersOf = (account: string): Promise<User[]> =>
 export const ordersOf = (account: string): Promise<Order[]> =>
   listed(Order, collections.accountOrders(account), ({ id }) => keys.order(id));
 
+/** The orders whose checkout has started and not succeeded, of all accounts. */
+export const ordersInCheckout = (): Promise<Order[]> =>
+  listed(Order, collections.openCheckouts(), ({ id }) => keys.order(id));
+
 /** An API key as it is stored, with its SHA-256 in hexadecimal. */
 const StoredKey = z.pipe(
   z.extend(ApiKey, { pk: z.string() }),

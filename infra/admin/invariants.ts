@@ -2,6 +2,7 @@ import { allFiles } from "../../shared/attachments/files.ts";
 import { oldestSweptDay } from "../../shared/attachments/sweep.ts";
 import { getMany, scan } from "../../shared/table/read.ts";
 import { attachmentChecks, attachmentCountCheck, type Sweeps, storedFileChecks } from "./attachment-invariants.ts";
+import { checkoutChecks } from "./checkout-invariants.ts";
 import type { Check, Finding, Sums } from "./finding.ts";
 import { switchChecks, switchCountCheck } from "./switch-invariants.ts";
 
@@ -21,7 +22,7 @@ async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): 
   for await (const stored of scan()) {
     const item = { ...stored, pk: String(stored.pk), sk: String(stored.sk) };
     progress.items += 1;
-    yield* [...attachmentChecks(item, suspects, sums), ...switchChecks(item, sums)];
+    yield* [...attachmentChecks(item, suspects, sums), ...checkoutChecks(item), ...switchChecks(item, sums)];
   }
   for await (const file of allFiles()) {
     progress.files += 1;

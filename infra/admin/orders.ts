@@ -1,11 +1,16 @@
 import type { Command } from "commander";
 import { create } from "./apply-command.ts";
 import { checkOut } from "./checkout.ts";
+import { UsageError } from "./errors.ts";
+import { checkOutFailed, listFailed } from "./failed-checkouts.ts";
 import { ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { showOrder } from "./show-order.ts";
 
-const list = async ({ account: of }: { account?: string }) => {
+type Selection = { readonly account?: string; readonly failed?: boolean };
+
+const list = async ({ account: of, failed }: Selection) => {
+  if (failed) return listFailed(of);
   const orders = await ofAccounts(of, ordersOf);
   await printOwned(
     orders.map(({ id, account, state, attachment_count }) => ({ id, account, state, attachments: attachment_count })),
@@ -26,6 +31,7 @@ export const addOrderCommands = (order: Command): void => {
     .command("list")
     .description("list the orders of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
+    .option("--failed", "only those whose last checkout has failed or crashed, with the reason")
     .action(list);
   order
     .command("show")
@@ -36,8 +42,13 @@ export const addOrderCommands = (order: Command): void => {
   order
     .command("checkout")
     .description("check out an order: forward every attachment to the carrier, then check out the carrier's cart")
-    .argument("<id>", "the order", parseId)
+    .argument("[id]", "the order", parseId)
     .option("--wait", "wait until the run ends and print its progress; exits with 1 unless it SUCCEEDED")
+    .option(
+      "--failed",
+      "check out all orders whose last checkout has failed or crashed, ten at once, and wait for them",
+    )
+    .option("--account <id>", "with --failed: only those of this account", parseId)
     .addHelpText(
       "after",
       `
@@ -46,5 +57,10 @@ Example: npm run admin -- order checkout 01J… --wait
 Starting a checkout twice is harmless: an order has one run at a time. After a failure, start it again; it forwards only what
 is missing.`,
     )
-    .action((id: string, options: { wait?: boolean }) => checkOut(id, options));
+    .action((id: string | undefined, { failed, account, ...options }: Selection & { wait?: boolean }) => {
+      if (failed && id === undefined) return checkOutFailed(account);
+      if (id === undefined || failed || account !== undefined)
+        throw new UsageError("Pass the id of an order, or --failed (with --account for those of one account).");
+      return checkOut(id, options);
+    });
 };

@@ -1,6 +1,6 @@
 import { type Attachment, attachmentData, warningOf } from "../../shared/attachments/attachment-schema.ts";
 import { readRun } from "../../shared/checkout/checkout-run.ts";
-import { type Receipt, Sealed } from "../../shared/checkout/checkout-schema.ts";
+import { type CheckoutRun, type Receipt, Sealed } from "../../shared/checkout/checkout-schema.ts";
 import { attachmentsOf, leftBehind, type OwnedAttachment, receiptsOf } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
@@ -28,10 +28,20 @@ export const orderReport = async (orderId: string) => {
   const ofOrder = await attachmentsOf({ type: "order", id });
   const requests = await Array.fromAsync(requestsOfOrder(id), (request) => requestReport(request.id, state, ofOrder));
   const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
-  const checkout = (await readRun(id)) ?? null;
+  const run = await readRun(id);
+  const checkout = run ? { ...run, waits_until: waitsUntil(run, new Date()) } : null;
   const left_behind = state === "CHECKED_OUT" && checkout ? await leftBehind(id) : null;
   return { id, account, state, checkout, left_behind, seal: sealOf(item), attachments, requests };
 };
+
+/**
+ * Until when a run waits because a crashed one may have left calls in progress, or null. Later, `calls_end_by` is about calls of
+ * its own: then their outcome is unknown, or a next attempt is planned.
+ */
+const waitsUntil = ({ status, outcome_unknown, next_try_at, calls_end_by }: CheckoutRun, now: Date): string | null =>
+  status === "RUNNING" && !outcome_unknown && next_try_at === null && Date.parse(calls_end_by) > now.getTime()
+    ? calls_end_by
+    : null;
 
 export const requestReportById = async (requestId: string) => {
   const item = await get(keys.request(requestId));

@@ -14,6 +14,7 @@ export const showOrder = async (id: string): Promise<void> => {
     run: checkout.run,
     status: checkout.status,
     reason: checkout.reason,
+    ...(checkout.waits_until && { "waits for calls of a crashed run until": checkout.waits_until }),
     ...(checkout.next_try_at && {
       attempt: checkout.consecutive_waits,
       last_answer: checkout.last_answer,

@@ -24,6 +24,10 @@ const describe = async (client: SFNClient, name: string) =>
     throw error;
   });
 
+/** Whether the execution of a run is in progress. One that is not known has ended long ago, or with its local stack. */
+export const isExecuting = async (run: string): Promise<boolean> =>
+  (await describe(new SFNClient(), run))?.status === "RUNNING";
+
 /** Returns the execution's name, or undefined if an execution of that name has already ended. */
 const tryStart = async (client: SFNClient, orderId: string, attempt: number): Promise<string | undefined> => {
   const name = nameOf(orderId, attempt);

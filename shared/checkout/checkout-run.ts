@@ -46,7 +46,8 @@ export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
 };
 
 /** Whether nobody has recorded yet how a run has ended. */
-const isOpen = ({ status }: Pick<CheckoutRun, "status">): boolean => status === "RUNNING" || status === "STOPPING";
+export const isOpen = ({ status }: Pick<CheckoutRun, "status">): boolean =>
+  status === "RUNNING" || status === "STOPPING";
 
 /** Whether a run may still be in progress. */
 export const isActive = (run: Pick<CheckoutRun, "status" | "started_at">, now: Date): boolean =>
@@ -90,7 +91,8 @@ const lock = async (
   const order = isStale
     ? ({ update: keys.order(order_id), remove: ["seal"], when: { equals: { seal } } } as const)
     : undefined;
-  const failed = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, order, event });
+  const open: Write = { put: { ...keys.openCheckout(order_id), id: order_id } };
+  const failed = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, order, open, event });
   return failed.size === 0 ? locked : undefined;
 };
 

@@ -152,6 +152,7 @@ export const finishRun = async (ref: RunRef, now: Date): Promise<string | null> 
   const failed = await transact({
     order: { update: keys.order(order_id), set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
     run: { update: keys.checkout(order_id), set: succeeded, when: { equals: { run, status: "RUNNING" } } },
+    open: { delete: keys.openCheckout(order_id) },
     event: await recordEnd("order.checked_out", ref, now),
   });
   if (failed.size === 0) return reason;

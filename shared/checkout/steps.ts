@@ -67,7 +67,7 @@ export const submitStep = {
 /** Sets the state of the order and all its requests to CHECKED_OUT. */
 export const finishStep = {
   name: "checkout/finish",
-  grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem"], files: [] },
+  grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
   timeoutSeconds: 120,
 } as const satisfies Step;
 

@@ -17,6 +17,7 @@ import { createHash } from "node:crypto";
  * | repeat the response of an earlier POST     | Get idempotency                                   |
  * | list an order's requests                   | Query orderRequests                               |
  * | lock an order's checkout, read its outcome | Get checkout                                      |
+ * | find orders whose checkout has not succeeded | Query openCheckouts, then Get order and checkout of each |
  * | find what the carrier has of a request     | Query receipts                                    |
  * | find what it has of an attachment          | Get receipt, for each request                     |
  * | show, update, delete a switch              | Get switch (it contains its account's ancestors)  |
@@ -53,6 +54,8 @@ const partitionOf = ({ type, id }: EventSubject) => `${type === "api_key" ? "KEY
 /** The hash that an API key is stored under. The key itself is not stored. */
 export const hashApiKey = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
+const openCheckouts = "OPEN_CHECKOUTS";
+
 export const keys = {
   /** An API key, by its hash. */
   apiKey: (sha256: string): Key => ({ pk: `KEY#${sha256}`, sk: "KEY" }),
@@ -87,6 +90,11 @@ export const keys = {
   idempotency: (account: string, key: string): Key => ownPartition(`IDEMPOTENCY#${account}#${key}`),
   /** The latest checkout run of an order: its lock and its outcome. */
   checkout: (order: string): Key => ({ pk: `ORDER#${order}`, sk: "CHECKOUT" }),
+  /**
+   * An order whose checkout has started and not succeeded. All are in one partition, which takes 500 starts a second: more than
+   * Step Functions does by default. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+   */
+  openCheckout: (order: string): Key => ({ pk: openCheckouts, sk: `ORDER#${order}` }),
   /** What the carrier has of one attachment under this request. The attachment is the request's own or its order's. */
   receipt: (request: string, attachment: string): Key => ({ pk: `REQUEST#${request}`, sk: `RECEIPT#${attachment}` }),
   switch: (id: string): Key => ({ pk: `SWITCH#${id}`, sk: "SWITCH" }),
@@ -115,4 +123,5 @@ export const collections = {
   receipts: (request: string): Collection => ({ pk: `REQUEST#${request}`, prefix: "RECEIPT#" }),
   switches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "SWITCH#" }),
   orderRequests: (order: string): Collection => ({ pk: `ORDER#${order}`, prefix: "REQUEST#" }),
+  openCheckouts: (): Collection => ({ pk: openCheckouts, prefix: "ORDER#" }),
 };

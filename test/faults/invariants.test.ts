@@ -162,6 +162,15 @@ describe("the check of the invariants", () => {
       () => write({ update: keys.account(t.east), add: { switch_count: -1 }, when: {} }),
       ["violation: switch_count is exact"],
     ],
+    [
+      "a checkout that has failed without an entry, and an entry whose checkout has succeeded",
+      async () => {
+        await write({ put: { ...keys.checkout("a"), status: "FAILED" } });
+        await write({ put: { ...keys.checkout("b"), status: "SUCCEEDED" } });
+        await write({ put: { ...keys.openCheckout("b"), id: "b" } });
+      },
+      ["notice: an open checkout has its entry", "notice: an open checkout has its entry"],
+    ],
   ])("reports %s", async (_, damage, found) => {
     await damage();
     expect(await rules()).toEqual(found);

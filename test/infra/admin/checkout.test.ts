@@ -3,10 +3,14 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DynamoDBClient, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
+import { SFNClient, StopExecutionCommand } from "@aws-sdk/client-sfn";
 import { describe, expect, inject, it, vi } from "vitest";
 import { progressOf } from "../../../infra/admin/checkout.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
 import { startTable } from "../../../infra/local/table.ts";
+import { readRun, startRun } from "../../../shared/checkout/run.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { get } from "../../../shared/table/read.ts";
 import { attachmentOf, form } from "../../support/fixtures/attachments.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { newSwitch } from "../../support/fixtures/switches.ts";
@@ -73,6 +77,66 @@ describe("order checkout and order show", () => {
       const { code, stderr } = await admin(args);
       expect([code, stderr]).toEqual([1, expect.stringMatching(/^There is no (order|request) nope/im)]);
     }
+  });
+});
+
+describe("orders whose last run has failed", () => {
+  const accountOf = async (order: string) => (await adminJson(["order", "show", order, "--json"])).account;
+  const failedIds = async (...args: string[]) =>
+    (await adminJson(["order", "list", "--failed", ...args, "--json"])).map(({ id }: { id: string }) => id);
+
+  it("are listed over all accounts, and started again together, or those of one account", async () => {
+    const [first, second, fine] = await Promise.all([1, 2, 3].map(() => newOrder(addMessagingNumbers)));
+    if (!first || !second || !fine) throw new Error("There are three orders.");
+    for (const order of [first, second]) {
+      await order.attach("order");
+      const fault = { method: "PUT", path: order.id, action: "status", status: 422, times: 2 };
+      await fetch(`${carrierUrl()}/faults`, { method: "POST", body: JSON.stringify(fault) });
+    }
+    for (const { id } of [first, second, fine]) await admin(["order", "checkout", id, "--wait"]);
+    const account = await accountOf(first.id);
+    expect(await adminJson(["order", "list", "--failed", "--account", account, "--json"])).toEqual([
+      {
+        id: first.id,
+        account,
+        run: `checkout-${first.id}-1`,
+        status: "FAILED",
+        ended_at: expect.any(String),
+        reason: expect.stringContaining("422"),
+      },
+    ]);
+    expect(await failedIds()).toEqual(expect.arrayContaining([first.id, second.id]));
+    expect(await failedIds()).not.toContain(fine.id);
+    const again = ["order", "checkout", "--failed", "--account", account, "--json"];
+    const refused = await admin(again);
+    expect([refused.code, JSON.parse(refused.stdout)]).toMatchObject([1, [{ id: first.id, status: "FAILED" }]]);
+    expect(await adminJson(again)).toEqual([
+      { id: first.id, run: `checkout-${first.id}-3`, status: "SUCCEEDED", reason: null },
+    ]);
+    expect([await failedIds("--account", account), await adminJson(again)]).toEqual([[], []]);
+    expect(await get(keys.openCheckout(first.id))).toBeUndefined();
+    expect(await failedIds()).toContain(second.id);
+    expect((await admin(["order", "checkout", second.id, "--failed"])).code).toBe(2);
+  });
+
+  it("are found if nobody has noticed that the run crashed; the next run says until when it waits for its calls", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    const account = await accountOf(order.id);
+    await startRun({ order_id: order.id, run: "crashed" }, new Date());
+    expect(await adminJson(["order", "list", "--failed", "--account", account, "--json"])).toEqual([
+      { id: order.id, account, run: "crashed", status: "CRASHED", ended_at: null, reason: null },
+    ]);
+    const { run } = await adminJson(["order", "checkout", order.id, "--json"]);
+    await vi.waitFor(async () => expect((await readRun(order.id))?.run).toBe(run), { timeout: 20_000 });
+    const { calls_end_by: until } = (await readRun(order.id)) ?? {};
+    const { stdout } = await admin(["order", "show", order.id]);
+    expect(stdout).toMatch(new RegExp(`waits for calls of a crashed run until +${until}\n`));
+    const report = await orderReport(order.id);
+    expect(report && progressOf(report)).toContain(`waiting until ${until}: a crashed run may have left calls`);
+    expect(await failedIds("--account", account)).toEqual([]);
+    const executionArn = `${process.env.STATE_MACHINE_ARN?.replace(":stateMachine:", ":execution:")}:${run}`;
+    await new SFNClient().send(new StopExecutionCommand({ executionArn }));
+    expect(await failedIds("--account", account)).toEqual([order.id]);
   });
 });
 

@@ -104,6 +104,7 @@ describe("the operators' CLI", () => {
       ["account", "list"],
       ["account", "list", "--account", account],
       ["account", "show", account],
+      ["order", "list", "--failed"],
       ["order", "show", order],
       ["request", "list", "--order", order],
       ["request", "show", request],

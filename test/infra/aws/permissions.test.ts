@@ -82,7 +82,7 @@ const expected: Record<string, readonly string[]> = {
   "checkout/seal": [...table("BatchGetItem", "GetItem", "Query", "UpdateItem"), ...writeKey],
   "checkout/seal-order": [...table("UpdateItem"), ...writeKey],
   "checkout/submit": [...table("BatchGetItem", "GetItem", "UpdateItem"), ...writeKey, ...carrier],
-  "checkout/finish": [...table("BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"), ...writeKey],
+  "checkout/finish": [...table("BatchGetItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"), ...writeKey],
   "checkout/fail": [...table("BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"), ...writeKey],
   "checkout/release-lock": [
     ...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
