@@ -17,10 +17,13 @@ const principal = async (): Promise<string> => {
   return Arn ?? "unknown";
 };
 
+/** The command's option `--on-behalf-of`. */
+export const onBehalfOf: { text: string | undefined } = { text: undefined };
+
 /** Where a change by this command comes from, for its event. */
 export const operatorOrigin = async (): Promise<Origin> => ({
   now: new Date(),
-  actor: { type: "operator", id: await principal() },
+  actor: { type: "operator", id: await principal(), ...(onBehalfOf.text && { on_behalf_of: onBehalfOf.text }) },
   request_id: null,
 });
 

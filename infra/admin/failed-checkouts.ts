@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
-import { isOpen, readRun } from "../../shared/checkout/run.ts";
-import type { Order } from "../../shared/tenants/schema.ts";
-import { explain } from "./errors.ts";
+import { isOpen, readRun } from "../../shared/checkout/checkout-run.ts";
+import type { Order } from "../../shared/tenants/tenant-schema.ts";
+import { explain } from "./command-errors.ts";
 import { findAccount, ordersInCheckout, printOwned } from "./find.ts";
 import { printRows } from "./output.ts";
 import { withProgress } from "./progress.ts";

@@ -87,7 +87,7 @@ const StoredKey = z.pipe(
   z.extend(ApiKey, { pk: z.string() }),
   z.transform(({ pk, ...key }) => ({ ...key, sha256: pk.slice("KEY#".length) })),
 );
-type StoredKey = z.infer<typeof StoredKey>;
+export type StoredKey = z.infer<typeof StoredKey>;
 
 export const keysOf = (account: string): Promise<StoredKey[]> =>
   listed(StoredKey, collections.accountKeys(account), ({ sha256 = "" }) => keys.apiKey(sha256));

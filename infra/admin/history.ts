@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import * as z from "zod/mini";
 import { Receipt } from "../../shared/checkout/checkout-schema.ts";
-import { Event } from "../../shared/history/event.ts";
+import { Event, type EventChange } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseItem, query, queryAll } from "../../shared/table/read.ts";
 import { forwardableRequests, readRequest } from "../../shared/tenants/orders.ts";
@@ -67,9 +67,17 @@ const evidenceOf = ({ file }: Event, receipt: Receipt | undefined) => ({
   answer: receipt && ([receipt.status, receipt.answer].filter(Boolean).join(" ") || null),
 });
 
+/** Of lists, only what differs. */
+const describeChange = ([name, { from, to, omitted }]: [string, EventChange]): string => {
+  if (!Array.isArray(from) || !Array.isArray(to)) return `${name}: ${JSON.stringify(from)} -> ${JSON.stringify(to)}`;
+  const added = to.filter((one) => !from.includes(one)).map((one) => `+${one}`);
+  const removed = from.filter((one) => !to.includes(one)).map((one) => `-${one}`);
+  return [`${name}:`, ...added, ...removed, ...(omitted ? [`and ${omitted} more`] : [])].join(" ");
+};
+
 const rowsOf = async (events: readonly Event[], subject: EventSubject): Promise<Row[]> => {
   const [names, callers] = await Promise.all([namesOf(events, subject), callersOf(events)]);
-  return events.map(({ at, type, resource, actor, changed }) => ({
+  return events.map(({ at, type, resource, actor, changed, changes }) => ({
     time: at,
     what: type,
     id: resource.id,
@@ -77,8 +85,8 @@ const rowsOf = async (events: readonly Event[], subject: EventSubject): Promise<
     who:
       actor.type === "api_key"
         ? `${callers.get(actor.id) ?? "-"}: key ${actor.id}, user ${actor.user}`
-        : `${actor.type} ${actor.id}`,
-    changed,
+        : [`${actor.type} ${actor.id}`, actor.on_behalf_of].filter(Boolean).join(" on behalf of "),
+    changed: changes ? Object.entries(changes).map(describeChange) : changed,
   }));
 };
 

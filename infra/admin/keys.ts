@@ -5,8 +5,8 @@ import { apply } from "../../shared/tenants/apply.ts";
 import type { Account } from "../../shared/tenants/tenant-schema.ts";
 import { change, create, operatorOrigin } from "./apply-command.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
-import { keyByReference, keysOf, ofAccounts, parseId, printOwned } from "./find.ts";
-import { printRecord, safe } from "./output.ts";
+import { keyByReference, keysOf, ofAccounts, parseId, printOwned, type StoredKey } from "./find.ts";
+import { format, printRecord, safe } from "./output.ts";
 
 const hours = (text: string): number => {
   if (!/^\d{1,4}(\.\d+)?$/.test(text))
@@ -48,30 +48,49 @@ const confirm = async (question: string): Promise<void> => {
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError("Nothing was changed.");
 };
 
+type NewKey = {
+  readonly account: string;
+  readonly user: string;
+  readonly label?: string;
+  readonly expiresAt?: string;
+};
+
+const keyDetails = ({ id, account, user, label, inserted_at, expires_at, revoked, sha256 }: StoredKey) => ({
+  ...{ id, account, user, label: label ?? null, inserted_at: inserted_at ?? null, expires_at, revoked, sha256 },
+});
+
 export const addKeyCommands = (key: Command): void => {
   key
     .command("issue")
     .description("issue an API key; it is printed only once")
     .requiredOption("--account <id>", "the account that the key belongs to", parseId)
     .requiredOption("--user <id>", "the user that the key impersonates, in the same account tree", parseId)
+    .option("--label <text>", "what the key is for")
     .option("--expires-at <time>", "ISO 8601 date and time at which it expires", futureTime)
     .addHelpText(
       "after",
       "\nExample: npm run admin -- key issue --account 01J… --user 01J… --expires-at 2030-01-01T00:00:00Z",
     )
-    .action(async ({ account, user, expiresAt }: { account: string; user: string; expiresAt?: string }) => {
+    .action(async ({ account, user, label, expiresAt }: NewKey) => {
       await requireSameTree(account, user);
-      printRecord(await create("keys", { account, user, expires_at: expiresAt ?? null }));
+      printRecord(await create("keys", { account, user, label: label ?? null, expires_at: expiresAt ?? null }));
     });
   key
     .command("list")
-    .description("list the keys of one account, or of every account, by the hash under which they are stored")
+    .description("list the keys of one account, or of every account; --json has the hash under which they are stored")
     .option("--account <id>", "only those of this account", parseId)
     .option("--prefix <hex>", "only those whose SHA-256 hash begins with this", hexPrefix, "")
     .action(async ({ account, prefix }: { account?: string; prefix: string }) => {
       const keys = (await ofAccounts(account, keysOf)).filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()));
-      await printOwned(keys.map(({ sha256, ...rest }) => ({ ...rest, sha256: sha256.slice(0, 16) })));
+      const rows = keys.map(keyDetails);
+      // A table has no room for a whole hash, and the beginning of one identifies nothing.
+      await printOwned(format.json ? rows : rows.map(({ sha256: _, ...row }) => row));
     });
+  key
+    .command("show")
+    .description("show a key, with its SHA-256")
+    .argument("<id-or-key>", "the key's id, or the key itself (apik_…)")
+    .action(async (reference: string) => printRecord(keyDetails(await keyByReference(reference))));
   key
     .command("revoke")
     .description("revoke a key; takes effect immediately")
@@ -86,12 +105,12 @@ export const addKeyCommands = (key: Command): void => {
   key
     .command("rotate")
     .description(
-      "issue a new key for the same account and user, with the same expiry; the old key expires after an overlap",
+      "issue a new key for the same account and user, with the same label and expiry; the old key expires after an overlap",
     )
     .argument("<id-or-key>", "the old key's id, or the key itself (apik_…)")
     .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
     .action(async (reference: string, { overlapHours }: { overlapHours: number }) => {
-      const { id, account, user, revoked, expires_at } = await keyByReference(reference);
+      const { id, account, user, label, revoked, expires_at } = await keyByReference(reference);
       const isExpired = expires_at !== null && Date.parse(expires_at) <= Date.now();
       if (revoked || isExpired)
         throw new CommandError(
@@ -99,7 +118,7 @@ export const addKeyCommands = (key: Command): void => {
         );
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
       const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;
-      const keys = { created: { account, user, expires_at }, old: { id, expires_at: expiresAt } };
+      const keys = { created: { account, user, label, expires_at }, old: { id, expires_at: expiresAt } };
       const { created } = (await apply({ keys }, await operatorOrigin())).keys;
       printRecord({ id: created?.id, key: created?.key, expires_at, replaces: id, old_key_ends_at: expiresAt });
     });

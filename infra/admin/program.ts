@@ -1,8 +1,11 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
+import * as z from "zod/mini";
 import project from "../../package.json" with { type: "json" };
+import { limits } from "../../shared/limits.ts";
+import { OnBehalfOf } from "../../shared/tenants/file.ts";
 import { requireSeparator } from "../local/command.ts";
 import { addAccountCommands } from "./accounts.ts";
-import { addApplyCommand } from "./apply-command.ts";
+import { addApplyCommand, onBehalfOf } from "./apply-command.ts";
 import { addAttachmentCommands } from "./attachments.ts";
 import { addCheckCommand } from "./check.ts";
 import { errorObjects, explain, UsageError } from "./command-errors.ts";
@@ -26,6 +29,18 @@ const withoutTarget = ["env", "doctor", "schema"];
 /** Commands that always print JSON. They accept --json like all others. */
 const alwaysJson = ["apply", "schema"];
 
+/** Commands that record events of an operator. */
+const changing = [
+  ...["apply", "create", "issue", "rename", "feature", "permissions"],
+  ...["disable", "enable", "revoke", "rotate", "download"],
+];
+
+const parseOnBehalfOf = (sent: string): string => {
+  const { data } = z.safeParse(OnBehalfOf, sent);
+  if (data === undefined) throw new InvalidArgumentError(`It must have 1 to ${limits.onBehalfOfLength} characters.`);
+  return data;
+};
+
 const createProgram = (): Command => {
   const program = new Command("admin")
     .description(
@@ -47,6 +62,7 @@ const createProgram = (): Command => {
     .exitOverride();
 
   program.hook("preAction", async (_, command) => {
+    onBehalfOf.text = command.opts<{ onBehalfOf?: string }>().onBehalfOf;
     if (!withoutTarget.includes(command.name())) await useTarget(program.opts<TargetOptions>());
   });
 
@@ -67,8 +83,11 @@ const createProgram = (): Command => {
   addCheckCommand(program);
   addSweepCommand(program);
   addRestoreCommand(program);
-  for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one])))
+  for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
     command.option("--json", alwaysJson.includes(command.name()) ? "print JSON (always on)" : "print JSON");
+    if (changing.includes(command.name()))
+      command.option("--on-behalf-of <text>", "for whom the change is made: its event has it", parseOnBehalfOf);
+  }
   return program;
 };
 

@@ -18,7 +18,11 @@ export const eventSchemas: readonly NamedSchema[] = [
     id: "The id of the API key.",
     user: "The user that the key impersonates.",
   }),
-  named("OperatorActor", operatorActor, { type, id: "The ARN of the principal of IAM, or `local` on one machine." }),
+  named("OperatorActor", operatorActor, {
+    type,
+    id: "The ARN of the principal of IAM, or `local` on one machine.",
+    on_behalf_of: "For whom the operator made the change, in the operator's words.",
+  }),
   named("CheckoutActor", checkoutActor, { type, id: "The run of the checkout." }),
   named("ChangeEventResource", WrittenEvent.shape.resource, {
     type,
@@ -34,6 +38,13 @@ export const eventSchemas: readonly NamedSchema[] = [
     bytes: "The size of the file.",
     sha256: "The SHA-256 of the file, as 64 hexadecimal digits.",
   }),
+  named("ChangeEventChange", WrittenEvent.shape.changes.def.innerType.def.valueType, {
+    from: "The value before the update.",
+    to: "The value after it.",
+    unchanged:
+      "How many elements both lists have. If it is present, the lists were too long, and have only the elements that differ.",
+    omitted: "How many of the elements that differ were left out, because there were too many.",
+  }),
   named("ChangeEvent", WrittenEvent, {
     id: "A ULID. The same event can be delivered twice; its id tells.",
     type: "The resource's type, and what happened to it.",
@@ -43,6 +54,8 @@ export const eventSchemas: readonly NamedSchema[] = [
     resource: "What was changed.",
     parent: "The order or the request that an attachment, or a request, belongs to, or under which it was sent.",
     changed: "The names of the properties that an update has changed, or null.",
+    changes:
+      "The values before and after an update of an account, a user or an API key, by the names of the properties.",
     file: "The file of an attachment that was forwarded or deleted.",
     request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
   }),

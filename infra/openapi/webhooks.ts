@@ -47,9 +47,17 @@ const actorOf = (resource: string, action: string): WrittenEvent["actor"] => {
     : { type: "operator", id: "arn:aws:sts::123456789012:assumed-role/operator/anna" };
 };
 
+/** What an update of an account, a user or an API key changes; other resources have no values in their events. */
+const changesOf: Readonly<Record<string, WrittenEvent["changes"]>> = {
+  account: { name: { from: "Acme", to: "Acme Ltd" } },
+  user: { disabled: { from: false, to: true } },
+  api_key: { label: { from: null, to: "Portal" } },
+};
+
 const exampleOf = (resource: string, action: string) => {
   const type = `${resource}.${action}`;
   const actor = actorOf(resource, action);
+  const changes = action === "updated" ? changesOf[resource] : undefined;
   const hasVersion = resource === "switch" || resource.endsWith("_attachment");
   const detail: WrittenEvent = {
     id: "01K9ZQ4T7M3C8XW5R2BN6HJDEE",
@@ -59,7 +67,8 @@ const exampleOf = (resource: string, action: string) => {
     actor,
     resource: { type: resource, id, version: hasVersion ? (action === "created" ? 1 : 2) : null },
     parent: parentOf(resource, action),
-    changed: action === "updated" ? ["name"] : null,
+    changed: action === "updated" ? Object.keys(changes ?? { name: "" }) : null,
+    ...(changes && { changes }),
     ...(resource.endsWith("_attachment") && ["forwarded", "deleted"].includes(action) && { file }),
     request_id: actor.type === "api_key" ? "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10" : null,
   };

@@ -19,7 +19,7 @@ export type EventType = { readonly [R in keyof typeof actions]: TypeOf<R> }[keyo
 /** Who changed something: an API key and the user that it impersonates, an operator (a principal of IAM), or a checkout run. */
 export const Actor = z.discriminatedUnion("type", [
   z.object({ type: z.literal("api_key"), id: z.string(), user: z.string() }),
-  z.object({ type: z.literal("operator"), id: z.string() }),
+  z.object({ type: z.literal("operator"), id: z.string(), on_behalf_of: z.optional(z.string()) }),
   z.object({ type: z.literal("checkout"), id: z.string() }),
 ]);
 export type Actor = z.infer<typeof Actor>;
@@ -29,9 +29,18 @@ const ref = { type: z.string(), id: z.string() };
 /** The file of an attachment, as evidence of what was sent or deleted. */
 const EventFile = z.object({ bytes: z.int(), sha256: z.string() });
 
+/** The value of a property before and after an update. `record.ts` says when lists are shortened. */
+const EventChange = z.object({
+  from: z.unknown(),
+  to: z.unknown(),
+  unchanged: z.optional(z.int()),
+  omitted: z.optional(z.int()),
+});
+export type EventChange = z.infer<typeof EventChange>;
+
 /**
- * One confirmed change, as it is read. It has ids and names of properties, and no values but a file's: nothing in it is
- * confidential. Another release may have written it, so its type and its actor's can be unknown.
+ * One confirmed change, as it is read. It has ids and names of properties, and no values but a file's and those that operators
+ * change of accounts, users and API keys: nothing in it is confidential. Another release may have written it, so its type and its actor's can be unknown.
  */
 export const Event = z.object({
   /** A ULID. The same event can be delivered twice; its id tells. */
@@ -40,7 +49,7 @@ export const Event = z.object({
   at: z.string(),
   /** The account that owns the resource. */
   account: z.string(),
-  actor: z.looseObject(ref),
+  actor: z.looseObject({ ...ref, on_behalf_of: z.optional(z.string()) }),
   /**
    * `version` is the one in the resource's ETag, or null where it has none. The greater one is newer; a deletion has that of the
    * last change.
@@ -49,6 +58,8 @@ export const Event = z.object({
   parent: z.nullable(z.object(ref)),
   /** The names of the properties that an update changed, or null for any other event. */
   changed: z.nullable(z.array(z.string())),
+  /** Of an account, a user or an API key that was updated. */
+  changes: z.optional(z.record(z.string(), EventChange)),
   /** Of an attachment that was forwarded or deleted. */
   file: z.optional(EventFile),
   /** The `X-Request-Id` of the response that confirmed the change, or null if there was none. */

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import { type EventSubject, keys } from "../table/keys.ts";
-import type { Actor, EventType, WrittenEvent } from "./event.ts";
+import type { Actor, EventChange, EventType, WrittenEvent } from "./event.ts";
 
 /** Where a change comes from. Every function that changes something for somebody gets one. */
 export type Origin = {
@@ -18,10 +18,47 @@ type Change = {
   readonly resource: WrittenEvent["resource"];
   readonly parent?: { readonly type: "order" | "request"; readonly id: string };
   readonly changed?: readonly string[] | undefined;
+  readonly changes?: Changes | undefined;
   readonly file?: WrittenEvent["file"];
 };
 
+export type Changes = Readonly<Record<string, { readonly from: unknown; readonly to: unknown }>>;
+
 const retentionDays = 400;
+
+/**
+ * The lists of one change, as JSON. EventBridge takes 256 KB in a call, which has ten events, and the rest of an event takes up
+ * to 8 KB. https://docs.aws.amazon.com/eventbridge/latest/userguide/calculate-putevents-entry-size.html
+ */
+const maxListBytes = 16_384;
+
+const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+
+const without = (list: readonly unknown[], other: readonly unknown[]) => {
+  const others = new Set(other);
+  return list.filter((one) => !others.has(one));
+};
+
+/** The beginning of a list, up to half of what the lists of a change may take. */
+const beginningOf = (list: readonly unknown[]) => {
+  let bytes = 0;
+  return list.filter((one) => {
+    bytes += bytesOf(one) + 1;
+    return bytes < maxListBytes / 2;
+  });
+};
+
+/**
+ * Shortens a user's permissions, which can be 255 KB. Lists that are too long have only what the other one has not (`unchanged`
+ * counts what both have), and of that only as much as there is room for (`omitted` counts the rest).
+ */
+const shortened = ({ from, to }: Changes[string]): EventChange => {
+  if (!Array.isArray(from) || !Array.isArray(to) || bytesOf([from, to]) <= maxListBytes) return { from, to };
+  const [removed, added] = [without(from, to), without(to, from)];
+  const part = { from: beginningOf(removed), to: beginningOf(added) };
+  const omitted = removed.length + added.length - part.from.length - part.to.length;
+  return { ...part, unchanged: from.length - removed.length, ...(omitted > 0 && { omitted }) };
+};
 
 /** An attachment's events are kept with its order or request, any other with its resource. */
 const subjectOf = ({ type, resource, parent }: Change): EventSubject =>
@@ -29,7 +66,8 @@ const subjectOf = ({ type, resource, parent }: Change): EventSubject =>
 
 /** Returns the write that records a change. It belongs in the transaction of the change: neither exists without the other. */
 export const recordOf = (change: Change, { now, actor, request_id }: Origin): Write => {
-  const { type, account, resource, parent = null, changed, file } = change;
+  const { type, account, resource, parent = null, changes, file } = change;
+  const changed = changes ? Object.keys(changes) : change.changed;
   const event: WrittenEvent = {
     id: newId(now.getTime()),
     type,
@@ -39,6 +77,9 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
     resource,
     parent,
     changed: changed ? [...changed] : null,
+    ...(changes && {
+      changes: Object.fromEntries(Object.entries(changes).map(([name, one]) => [name, shortened(one)])),
+    }),
     ...(file && { file }),
     request_id,
   };

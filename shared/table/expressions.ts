@@ -5,6 +5,7 @@ export type Item = Readonly<Record<string, unknown>>;
 /** The condition on the stored item for a write to succeed. */
 export type Condition = {
   readonly exists?: boolean;
+  /** An attribute that is undefined here must be absent. */
   readonly equals?: Item;
   /** The item does not exist, or its `expires_at` (in seconds) is over. TTL deletes expired items only later. */
   readonly absentOrExpiredAt?: number;
@@ -48,7 +49,9 @@ const conditionExpression = (condition: Condition, { name, value }: Placeholders
     condition.absentOrExpiredAt === undefined
       ? []
       : [`(attribute_not_exists(${name("pk")}) OR ${name("expires_at")} <= ${value(condition.absentOrExpiredAt)})`],
-    Object.entries(condition.equals ?? {}).map(([attribute, content]) => `${name(attribute)} = ${value(content)}`),
+    Object.entries(condition.equals ?? {}).map(([attribute, content]) =>
+      content === undefined ? `attribute_not_exists(${name(attribute)})` : `${name(attribute)} = ${value(content)}`,
+    ),
   ]
     .flat()
     .join(" AND ");

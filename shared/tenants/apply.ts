@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { ApiError, internalError, invalid, problemIn, serviceUnavailable } from "../errors.ts";
 import type { EventType } from "../history/event.ts";
-import { type Origin, recordOf } from "../history/record.ts";
+import { type Changes, type Origin, recordOf } from "../history/record.ts";
 import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
@@ -16,7 +16,7 @@ type Result = {
   /** Null in a dry run, if the entry would get a new id. */
   readonly id: string | null;
   readonly status: "created" | "changed" | "unchanged";
-  readonly changes?: Readonly<Record<string, { readonly from: unknown; readonly to: unknown }>>;
+  readonly changes?: Changes;
   readonly key?: string;
 };
 
@@ -106,9 +106,10 @@ export const tryApply = async (
 const maxProblems = 1_000;
 
 const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sections: readonly SectionName[]) => {
-  const { file, dryRun: dryRunInFile, problems } = parseFile(document, sections);
+  const { file, dryRun: dryRunInFile, onBehalfOf, problems } = parseFile(document, sections);
   const isDry = dryRun || dryRunInFile;
-  const context = { ...(await resolve(file, problems)), origin, isDry };
+  const actor = onBehalfOf === undefined ? origin.actor : { ...origin.actor, on_behalf_of: onBehalfOf };
+  const context = { ...(await resolve(file, problems)), origin: { ...origin, actor }, isDry };
   const plan = <S extends SectionName>(
     section: S,
     planOne: (name: string, entry: Entry<S>, context: Context) => Planned,
@@ -140,12 +141,9 @@ type Target = { readonly path: Planned["path"]; readonly type: "account" | "user
 /** What an event says of an entry's resource. */
 type Subject = { readonly id: string; readonly account: string; readonly order?: string };
 
-const recorded = (type: EventType, { id, account, order }: Subject, origin: Origin, changed?: readonly string[]) => {
+const recorded = (type: EventType, { id, account, order }: Subject, origin: Origin, changes?: Changes) => {
   const resource = { type: type.split(".")[0] ?? "", id, version: null };
-  return recordOf(
-    { type, account, resource, ...(order && { parent: { type: "order", id: order } }), ...(changed && { changed }) },
-    origin,
-  );
+  return recordOf({ type, account, resource, ...(order && { parent: { type: "order", id: order } }), changes }, origin);
 };
 
 /** Plans an entry that does not exist. Reports what it lacks. */
@@ -176,19 +174,22 @@ const planExisting = (
   context: Context,
 ): Planned => {
   reportImmutable(path, stored, sent.immutable, context);
-  const changes = Object.entries(sent.mutable).flatMap(([name, to]) =>
-    to === undefined || isDeepStrictEqual(to, stored[name]) ? [] : [[name, { from: stored[name], to }] as const],
+  const set = Object.fromEntries(
+    Object.entries(sent.mutable).filter(
+      ([name, to]) => to !== undefined && !isDeepStrictEqual(to, stored[name] ?? null),
+    ),
   );
-  if (changes.length === 0) return unchanged(path, subject.id);
-  const of = (side: "from" | "to") => Object.fromEntries(changes.map(([name, change]) => [name, change[side]]));
-  const names = changes.map(([name]) => name);
+  const names = Object.keys(set);
+  if (names.length === 0) return unchanged(path, subject.id);
+  const changes = Object.fromEntries(names.map((name) => [name, { from: stored[name] ?? null, to: set[name] }]));
+  const equals = Object.fromEntries(names.map((name) => [name, stored[name]]));
   return {
     path,
-    result: { id: subject.id, status: "changed", changes: Object.fromEntries(changes) },
+    result: { id: subject.id, status: "changed", changes },
     stored,
     writes: [
-      { update: key, set: of("to"), when: { exists: true, equals: of("from") } },
-      recorded(`${type}.updated`, subject, context.origin, names),
+      { update: key, set, when: { exists: true, equals } },
+      recorded(`${type}.updated`, subject, context.origin, changes),
     ],
   };
 };
@@ -257,7 +258,7 @@ const planKey = (name: string, entry: Entry<"keys">, context: Context): Planned 
   const expires_at = entry.expires_at ? new Date(entry.expires_at).toISOString() : entry.expires_at;
   if (stored) {
     const immutable = { id: entry.id, account, user, sha256: entry.sha256 };
-    const sent = { immutable, mutable: { expires_at, revoked: entry.revoked } };
+    const sent = { immutable, mutable: { label: entry.label, expires_at, revoked: entry.revoked } };
     return planExisting(target, keys.apiKey(stored.sha256), stored, stored, sent, context);
   }
   if (entry.sha256 && context.stored.keys.has(entry.sha256))
@@ -269,6 +270,8 @@ const planKey = (name: string, entry: Entry<"keys">, context: Context): Planned 
     id,
     account: account ?? "",
     user: user ?? null,
+    label: entry.label ?? undefined,
+    inserted_at: context.origin.now.toISOString(),
     expires_at: expires_at ?? null,
     revoked: entry.revoked ?? false,
   };

@@ -18,6 +18,9 @@ const OwnId = z.optional(
     ),
 );
 
+/** For whom an operator makes a change, in the operator's words. */
+export const OnBehalfOf = nonBlankText(limits.onBehalfOfLength);
+
 const DateTime = z.iso
   .datetime({ offset: true, error: "must be an ISO 8601 date and time, with Z or an offset" })
   .check(z.maxLength(limits.dateTimeLength));
@@ -50,6 +53,7 @@ export const entrySchemas = {
     id: OwnId,
     account: Reference,
     user: z.optional(z.nullable(nonBlankText(limits.nameLength))),
+    label: z.optional(z.nullable(nonBlankText(limits.labelLength))),
     expires_at: z.optional(z.nullable(DateTime)),
     revoked: z.optional(z.boolean()),
     sha256: z.optional(Sha256),
@@ -96,6 +100,12 @@ export const tenantsJsonSchema = () => ({
   properties: {
     $schema: { type: "string" },
     dry_run: { type: "boolean", description: "Write nothing, and return what would be written." },
+    on_behalf_of: {
+      type: "string",
+      minLength: 1,
+      maxLength: limits.onBehalfOfLength,
+      description: "For whom the changes are made: their events have it.",
+    },
     ...Object.fromEntries(sectionNames.map((name) => [name, sectionSchema(name)])),
   },
   additionalProperties: false,
@@ -128,7 +138,7 @@ export const isDryRun = (document: unknown): boolean =>
 export const parseFile = (
   document: unknown,
   allowed: readonly SectionName[] = sectionNames,
-): { file: TenantsFile; dryRun: boolean; problems: Problem[] } => {
+): { file: TenantsFile; dryRun: boolean; onBehalfOf: string | undefined; problems: Problem[] } => {
   const problems: Problem[] = [];
   const parse = <S extends z.core.$ZodType>(schema: S, value: unknown, path: readonly string[]) => {
     const checked = check(schema, value, "body");
@@ -168,13 +178,14 @@ export const parseFile = (
     requests: section("requests", entrySchemas.requests),
   };
   const dryRun = parse(z.optional(z.boolean()), sections.get("dry_run"), ["dry_run"]) ?? false;
+  const onBehalfOf = parse(z.optional(OnBehalfOf), sections.get("on_behalf_of"), ["on_behalf_of"]);
   const forbidden = sectionNames.filter((name) => sections.has(name) && !allowed.includes(name));
   const misplaced = `can't be in this file, which may have ${allowed.join(" and ")} only`;
   problems.push(...forbidden.map((name) => problemIn("body", pointer([name]), "constraint.enum", misplaced)));
-  const known: readonly string[] = ["$schema", "dry_run", ...sectionNames];
+  const known: readonly string[] = ["$schema", "dry_run", "on_behalf_of", ...sectionNames];
   const unknown = [...sections.keys()].filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     problems.push({ in: "body", pointer: "", ...unknownProperties(unknown, known) });
   }
-  return { file, dryRun, problems };
+  return { file, dryRun, onBehalfOf, problems };
 };

@@ -36,6 +36,9 @@ export const ApiKey = z.object({
   id: z.string(),
   account: z.string(),
   user: z.nullable(z.string()),
+  /** Keys of version 1.0 have neither a label nor a time. */
+  label: z.optional(z.nullable(z.string())),
+  inserted_at: z.optional(z.string()),
   expires_at: z.nullable(z.string()),
   revoked: z.boolean(),
 });

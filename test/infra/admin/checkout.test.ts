@@ -8,7 +8,7 @@ import { describe, expect, inject, it, vi } from "vitest";
 import { progressOf } from "../../../infra/admin/checkout.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
 import { startTable } from "../../../infra/local/table.ts";
-import { readRun, startRun } from "../../../shared/checkout/run.ts";
+import { readRun, startRun } from "../../../shared/checkout/checkout-run.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { attachmentOf, form } from "../../support/fixtures/attachments.ts";
