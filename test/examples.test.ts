@@ -48,6 +48,16 @@ describe.runIf(extent !== "sample")("the programs that the README links", () => 
   );
 });
 
+it.each([
+  "node docs/examples/client.ts",
+  "node docs/examples/list.ts",
+  "docs/examples/client.sh",
+  "python3 docs/examples/client.py",
+])("without arguments or variables, %s prints how it is used, and exits with 2", async (program) => {
+  const { output, errors, code } = await runScript(`unset URL KEY REQUEST; ${program}`, userEnvironment);
+  expect([code, output, errors]).toEqual([2, "", expect.stringMatching(/KEY.* REQUEST[\s\S]*docs\/examples\//)]);
+});
+
 const hasBoto3 = spawnSync("python3", ["-c", "import boto3"]).status === 0;
 
 it.runIf(extent !== "sample" && hasBoto3)(
@@ -82,6 +92,6 @@ it.runIf(extent !== "sample" && hasBoto3)(
       errors: expect.stringContaining("/orders/order/account"),
       code: 1,
     });
-    expect(await run("")).toMatchObject({ errors: expect.stringContaining("ordering.py create <account>"), code: 1 });
+    expect(await run("")).toMatchObject({ errors: expect.stringContaining("ordering.py create <account>"), code: 2 });
   },
 );

@@ -191,6 +191,8 @@ describe("the READMEs", () => {
       permissions: [`at most ${number(one.permissions)} permissions of at most ${one.permissionLength} characters`],
       permissionLength: [],
       dateTimeLength: [],
+      labelLength: [`\`label\` of at most ${one.labelLength} characters`],
+      onBehalfOfLength: [`\`on_behalf_of\` of at most ${one.onBehalfOfLength}`],
     } satisfies Record<keyof typeof limits, readonly string[]>;
     const all = ["docs/limits.md", "functions/README.md", "infra/README.md", "infra/admin/README.md"]
       .map(textOf)

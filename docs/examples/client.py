@@ -12,6 +12,10 @@ from pathlib import Path
 from time import sleep
 from uuid import uuid4
 
+if len(sys.argv) != 3 or not all(environ.get(name) for name in ("URL", "KEY", "REQUEST")):
+    print(__doc__, file=sys.stderr)
+    sys.exit(2)
+
 import httpx
 
 request = f"/api/v1/requests/{environ['REQUEST']}"

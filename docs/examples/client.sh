@@ -4,6 +4,10 @@
 #
 #     docs/examples/client.sh loa.pdf scan.bin
 set -euo pipefail
+if [ $# != 2 ] || [ -z "${URL:-}" ] || [ -z "${KEY:-}" ] || [ -z "${REQUEST:-}" ]; then
+  sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
 request="$URL/api/v1/requests/$REQUEST"
 
 # Prints an expression of `it`, the JSON on standard input. Without any, the program before it has failed. jq does it as well.

@@ -16,6 +16,10 @@ type Schemas = components["schemas"];
 
 const { URL: baseUrl = "", KEY = "", REQUEST: request_id = "", EVENTS } = process.env;
 const [loa = "", scan = ""] = process.argv.slice(2);
+if (!baseUrl || !KEY || !request_id || !scan) {
+  console.error("Usage: URL=… KEY=… REQUEST=… [EVENTS=…] npx node docs/examples/client.ts <letter> <large file>");
+  process.exit(2);
+}
 const patchbay = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${KEY}` } });
 
 /** The document of a response. Its errors are thrown. */

@@ -59,6 +59,8 @@ def check_out(order):
 
 
 commands = {"create": create, "checkout": check_out}
-if len(sys.argv) != 3 or sys.argv[1] not in commands:
-    raise SystemExit(__doc__)
+variables = ("ORDERING_FUNCTION_NAME", "STATE_MACHINE_ARN")
+if len(sys.argv) != 3 or sys.argv[1] not in commands or not all(environ.get(name) for name in variables):
+    print(__doc__, file=sys.stderr)
+    sys.exit(2)
 commands[sys.argv[1]](sys.argv[2])

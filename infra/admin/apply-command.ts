@@ -7,7 +7,7 @@ import type { Origin } from "../../shared/history/record.ts";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/file.ts";
 import { CommandError, messageOf } from "./command-errors.ts";
-import { printJson } from "./output.ts";
+import { printJson, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 /** The ARN of this process's principal on AWS, or `local` for a local stack or an emulator. */
@@ -34,7 +34,9 @@ const applyOne = async (
   describe: (property: string, detail: string) => string,
 ) => {
   try {
-    const { one } = (await apply({ [section]: { one: entry } }, await operatorOrigin()))[section];
+    const applied = await apply({ [section]: { one: entry } }, await operatorOrigin());
+    const { one } = applied[section];
+    for (const { detail } of applied.warnings ?? []) console.error(`Warning: ${detail}`);
     if (!one) throw new Error("The entry has no result.");
     return one;
   } catch (error) {
@@ -84,6 +86,7 @@ export const addApplyCommand = (program: Command): void => {
       const { created, changed, unchanged } = countsOf(applied);
       const dry = dryRun || isDryRun(document) ? "Dry run: " : "";
       console.error(`${dry}${created} created, ${changed} changed, ${unchanged} unchanged.`);
+      for (const { pointer, detail } of applied.warnings ?? []) console.error(safe(`Warning: ${pointer}: ${detail}`));
       printJson(applied);
     });
   program

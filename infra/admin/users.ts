@@ -1,36 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import * as z from "zod/mini";
-import { parentPermissions } from "../../shared/attachments/routes.ts";
-import { routes } from "../../shared/routes.ts";
+import { knownPermissions } from "../../shared/tenants/permissions.ts";
 import { User } from "../../shared/tenants/tenant-schema.ts";
 import { change, create } from "./apply-command.ts";
 import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./find.ts";
 import { format, printRecord, printRows } from "./output.ts";
 
-const exactPermissions = [
-  ...routes.map(({ permission }) => permission),
-  ...Object.values(parentPermissions).flatMap((states) => Object.values(states)),
-];
-
-/** Every permission that an endpoint requires, and the wildcard of each resource. */
-export const knownPermissions: readonly string[] = [
-  ...new Set([...exactPermissions, ...exactPermissions.map((exact) => exact.replace(/:[^:]*$/, ":*"))]),
-].sort();
-
 const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
 
 /** Collects the values of an option that may be repeated. */
 const collect = (value: string, all: readonly string[] = []) => [...all, value];
-
-/** Collects permissions. Accepts only permissions that an endpoint requires, and their wildcards. */
-const collectPermission = (value: string, all?: readonly string[]): string[] => {
-  if (!knownPermissions.includes(value))
-    throw new InvalidArgumentError(
-      `There is no such permission. The permissions are:\n  ${knownPermissions.join("\n  ")}`,
-    );
-  return collect(value, all);
-};
 
 type Change = {
   readonly add?: readonly string[];
@@ -66,7 +46,7 @@ export const addUserCommands = (user: Command): void => {
     .option(
       "--permission <permission>",
       "a permission, or <resource>:* for all of a resource; can be repeated",
-      collectPermission,
+      collect,
     )
     .option("--disabled", "create the user disabled", false)
     .addHelpText(
@@ -85,9 +65,9 @@ export const addUserCommands = (user: Command): void => {
     .command("permissions")
     .description("show a user's permissions, or change them; takes effect immediately")
     .argument("<id>", "the user", parseId)
-    .option("--add <permission>", "grant a permission; can be repeated", collectPermission)
+    .option("--add <permission>", "grant a permission; can be repeated", collect)
     .option("--remove <permission>", "remove a permission; can be repeated", collect)
-    .option("--set <permission>", "replace all permissions; can be repeated", collectPermission)
+    .option("--set <permission>", "replace all permissions; can be repeated", collect)
     .addHelpText(
       "after",
       `\nExample: npm run admin -- user permissions 01J… --add 'messaging_switches:*'\n${permissionsHelp}`,

@@ -3,11 +3,21 @@ import { isDeepStrictEqual } from "node:util";
 import { ApiError, internalError, invalid, problemIn, serviceUnavailable } from "../errors.ts";
 import type { EventType } from "../history/event.ts";
 import { type Changes, type Origin, recordOf } from "../history/record.ts";
+import { pointer } from "../schema/check.ts";
 import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
-import { bySection, type Entry, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
+import {
+  bySection,
+  type Entry,
+  parseFile,
+  requiredProperties,
+  type SectionName,
+  sectionNames,
+  type TenantsFile,
+} from "./file.ts";
+import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
 import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
 
@@ -21,7 +31,9 @@ type Result = {
 };
 
 /** The results of a file's entries, by their names. */
-export type Applied = Readonly<Record<SectionName, Readonly<Record<string, Result>>>>;
+export type Applied = Readonly<Record<SectionName, Readonly<Record<string, Result>>>> & {
+  readonly warnings?: readonly Warning[];
+};
 
 /** The writes for one entry, which stay together, what they change, and the order in `CART` that the entry adds a request to. */
 type Planned = {
@@ -66,12 +78,13 @@ export const apply = async (
   { dryRun = false, sections = sectionNames, maxResultBytes = Number.POSITIVE_INFINITY }: Options = {},
 ): Promise<Applied> => {
   for (let attempt = 1; ; attempt += 1) {
-    const { planned, isDry } = await planFile(document, origin, dryRun, sections);
-    if (Buffer.byteLength(JSON.stringify(resultsOf(planned))) > maxResultBytes) throw tooLargeResult();
-    if (isDry) return resultsOf(planned);
+    const { planned, warnings, isDry } = await planFile(document, origin, dryRun, sections);
+    const all = resultsOf(planned, warnings);
+    if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes) throw tooLargeResult();
+    if (isDry) return all;
     const failure = await writeAll(planned);
-    if (!failure) return resultsOf(planned);
-    if (failure.written.length > 0) throw new PartlyAppliedError(resultsOf(failure.written), failure.cause);
+    if (!failure) return all;
+    if (failure.written.length > 0) throw new PartlyAppliedError(resultsOf(failure.written, warnings), failure.cause);
     if (failure.cause) throw failure.cause;
     // Something changed after it was read: plan again.
     await backOff(attempt, new Error("Something of the file changed each time."));
@@ -102,7 +115,7 @@ export const tryApply = async (
   }
 };
 
-/** More would not fit into a response: a file can have a hundred thousand. */
+/** More problems, or warnings, would not fit into a response: a file can have a hundred thousand. */
 const maxProblems = 1_000;
 
 const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sections: readonly SectionName[]) => {
@@ -126,15 +139,29 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sect
     ...plan("keys", planKey),
   ];
   if (problems.length > 0) throw invalid(problems.slice(0, maxProblems));
-  return { planned, isDry };
+  return { planned, warnings: warningsOf(file.users), isDry };
 };
+
+const warningsOf = (users: TenantsFile["users"]): Warning[] =>
+  [...users]
+    .flatMap(([name, { entry }]) =>
+      (entry?.permissions ?? []).map((permission, index) => ({
+        permission,
+        path: ["users", name, "permissions", index],
+      })),
+    )
+    .filter(({ permission }) => !knownPermissions.includes(permission))
+    .slice(0, maxProblems)
+    .map(({ permission, path }) => ({ pointer: pointer(path), detail: describeUnknown(permission) }));
 
 type Context = Resolved & { readonly origin: Origin; readonly isDry: boolean };
 
-const resultsOf = (planned: readonly Planned[]): Applied =>
-  bySection((section) =>
+const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): Applied => ({
+  ...bySection((section) =>
     Object.fromEntries(planned.flatMap(({ path, result }) => (path[0] === section ? [[path[1], result]] : []))),
-  );
+  ),
+  ...(warnings.length > 0 && { warnings }),
+});
 
 type Properties = Readonly<Record<string, unknown>>;
 type Target = { readonly path: Planned["path"]; readonly type: "account" | "user" | "api_key" | "order" | "request" };

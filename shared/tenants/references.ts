@@ -76,7 +76,7 @@ const readStored = async (file: TenantsFile, references: readonly Reference[]) =
   return { accounts, users, keys: new Map(apiKeys), orders, requests, runs };
 };
 
-type SubCode = `constraint.${"immutable" | "required" | "reference"}`;
+type SubCode = `constraint.${"immutable" | "required" | "reference" | "unique"}`;
 type ReportProblem = (path: Path, detail: string, sub_code?: SubCode) => void;
 
 /** A file whose references are resolved: names in the file first, then ids of what exists. */
@@ -95,7 +95,7 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
     file[section].has(reference) ? reference : names[section].get(reference.toUpperCase());
   for (const { path, to, text } of references)
     if (nameOf(to, text) === undefined && !stored[to].has(text.toUpperCase()))
-      report(path, `there is no ${nouns[to]} ${text}`);
+      report(path, `there is no ${nouns[to]} ${text}`, "constraint.reference");
 
   const newIds = new Map<string, string>();
   /** Returns the id of an entry: its own, or a new one. */
@@ -168,7 +168,7 @@ const reportDuplicates = (file: TenantsFile, stored: Stored, report: ReportProbl
       for (const [property, value] of Object.entries({ id, sha256 })) {
         const other = names.get(value);
         if (value !== undefined && other !== undefined)
-          report([section, name, property], `duplicates the ${property} of ${other}`);
+          report([section, name, property], `duplicates the ${property} of ${other}`, "constraint.unique");
         names.set(value, name);
       }
     }

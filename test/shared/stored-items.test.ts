@@ -7,6 +7,8 @@ import { orderReport } from "../../infra/admin/report.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { transact } from "../../shared/table/write.ts";
+import { apply } from "../../shared/tenants/apply.ts";
+import { operator } from "../support/fixtures/apply.ts";
 import { form, pageOf } from "../support/fixtures/attachments.ts";
 import { call, invalidParametersOf } from "../support/requests/client.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
@@ -121,6 +123,14 @@ describe("an item of a released version", () => {
       expect((await call("DELETE", path, { key })).status).toBe(200);
     }
     expect((await call("DELETE", `${request}/${id("T4")}`, { key })).status).toBe(200);
+  });
+
+  it("gets a label, if it is an API key without one", async () => {
+    const label = async () => (await keysOf(id("A2"))).map((one) => one.label);
+    const set = (label: string | null) => apply({ keys: { k: { id: id("K1"), label } } }, operator());
+    expect([await label(), (await set(null)).keys.k?.status]).toEqual([[undefined], "unchanged"]);
+    expect((await set("Portal")).keys.k?.changes).toEqual({ label: { from: null, to: "Portal" } });
+    expect([await label(), (await set(null)).keys.k?.status, await label()]).toEqual([["Portal"], "changed", [null]]);
   });
 
   it("lets the sweep resume where it stopped", async () => {

@@ -356,7 +356,13 @@ describe("admin apply with ids in the file", () => {
     const resource = { type: "account", id, version: null };
     expect(events).toEqual([
       { ...common, type: "account.created", resource, changed: null },
-      { ...common, type: "account.updated", resource, changed: ["name"] },
+      {
+        ...common,
+        type: "account.updated",
+        resource,
+        changed: ["name"],
+        changes: { name: { from: "Acme", to: "New" } },
+      },
     ]);
     const request = { type: "request", id: file.requests.r1.id ?? "" };
     expect(await Array.fromAsync(historyOf(request))).toMatchObject([

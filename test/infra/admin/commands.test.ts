@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
@@ -61,11 +62,11 @@ describe("the operators' CLI", () => {
   it("rotates a key that expires into one that expires then, and one that has expired not at all", async () => {
     const { account, user } = await customer();
     const expires_at = "2100-01-01T00:00:00.000Z";
-    const old = ["--account", account, "--user", user, "--expires-at", expires_at, "--json"];
+    const old = ["--account", account, "--user", user, "--label", "Portal", "--expires-at", expires_at, "--json"];
     const { key } = await adminJson(["key", "issue", ...old]);
     const next = await adminJson(["key", "rotate", key, "--overlap-hours", "0", "--json"]);
     expect(await adminJson(["key", "list", "--account", account, "--json"])).toContainEqual(
-      expect.objectContaining({ id: next.id, expires_at }),
+      expect.objectContaining({ id: next.id, label: "Portal", inserted_at: expect.any(String), expires_at }),
     );
     const again = await admin(["key", "rotate", key]);
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("has expired: issue a new one")]);
@@ -77,7 +78,15 @@ describe("the operators' CLI", () => {
     const listedKey = all.find(({ id }: { id: string }) => id === key.id);
     const byPrefix = await admin(["key", "list", "--prefix", listedKey.sha256.slice(0, 12)]);
     expect(byPrefix.stdout).toContain(key.id);
-    expect(byPrefix.stdout).not.toContain("apik_");
+    expect(byPrefix.stdout).not.toMatch(/apik_|[0-9a-f]{16}/);
+    const { account, user } = listedKey;
+    const shown = { id: key.id, account, user, label: null, inserted_at: expect.any(String), expires_at: null };
+    const sha256 = createHash("sha256").update(key.key).digest("hex");
+    expect(listedKey).toEqual({ ...shown, revoked: false, sha256 });
+    for (const reference of [key.id, key.key])
+      expect(await adminJson(["key", "show", reference, "--json"])).toEqual(listedKey);
+    const tooLong = ["key", "issue", "--account", account, "--user", user, "--label", "x".repeat(101)];
+    expect((await admin(tooLong)).stderr).toMatch(/^--label: must be at most 100 characters$/m);
   });
 
   it("prints lists as tables, and single items with one line per property", async () => {

@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { knownPermissions } from "../../../infra/admin/users.ts";
+import { parentPermissions } from "../../../shared/attachments/routes.ts";
 import { routes } from "../../../shared/routes.ts";
-import { apply } from "../../support/fixtures/apply.ts";
+import { tryApply } from "../../../shared/tenants/apply.ts";
+import { knownPermissions } from "../../../shared/tenants/permissions.ts";
+import { apply, operator } from "../../support/fixtures/apply.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
@@ -35,8 +37,8 @@ describe("invalid values", () => {
     for (const [args, expected, message] of [
       [
         ["user", "create", "--account", acme, "--permission", "bad perm"],
-        2,
-        /There is no such permission\. .*\n.*messaging_switches:\*/,
+        1,
+        /^--permission: must be a text without spaces$/m,
       ],
       [
         ["key", "issue", "--account", acme, "--user", foreigner, "--expires-at", "2020-01-01T00:00:00Z"],
@@ -84,11 +86,32 @@ describe("invalid values", () => {
 
 describe("permissions", () => {
   it("are those that the endpoints require, and their wildcards", () => {
-    for (const route of routes) expect(knownPermissions).toContain(route.permission);
-    expect(knownPermissions).toEqual(
-      expect.arrayContaining(["ordering_carts:show", "ordering_requests:show", "messaging_switches:*"]),
-    );
-    expect(knownPermissions.filter((permission) => !/^[a-z_]+:([a-z]+|\*)$/.test(permission))).toEqual([]);
+    const required = routes.map(({ permission }) => permission);
+    const exact = [...required, ...Object.values(parentPermissions).flatMap((states) => Object.values(states))];
+    const wildcards = exact.map((permission) => permission.replace(/:.*/, ":*"));
+    expect(knownPermissions).toEqual([...new Set([...exact, ...wildcards])].sort());
+  });
+
+  it("that no operation requires are granted with a warning, which names the nearest one that is known", async () => {
+    const { acme, ops } = await customer();
+    const misspelt = "messaging_switchs:index";
+    const detail = `${misspelt} is required by no operation: the nearest known permission is messaging_switches:index`;
+    const created = await admin(["user", "create", "--account", acme, "--permission", misspelt, "--json"]);
+    const changed = await admin(["user", "permissions", ops, "--set", misspelt, "--json"]);
+    for (const { code, stderr } of [created, changed])
+      expect([code, stderr]).toEqual([0, expect.stringContaining(`\nWarning: ${detail}\n`)]);
+    expect(JSON.parse(changed.stdout)).toEqual({ id: ops, permissions: [misspelt] });
+    const { id } = JSON.parse(created.stdout);
+    const file = { users: { "a/b": { id, permissions: ["messaging_switches:*", misspelt] } } };
+    const applied = await admin(["apply", "-"], { input: JSON.stringify(file) });
+    const warning = { pointer: "/users/a~1b/permissions/1", detail };
+    expect(JSON.parse(applied.stdout).warnings).toEqual([warning]);
+    expect(applied.stderr).toContain(`Warning: ${warning.pointer}: ${detail}\n`);
+    const result = await tryApply({ dry_run: true, ...file }, operator());
+    expect([result.error, result.applied?.warnings]).toEqual([undefined, [warning]]);
+    const many = Array.from({ length: 1_000 }, (_, n) => `other:${n}`);
+    const users = { u: { id, permissions: many }, v: { account: acme, permissions: ["other"] } };
+    expect((await tryApply({ users }, operator())).applied?.warnings).toHaveLength(1_000);
   });
 
   it("of a user can be changed, with effect at once", async () => {

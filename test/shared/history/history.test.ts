@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { Event } from "../../../shared/history/event.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
+import { apply } from "../../../shared/tenants/apply.ts";
+import { operator } from "../../support/fixtures/apply.ts";
 import { form, upload } from "../../support/fixtures/attachments.ts";
 import { newSwitch, patch } from "../../support/fixtures/switches.ts";
 import { customer } from "../../support/fixtures/tenants.ts";
@@ -163,6 +166,97 @@ describe("the history of a switch", () => {
     for (const event of events) expect(event).toMatchObject({ account: owner, actor, parent: null });
     expect(JSON.stringify(events)).not.toMatch(/planted|Harborline/);
     expect((await admin(["history", "switch", id])).stdout).toMatch(/switch\.deleted/);
+  });
+});
+
+describe("the history of an account, a user and an API key", () => {
+  it("has the values before and after, and for whom an operator made the change", async () => {
+    const behalf = ["--on-behalf-of", "Anna, ticket 7", "--json"];
+    const { id: account } = await adminJson(["account", "create", "--name", "Acme", ...behalf]);
+    const { id: user } = await adminJson(["user", "create", "--account", account, "--json"]);
+    const { id: key } = await adminJson([
+      "key",
+      "issue",
+      "--account",
+      account,
+      "--user",
+      user,
+      "--label",
+      "A",
+      "--json",
+    ]);
+    await adminJson(["account", "rename", account, "Acme Ltd", ...behalf]);
+    await adminJson(["account", "feature", account, "on", "--json"]);
+    await adminJson(["user", "disable", user, ...behalf]);
+    await adminJson(["user", "permissions", user, "--set", "a:b", "--json"]);
+    const expires_at = "2100-01-01T00:00:00.000Z";
+    const file = { on_behalf_of: " Anna ", keys: { k: { id: key, label: "B", expires_at, revoked: true } } };
+    await adminJson(["apply", "-"], JSON.stringify(file));
+    const told = async (type: string, id: string) =>
+      (await historyOf(type, id)).map(({ changed, changes, actor }: z.infer<typeof Event>) => {
+        if (changes) expect(changed).toEqual(expect.arrayContaining(Object.keys(changes)));
+        return [changes, actor.on_behalf_of];
+      });
+    const [off, on] = [false, true].map((ordering_attachment_access) => ({ ordering_attachment_access }));
+    expect(await told("account", account)).toEqual([
+      [undefined, "Anna, ticket 7"],
+      [{ name: { from: "Acme", to: "Acme Ltd" } }, "Anna, ticket 7"],
+      [{ features: { from: off, to: on } }, undefined],
+    ]);
+    expect(await told("user", user)).toEqual([
+      [undefined, undefined],
+      [{ disabled: { from: false, to: true } }, "Anna, ticket 7"],
+      [{ permissions: { from: [], to: ["a:b"] } }, undefined],
+    ]);
+    expect(await told("key", key)).toEqual([
+      [undefined, undefined],
+      [
+        {
+          label: { from: "A", to: "B" },
+          expires_at: { from: null, to: expires_at },
+          revoked: { from: false, to: true },
+        },
+        "Anna",
+      ],
+    ]);
+    expect((await admin(["history", "account", account])).stdout).toMatch(
+      /operator local on behalf of Anna, ticket 7 +name: "Acme" -> "Acme Ltd"\n/,
+    );
+    expect((await admin(["history", "user", user])).stdout).toMatch(/ operator local +permissions: \+a:b\n/);
+  });
+
+  it("refuses a text for whom that is blank or too long", async () => {
+    for (const text of [" ", "x".repeat(256)]) {
+      expect((await admin(["account", "create", "--name", "Acme", "--on-behalf-of", text])).code).toBe(2);
+      const { code, stdout } = await admin(["apply", "-", "--json"], { input: JSON.stringify({ on_behalf_of: text }) });
+      expect([code, JSON.parse(stdout).errors]).toMatchObject([1, [{ source: { pointer: "/on_behalf_of" } }]]);
+    }
+  });
+
+  it("is short enough for ten events in a call of EventBridge, whatever permissions a user gets", async () => {
+    const longest = (sign: string, count = 1_000) => Array.from({ length: count }, (_, n) => `${n}`.padEnd(255, sign));
+    const [id, account] = [newId(), newId()];
+    const set = (permissions: string[]) =>
+      apply({ on_behalf_of: "\u0001".repeat(255), users: { u: { id, account, permissions } } }, operator());
+    await apply({ accounts: { a: { id: account, name: "Acme" } } }, operator());
+    await set(longest("x"));
+    await set([...longest("x").slice(1), "added"]);
+    await set(longest("y"));
+    await set([]);
+    const { events } = await adminJson(["history", "user", id, "--json"]);
+    const [, few, all, none] = z.array(Event).parse(events);
+    for (const event of events) expect(Buffer.byteLength(JSON.stringify(event))).toBeLessThan(25_600);
+    expect(few?.changes?.permissions).toEqual({ from: [`${0}`.padEnd(255, "x")], to: ["added"], unchanged: 999 });
+    // A permission has 255 characters, two quotes and a comma, and each list has room for 8,192 bytes.
+    const counts = [all, none].map((event) => {
+      const { from, to, ...rest } = event?.changes?.permissions ?? { from: [], to: [] };
+      return { from: [from].flat().length, to: [to].flat().length, ...rest };
+    });
+    expect(counts).toEqual([
+      { from: 31, to: 31, unchanged: 0, omitted: 1_938 },
+      { from: 31, to: 0, unchanged: 0, omitted: 969 },
+    ]);
+    expect((await admin(["history", "user", id])).stdout).toMatch(/and 1938 more/);
   });
 });
 

@@ -97,7 +97,7 @@ it.each<[string, (ids: Awaited<ReturnType<typeof stored>>) => object, string[]]>
     "another parent",
     ({ team, acme, east }) => ({ accounts: { a: { id: team, parent: acme }, b: { id: east, parent: "x" } } }),
     [
-      "/accounts/b/parent constraint.format there is no account x",
+      "/accounts/b/parent constraint.reference there is no account x",
       expect.stringMatching(/^\/accounts\/a\/parent constraint.immutable can't be changed: it is "/),
     ],
   ],
@@ -121,7 +121,7 @@ it.each<[string, (ids: Awaited<ReturnType<typeof stored>>) => object, string[]]>
     () => ({ orders: { o: { id: "0".repeat(26), account: "0".repeat(26) } } }),
     [
       "/orders/o/id constraint.format must be a ULID",
-      "/orders/o/account constraint.format there is no account 00000000000000000000000000",
+      "/orders/o/account constraint.reference there is no account 00000000000000000000000000",
     ],
   ],
   [
@@ -138,8 +138,20 @@ it.each<[string, (ids: Awaited<ReturnType<typeof stored>>) => object, string[]]>
       requests: { r: { order: "o", account: "u", type: "t" }, s: { order: "a", type: "t" } },
     }),
     [
-      "/requests/r/account constraint.format there is no account u",
-      "/requests/s/order constraint.format there is no order a",
+      "/requests/r/account constraint.reference there is no account u",
+      "/requests/s/order constraint.reference there is no order a",
+    ],
+  ],
+  [
+    "an id and a hash that two entries have",
+    ({ acme, key, sha256 }) => ({
+      accounts: { a: { id: acme }, b: { id: acme } },
+      keys: { k: { id: key, sha256 }, l: { sha256 } },
+    }),
+    [
+      "/accounts/b/id constraint.unique duplicates the id of a",
+      "/keys/l/id constraint.unique duplicates the id of k",
+      "/keys/l/sha256 constraint.unique duplicates the sha256 of k",
     ],
   ],
   [
