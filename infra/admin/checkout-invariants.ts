@@ -1,29 +1,21 @@
-import type { Item } from "../../shared/table/expressions.ts";
-import { collections, type Key, keys } from "../../shared/table/keys.ts";
+import { keys } from "../../shared/table/keys.ts";
 import { type Check, keyText, type StoredItem } from "./finding.ts";
 
-const { pk: openPartition, prefix } = collections.openCheckouts();
-
-/** Only a notice, because the functions of version 1.0 neither write the entry nor remove it. */
-const noticeUnless = (
-  item: StoredItem,
-  key: Key,
-  detail: string,
-  holds: (other: Item | undefined) => boolean,
-): Check => ({
-  keys: [key],
-  judge: ([other]) =>
-    holds(other) ? [] : [{ level: "notice", rule: "an open checkout has its entry", at: keyText(item), detail }],
-});
-
-/** The checks of runs, and of their orders' entries: an order has one while its checkout has started and not succeeded. */
+/**
+ * The check of a run and its order's entry: there is one while the checkout has started and not succeeded. Otherwise only a
+ * notice, because the functions of version 1.0 neither write entries nor remove them.
+ */
 export const checkoutChecks = (item: StoredItem): Check[] => {
-  const { pk, sk, status } = item;
-  if (sk === "CHECKOUT" && status !== "SUCCEEDED") {
-    const entry = keys.openCheckout(pk.replace("ORDER#", ""));
-    return [noticeUnless(item, entry, "`order list --failed` does not find it: start it again", Boolean)];
-  }
-  if (pk !== openPartition) return [];
-  const isOpen = (run: Item | undefined) => run !== undefined && run.status !== "SUCCEEDED";
-  return [noticeUnless(item, keys.checkout(sk.slice(prefix.length)), "`order list --failed` leaves it out", isOpen)];
+  const [, order] = /^(?=ORDER.* CHECKOUT$|OPEN_CHECKOUTS ).*ORDER#(\w+)/.exec(keyText(item)) ?? [];
+  if (order === undefined) return [];
+  const [run, entry] = [keys.checkout(order), keys.openCheckout(order)];
+  const detail = "if its order is in CART, `order list --failed` does not find it: start it again";
+  const finding = { level: "notice", rule: "an open checkout has its entry", at: keyText(run), detail } as const;
+  const isOpen = (status: unknown) => status !== undefined && status !== "SUCCEEDED";
+  return [
+    {
+      keys: [run, entry],
+      judge: ([run, entry]) => (isOpen(run?.status) === (entry !== undefined) ? [] : [finding]),
+    },
+  ];
 };

@@ -2,7 +2,7 @@ import pLimit from "p-limit";
 import { isOpen, readRun } from "../../shared/checkout/checkout-run.ts";
 import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { explain } from "./command-errors.ts";
-import { findAccount, ordersInCheckout, printOwned } from "./find.ts";
+import { findAccount, ordersInCheckout } from "./find.ts";
 import { printRows } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { isExecuting, startCheckout, waitForCheckout } from "./start-checkout.ts";
@@ -20,7 +20,7 @@ const failureOf = async ({ id, account }: Order) => {
 };
 
 /** The orders of one account, or of all, whose last run has failed or crashed. */
-const failedOrders = async (account: string | undefined) => {
+export const failedOrders = async (account: string | undefined) => {
   if (account !== undefined) await findAccount(account);
   const reading = async () => {
     const orders = (await ordersInCheckout()).filter((order) => account === undefined || order.account === account);
@@ -28,9 +28,6 @@ const failedOrders = async (account: string | undefined) => {
   };
   return withProgress(reading, "Reading the orders …");
 };
-
-/** `order list --failed`. */
-export const listFailed = async (account: string | undefined): Promise<void> => printOwned(await failedOrders(account));
 
 /** `order checkout --failed`: starts the checkouts again, and prints how each has ended. */
 export const checkOutFailed = async (account: string | undefined): Promise<void> => {

@@ -48,12 +48,7 @@ const confirm = async (question: string): Promise<void> => {
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError("Nothing was changed.");
 };
 
-type NewKey = {
-  readonly account: string;
-  readonly user: string;
-  readonly label?: string;
-  readonly expiresAt?: string;
-};
+type NewKey = { readonly account: string; readonly user: string; readonly label?: string; readonly expiresAt?: string };
 
 const keyDetails = ({ id, account, user, label, inserted_at, expires_at, revoked, sha256 }: StoredKey) => ({
   ...{ id, account, user, label: label ?? null, inserted_at: inserted_at ?? null, expires_at, revoked, sha256 },

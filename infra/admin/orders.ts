@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { create } from "./apply-command.ts";
 import { checkOut } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
-import { checkOutFailed, listFailed } from "./failed-checkouts.ts";
+import { checkOutFailed, failedOrders } from "./failed-checkouts.ts";
 import { ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { showOrder } from "./show-order.ts";
@@ -10,7 +10,7 @@ import { showOrder } from "./show-order.ts";
 type Selection = { readonly account?: string; readonly failed?: boolean };
 
 const list = async ({ account: of, failed }: Selection) => {
-  if (failed) return listFailed(of);
+  if (failed) return printOwned(await failedOrders(of));
   const orders = await ofAccounts(of, ordersOf);
   await printOwned(
     orders.map(({ id, account, state, attachment_count }) => ({ id, account, state, attachments: attachment_count })),
@@ -44,10 +44,7 @@ export const addOrderCommands = (order: Command): void => {
     .description("check out an order: forward every attachment to the carrier, then check out the carrier's cart")
     .argument("[id]", "the order", parseId)
     .option("--wait", "wait until the run ends and print its progress; exits with 1 unless it SUCCEEDED")
-    .option(
-      "--failed",
-      "check out all orders whose last checkout has failed or crashed, ten at once, and wait for them",
-    )
+    .option("--failed", "check out all orders whose last checkout has failed or crashed, ten at once, and wait")
     .option("--account <id>", "with --failed: only those of this account", parseId)
     .addHelpText(
       "after",

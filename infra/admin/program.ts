@@ -30,10 +30,7 @@ const withoutTarget = ["env", "doctor", "schema"];
 const alwaysJson = ["apply", "schema"];
 
 /** Commands that record events of an operator. */
-const changing = [
-  ...["apply", "create", "issue", "rename", "feature", "permissions"],
-  ...["disable", "enable", "revoke", "rotate", "download"],
-];
+const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable|revoke|rotate|download)$/;
 
 const parseOnBehalfOf = (sent: string): string => {
   const { data } = z.safeParse(OnBehalfOf, sent);
@@ -85,7 +82,7 @@ const createProgram = (): Command => {
   addRestoreCommand(program);
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
     command.option("--json", alwaysJson.includes(command.name()) ? "print JSON (always on)" : "print JSON");
-    if (changing.includes(command.name()))
+    if (changing.test(command.name()))
       command.option("--on-behalf-of <text>", "for whom the change is made: its event has it", parseOnBehalfOf);
   }
   return program;

@@ -34,10 +34,7 @@ export const orderReport = async (orderId: string) => {
   return { id, account, state, checkout, left_behind, seal: sealOf(item), attachments, requests };
 };
 
-/**
- * Until when a run waits because a crashed one may have left calls in progress, or null. Later, `calls_end_by` is about calls of
- * its own: then their outcome is unknown, or a next attempt is planned.
- */
+/** Until when a run waits for calls of a crashed one. Of its own calls, the outcome is unknown, or a next attempt is planned. */
 const waitsUntil = ({ status, outcome_unknown, next_try_at, calls_end_by }: CheckoutRun, now: Date): string | null =>
   status === "RUNNING" && !outcome_unknown && next_try_at === null && Date.parse(calls_end_by) > now.getTime()
     ? calls_end_by

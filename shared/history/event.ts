@@ -40,7 +40,8 @@ export type EventChange = z.infer<typeof EventChange>;
 
 /**
  * One confirmed change, as it is read. It has ids and names of properties, and no values but a file's and those that operators
- * change of accounts, users and API keys: nothing in it is confidential. Another release may have written it, so its type and its actor's can be unknown.
+ * change of accounts, users and API keys: nothing in it is confidential. Another release may have written it, so its type and its
+ * actor's can be unknown.
  */
 export const Event = z.object({
   /** A ULID. The same event can be delivered twice; its id tells. */

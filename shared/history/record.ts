@@ -26,18 +26,11 @@ export type Changes = Readonly<Record<string, { readonly from: unknown; readonly
 
 const retentionDays = 400;
 
-/**
- * The lists of one change, as JSON. EventBridge takes 256 KB in a call, which has ten events, and the rest of an event takes up
- * to 8 KB. https://docs.aws.amazon.com/eventbridge/latest/userguide/calculate-putevents-entry-size.html
- */
+// EventBridge takes 256 KB in a call, which has ten events; the rest of one has up to 8 KB.
+// https://docs.aws.amazon.com/eventbridge/latest/userguide/calculate-putevents-entry-size.html
 const maxListBytes = 16_384;
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
-
-const without = (list: readonly unknown[], other: readonly unknown[]) => {
-  const others = new Set(other);
-  return list.filter((one) => !others.has(one));
-};
 
 /** The beginning of a list, up to half of what the lists of a change may take. */
 const beginningOf = (list: readonly unknown[]) => {
@@ -54,10 +47,11 @@ const beginningOf = (list: readonly unknown[]) => {
  */
 const shortened = ({ from, to }: Changes[string]): EventChange => {
   if (!Array.isArray(from) || !Array.isArray(to) || bytesOf([from, to]) <= maxListBytes) return { from, to };
-  const [removed, added] = [without(from, to), without(to, from)];
+  const [before, after] = [new Set<unknown>(from), new Set<unknown>(to)];
+  const [removed, added] = [[...before.difference(after)], [...after.difference(before)]];
   const part = { from: beginningOf(removed), to: beginningOf(added) };
   const omitted = removed.length + added.length - part.from.length - part.to.length;
-  return { ...part, unchanged: from.length - removed.length, ...(omitted > 0 && { omitted }) };
+  return { ...part, unchanged: before.size - removed.length, ...(omitted > 0 && { omitted }) };
 };
 
 /** An attachment's events are kept with its order or request, any other with its resource. */

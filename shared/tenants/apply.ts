@@ -8,15 +8,7 @@ import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
-import {
-  bySection,
-  type Entry,
-  parseFile,
-  requiredProperties,
-  type SectionName,
-  sectionNames,
-  type TenantsFile,
-} from "./file.ts";
+import { bySection, type Entry, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
 import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
@@ -122,7 +114,7 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sect
   const { file, dryRun: dryRunInFile, onBehalfOf, problems } = parseFile(document, sections);
   const isDry = dryRun || dryRunInFile;
   const actor = onBehalfOf === undefined ? origin.actor : { ...origin.actor, on_behalf_of: onBehalfOf };
-  const context = { ...(await resolve(file, problems)), origin: { ...origin, actor }, isDry };
+  const context: Context = { ...(await resolve(file, problems)), origin: { ...origin, actor }, isDry, warnings: [] };
   const plan = <S extends SectionName>(
     section: S,
     planOne: (name: string, entry: Entry<S>, context: Context) => Planned,
@@ -139,22 +131,10 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sect
     ...plan("keys", planKey),
   ];
   if (problems.length > 0) throw invalid(problems.slice(0, maxProblems));
-  return { planned, warnings: warningsOf(file.users), isDry };
+  return { planned, warnings: context.warnings, isDry };
 };
 
-const warningsOf = (users: TenantsFile["users"]): Warning[] =>
-  [...users]
-    .flatMap(([name, { entry }]) =>
-      (entry?.permissions ?? []).map((permission, index) => ({
-        permission,
-        path: ["users", name, "permissions", index],
-      })),
-    )
-    .filter(({ permission }) => !knownPermissions.includes(permission))
-    .slice(0, maxProblems)
-    .map(({ permission, path }) => ({ pointer: pointer(path), detail: describeUnknown(permission) }));
-
-type Context = Resolved & { readonly origin: Origin; readonly isDry: boolean };
+type Context = Resolved & { readonly origin: Origin; readonly isDry: boolean; readonly warnings: Warning[] };
 
 const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): Applied => ({
   ...bySection((section) =>
@@ -201,11 +181,8 @@ const planExisting = (
   context: Context,
 ): Planned => {
   reportImmutable(path, stored, sent.immutable, context);
-  const set = Object.fromEntries(
-    Object.entries(sent.mutable).filter(
-      ([name, to]) => to !== undefined && !isDeepStrictEqual(to, stored[name] ?? null),
-    ),
-  );
+  const differs = ([name, to]: [string, unknown]) => to !== undefined && !isDeepStrictEqual(to, stored[name] ?? null);
+  const set = Object.fromEntries(Object.entries(sent.mutable).filter(differs));
   const names = Object.keys(set);
   if (names.length === 0) return unchanged(path, subject.id);
   const changes = Object.fromEntries(names.map((name) => [name, { from: stored[name] ?? null, to: set[name] }]));
@@ -264,6 +241,12 @@ const planUser = (
   context: Context,
 ): Planned => {
   const target = { path: ["users", name], type: "user" } as const;
+  for (const [index, permission] of permissions?.entries() ?? [])
+    if (!knownPermissions.includes(permission) && context.warnings.length < maxProblems)
+      context.warnings.push({
+        pointer: pointer([...target.path, "permissions", index]),
+        detail: describeUnknown(permission),
+      });
   const id = context.idOf("users", name);
   const owner = ownerId(account, context);
   const stored = context.stored.users.get(id);

@@ -3,14 +3,15 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DynamoDBClient, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
-import { SFNClient, StopExecutionCommand } from "@aws-sdk/client-sfn";
+import { ListExecutionsCommand, SFNClient, StopExecutionCommand } from "@aws-sdk/client-sfn";
 import { describe, expect, inject, it, vi } from "vitest";
 import { progressOf } from "../../../infra/admin/checkout.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
 import { startTable } from "../../../infra/local/table.ts";
-import { readRun, startRun } from "../../../shared/checkout/checkout-run.ts";
+import { readRun, startRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
+import { apply } from "../../support/fixtures/apply.ts";
 import { attachmentOf, form } from "../../support/fixtures/attachments.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { newSwitch } from "../../support/fixtures/switches.ts";
@@ -117,6 +118,24 @@ describe("orders whose last run has failed", () => {
     expect(await get(keys.openCheckout(first.id))).toBeUndefined();
     expect(await failedIds()).toContain(second.id);
     expect((await admin(["order", "checkout", second.id, "--failed"])).code).toBe(2);
+  });
+
+  it("are started again ten at once", async () => {
+    const names = Array.from({ length: 12 }, (_, n) => `o${n}`);
+    const orders = Object.fromEntries(names.map((name) => [name, { account: "a" }]));
+    const made = await apply({ accounts: { a: { name: "Acme" } }, orders });
+    const ids = Object.values(made.orders).map(({ id }) => id);
+    for (const id of ids) await startRun({ order_id: id, run: "failed" }, new Date());
+    for (const id of ids) await updateRun({ order_id: id, run: "failed" }, { status: "FAILED" });
+    expect(
+      await adminJson(["order", "checkout", "--failed", "--account", made.accounts.a?.id ?? "", "--json"]),
+    ).toHaveLength(12);
+    const listing = new ListExecutionsCommand({ stateMachineArn: process.env.STATE_MACHINE_ARN });
+    const { executions = [] } = await new SFNClient().send(listing);
+    const own = executions.filter(({ name }) => ids.some((id) => name?.includes(id)));
+    const [starts, ends] = [own.map(({ startDate }) => Number(startDate)), own.map(({ stopDate }) => Number(stopDate))];
+    // The eleventh has waited for the end of one of the first ten.
+    expect(starts.sort((a, b) => a - b)[10]).toBeGreaterThanOrEqual(Math.min(...ends));
   });
 
   it("are found if nobody has noticed that the run crashed; the next run says until when it waits for its calls", async () => {
