@@ -103,13 +103,9 @@ const tagsOf = (objects: Objects, bucket: string, key: string): Reply => {
 /** A path that is valid needs no percent-encoding, so it is compared as it was sent, and cannot leave the folder. */
 const pathPattern = /^\/([a-z\d][a-z\d-]{2,62})(?:\/?|\/([\w/-]{1,200}))$/;
 
-type Store = {
-  readonly objects: Objects;
-  readonly check: ReturnType<typeof signatureCheck>;
-  readonly scanDelayMs: Options["scanDelayMs"];
-};
+type Store = { readonly objects: Objects; readonly check: ReturnType<typeof signatureCheck> };
 
-const respond = async ({ objects, check, scanDelayMs }: Store, incoming: IncomingMessage) => {
+const respond = async ({ objects, check }: Store, incoming: IncomingMessage, scanDelayMs?: number) => {
   const request = readRequest(incoming);
   const { method, path, query } = request;
   const [, bucket = "", key] = pathPattern.exec(path) ?? [];
@@ -124,8 +120,8 @@ const respond = async ({ objects, check, scanDelayMs }: Store, incoming: Incomin
   if ("tagging" in query) return tagsOf(objects, bucket, key);
   if (method === "GET" || method === "HEAD") return read(objects, bucket, key, request);
   if (method === "PUT") {
-    const [upload, delayMs] = [uploadIn(incoming, request), scanDelayMs?.()];
-    const stored = delayMs === undefined ? upload : scanned(upload, delayMs);
+    const upload = uploadIn(incoming, request);
+    const stored = scanDelayMs === undefined ? upload : scanned(upload, scanDelayMs);
     const { etag, checksums } = await objects.write(bucket, key, stored);
     return { status: 200, headers: { ETag: etag, ...checksums } };
   }
@@ -144,12 +140,12 @@ const startStore = async ({ folder, port, uploadOrigins = () => [], scanDelayMs 
   const used = folder ?? mkdtempSync(join(tmpdir(), "patchbay-files-"));
   const removeTemporary = () => folder ?? rmSync(used, { recursive: true, force: true });
   process.once("exit", removeTemporary);
-  const store = { objects: await openObjects(used, folder !== undefined), check: signatureCheck(), scanDelayMs };
+  const store = { objects: await openObjects(used, folder !== undefined), check: signatureCheck() };
   const replyTo = async (incoming: IncomingMessage): Promise<Reply> => {
     if (!isLocalRequest(incoming, uploadOrigins()))
       throw new S3Error(403, "AccessDenied", "Web pages and other host names are refused.");
     if (incoming.method === "OPTIONS") return { status: 204, headers: corsHeaders };
-    return respond(store, incoming);
+    return respond(store, incoming, scanDelayMs?.());
   };
   const server = createServer(async (incoming, outgoing) => {
     const { status, headers, body, content } = await replyTo(incoming).catch(errorReply);

@@ -90,14 +90,10 @@ const startServices = async (
     [orderingFunction, applyOrders],
   ]);
   if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, onAdapterCall));
+  const scanDelayMs = () => (malwareScan ? 1_000 : undefined);
   const [table, files, carrier, lambda] = await Promise.all([
     startTable(tableName, { dbPath: data?.table, doorPort: portOf("table"), onEnd }),
-    startFiles(bucketName, {
-      folder: data?.files,
-      port: portOf("files"),
-      uploadOrigins,
-      ...(malwareScan && { scanDelayMs: () => 1_000 }),
-    }),
+    startFiles(bucketName, { folder: data?.files, port: portOf("files"), uploadOrigins, scanDelayMs }),
     carrierUrl ? undefined : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: onCarrierCall }),
     startLambda(functions, portOf("lambda")),
   ]);

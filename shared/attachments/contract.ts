@@ -122,7 +122,7 @@ const schemas = [
   named("RequestForwarding", ForwardingData.shape.requests.def.element, {
     id: "The id of the request.",
     state:
-      "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
+      "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier or the malware scan. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
     at: "When the state was reached, or null if nothing has been sent.",
     reason: "What the carrier or the malware scan tells the customer about the refusal, or null.",
   }),

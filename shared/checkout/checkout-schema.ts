@@ -51,7 +51,7 @@ export const Receipt = z.object({
   sent: SentMetadata,
   /** The version of the attachment whose metadata were sent. */
   version: z.number(),
-  /** How many forwarding calls were announced. Each announcement replaces the previous one. */
+  /** How many forwarding calls were announced. Each replaces the previous one. 0: the file has only waited for its scan. */
   attempts: z.number(),
   /** Until this time, a call that forwards it may be in flight; null if every such call has returned. */
   in_flight_until: z.nullable(z.string()),

@@ -120,7 +120,8 @@ const recordScan = async (
 ): Promise<CallResult> => {
   const what = subject(target.request, announced);
   if (found === null) {
-    const receipt = await completeReceipt(target, before, announced, { last_answer: "waits for the malware scan" });
+    const waiting = { last_answer: "waits for the malware scan", attempts: before?.attempts ?? 0 };
+    const receipt = await completeReceipt(target, before, announced, waiting);
     return { kind: "wait", wait_seconds: 0, reason: `${what} waits for the malware scan.`, receipt, unscanned: true };
   }
   const reason = found === "THREATS_FOUND" ? "The file contains malware." : null;

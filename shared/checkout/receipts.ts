@@ -77,7 +77,7 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
   const endsBy = now.getTime() + longestCallMs(attachment.bytes) + checkoutLimits.clockSkewMs;
   const earlier = Date.parse(receipt?.in_flight_until ?? "") || 0;
   const current = { sent: sentMetadataOf(attachment), version: attachment.version };
-  const { sent, version } = receipt?.state === "pending" ? receipt : current;
+  const { sent, version } = receipt?.state === "pending" && receipt.attempts > 0 ? receipt : current;
   return {
     attachment: attachment.id,
     of,
