@@ -16,7 +16,7 @@ import {
  * to cdk.out/checkout.asl.json; shared/checkout/README.md has a picture of it.
  */
 
-/** The placeholder of a step's function: `${sealOrderStep}` for `checkout/seal-order`. */
+/** The placeholder of a step's function: `${sealOrder}` for `checkout/seal-order`. */
 export const placeholderOf = ({ name }: Pick<Step, "name">): string =>
   name.replace("checkout/", "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
@@ -39,7 +39,7 @@ const retry = [
   { ErrorEquals: ["States.ALL"], ...growing, MaxAttempts: 3 },
 ] as const;
 
-/** The execution's name is the run's name. The lockStep and every sealStep contain it. */
+/** The execution's name is the run's name. The lock and every seal contain it. */
 const runRef = { "order_id.$": "$.order_id", "run.$": "$$.Execution.Name" } as const;
 
 /**
@@ -96,7 +96,7 @@ const locked = choice(
   "Fail",
 );
 
-/** The lockStep was taken over from a run that crashed. Each state that is passed costs. */
+/** The lock was taken over from a run that crashed. Each state that is passed costs. */
 const hasToWait = [
   { Variable: "$.wait_seconds", IsPresent: true },
   { Variable: "$.wait_seconds", NumericGreaterThan: 0 },
@@ -130,7 +130,7 @@ export const workflow = {
     AlreadyRunning: { Type: "Fail", Error: "AlreadyRunning", CausePath: "$.reason" },
     Fail: task(failStep, "Failed", "FailedTwice"),
     Failed: { Type: "Fail", Error: "CheckoutFailed", CausePath: "$.reason" },
-    // The lockStep remains. On AWS, functions/checkout/release-lock.ts releases it when the execution has ended.
+    // The lock remains. On AWS, functions/checkout/release-lock.ts releases it when the execution has ended.
     FailedTwice: {
       Type: "Fail",
       Error: "CheckoutFailed",
