@@ -92,9 +92,9 @@ const headersOf = (block: string): RawPart["headers"] => {
   const lines = block.replaceAll(/\r\n(?=[ \t])/g, "").split("\r\n");
   const headers = new Map<string, string>();
   for (const line of lines.filter((text) => text !== "")) {
-    const [, name = "", value = ""] = /^([^\s:]+):[ \t]*(.*)$/.exec(line) ?? [];
+    const [, name = "", value = ""] = /^([^\s:]+):([^\r\n]*)$/.exec(line) ?? [];
     if (name === "") throw unreadable("a part has a line that is not a header");
-    if (!headers.has(name.toLowerCase())) headers.set(name.toLowerCase(), value);
+    if (!headers.has(name.toLowerCase())) headers.set(name.toLowerCase(), value.trimStart());
   }
   if (!headers.has("content-disposition")) throw unreadable("a part has no Content-Disposition");
   return headers;
