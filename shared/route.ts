@@ -7,7 +7,7 @@ import type { Problem } from "./errors.ts";
  * domain.
  */
 export type Route = {
-  /** Its file below `functions/`, and the function's name. */
+  /** The name of its function, from which infra/entry-points.ts derives its file below `functions/`. */
   readonly name: string;
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;

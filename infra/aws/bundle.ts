@@ -4,6 +4,7 @@ import { decode, encode, type SourceMapSegment } from "@jridgewell/sourcemap-cod
 import { type BuildOptions, build, type Plugin } from "esbuild";
 import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
+import { entryPointOf } from "../entry-points.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -16,14 +17,11 @@ export const otherFunctions = {
   publish: "events/publish",
 } as const;
 
-/** The paths of all functions below `functions/`. */
+/** The names of all functions. */
 export const functionNames: readonly string[] = [
   ...[...routes, ...steps].map(({ name }) => name),
   ...Object.values(otherFunctions),
 ];
-
-/** The handler in every bundle, in Lambda's notation: file and export. */
-export const handlerName = "index.handler";
 
 /** esbuild's options for every bundle. The benchmarks use them too. */
 export const bundleOptions = {
@@ -93,19 +91,19 @@ const keepOwnSources = async (file: string): Promise<void> => {
 };
 
 /**
- * Bundles functions in one esbuild call. A function's name is its path below `functions/`, without `.ts`. Each bundle is
- * written to a directory of its own in `outdir`: `<name>/index.mjs` and its source map. Returns esbuild's metafile, which lists
- * the contents of each bundle.
+ * Bundles functions in one esbuild call. Each file below `functions/` that has one of them is written to a directory of its own in
+ * `outdir`: `<file>/index.mjs` and its source map. Returns esbuild's metafile, which lists the contents of each bundle.
  */
 export const bundle = async (names: readonly string[], outdir: string) => {
   await rm(outdir, { recursive: true, force: true });
+  const files = [...new Set(names.map((name) => entryPointOf(name).file))];
   const { metafile } = await build({
     ...bundleOptions,
-    entryPoints: names.map((name) => ({ in: `functions/${name}.ts`, out: `${name}/index` })),
+    entryPoints: files.map((file) => ({ in: `functions/${file}.ts`, out: `${file}/index` })),
     outdir,
     alias: shims,
     plugins: [shakeSchemas],
   });
-  await Promise.all(names.map((name) => keepOwnSources(join(outdir, name, "index.mjs.map"))));
+  await Promise.all(files.map((file) => keepOwnSources(join(outdir, file, "index.mjs.map"))));
   return metafile;
 };

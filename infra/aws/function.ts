@@ -15,8 +15,8 @@ import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
+import { entryPointOf } from "../entry-points.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
-import { handlerName } from "./bundle.ts";
 import { allow, type Grants, statementsFor } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
@@ -31,7 +31,7 @@ export type Deployment = {
 };
 
 type FunctionOptions = {
-  /** The path below `functions/`, without `.ts`. */
+  /** As infra/entry-points.ts describes. */
   readonly name: string;
   readonly grants: Grants;
   readonly timeout: Duration;
@@ -66,6 +66,7 @@ export const createFunction = (
   // In maintenance nothing runs: the steps of checkouts, events and other systems wait and try again.
   const concurrency = settings.throttleRate === 0 ? 0 : (options.concurrency ?? undefined);
   const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
+  const { file, handler } = entryPointOf(name);
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, {
     retention: settings.logRetentionDays,
@@ -73,7 +74,7 @@ export const createFunction = (
   });
   const role = new Role(scope, `${id}-role`, {
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
-    description: `Patchbay: functions/${name}.ts`,
+    description: `Patchbay: ${name}`,
     inlinePolicies: {
       access: new PolicyDocument({ statements: [...statementsFor(storage, grants), ...statements, ...failures] }),
       // Lambda chooses the names of the log streams.
@@ -89,12 +90,12 @@ export const createFunction = (
     [`AwsSolutions-IAM5[Resource::<${logicalId(storage.bucket)}.Arn>/${filePrefix}*]`]:
       "The name of a file contains the day and the ids of its upload. The prefix is the narrowest pattern that matches all files.",
   });
-  const handler = new LambdaFunction(scope, id, {
-    description: `functions/${name}.ts`,
+  const lambda = new LambdaFunction(scope, id, {
+    description: name,
     runtime: Runtime.NODEJS_24_X,
     architecture: settings.architecture,
-    code: Code.fromAsset(join(bundles, name)),
-    handler: handlerName,
+    code: Code.fromAsset(join(bundles, file)),
+    handler: `index.${handler}`,
     // Otherwise CDK would create one more policy for each function, a resource of the 500 in a stack.
     role: role.withoutPolicyUpdates(),
     timeout,
@@ -119,5 +120,5 @@ export const createFunction = (
     },
   });
   // @ts-expect-error aws-cdk-lib's Alias is not its own IFunction under exactOptionalPropertyTypes (role)
-  return handler.addAlias("live");
+  return lambda.addAlias("live");
 };

@@ -1,12 +1,17 @@
 import type { Step } from "../../shared/checkout/steps.ts";
 import type { Route } from "../../shared/route.ts";
+import { entryPointOf } from "../entry-points.ts";
 import type { Handler } from "./gateway.ts";
 import type { StepHandler } from "./workflow.ts";
 
 const load = async <H>(named: readonly { readonly name: string }[]): Promise<Map<string, H>> => {
   const loading = named.map(async ({ name }): Promise<readonly [string, H]> => {
-    const { handler }: { handler: H } = await import(new URL(`../../functions/${name}.ts`, import.meta.url).href);
-    return [name, handler];
+    const { file, handler } = entryPointOf(name);
+    const path = `../../functions/${file}.ts`;
+    const exports: Readonly<Record<string, H>> = await import(new URL(path, import.meta.url).href);
+    const loaded = exports[handler];
+    if (!loaded) throw new Error(`functions/${file}.ts has no export ${handler}.`);
+    return [name, loaded];
   });
   return new Map(await Promise.all(loading));
 };

@@ -1,3 +1,4 @@
+import * as z from "zod/mini";
 import { limits } from "../../shared/limits.ts";
 import type { DocumentedRoute } from "../../shared/route.ts";
 import { ids, pageParameters } from "../../shared/schema/documents.ts";
@@ -40,7 +41,7 @@ const queryParameters = ({ reads, docs }: DocumentedRoute, share: Share): Json[]
     const description = docs.query?.[name] ?? "";
     if (!isJson(schema)) throw new Error(`The schema of the query parameter ${name} is not an object.`);
     if (typeof description === "object") {
-      const names = Object.keys(description);
+      const names = z.array(z.string()).parse(isJson(schema.items) ? schema.items.enum : undefined);
       const whole = [included, ...names.map((one) => `\`${one}\`: ${description[one]}`)].join(" ");
       const parameter = {
         name,

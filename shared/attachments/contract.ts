@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { alreadyTaken, problem, problemIn } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Contract, Docs } from "../route.ts";
+import type { Contract } from "../route.ts";
 import { documented, idProperty, ids, named, page, pageParameters, timeProperties } from "../schema/documents.ts";
 import { pick, Timestamp, Ulid } from "../schema/fields.ts";
 import type { ParentType } from "../table/keys.ts";
@@ -20,20 +20,13 @@ import {
   UploadFile,
 } from "./attachment-schema.ts";
 import {
-  completeOrderUploadRoute,
-  completeRequestUploadRoute,
-  createOrderAttachmentRoute,
-  createOrderUploadRoute,
-  createRequestAttachmentRoute,
-  createRequestUploadRoute,
-  deleteOrderAttachmentRoute,
-  deleteRequestAttachmentRoute,
-  listOrderAttachmentsRoute,
-  listRequestAttachmentsRoute,
-  showOrderAttachmentRoute,
-  showRequestAttachmentRoute,
-  updateOrderAttachmentRoute,
-  updateRequestAttachmentRoute,
+  completeUploadRoute,
+  createAttachmentRoute,
+  createUploadRoute,
+  deleteAttachmentRoute,
+  listAttachmentsRoute,
+  showAttachmentRoute,
+  updateAttachmentRoute,
 } from "./routes.ts";
 
 /** What the OpenAPI document says about the endpoints of attachments: documents, texts and examples. No function loads this file. */
@@ -139,12 +132,8 @@ const schemas = [
   }),
 ];
 
-const fileText = "the size, the type and the hash of the file.";
-const show = { include: { file: fileText, forwarding: "its state at the carrier." } };
-const list = {
-  ...pageParameters,
-  reference_id: "Returns only the attachment with this `reference_id`. Cannot be combined with cursors.",
-};
+const include = { file: "the size, the type and the hash of the file.", forwarding: "its state at the carrier." };
+const referenceText = "Returns only the attachment with this `reference_id`. Cannot be combined with cursors.";
 
 const scan = {
   filename: "bills-2026.tiff",
@@ -220,7 +209,7 @@ const forwarded =
 
 const unusable = (detail: string) => [problemIn("path", "/upload_id", "constraint.reference", detail)];
 
-const docsOf = (parent: ParentType) => {
+const routesOf = (parent: ParentType) => {
   const one = { request: "a request", order: "an order" }[parent];
   const type = `${parent}_attachment`;
   const own = parent === "request" ? { request: { type: "request", data: { id: ids.request } } } : {};
@@ -231,8 +220,8 @@ const docsOf = (parent: ParentType) => {
   const parts = Object.entries({ ...metadataExample, filename: letter().filename });
   const changes = { name: "Letter of authorization, countersigned", notes: null };
   const referenceInUse = alreadyTaken("/data/reference_id", { id: ids.otherAttachment, type });
-  return {
-    create: {
+  return [
+    documented(createAttachmentRoute(parent), {
       summary: `Upload a document to ${one}`,
       description: `Stores a file and its metadata. ${scope[parent]}\n\nA file that is too large for a form needs a direct upload.\n\n${forwarded}`,
       body: { type, ...Object.fromEntries(parts.map(([name, value]) => [`data[${name}]`, value])) },
@@ -247,8 +236,38 @@ const docsOf = (parent: ParentType) => {
         ],
         "The reference_id is in use": [referenceInUse],
       },
-    },
-    createUpload: {
+    }),
+    documented(listAttachmentsRoute(parent), {
+      summary: `List ${one}'s attachments`,
+      description: `Lists the ${parent}'s own attachments. Reads are strongly consistent: the list includes every attachment whose creation has been confirmed.`,
+      query: { ...pageParameters, reference_id: referenceText, include },
+      response: page(document(letter()), document(bill())),
+      others: { "With include=file": page(document(letter(), { file })) },
+    }),
+    documented(showAttachmentRoute(parent), {
+      summary: `Show ${one}'s attachment`,
+      description: "Returns the metadata of the attachment. The file cannot be downloaded.",
+      query: { include },
+      response: document(letter()),
+      others: { "With include=file,forwarding": document(letter(), { file, forwarding: forwarding() }) },
+    }),
+    documented(updateAttachmentRoute(parent), {
+      summary: `Update ${one}'s attachment`,
+      description:
+        "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced.",
+      body: { type, data: changes },
+      response: document({ ...letter(), ...changes, updated_at: "2026-11-21T10:02:55.046Z" }),
+      invalid: {
+        "The name is blank": [problem("name", "constraint.required", "can't be blank")],
+        "The reference_id is changed": [problem("reference_id", "constraint.immutable", "can't be changed")],
+      },
+    }),
+    documented(deleteAttachmentRoute(parent), {
+      summary: `Delete ${one}'s attachment`,
+      description: "Permanently deletes the file and its metadata, and returns the deleted document.",
+      response: document(letter()),
+    }),
+    documented(createUploadRoute(parent), {
       summary: `Prepare a direct upload to ${one}`,
       description: `Prepares a direct upload of a file of up to ${limits.uploadBytes.toLocaleString("en")} bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then complete the upload. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256, and accepts it once: if a PUT whose response was lost is repeated, storage returns 412, which means that the file is there. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed. The programs in \`docs/examples\` send such files.`,
       body: { type: "upload", data: scan },
@@ -262,8 +281,8 @@ const docsOf = (parent: ParentType) => {
         ],
         "The SHA-256 is not valid": [problem("sha256", "constraint.format", "must be 64 hexadecimal digits")],
       },
-    },
-    completeUpload: {
+    }),
+    documented(completeUploadRoute(parent), {
       summary: `Complete a direct upload to ${one}`,
       description: `Creates an attachment of a file that a direct upload has sent to storage. The attachment has the id of the upload. ${scope[parent]}\n\nA request that fails does not use the upload up.\n\n${forwarded}`,
       body: { type, data: { name: "Bills of 2026", file_hint: "DEFAULT" } },
@@ -273,57 +292,12 @@ const docsOf = (parent: ParentType) => {
         "The upload has been used": unusable("has already been used"),
         "The reference_id is in use": [referenceInUse],
       },
-    },
-    list: {
-      summary: `List ${one}'s attachments`,
-      description: `Lists the ${parent}'s own attachments. Reads are strongly consistent: the list includes every attachment whose creation has been confirmed.`,
-      response: page(document(letter()), document(bill())),
-      others: { "With include=file": page(document(letter(), { file })) },
-    },
-    show: {
-      summary: `Show ${one}'s attachment`,
-      description: "Returns the metadata of the attachment. The file cannot be downloaded.",
-      response: document(letter()),
-      others: { "With include=file,forwarding": document(letter(), { file, forwarding: forwarding() }) },
-    },
-    update: {
-      summary: `Update ${one}'s attachment`,
-      description:
-        "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced.",
-      body: { type, data: changes },
-      response: document({ ...letter(), ...changes, updated_at: "2026-11-21T10:02:55.046Z" }),
-      invalid: {
-        "The name is blank": [problem("name", "constraint.required", "can't be blank")],
-        "The reference_id is changed": [problem("reference_id", "constraint.immutable", "can't be changed")],
-      },
-    },
-    delete: {
-      summary: `Delete ${one}'s attachment`,
-      description: "Permanently deletes the file and its metadata, and returns the deleted document.",
-      response: document(letter()),
-    },
-  } satisfies Readonly<Record<string, Docs>>;
+    }),
+  ];
 };
 
-const [ofRequest, ofOrder] = [docsOf("request"), docsOf("order")];
-
 export const attachmentContract: Contract = {
-  routes: [
-    documented(createRequestAttachmentRoute, ofRequest.create),
-    documented(listRequestAttachmentsRoute, { ...ofRequest.list, query: { ...list, ...show } }),
-    documented(showRequestAttachmentRoute, { ...ofRequest.show, query: show }),
-    documented(updateRequestAttachmentRoute, ofRequest.update),
-    documented(deleteRequestAttachmentRoute, ofRequest.delete),
-    documented(createRequestUploadRoute, ofRequest.createUpload),
-    documented(completeRequestUploadRoute, ofRequest.completeUpload),
-    documented(createOrderAttachmentRoute, ofOrder.create),
-    documented(listOrderAttachmentsRoute, { ...ofOrder.list, query: { ...list, include: { file: fileText } } }),
-    documented(showOrderAttachmentRoute, { ...ofOrder.show, query: show }),
-    documented(updateOrderAttachmentRoute, ofOrder.update),
-    documented(deleteOrderAttachmentRoute, ofOrder.delete),
-    documented(createOrderUploadRoute, ofOrder.createUpload),
-    documented(completeOrderUploadRoute, ofOrder.completeUpload),
-  ],
+  routes: [...routesOf("request"), ...routesOf("order")],
   documents: attachmentDocuments,
   tags: {
     request_attachment: {

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { byOperation, type Operation, type PartKind, type Reads, type Route, type Row } from "../route.ts";
+import { byOperation, type Operation, type PartKind, type Reads, type Row } from "../route.ts";
 import { includeOf, PageQuery, Uuid } from "../schema/fields.ts";
 import type { ParentType } from "../table/keys.ts";
 import {
@@ -12,11 +12,9 @@ import {
 } from "./attachment-schema.ts";
 
 /**
- * The rows of the endpoints of attachments. Each row is a separate constant that a pure function creates, so that a
- * function's bundle contains only its own row. `contract.ts` has their texts and examples.
+ * The rows of the endpoints of attachments, each for a request or an order. They are pure functions, so that a function's
+ * bundle contains only its own row. `contract.ts` has their texts and examples.
  */
-
-type Names = readonly ["file" | "forwarding", ...("file" | "forwarding")[]];
 
 /** The permission that the parent requires, by the state of its order. */
 export const parentPermissions = {
@@ -56,7 +54,7 @@ const formParts = ({ shape }: ReturnType<typeof createAttachmentBody>): Record<s
 };
 
 // @__NO_SIDE_EFFECTS__
-const create = <P extends ParentType>(parent: P) => {
+export const createAttachmentRoute = <P extends ParentType>(parent: P) => {
   const schema = createAttachmentBody(`${parent}_attachment` as const);
   return attachmentRoute(parent, {
     operation: "create",
@@ -66,7 +64,9 @@ const create = <P extends ParentType>(parent: P) => {
 };
 
 // @__NO_SIDE_EFFECTS__
-const list = <P extends ParentType, const I extends Names>(parent: P, included: I) => {
+export const listAttachmentsRoute = <P extends ParentType>(parent: P) => {
+  // Only of a request: the state of an order's attachment is stored by request, which would be a query for each of them.
+  const included = parent === "request" ? (["file", "forwarding"] as const) : (["file"] as const);
   const schema = z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include: includeOf(...included) });
   return attachmentRoute(parent, {
     operation: "index",
@@ -76,15 +76,16 @@ const list = <P extends ParentType, const I extends Names>(parent: P, included: 
 };
 
 // @__NO_SIDE_EFFECTS__
-const show = <P extends ParentType>(parent: P, table: Route["grants"]["table"]) =>
+export const showAttachmentRoute = <P extends ParentType>(parent: P) =>
   attachmentRoute(parent, {
     operation: "show",
     reads: { from: "query", schema: z.object({ include: includeOf("file", "forwarding") }) },
-    grants: { table, files: [] },
+    // `forwarding` is stored by request, so the function queries the order's requests.
+    grants: { table: parent === "order" ? ["Query"] : [], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
-const update = <P extends ParentType>(parent: P) =>
+export const updateAttachmentRoute = <P extends ParentType>(parent: P) =>
   attachmentRoute(parent, {
     operation: "update",
     reads: {
@@ -99,7 +100,7 @@ const update = <P extends ParentType>(parent: P) =>
   });
 
 // @__NO_SIDE_EFFECTS__
-const remove = <P extends ParentType>(parent: P) =>
+export const deleteAttachmentRoute = <P extends ParentType>(parent: P) =>
   attachmentRoute(parent, {
     operation: "delete",
     reads: { from: "nothing", schema: z.undefined() },
@@ -110,7 +111,7 @@ const NewUploadDocument = z.object({ type: z.literal("upload"), data: UploadFile
 
 /** The first call of a direct upload. The signed URL grants what the function may do, so it needs PutObject. */
 // @__NO_SIDE_EFFECTS__
-const createUpload = <P extends ParentType>(parent: P) =>
+export const createUploadRoute = <P extends ParentType>(parent: P) =>
   ({
     ...attachmentRoute(parent, {
       operation: "create",
@@ -124,7 +125,7 @@ const createUpload = <P extends ParentType>(parent: P) =>
 
 /** The third call of a direct upload: creates the attachment. Reads both ends of the file. */
 // @__NO_SIDE_EFFECTS__
-const completeUpload = <P extends ParentType>(parent: P) =>
+export const completeUploadRoute = <P extends ParentType>(parent: P) =>
   ({
     ...attachmentRoute(parent, {
       operation: "create",
@@ -141,20 +142,3 @@ const completeUpload = <P extends ParentType>(parent: P) =>
     path: `/api/v1/${parent}s/{${parent}_id}/uploads/{upload_id}/complete`,
     on: "upload",
   }) as const;
-
-export const createRequestAttachmentRoute = create("request");
-export const listRequestAttachmentsRoute = list("request", ["file", "forwarding"]);
-export const showRequestAttachmentRoute = show("request", []);
-export const updateRequestAttachmentRoute = update("request");
-export const deleteRequestAttachmentRoute = remove("request");
-export const createRequestUploadRoute = createUpload("request");
-export const completeRequestUploadRoute = completeUpload("request");
-
-export const createOrderAttachmentRoute = create("order");
-export const listOrderAttachmentsRoute = list("order", ["file"]);
-// `forwarding` is stored by request, so the function queries the order's requests.
-export const showOrderAttachmentRoute = show("order", ["Query"]);
-export const updateOrderAttachmentRoute = update("order");
-export const deleteOrderAttachmentRoute = remove("order");
-export const createOrderUploadRoute = createUpload("order");
-export const completeOrderUploadRoute = completeUpload("order");

@@ -1,8 +1,8 @@
 import {
-  completeRequestUploadRoute,
-  createRequestUploadRoute,
-  listRequestAttachmentsRoute,
-  showRequestAttachmentRoute,
+  completeUploadRoute,
+  createUploadRoute,
+  listAttachmentsRoute,
+  showAttachmentRoute,
 } from "../../shared/attachments/routes.ts";
 import { invoke } from "../support/requests/event.ts";
 import { endPeak } from "./peak-memory.ts";
@@ -18,13 +18,13 @@ const ids = { request_id };
 const query = { include: "file,forwarding" };
 const json = JSON.stringify({ type: "request_attachment", data: { name: "Scan" } });
 const responses = [
-  await invoke(createRequestUploadRoute, {
+  await invoke(createUploadRoute("request"), {
     headers,
     ids,
     body: JSON.stringify({ type: "upload", data: JSON.parse(file) }),
   }),
-  await invoke(completeRequestUploadRoute, { headers, ids: { ...ids, upload_id }, body: json }),
-  await invoke(showRequestAttachmentRoute, { headers, ids: { ...ids, attachment_id: upload_id }, query }),
-  await invoke(listRequestAttachmentsRoute, { headers, ids, query }),
+  await invoke(completeUploadRoute("request"), { headers, ids: { ...ids, upload_id }, body: json }),
+  await invoke(showAttachmentRoute("request"), { headers, ids: { ...ids, attachment_id: upload_id }, query }),
+  await invoke(listAttachmentsRoute("request"), { headers, ids, query }),
 ];
 console.log(JSON.stringify({ statuses: responses.map(({ statusCode }) => statusCode), peak: endPeak() }));

@@ -5,11 +5,11 @@ import { pathToFileURL } from "node:url";
  * Measures one cold start: imports the bundle, calls it with an event that it refuses by itself (a request without a key, or an
  * empty state, for which a step throws), and then with a complete one. Prints the milliseconds until each response.
  */
-const [bundle = "", eventFile = ""] = process.argv.slice(2);
+const [bundle = "", name = "", eventFile = ""] = process.argv.slice(2);
 const { refused, whole } = JSON.parse(readFileSync(eventFile, "utf8"));
 const context = { getRemainingTimeInMillis: () => 29_000 };
 const start = performance.now();
-const { handler } = await import(pathToFileURL(bundle).href);
+const { [name]: handler } = await import(pathToFileURL(bundle).href);
 await handler(refused, context).catch(() => undefined);
 const first = performance.now() - start;
 const response = await handler(whole, context);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { buildSync } from "esbuild";
 import { bundle, bundleOptions } from "../../infra/aws/bundle.ts";
+import { entryPointOf } from "../../infra/entry-points.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
 import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
@@ -53,8 +54,13 @@ export const cold = async (repetitions: number): Promise<Section> => {
     AWS_ENDPOINT_URL_S3: fronts[1]?.url,
     NODE_EXTRA_CA_CERTS: certificate,
   };
-  const fileOf = (name: string) =>
-    join(folder, others.some((other) => other === name) ? "others" : "ours", name, "index.mjs");
+  const entryOf = (name: string) => {
+    const { file, handler } = entryPointOf(name);
+    return {
+      file: join(folder, others.some((other) => other === name) ? "others" : "ours", file, "index.mjs"),
+      handler,
+    };
+  };
   const eventsOf = async (name: string) => {
     if (name.startsWith("checkout/")) return { refused: {}, whole: stateOf(service.place.order, name) };
     const whole = await service.eventOf(await (prepare[name] ?? prepare["switches/show"] ?? Promise.reject)());
@@ -64,7 +70,8 @@ export const cold = async (repetitions: number): Promise<Section> => {
   const start = async (name: string) => {
     const eventFile = join(folder, "event.json");
     writeFileSync(eventFile, JSON.stringify(await eventsOf(name)));
-    const { stdout } = await runChild(process.execPath, [child, fileOf(name), eventFile], {
+    const { file, handler } = entryOf(name);
+    const { stdout } = await runChild(process.execPath, [child, file, handler, eventFile], {
       env: { ...process.env, ...service.environment, ...overTls, NODE_NO_WARNINGS: "1" },
     });
     const { first, whole, status }: { first: number; whole: number; status: number } = JSON.parse(stdout);
@@ -74,7 +81,7 @@ export const cold = async (repetitions: number): Promise<Section> => {
   };
   const all = [...others, ...names];
   const times = await interleaved(Object.fromEntries(all.map((name) => [name, () => start(name)])), repetitions);
-  const sizes = new Map(all.map((name) => [name, statSync(fileOf(name)).size]));
+  const sizes = new Map(all.map((name) => [name, statSync(entryOf(name).file).size]));
   rmSync(folder, { recursive: true });
   const rows = all.map((name) => {
     const bare = needsFiles(name) || name === "bare-both" ? "bare-both" : "bare-dynamodb";

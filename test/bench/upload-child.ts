@@ -3,7 +3,7 @@ import { uploadBare } from "./upload-bare.ts";
 
 /** Runs one upload in a separate process; prints the peak memory beyond that with the event loaded. */
 const [mode = "", eventFile = ""] = process.argv.slice(2);
-const { handler } = await import("../../functions/request-attachments/create.ts");
+const { request: handler } = await import("../../functions/attachments/create.ts");
 const upload = mode === "bare" ? uploadBare : handler;
 const [small, event] = JSON.parse(readFileSync(eventFile, "utf8"));
 const context = { getRemainingTimeInMillis: () => 29_000 };

@@ -2,11 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startGateway } from "../../infra/local/gateway.ts";
 import { loadEndpoints } from "../../infra/local/handlers.ts";
-import {
-  completeRequestUploadRoute,
-  createRequestAttachmentRoute,
-  deleteRequestAttachmentRoute,
-} from "../../shared/attachments/routes.ts";
+import { completeUploadRoute, createAttachmentRoute, deleteAttachmentRoute } from "../../shared/attachments/routes.ts";
 import { routes } from "../../shared/routes.ts";
 import { listSwitchesRoute, updateSwitchRoute } from "../../shared/switches/routes.ts";
 import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
@@ -64,10 +60,10 @@ const delayTwoOfThree = () => {
 
 describe("the log of a 503", () => {
   it.each([
-    ["dynamodb BatchGetItem", createRequestAttachmentRoute],
-    ["dynamodb TransactWriteItems", createRequestAttachmentRoute],
-    ["s3 PutObject", createRequestAttachmentRoute],
-    ["s3 GetObject", completeRequestUploadRoute],
+    ["dynamodb BatchGetItem", createAttachmentRoute("request")],
+    ["dynamodb TransactWriteItems", createAttachmentRoute("request")],
+    ["s3 PutObject", createAttachmentRoute("request")],
+    ["s3 GetObject", completeUploadRoute("request")],
   ])("names the service, the operation and the number of attempts: %s", async (call, route) => {
     const run = await repeatableRequest(t, route);
     const fail = ({ operation }: ProxiedCall) => (call.endsWith(` ${operation}`) ? "status-500" : undefined);
@@ -107,7 +103,7 @@ describe("at a request's deadline", () => {
   });
 
   it("a delete that could not remove its file can be finished by a retry", async () => {
-    const run = await repeatableRequest(t, deleteRequestAttachmentRoute);
+    const run = await repeatableRequest(t, deleteAttachmentRoute("request"));
     proxies.files.choose(() => "delay");
     expect((await sendWithShortDeadline(run.send)).status).toBe(503);
     expect(loggedError()).toMatchObject({ name: "TimeoutError", call: "s3 DeleteObject" });

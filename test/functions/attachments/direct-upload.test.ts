@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { openFile, putFile, signedPut } from "../../../shared/attachments/files.ts";
-import { createRequestUploadRoute } from "../../../shared/attachments/routes.ts";
+import { createUploadRoute } from "../../../shared/attachments/routes.ts";
 import { limits } from "../../../shared/limits.ts";
 import { keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
@@ -276,7 +276,7 @@ describe("MAX_UPLOAD_BYTES", () => {
   it("lowers the limit of direct uploads", async () => {
     vi.stubEnv("MAX_UPLOAD_BYTES", "100");
     const prepare = (bytes: number) =>
-      invoke(createRequestUploadRoute, {
+      invoke(createUploadRoute("request"), {
         headers: { authorization: `Bearer ${t.key("acme")}`, "content-type": "application/json" },
         ids: { request_id: t.request("acme") },
         body: JSON.stringify({ type: "upload", data: declaredFile(newContent(), { bytes }) }),

@@ -23,7 +23,7 @@ const Role = z.object({
 /** The statements about items in the role of the function. */
 const statements = Object.values(
   synthesize("production").template.findResources("AWS::IAM::Role", {
-    Properties: { Description: "Patchbay: functions/tenants/apply-orders.ts" },
+    Properties: { Description: "Patchbay: tenants/apply-orders" },
   }),
 )
   .flatMap((role) => z.parse(Role, role).Properties.Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement))

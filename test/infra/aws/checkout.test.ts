@@ -58,7 +58,7 @@ describe("the state machine", () => {
       const step = steps.find((each) => `\${${placeholderOf(each)}}` === Parameters.FunctionName);
       expect(TimeoutSeconds).toBe(step?.timeoutSeconds);
       template.hasResourceProperties("AWS::Lambda::Function", {
-        Description: `functions/${step?.name}.ts`,
+        Description: step?.name,
         Timeout: TimeoutSeconds,
       });
     }
@@ -108,8 +108,8 @@ describe("the concurrency that a stage reserves", () => {
 
   it("limits the two steps that call the carrier, and no other function", () => {
     expect(reserved(template).sort()).toEqual([
-      ["functions/checkout/forward.ts", 100],
-      ["functions/checkout/submit.ts", 100],
+      ["checkout/forward", 100],
+      ["checkout/submit", 100],
     ]);
   });
 
@@ -126,7 +126,7 @@ describe("the carrier", () => {
       },
     });
     const names = Object.values(knowing).map(({ Properties }) => String(Properties.Description));
-    expect(names.sort()).toEqual(["functions/checkout/forward.ts", "functions/checkout/submit.ts"]);
+    expect(names.sort()).toEqual(["checkout/forward", "checkout/submit"]);
     const functions = JSON.stringify(template.findResources("AWS::Lambda::Function"));
     expect(functions).not.toContain("CARRIER_TOKEN");
     expect(functions).not.toContain("resolve:secretsmanager");
@@ -144,9 +144,6 @@ describe("the carrier", () => {
     const invokers = Object.entries(permissionsOf(stack)).filter(([, all]) =>
       all.some((each) => each.startsWith("lambda:InvokeFunction on ") && each.endsWith(resource)),
     );
-    expect(invokers.map(([name]) => name).sort()).toEqual([
-      "functions/checkout/forward.ts",
-      "functions/checkout/submit.ts",
-    ]);
+    expect(invokers.map(([name]) => name).sort()).toEqual(["checkout/forward", "checkout/submit"]);
   });
 });

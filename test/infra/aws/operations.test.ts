@@ -126,7 +126,7 @@ describe("an event that cannot be handled", () => {
       ]);
     for (const name of ["checkout/release-lock", "sweep-orphan-files"])
       template.hasResourceProperties("AWS::Lambda::Function", {
-        Description: `functions/${name}.ts`,
+        Description: name,
         DeadLetterConfig: { TargetArn: queue },
       });
     template.hasResourceProperties("AWS::SQS::Queue", { MessageRetentionPeriod: 1_209_600 });

@@ -40,7 +40,7 @@ describe("direct uploads", () => {
       Properties: { Environment: { Variables: { MAX_UPLOAD_BYTES: "1000" } } },
     });
     expect(Object.values(limited).map(({ Properties }) => Properties.Description)).toEqual(
-      ["request", "order"].map((kind) => `functions/${kind}-attachments/create-upload.ts`),
+      ["request", "order"].map((kind) => `${kind}-attachments/create-upload`),
     );
   });
 });

@@ -4,17 +4,13 @@ import { text } from "node:stream/consumers";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type GatewayOptions, type Handler, type Served, startGateway } from "../../../infra/local/gateway.ts";
-import {
-  createRequestAttachmentRoute,
-  showOrderAttachmentRoute,
-  showRequestAttachmentRoute,
-} from "../../../shared/attachments/routes.ts";
+import { createAttachmentRoute, showAttachmentRoute } from "../../../shared/attachments/routes.ts";
 import type { GatewayEvent } from "../../../shared/http/request.ts";
 import type { Route } from "../../../shared/route.ts";
 import { createSwitchRoute } from "../../../shared/switches/routes.ts";
 
-const upload: Route = { ...showRequestAttachmentRoute, name: "upload", method: "POST", path: "/things/{thing_id}" };
-const routes: Route[] = [upload, showOrderAttachmentRoute, createRequestAttachmentRoute, createSwitchRoute];
+const upload: Route = { ...showAttachmentRoute("request"), name: "upload", method: "POST", path: "/things/{thing_id}" };
+const routes: Route[] = [upload, showAttachmentRoute("order"), createAttachmentRoute("request"), createSwitchRoute];
 const [shown, switches] = ["/api/v1/orders/1/attachments/1", "/api/v1/switches"];
 
 let stop: (() => Promise<void>) | undefined;

@@ -7,7 +7,7 @@ import { ErrorDocument, errorSchemas, errorsOf } from "../../../infra/openapi/er
 import { eventSchemas } from "../../../infra/openapi/event-schemas.ts";
 import { fileOf, operationId } from "../../../infra/openapi/names.ts";
 import { componentsOf, responseSchema } from "../../../infra/openapi/schemas.ts";
-import { createRequestUploadRoute } from "../../../shared/attachments/routes.ts";
+import { createUploadRoute } from "../../../shared/attachments/routes.ts";
 import { env } from "../../../shared/env.ts";
 import { errorCodes } from "../../../shared/errors.ts";
 import { limits as serviceLimits } from "../../../shared/limits.ts";
@@ -254,7 +254,7 @@ describe("openapi.json, as generators read it", () => {
     const upload = { filename: "loa.pdf", bytes: 1, sha256: "" };
     for (const sha256 of ["0f".repeat(32), "0F".repeat(32), "0g".repeat(32), "0f".repeat(31)])
       expect(matches("UploadCreateData", "sha256", sha256), sha256).toBe(
-        check(createRequestUploadRoute.reads.schema, { type: "upload", data: { ...upload, sha256 } }, "body")
+        check(createUploadRoute("request").reads.schema, { type: "upload", data: { ...upload, sha256 } }, "body")
           .problems === undefined,
       );
     for (const property of ["sms_identity", "sms_secret", "mms_identity", "mms_secret"])

@@ -7,11 +7,10 @@ import {
 } from "../../../shared/attachments/access.ts";
 import { attachmentPage } from "../../../shared/attachments/list.ts";
 import {
-  completeRequestUploadRoute,
-  createOrderAttachmentRoute,
-  createRequestAttachmentRoute,
-  deleteOrderAttachmentRoute,
-  showRequestAttachmentRoute,
+  completeUploadRoute,
+  createAttachmentRoute,
+  deleteAttachmentRoute,
+  showAttachmentRoute,
 } from "../../../shared/attachments/routes.ts";
 import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
 import { uploadEndpoint } from "../../../shared/http/form.ts";
@@ -29,9 +28,9 @@ const reply = () => ({ body: {} });
 describe("an endpoint", () => {
   it("compiles with the access check of its own route", () => {
     const handlers = [
-      uploadEndpoint(createOrderAttachmentRoute, attachmentParent, reply),
-      endpoint(showRequestAttachmentRoute, oneAttachment, reply),
-      endpoint(deleteOrderAttachmentRoute, deletableAttachment, reply),
+      uploadEndpoint(createAttachmentRoute("order"), attachmentParent, reply),
+      endpoint(showAttachmentRoute("request"), oneAttachment, reply),
+      endpoint(deleteAttachmentRoute("order"), deletableAttachment, reply),
       endpoint(createSwitchRoute, accountOfSwitches, reply),
       endpoint(createSwitchUnderAccountRoute, accountOfSwitches, reply),
       endpoint(updateSwitchRoute, oneSwitch, reply),
@@ -42,15 +41,15 @@ describe("an endpoint", () => {
   it("does not compile with the access check of another operation, parent or resource", () => {
     const handlers = [
       // @ts-expect-error a form has no upload in its path
-      uploadEndpoint(createRequestAttachmentRoute, uploadOfParent, reply),
+      uploadEndpoint(createAttachmentRoute("request"), uploadOfParent, reply),
       // @ts-expect-error an upload in the path is looked up
-      endpoint(completeRequestUploadRoute, attachmentParent, reply),
+      endpoint(completeUploadRoute("request"), attachmentParent, reply),
       // @ts-expect-error a create has no attachment in its path
-      uploadEndpoint(createRequestAttachmentRoute, oneAttachment, reply),
+      uploadEndpoint(createAttachmentRoute("request"), oneAttachment, reply),
       // @ts-expect-error a deletable attachment is loaded for deletes only
-      endpoint(showRequestAttachmentRoute, deletableAttachment, reply),
+      endpoint(showAttachmentRoute("request"), deletableAttachment, reply),
       // @ts-expect-error a delete may have to finish an earlier one
-      endpoint(deleteOrderAttachmentRoute, oneAttachment, reply),
+      endpoint(deleteAttachmentRoute("order"), oneAttachment, reply),
       // @ts-expect-error a switch is not an attachment
       endpoint(updateSwitchRoute, oneAttachment, reply),
       // @ts-expect-error a switch in the path is looked up
@@ -62,11 +61,11 @@ describe("an endpoint", () => {
   it("does not compile with a reader that its route does not have", () => {
     const handlers = [
       // @ts-expect-error a form is not read as JSON
-      endpoint(createRequestAttachmentRoute, attachmentParent, reply),
+      endpoint(createAttachmentRoute("request"), attachmentParent, reply),
       // @ts-expect-error JSON is not read as a form
       uploadEndpoint(createSwitchRoute, accountOfSwitches, reply),
       // @ts-expect-error only lists have pages
-      listEndpoint(createRequestAttachmentRoute, attachmentParent, attachmentPage, reply),
+      listEndpoint(createAttachmentRoute("request"), attachmentParent, attachmentPage, reply),
     ];
     expect(handlers).toHaveLength(3);
   });

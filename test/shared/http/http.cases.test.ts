@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { lambdaContext } from "../../../infra/local/proxy-event.ts";
-import { createRequestAttachmentRoute, updateRequestAttachmentRoute } from "../../../shared/attachments/routes.ts";
+import { createAttachmentRoute, updateAttachmentRoute } from "../../../shared/attachments/routes.ts";
 import { cleanUp, limitAttempt, limitCall, remainingMs, withDeadline } from "../../../shared/deadline.ts";
 import { ApiError, isUnavailable, unavailableAs503 } from "../../../shared/errors.ts";
 import { endpoint } from "../../../shared/http/endpoint.ts";
@@ -122,10 +122,10 @@ describe("an ETag", () => {
 });
 
 describe("a JSON body", () => {
-  const { reads } = updateRequestAttachmentRoute;
+  const { reads } = updateAttachmentRoute("request");
   const read = (headers: Record<string, string>, body?: string | Uint8Array) =>
     outcomeOf(async () => {
-      const event = eventOf(updateRequestAttachmentRoute, { headers, ...(body !== undefined && { body }) });
+      const event = eventOf(updateAttachmentRoute("request"), { headers, ...(body !== undefined && { body }) });
       return (await readJson(event, reads)).input;
     });
   const json = { "Content-Type": "application/json" };
@@ -161,7 +161,7 @@ describe("an Idempotency-Key", () => {
   const apiKey = { id: "1", account: `account-${crypto.randomUUID()}`, user: "1", expires_at: null, revoked: false };
   const principal = { apiKey, user: { id: "1", account: "1", permissions: [], disabled: false } };
   const event = (key: string) =>
-    eventOf(createRequestAttachmentRoute, { ids: { request_id: ulid }, headers: { "Idempotency-Key": key } });
+    eventOf(createAttachmentRoute("request"), { ids: { request_id: ulid }, headers: { "Idempotency-Key": key } });
   const present = (key: string) => readIdempotencyKey(event(key), Promise.resolve(apiKey));
   const use = async (key: string, compared: unknown = [["a", 1]]) =>
     idempotencyOf(await present(key), { name: "create" }, event(key), principal, compared, now);
@@ -214,8 +214,8 @@ describe("a form", () => {
     const all = parts.flatMap(([headers, content]) => [head(headers), Buffer.from(content), Buffer.from("\r\n")]);
     return Buffer.concat([...all, Buffer.from(`--${boundary}--${after}`)]);
   };
-  const { reads } = createRequestAttachmentRoute;
-  const read = (input: Input) => outcomeOf(() => readForm(eventOf(createRequestAttachmentRoute, input), reads));
+  const { reads } = createAttachmentRoute("request");
+  const read = (input: Input) => outcomeOf(() => readForm(eventOf(createAttachmentRoute("request"), input), reads));
   const form = (parts: readonly Part[], boundary = "limit") =>
     read({ headers: { "Content-Type": `multipart/form-data; boundary=${boundary}` }, body: bodyOf(parts, boundary) });
   const Parsed = z.object({ input: z.object({ data: z.record(z.string(), z.unknown()) }) });

@@ -8,6 +8,7 @@ import * as z from "zod/mini";
 import { functionNames } from "../../../infra/aws/bundle.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { patchbay } from "../../../infra/aws/stack.ts";
+import { entryPointOf } from "../../../infra/entry-points.ts";
 
 const { context: flags } = z.parse(
   z.object({ context: z.record(z.string(), z.unknown()) }),
@@ -122,9 +123,9 @@ const synthesizeIn = (folder: string, { stage, settings, name, emulator, nag }: 
   const own = JSON.parse(readFileSync(join(stages, `${stage}.json`), "utf8"));
   const file = join(folder, `${stage}.json`);
   writeFileSync(file, JSON.stringify({ ...own, ...settings }));
-  for (const name of functionNames) {
-    mkdirSync(join(folder, "bundles", name), { recursive: true });
-    writeFileSync(join(folder, "bundles", name, "index.mjs"), `// ${name}`);
+  for (const { file } of functionNames.map(entryPointOf)) {
+    mkdirSync(join(folder, "bundles", file), { recursive: true });
+    writeFileSync(join(folder, "bundles", file, "index.mjs"), `// ${file}`);
   }
   // CDK's own validation takes seconds, and `npm run synth` runs it. The deployer's limit must not matter.
   const environment = { CDK_VALIDATION: "false", MAX_FILE_BYTES: "1" };

@@ -51,7 +51,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: [
       "shared/attachments/{attachments,forwarding,include,list,uploads}.ts",
       "shared/tenants/{accounts,orders}.ts",
-      "functions/order-attachments/*.ts",
+      "functions/attachments/*.ts",
     ],
     tests: [
       "test/functions/include.test.ts",
