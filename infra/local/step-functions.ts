@@ -5,8 +5,8 @@ import { serveLocally } from "./listen.ts";
 import { type Execution, startWorkflow, type WorkflowOptions } from "./workflow.ts";
 
 /**
- * The wire protocol of Step Functions (AWS JSON 1.0) for the local workflow: StartExecution, DescribeExecution,
- * StopExecution and ListExecutions, as far as the SDK's client needs it.
+ * The wire protocol of Step Functions (AWS JSON 1.0) for the local workflow: StartExecution, DescribeExecution and
+ * ListExecutions, as far as the SDK's client needs it.
  * Source: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
  */
 const arnPrefix = "arn:aws:states:us-east-1:000000000000";
@@ -67,10 +67,6 @@ const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
       executions: await Promise.all(workflow.list().toReversed().slice(0, 100).map(summary)),
     }),
     DescribeExecution: (body) => describe(findExecution(body)),
-    StopExecution: (body) => {
-      findExecution(body).abort();
-      return { stopDate: seconds(new Date()) };
-    },
   };
   return new Map(Object.entries(actions));
 };
