@@ -1,6 +1,3 @@
-import { once } from "node:events";
-import http from "node:http";
-import https from "node:https";
 import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { HeadBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
@@ -27,16 +24,24 @@ const describe = (error: unknown) => {
 /** What emulators lack is not a fault of the stack. They expire no items, and not all of them store that they should. */
 const lackOfEmulators = /not enabled on expires_at|NotImplemented|UnknownOperation|not (yet )?(implemented|supported)/i;
 
+const isOnEmulator = () =>
+  Object.entries(process.env).some(([name, value]) => name.startsWith("AWS_ENDPOINT_URL") && value);
+
+/** The remedy of what neither an error says nor `adviceOn` knows. */
+const generalRemedy = "Deploy the stack (`npm run deploy`), or correct --stack or the environment variables.";
+
+type Find = () => Promise<string> | string;
+
 /** Runs one check. An error is a finding, too. */
-const runCheck = async (check: string, remedy: string, find: () => Promise<string> | string): Promise<Diagnosis> => {
+const runCheck = async (check: string, find: Find, remedy = generalRemedy): Promise<Diagnosis> => {
   try {
     return { check, status: "ok", found: await find(), remedy: null };
   } catch (error) {
     const found = describe(error);
-    if (endpoints().length > 0 && lackOfEmulators.test(found))
+    if (isOnEmulator() && lackOfEmulators.test(found))
       return { check, status: "skipped", found: `emulators need not support it: ${found}`, remedy: null };
     // The message of a CommandError contains the remedy.
-    const own = error instanceof CommandError ? "" : remedy;
+    const own = error instanceof CommandError ? null : remedy;
     return { check, status: "FAULT", found, remedy: adviceOn(error) ?? own };
   }
 };
@@ -47,22 +52,6 @@ const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
 const checkCredentials = async () => {
   const { accessKeyId } = await new DynamoDBClient(clientConfig).config.credentials();
   return `access key ${accessKeyId.slice(0, 4)}…`;
-};
-
-const endpoints = () => {
-  const names = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_SFN"];
-  return [...new Set(names.flatMap((name) => process.env[name] || []))];
-};
-
-/** Without fetch, which refuses the port of the embedded DynamoDB, as browsers do. */
-const checkEndpoint = async (endpoint: string) => {
-  const { get } = endpoint.startsWith("https:") ? https : http;
-  const request = get(endpoint, { signal: AbortSignal.timeout(5_000) });
-  await once(request, "response").catch((error: unknown) => {
-    throw new Error(`nothing responds at ${endpoint}`, { cause: error });
-  });
-  request.destroy();
-  return `${endpoint} responds`;
 };
 
 const describeTable = async () =>
@@ -101,39 +90,29 @@ const checkWorkflow = async () => {
   return `${stateMachineArn.split(":").at(-1)}, ${last ? `last run ${last.name} ${last.status}` : "no runs yet"}`;
 };
 
-type NamedCheck = readonly [check: string, remedy: string, find: () => Promise<string> | string];
-
-const checksOfMachine = (): readonly NamedCheck[] => [
-  ["region", "Set AWS_REGION.", () => new DynamoDBClient(clientConfig).config.region()],
-  ["credentials", "Log in to AWS (`aws sso login`) and set AWS_PROFILE.", checkCredentials],
-  ...endpoints().map((endpoint): NamedCheck => {
-    const remedy = "Start the service there, or correct the AWS_ENDPOINT_URL variables.";
-    return ["endpoint", remedy, () => checkEndpoint(endpoint)];
-  }),
-];
-
-const remedyFor = (variable: string, service: string) =>
-  `Deploy the stack (\`npm run deploy\`), or correct ${variable}, AWS_REGION or AWS_ENDPOINT_URL_${service}.`;
-
-const checksOfTarget: readonly NamedCheck[] = [
-  ["table", remedyFor("TABLE_NAME", "DYNAMODB"), checkTable],
-  ["table's TTL", "Deploy the stack again: without TTL, used Idempotency-Keys are kept forever.", checkTtl],
+const checksOfTarget: readonly (readonly [check: string, find: Find, remedy?: string])[] = [
+  ["table", checkTable],
+  ["table's TTL", checkTtl, "Deploy the stack again: without TTL, used Idempotency-Keys are kept forever."],
   [
     "table's stream",
-    "No event is published. A restored table needs a stream and the setting restoredTableStream: see infra/README.md.",
     checkStream,
+    "No event is published. A restored table needs a stream and the setting restoredTableStream: see infra/README.md.",
   ],
-  ["bucket", remedyFor("BUCKET_NAME", "S3"), checkBucket],
-  ["workflow", remedyFor("STATE_MACHINE_ARN", "SFN"), checkWorkflow],
+  ["bucket", checkBucket],
+  ["workflow", checkWorkflow],
 ];
 
 /** Checks everything that a deployment needs, in order. Read-only. */
 const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
-  // The other checks depend on the environment of the target.
-  const target = await runCheck("target", "Correct --stack, AWS_PROFILE or AWS_REGION.", () => useTarget(options));
   const node = `Node ${process.versions.node} (the functions run on 24)`;
-  const found: Diagnosis[] = [{ check: "node", status: "ok", found: node, remedy: null }, target];
-  for (const check of checksOfMachine()) found.push(await runCheck(...check));
+  // The other checks depend on the environment of the target.
+  const target = await runCheck("target", () => useTarget(options));
+  const found: Diagnosis[] = [
+    { check: "node", status: "ok", found: node, remedy: null },
+    target,
+    await runCheck("region", () => new DynamoDBClient(clientConfig).config.region()),
+    await runCheck("credentials", checkCredentials),
+  ];
   for (const check of checksOfTarget)
     if (target.status === "ok") found.push(await runCheck(...check));
     else found.push({ check: check[0], status: "skipped", found: "there is no target", remedy: null });
@@ -156,9 +135,7 @@ const printFindings = (findings: readonly Diagnosis[]) => {
 export const addDoctorCommand = (program: Command): void => {
   program
     .command("doctor")
-    .description(
-      "check the target, region, credentials, endpoints, table, its stream, bucket and workflow, and suggest remedies",
-    )
+    .description("check the target, region, credentials, table, its stream, bucket and workflow, and suggest remedies")
     .action(async (_: unknown, command: Command) => {
       const findings = await runChecks(command.optsWithGlobals<TargetOptions>());
       const ok = !findings.some(({ status }) => status === "FAULT");

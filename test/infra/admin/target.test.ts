@@ -119,17 +119,13 @@ describe("a stack on an emulator", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(`There is no Patchbay stack Patchbay-gone at ${url}`)]);
   });
 
-  it("is checked by doctor, endpoint by endpoint", async () => {
+  it("is checked by doctor, of which a service may be elsewhere", async () => {
     const env = { ...(await noted()), AWS_ENDPOINT_URL_SFN: "http://127.0.0.1:9" };
     const { code, stdout } = await admin(["--stack", "Patchbay-here", "doctor"], { env });
     expect(code).toBe(1);
     expect(stdout).toContain(`ok       target: stack Patchbay-here at ${url}\n`);
-    expect(stdout).toContain(`ok       endpoint: ${url} responds\n`);
-    expect(stdout).toMatch(
-      /FAULT {4}endpoint: nothing responds at http:\/\/127\.0\.0\.1:9\n +(Start the service there|The service could not be reached)/,
-    );
     expect(stdout).toMatch(/ok {7}table: /);
-    expect(stdout).toMatch(/FAULT {4}workflow: /);
+    expect(stdout).toMatch(/FAULT {4}workflow: .*ECONNREFUSED.*127\.0\.0\.1:9\n +The service could not be reached/);
   });
 });
 
