@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Item } from "../../shared/table/expressions.ts";
 import type { Key } from "../../shared/table/keys.ts";
+import { get } from "../../shared/table/read.ts";
 
 /** A violation must never occur. A notice may occur temporarily: the sweep or a repeated call resolves it. */
 export type Finding = {
@@ -22,25 +23,16 @@ export const keyText = ({ pk, sk }: Key): string => (pk === sk ? pk : `${pk} ${s
 
 export type StoredItem = Item & Key;
 
-/** Compares an item or a file with up to 20 other items. `judge` gets them in the order of their keys. */
-export type Check = {
-  readonly keys: readonly Key[];
-  readonly judge: (stored: readonly (Item | undefined)[]) => readonly Finding[] | Promise<readonly Finding[]>;
-};
+/** Compares an item or a file with others. The reads of checks that start together share calls. */
+export type Check = () => Promise<readonly Finding[]>;
 
-/** The check of one other item, or of none: `judge` returns true if the rule holds, or what is wrong. */
-export const checkOf = (
-  rule: string,
-  at: string,
-  key: Key | undefined,
-  judge: (stored: Item | undefined) => true | string | Promise<true | string>,
-): Check => ({
-  keys: key ? [key] : [],
-  judge: async ([stored]) => {
-    const detail = await judge(stored);
+/** Compares something with one other item: `judge` returns true if the rule holds, or what is wrong. */
+export const checkOf =
+  (rule: string, at: string, key: Key, judge: (other: Item | undefined) => true | string): Check =>
+  async () => {
+    const detail = judge(await get(key));
     return detail === true ? [] : [violation(rule, at, detail)];
-  },
-});
+  };
 
 /**
  * What a whole read must add up to. The sums take the same memory for any number of items: DynamoDB scans one partition after
