@@ -31,10 +31,11 @@ const tableRows = (accounts: readonly Account[]) => {
 
 /** Returns an account and all accounts below it, each before those below it; without an id, the root accounts. */
 const accountsToList = async (id: string | undefined): Promise<Account[]> => {
-  if (id !== undefined) await findAccount(id);
-  const accounts = id === undefined ? await childAccounts(null) : await Array.fromAsync(accountsBelow(id));
-  const ids = [...(id === undefined ? [] : [id]), ...accounts.map((one) => one.id)];
-  const counted = await Promise.all(ids.map(readCountedAccount));
+  const accounts =
+    id === undefined
+      ? await childAccounts(null)
+      : [await findAccount(id), ...(await Array.fromAsync(accountsBelow(id)))];
+  const counted = await Promise.all(accounts.map((one) => readCountedAccount(one.id)));
   return counted.filter((account) => account !== undefined);
 };
 

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
 import { adviceOn, CommandError, messageOf } from "./command-errors.ts";
-import { format, printIndented, printJson } from "./output.ts";
+import { format, printJson, safeLines } from "./output.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
 
 /** The result of one check and, if it failed, a remedy. Skipped: it depends on a failed one, or on what emulators lack. */
@@ -121,13 +121,11 @@ const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
 
 /** Several checks can have the same remedy. It is printed once. */
 const printFindings = (findings: readonly Diagnosis[]) => {
-  const printed = new Set<string>();
+  const printed = new Set<string | null>([null]);
   for (const { check, status, found, remedy } of findings) {
-    const [first = "", ...others] = found.split("\n");
-    printIndented(`${status.padEnd(7)}  ${check}: `, first);
-    for (const line of [...others, ...(remedy && !printed.has(remedy) ? [remedy] : [])])
-      printIndented("         ", line);
-    printed.add(remedy ?? "");
+    const text = printed.has(remedy) ? found : `${found}\n${remedy}`;
+    printed.add(remedy);
+    console.log(safeLines(`${status.padEnd(7)}  ${check}: ${text}`.replaceAll("\n", "\n         ")));
   }
 };
 

@@ -112,11 +112,10 @@ type Owned = { readonly id: string; readonly account: string };
 
 /** Returns what `read` lists for one account or, without one, for every account from the root accounts down. */
 export const ofAccounts = async <T>(account: string | undefined, read: (id: string) => Promise<T[]>): Promise<T[]> => {
-  if (account !== undefined) await findAccount(account);
+  const accounts = account === undefined ? accountsBelow(null) : [await findAccount(account)];
   return withProgress(async () => {
-    if (account !== undefined) return read(account);
     const all: T[] = [];
-    for await (const { id } of accountsBelow(null)) all.push(...(await read(id)));
+    for await (const { id } of accounts) all.push(...(await read(id)));
     return all;
   });
 };
@@ -129,15 +128,14 @@ export const accountNames = async (owned: readonly Pick<Owned, "account">[]): Pr
 
 /** Prints items that accounts own. A table has the names of the accounts, too. */
 export const printOwned = async (rows: readonly (Row & Owned)[]): Promise<void> => {
-  const names = format.json ? undefined : await accountNames(rows);
-  const withName = (row: Row & Owned) =>
-    Object.entries(row).flatMap(([property, value]) =>
-      names && property === "account"
-        ? [
-            ["account's name", names.get(row.account)],
-            ["account", value],
-          ]
-        : [[property, value]],
-    );
-  printRows(rows.map((row) => Object.fromEntries(withName(row))));
+  if (format.json) return printRows(rows);
+  const names = await accountNames(rows);
+  const withName = ([property, value]: [string, unknown]) =>
+    property === "account"
+      ? [
+          ["account's name", names.get(String(value))],
+          [property, value],
+        ]
+      : [[property, value]];
+  printRows(rows.map((row) => Object.fromEntries(Object.entries(row).flatMap(withName))));
 };

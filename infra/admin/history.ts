@@ -15,19 +15,18 @@ export async function* historyOf(subject: EventSubject): AsyncGenerator<Event> {
   for await (const item of queryAll(collections.events(subject))) yield parseItem(Event, item);
 }
 
-/** The key of what an event is about, if that has a name. */
+/** The key of what an event is about, if that has a name. An order's attachment is also forwarded under its requests. */
 const namedKey = ({ resource: { type, id }, parent }: Event, order: string | undefined): Key | undefined => {
   if (type === "switch") return keys.switch(id);
   if (type === "account") return keys.account(id);
-  const ofOrder = type === "order_attachment" && parent?.type === "request" ? order : undefined;
-  if (ofOrder !== undefined) return keys.attachment({ type: "order", id: ofOrder }, id);
+  if (type === "order_attachment" && order !== undefined) return keys.attachment({ type: "order", id: order }, id);
   if (parent?.type !== "order" && parent?.type !== "request") return undefined;
   return keys.attachment({ type: parent.type, id: parent.id }, id);
 };
 
 const Named = z.object({ id: z.string(), name: z.string() });
 
-/** The names of what the events are about, by id, as far as it exists today. An order's attachment is also forwarded under its requests. */
+/** The names of what the events are about, by id, as far as it exists today. */
 const namesOf = async (events: readonly Event[], subject: EventSubject): Promise<ReadonlyMap<string, string>> => {
   const order = subject.type === "request" ? (await readRequest(subject.id))?.order : undefined;
   const found = await getMany(events.flatMap((event) => namedKey(event, order) ?? []));
@@ -59,14 +58,6 @@ const receiptsOf = async (events: readonly Event[]): Promise<ReadonlyMap<string,
   return new Map((await Promise.all(found)).flat());
 };
 
-/** The file, and the carrier's last response, of an attachment that was sent or deleted. */
-const evidenceOf = ({ file }: Event, receipt: Receipt | undefined) => ({
-  filename: receipt?.sent.filename,
-  bytes: file?.bytes ?? receipt?.bytes,
-  sha256: file?.sha256 ?? receipt?.sha256,
-  answer: receipt && ([receipt.status, receipt.answer].filter(Boolean).join(" ") || null),
-});
-
 /** Of lists, only what differs. */
 const describeChange = ([name, { from, to, omitted }]: [string, EventChange]): string => {
   if (!Array.isArray(from) || !Array.isArray(to)) return `${name}: ${JSON.stringify(from)} -> ${JSON.stringify(to)}`;
@@ -75,29 +66,34 @@ const describeChange = ([name, { from, to, omitted }]: [string, EventChange]): s
   return [`${name}:`, ...added, ...removed, ...(omitted ? [`and ${omitted} more`] : [])].join(" ");
 };
 
-const rowsOf = async (events: readonly Event[], subject: EventSubject): Promise<Row[]> => {
+/** With receipts, also what was sent or deleted, if anything was. */
+const rowsOf = async (
+  events: readonly Event[],
+  subject: EventSubject,
+  receipts?: ReadonlyMap<string, Receipt>,
+): Promise<Row[]> => {
   const [names, callers] = await Promise.all([namesOf(events, subject), callersOf(events)]);
-  return events.map(({ at, type, resource, actor, changed, changes }) => ({
-    time: at,
-    what: type,
-    id: resource.id,
-    name: names.get(resource.id),
-    who:
-      actor.type === "api_key"
-        ? `${callers.get(actor.id) ?? "-"}: key ${actor.id}, user ${actor.user}`
-        : [`${actor.type} ${actor.id}`, actor.on_behalf_of].filter(Boolean).join(" on behalf of "),
-    changed: changes ? Object.entries(changes).map(describeChange) : changed,
-  }));
-};
-
-/** Adds what was sent or deleted, if anything was. */
-const withEvidence = async (rows: readonly Row[], events: readonly Event[]): Promise<readonly Row[]> => {
-  const receipts = await receiptsOf(events);
-  if (receipts.size === 0 && !events.some(({ file }) => file)) return rows;
-  return events.map((event, index) => {
-    const receipt = receipts.get(`${event.parent?.id} ${event.resource.id}`);
-    const { name, ...row } = rows[index] ?? {};
-    return { ...row, name: name ?? receipt?.sent.name, ...evidenceOf(event, receipt) };
+  const hasEvidence = receipts && (receipts.size > 0 || events.some(({ file }) => file));
+  return events.map(({ at, type, resource, actor, parent, file, changed, changes }) => {
+    const receipt = receipts?.get(`${parent?.id} ${resource.id}`);
+    const evidence = {
+      filename: receipt?.sent.filename,
+      bytes: file?.bytes ?? receipt?.bytes,
+      sha256: file?.sha256 ?? receipt?.sha256,
+      answer: receipt && ([receipt.status, receipt.answer].filter(Boolean).join(" ") || null),
+    };
+    return {
+      time: at,
+      what: type,
+      id: resource.id,
+      name: names.get(resource.id) ?? receipt?.sent.name,
+      who:
+        actor.type === "api_key"
+          ? `${callers.get(actor.id) ?? "-"}: key ${actor.id}, user ${actor.user}`
+          : [`${actor.type} ${actor.id}`, actor.on_behalf_of].filter(Boolean).join(" on behalf of "),
+      changed: changes ? Object.entries(changes).map(describeChange) : changed,
+      ...(hasEvidence && evidence),
+    };
   });
 };
 
@@ -115,7 +111,7 @@ const printHistory = async (subject: EventSubject, key?: Key): Promise<void> => 
   if (events.length === 0 && key && !(await get(key)))
     throw new CommandError(`There is no ${subject.type} ${subject.id}, and no event of one.`);
   if (format.json) return printJson({ events });
-  console.log(table(await withEvidence(await rowsOf(events, subject), events), { whole: true }));
+  console.log(table(await rowsOf(events, subject, await receiptsOf(events)), { whole: true }));
 };
 
 const described = {

@@ -103,11 +103,3 @@ export const printRecord = (record: Row): void =>
   format.json ? printJson(record) : console.log(block(record, terminalWidth()));
 
 export const printHeading = (text: string): void => console.log(`\n${truncate(safe(text), terminalWidth())}`);
-
-/** Prints text after a label, and indents the lines that follow. */
-export const printIndented = (label: string, text: string): void => {
-  const indent = Math.min(stringWidth(label), 9);
-  const [first = "", ...rest] = wrap(label + safe(text), terminalWidth());
-  const others = wrap(rest.join(" "), terminalWidth() - indent);
-  console.log([first, ...(rest.length > 0 ? others.map((line) => " ".repeat(indent) + line) : [])].join("\n"));
-};

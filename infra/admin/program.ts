@@ -26,9 +26,6 @@ import { addUserCommands } from "./users.ts";
 /** Commands that choose their target themselves, or need none. */
 const withoutTarget = ["env", "doctor", "schema"];
 
-/** Commands that always print JSON. They accept --json like all others. */
-const alwaysJson = ["apply", "schema"];
-
 /** Commands that record events of an operator. */
 const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable|revoke|rotate|download)$/;
 
@@ -81,7 +78,7 @@ const createProgram = (): Command => {
   addSweepCommand(program);
   addRestoreCommand(program);
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
-    command.option("--json", alwaysJson.includes(command.name()) ? "print JSON (always on)" : "print JSON");
+    command.option("--json", "print JSON");
     if (changing.test(command.name()))
       command.option("--on-behalf-of <text>", "for whom the change is made: its event has it", parseOnBehalfOf);
   }

@@ -35,19 +35,16 @@ export const useTarget = async (options: TargetOptions): Promise<string> => {
 /** The local stack on the given port, or on PORT, or the only running one. */
 export const chooseLocalStack = (port = process.env.PORT || undefined): State => {
   const running = runningStacks();
-  const [first, ...others] = running;
+  const [found, ...others] = running.filter((one) => !port || String(one.port) === port);
+  if (found && others.length === 0) return found;
   const list = running.map((one) => `  --port ${one.port}  ${one.url}, started ${one.startedAt}`).join("\n");
-  if (!first)
-    throw new CommandError(
-      `There is no local stack running${port ? ` on port ${port}` : ""}: start one with \`npm start\`, choose a deployed one with --stack, or a table with TABLE_NAME (and BUCKET_NAME, AWS_REGION).`,
-    );
-  if (port) {
-    const found = running.find((one) => String(one.port) === port);
-    if (!found) throw new CommandError(`There is no local stack running on port ${port}. These are running:\n${list}`);
-    return found;
-  }
-  if (others.length > 0) throw new CommandError(`Several local stacks are running. Choose one of them:\n${list}`);
-  return first;
+  if (found) throw new CommandError(`Several local stacks are running. Choose one of them:\n${list}`);
+  const none = `There is no local stack running${port ? ` on port ${port}` : ""}`;
+  throw new CommandError(
+    running.length > 0
+      ? `${none}. These are running:\n${list}`
+      : `${none}: start one with \`npm start\`, choose a deployed one with --stack, or a table with TABLE_NAME (and BUCKET_NAME, AWS_REGION).`,
+  );
 };
 
 const localTarget = ({ url, environment }: State): Target => ({

@@ -5,7 +5,7 @@ import { knownPermissions } from "../../shared/tenants/permissions.ts";
 import { User } from "../../shared/tenants/tenant-schema.ts";
 import { change, create } from "./apply-command.ts";
 import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./find.ts";
-import { format, printRecord, printRows } from "./output.ts";
+import { printRecord } from "./output.ts";
 
 const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
 
@@ -32,7 +32,6 @@ const changePermissions = async (id: string, { add = [], remove = [], set }: Cha
 
 const list = async ({ account: of }: { account?: string }) => {
   const users = await ofAccounts(of, usersOf);
-  if (format.json) return printRows(users);
   await printOwned(users.map(({ id, account, disabled, permissions }) => ({ id, account, disabled, permissions })));
 };
 
