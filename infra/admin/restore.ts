@@ -12,6 +12,7 @@ import {
   TagResourceCommand,
   UpdateContinuousBackupsCommand,
   UpdateTableCommand,
+  type UpdateTableCommandInput,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
 import { type Command, InvalidArgumentError } from "commander";
@@ -27,16 +28,11 @@ import { withProgress } from "./progress.ts";
  * interrupted continues when it is repeated.
  */
 
-let client: DynamoDBClient | undefined;
-
-const dynamodb = () => {
-  client ??= new DynamoDBClient(clientSettings(10_000));
-  return client;
-};
+const client = new DynamoDBClient(clientSettings(10_000));
 
 const describe = async (TableName: string): Promise<TableDescription | undefined> => {
   try {
-    return (await dynamodb().send(new DescribeTableCommand({ TableName }))).Table;
+    return (await client.send(new DescribeTableCommand({ TableName }))).Table;
   } catch (error) {
     if (error instanceof ResourceNotFoundException) return undefined;
     throw error;
@@ -77,54 +73,51 @@ const nameAt = (source: string, to: Date) => `${source}-${to.toISOString().repla
 const startRestore = async (source: string, target: string, to: Date): Promise<void> => {
   const { TableArn } = await existing(source);
   const found = await describe(target);
-  const { SourceTableArn, RestoreDateTime } = found?.RestoreSummary ?? {};
-  if (found && (SourceTableArn !== TableArn || RestoreDateTime?.getTime() !== to.getTime()))
+  if (!found) {
+    const restored = { SourceTableName: source, TargetTableName: target, RestoreDateTime: to };
+    await client.send(new RestoreTableToPointInTimeCommand(restored));
+    return;
+  }
+  const { SourceTableArn, RestoreDateTime } = found.RestoreSummary ?? {};
+  if (SourceTableArn !== TableArn || RestoreDateTime?.getTime() !== to.getTime())
     throw new CommandError(
       `The table ${target} exists, and is no copy of ${source} at this time: choose another --as.`,
     );
-  if (found) return;
-  await dynamodb().send(
-    new RestoreTableToPointInTimeCommand({ SourceTableName: source, TargetTableName: target, RestoreDateTime: to }),
-  );
 };
 
 /** Sets what a restored table lacks. DynamoDB refuses an UpdateTable while another one is under way. */
 const configure = async (source: string, table: TableDescription, pollSeconds: number): Promise<TableDescription> => {
   const { TableName = "", TableArn } = table;
-  const { TimeToLiveDescription } = await dynamodb().send(new DescribeTimeToLiveCommand({ TableName }));
+  const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName }));
+  const TimeToLiveSpecification = { Enabled: true, AttributeName: "expires_at" };
   if (!TimeToLiveDescription?.TimeToLiveStatus?.startsWith("ENABL"))
-    await dynamodb().send(
-      new UpdateTimeToLiveCommand({
-        TableName,
-        TimeToLiveSpecification: { Enabled: true, AttributeName: "expires_at" },
-      }),
-    );
+    await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }));
   await waitFor("Turning on point-in-time recovery", pollSeconds, () => enablePointInTimeRecovery(TableName));
   if (!table.DeletionProtectionEnabled) await update({ TableName, DeletionProtectionEnabled: true }, pollSeconds);
   if (!table.StreamSpecification?.StreamEnabled)
     await update({ TableName, StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_IMAGE" } }, pollSeconds);
   const { TableArn: ResourceArn } = await existing(source);
-  const { Tags = [] } = await dynamodb().send(new ListTagsOfResourceCommand({ ResourceArn }));
+  const { Tags = [] } = await client.send(new ListTagsOfResourceCommand({ ResourceArn }));
   // AWS sets the tags that begin with aws: by itself, and refuses them.
   const own = Tags.filter(({ Key }) => !Key?.startsWith("aws:"));
-  if (own.length > 0) await dynamodb().send(new TagResourceCommand({ ResourceArn: TableArn, Tags: own }));
+  if (own.length > 0) await client.send(new TagResourceCommand({ ResourceArn: TableArn, Tags: own }));
   return existing(TableName);
 };
 
-const update = async (input: ConstructorParameters<typeof UpdateTableCommand>[0], pollSeconds: number) => {
-  await dynamodb().send(new UpdateTableCommand(input));
+const update = async (input: UpdateTableCommandInput, pollSeconds: number) => {
+  await client.send(new UpdateTableCommand(input));
   await active(input.TableName ?? "", pollSeconds);
 };
 
 /** Returns undefined while the table is too new for it. */
 const enablePointInTimeRecovery = async (TableName: string): Promise<true | undefined> => {
-  const { ContinuousBackupsDescription: backups } = await dynamodb().send(
+  const { ContinuousBackupsDescription: backups } = await client.send(
     new DescribeContinuousBackupsCommand({ TableName }),
   );
   if (backups?.PointInTimeRecoveryDescription?.PointInTimeRecoveryStatus === "ENABLED") return true;
   const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
   try {
-    await dynamodb().send(new UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification }));
+    await client.send(new UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification }));
     return true;
   } catch (error) {
     if (error instanceof ContinuousBackupsUnavailableException) return undefined;
