@@ -13,9 +13,6 @@ import { env } from "../../shared/env.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
 
-/** Derived from the order and the number of its run, so that two simultaneous starts are one execution. */
-const nameOf = (orderId: string, attempt: number) => `checkout-${orderId}-${attempt}`;
-
 const executionArn = (name: string) => `${env.stateMachineArn().replace(":stateMachine:", ":execution:")}:${name}`;
 
 const describe = async (client: SFNClient, name: string) =>
@@ -25,25 +22,8 @@ const describe = async (client: SFNClient, name: string) =>
   });
 
 /** Whether the execution of a run is in progress. One that is not known has ended long ago, or with its local stack. */
-export const isExecuting = async (run: string): Promise<boolean> =>
-  (await describe(new SFNClient(), run))?.status === "RUNNING";
-
-/** Returns the execution's name, or undefined if an execution of that name has already ended. */
-const tryStart = async (client: SFNClient, orderId: string, attempt: number): Promise<string | undefined> => {
-  const name = nameOf(orderId, attempt);
-  const command = new StartExecutionCommand({
-    stateMachineArn: env.stateMachineArn(),
-    name,
-    input: JSON.stringify({ order_id: orderId }),
-  });
-  try {
-    await client.send(command);
-    return name;
-  } catch (error) {
-    if (!(error instanceof ExecutionAlreadyExists)) throw error;
-    return (await describe(client, name))?.status === "RUNNING" ? name : undefined;
-  }
-};
+export const isExecuting = async (run: string, client = new SFNClient()): Promise<boolean> =>
+  (await describe(client, run))?.status === "RUNNING";
 
 /**
  * Starts an order's checkout and returns the name of its run, or that of a run in progress. A run that has the order's lock
@@ -53,13 +33,19 @@ export const startCheckout = async (orderId: string): Promise<string> => {
   const client = new SFNClient();
   const last = await readRun(orderId);
   if (last && isActive(last, new Date())) {
-    if ((await describe(client, last.run))?.status === "RUNNING") return last.run;
+    if (await isExecuting(last.run, client)) return last.run;
     await markCrashed(orderId, last, new Date());
   }
-  // A name is already used if an earlier run ended before it could store anything.
+  const input = JSON.stringify({ order_id: orderId });
   for (let attempt = (last?.attempt ?? 0) + 1; ; attempt += 1) {
-    const name = await tryStart(client, orderId, attempt);
-    if (name) return name;
+    // Derived from the order and the number of its run, so that two simultaneous starts are one execution.
+    const name = `checkout-${orderId}-${attempt}`;
+    const command = new StartExecutionCommand({ stateMachineArn: env.stateMachineArn(), name, input });
+    const started = await client.send(command).catch((error: unknown) => {
+      if (!(error instanceof ExecutionAlreadyExists)) throw error;
+    });
+    // A name is already used if an earlier run ended before it could store anything.
+    if (started || (await isExecuting(name, client))) return name;
   }
 };
 
