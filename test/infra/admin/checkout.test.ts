@@ -72,17 +72,6 @@ describe("order checkout and order show", () => {
     expect((await admin(["order", "show", order.id])).stdout).toMatch(/state +CART\n[\s\S]* refused /);
     expect((await admin(["order", "checkout", order.id, "--wait"])).code).toBe(0);
   });
-
-  it("report an unknown order or request in one line", async () => {
-    for (const args of [
-      ["order", "show", "nope"],
-      ["order", "checkout", "nope"],
-      ["request", "show", "nope"],
-    ]) {
-      const { code, stderr } = await admin(args);
-      expect([code, stderr]).toEqual([1, expect.stringMatching(/^There is no (order|request) nope/im)]);
-    }
-  });
 });
 
 describe("orders whose last run has failed", () => {

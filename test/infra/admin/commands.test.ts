@@ -9,34 +9,20 @@ const status = async (request: string, key: string) =>
 
 /** Creates an account with everything that a request needs, command by command. */
 const customer = async () => {
-  const account = await adminJson(["account", "create", "--name", "Acme", "--attachments", "--json"]);
-  const permissions = ["ordering_cart_requests:show", "ordering_request_attachments:*"].flatMap((one) => [
-    "--permission",
-    one,
-  ]);
-  const user = await adminJson(["user", "create", "--account", account.id, ...permissions, "--json"]);
-  const key = await adminJson(["key", "issue", "--account", account.id, "--user", user.id, "--json"]);
-  const order = await adminJson(["order", "create", "--account", account.id, "--json"]);
-  const request = await adminJson([
-    "request",
-    "create",
-    "--order",
-    order.id,
-    "--type",
-    "ADD_MESSAGING_NUMBERS",
-    "--json",
-  ]);
-  return { account: account.id, user: user.id, key, order: order.id, request: request.id };
+  const create = (command: string, ...options: string[]) => adminJson([...command.split(" "), ...options, "--json"]);
+  const { id: account } = await create("account create --name Acme --attachments");
+  const permissions = ["--permission", "ordering_cart_requests:show", "--permission", "ordering_request_attachments:*"];
+  const { id: user } = await create(`user create --account ${account}`, ...permissions);
+  const key = await create(`key issue --account ${account} --user ${user}`);
+  const { id: order } = await create(`order create --account ${account}`);
+  const { id: request } = await create(`request create --order ${order} --type ADD_MESSAGING_NUMBERS`);
+  return { account, user, key, order, request };
 };
 
 describe("the operators' CLI", () => {
-  it("creates a customer, command by command, who can use the service at once", async () => {
-    const { request, key } = await customer();
-    expect(await status(request, key.key)).toBe(200);
-  });
-
-  it("revokes a key, disables a user and turns the feature off, with effect at once", async () => {
+  it("creates a customer, revokes a key, disables a user and turns the feature off, with effect at once", async () => {
     const { account, user, key, request } = await customer();
+    expect(await status(request, key.key)).toBe(200);
     await adminJson(["account", "feature", account, "off", "--json"]);
     expect(await status(request, key.key)).toBe(403);
     await adminJson(["account", "feature", account, "on", "--json"]);
@@ -145,23 +131,6 @@ describe("the operators' CLI", () => {
       env: { TABLE_NAME: "", PATCHBAY_STATE: "/nonexistent" },
     });
     expect([code, stderr]).toEqual([1, expect.stringContaining("npm start")]);
-  });
-
-  it("names what is wrong in one line, and exits with 2 if the command is used wrongly", async () => {
-    for (const [args, expected, message] of [
-      [
-        ["account", "show", "01ARZ3NDEKTSV4RRFFQ69G5FAV"],
-        1,
-        /^There is no account 01ARZ3NDEKTSV4RRFFQ69G5FAV: `account list` lists the existing ones\.$/m,
-      ],
-      [["key", "revoke", "apik_x", "--yes"], 1, /^There is no such API key: /m],
-      [["user", "disable", "nope"], 1, /^There is no user nope/m],
-      [["attachment", "list"], 2, /missing required argument 'request\|order'/m],
-      [["account", "feature", "x", "maybe"], 2, /^The feature can be on or off, not maybe\.$/m],
-    ] as const) {
-      const { code, stderr } = await admin(args);
-      expect([code, stderr]).toEqual([expected, expect.stringMatching(message)]);
-    }
   });
 
   it("prints errors as JSON under --json: those of a file, of a command that fails, and of one that is used wrongly", async () => {
