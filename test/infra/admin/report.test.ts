@@ -39,40 +39,4 @@ describe("the report of a checkout that waits for the carrier", () => {
     expect(receiptOf(reports[2])).toMatchObject({ state: "forwarded", attempts: 3, status: 201, ...over });
     expect(reports[2]?.checkout).toMatchObject({ status: "RUNNING", consecutive_waits: 0, ...over });
   });
-
-  it("has the same of the checkout of the cart", async () => {
-    const order = await orderWithOneAttachment();
-    const busy = { action: "status", status: 429, headers: { "Retry-After": "600" } } as const;
-    await upstream.misbehave({ method: "POST", ...busy });
-    let report: OrderReport | undefined;
-    const look = async () => {
-      report = await orderReport(order.id);
-    };
-    await checkOut(order.id, { after: { "checkout/submit": [look] } });
-    expect(report?.checkout).toMatchObject({
-      status: "RUNNING",
-      consecutive_waits: 1,
-      last_answer: "it responded with 429",
-    });
-    expect(secondsAhead(report?.checkout?.next_try_at)).toBeGreaterThan(590);
-    expect((await orderReport(order.id))?.checkout).toMatchObject({
-      status: "SUCCEEDED",
-      last_answer: null,
-      next_try_at: null,
-    });
-  });
-
-  it("has no time of a next attempt once the run has failed", async () => {
-    const order = await orderWithOneAttachment();
-    const busy = { action: "status", status: 503, headers: { "Retry-After": "60" } } as const;
-    await upstream.misbehave({ method: "PUT", times: 100, ...busy });
-    expect((await checkOut(order.id)).status).toBe("FAILED");
-    const report = await orderReport(order.id);
-    expect(report?.checkout).toMatchObject({ status: "FAILED", last_answer: null, next_try_at: null });
-    expect(receiptOf(report)).toMatchObject({
-      state: "pending",
-      last_answer: "it responded with 503",
-      next_try_at: null,
-    });
-  });
 });
