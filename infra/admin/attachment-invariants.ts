@@ -76,7 +76,6 @@ const unfinishedDelete =
 /** `sweptSince` is the oldest day whose files the sweep removes, if there has been a sweep. */
 export type Sweeps = { readonly now: Date; readonly sweptSince: string | undefined };
 
-/** Yields the checks of one file. */
 export function* storedFileChecks(
   file: StoredFile,
   suspects: ReadonlySet<string>,

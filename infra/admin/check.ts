@@ -19,7 +19,6 @@ export const findProblems = async (): Promise<Finding[]> => {
 export const printProblems = (findings: readonly Finding[]): void =>
   findings.length > 0 || format.json ? printRows(findings, true) : console.log("No problems found.");
 
-/** `check`: exits with 1 if there are violations. */
 export const addCheckCommand = (program: Command): void => {
   program
     .command("check")

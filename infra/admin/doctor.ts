@@ -102,7 +102,6 @@ const checksOfTarget: readonly (readonly [check: string, find: Find, remedy?: st
   ["workflow", checkWorkflow],
 ];
 
-/** Checks everything that a deployment needs, in order. Read-only. */
 const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
   const node = `Node ${process.versions.node} (the functions run on 24)`;
   // The other checks depend on the environment of the target.
@@ -129,7 +128,6 @@ const printFindings = (findings: readonly Diagnosis[]) => {
   }
 };
 
-/** `doctor`: exits with 1 if a check fails. */
 export const addDoctorCommand = (program: Command): void => {
   program
     .command("doctor")

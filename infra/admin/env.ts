@@ -15,7 +15,6 @@ const forSystems = [
   "STATE_MACHINE_ARN",
 ];
 
-/** `env`: prints shell variables for trying the running local stack. */
 export const addEnvCommand = (program: Command): void => {
   program
     .command("env")

@@ -38,7 +38,6 @@ export const findParents = async (id: string) => {
   ];
 };
 
-/** Finds an attachment by its id and that of its request or order. */
 export const findAttachment = async (parentId: string, id: string) => {
   for (const { account, ...parent } of await findParents(parentId)) {
     const attachment = await readAttachment(parent, id);
@@ -60,7 +59,6 @@ const listed = async <S extends z.core.$ZodType>(schema: S, list: Collection, ke
   return items.flatMap((item) => (item ? [parseItem(schema, item)] : []));
 };
 
-/** Returns the accounts directly below an account, or the root accounts. */
 export const childAccounts = (parent: string | null): Promise<Account[]> =>
   listed(Account, collections.childAccounts(parent), ({ id }) => keys.account(id));
 
@@ -92,7 +90,6 @@ export type StoredKey = z.infer<typeof StoredKey>;
 export const keysOf = (account: string): Promise<StoredKey[]> =>
   listed(StoredKey, collections.accountKeys(account), ({ sha256 = "" }) => keys.apiKey(sha256));
 
-/** Finds an API key by its text or its id, if it exists. */
 export const findKey = async (reference: string): Promise<StoredKey | undefined> => {
   const sha256 = reference.startsWith("apik_")
     ? hashApiKey(reference)
@@ -120,7 +117,6 @@ export const ofAccounts = async <T>(account: string | undefined, read: (id: stri
   });
 };
 
-/** Returns the names of the accounts that own these items, by id. */
 export const accountNames = async (owned: readonly Pick<Owned, "account">[]): Promise<ReadonlyMap<string, string>> => {
   const accounts = await Promise.all(owned.map(({ account }) => readAccount(account)));
   return new Map(accounts.flatMap((account) => (account ? [[account.id, account.name] as const] : [])));

@@ -97,7 +97,6 @@ const rowsOf = async (
   });
 };
 
-/** Prints what happened last to an order or a request. */
 export const printLatest = async (subject: EventSubject): Promise<void> => {
   const items = await query(collections.events(subject), { limit: 5, descending: true });
   const events = items.map((item) => parseItem(Event, item)).reverse();

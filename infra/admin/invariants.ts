@@ -56,7 +56,6 @@ const countCheck = (pk: string, difference: number): Check => {
   return async () => [violation("switch_count is exact", pk, detail)];
 };
 
-/** How many checks start together. */
 const batchSize = 100;
 
 async function* judgeAll(checks: AsyncIterable<Check>): AsyncGenerator<Finding> {

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { create } from "./apply-command.ts";
-import { checkOut } from "./checkout.ts";
+import { checkOut, checkOutFailed, failedOrders } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
-import { checkOutFailed, failedOrders } from "./failed-checkouts.ts";
 import { ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { showOrder } from "./show-order.ts";

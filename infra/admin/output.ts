@@ -94,11 +94,9 @@ export const printJson = (value: unknown): void => console.log(safeLines(JSON.st
 /** Whether the command has the option `--json`. */
 export const format = { json: false };
 
-/** Prints rows as a table or, with `--json`, as JSON. */
 export const printRows = (rows: readonly Row[], whole = false): void =>
   format.json ? printJson(rows) : console.log(table(rows, { whole }));
 
-/** Prints one item, a line for each property, or as JSON. */
 export const printRecord = (record: Row): void =>
   format.json ? printJson(record) : console.log(block(record, terminalWidth()));
 

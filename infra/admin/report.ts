@@ -78,10 +78,7 @@ const reported = ({ of, attachment }: OwnedAttachment, receipt: ReportedReceipt 
 });
 
 /** The warning says why the carrier may refuse the attachment days later. */
-const withWarning = (attachment: Attachment) => ({
-  ...attachmentData(attachment),
-  warning: warningOf(attachment),
-});
+const withWarning = (attachment: Attachment) => ({ ...attachmentData(attachment), warning: warningOf(attachment) });
 
 const reportedReceipt = (receipt: Receipt): ReportedReceipt => {
   const { attachment: _, of: _of, version: _version, in_flight_until: _until, ...rest } = receipt;

@@ -48,7 +48,6 @@ const existing = async (name: string): Promise<TableDescription> => {
 /** 95 % of restores take less than an hour; the largest tables take longer. */
 const longestHours = 24;
 
-/** Asks until `ask` returns a value. */
 const waitFor = async <T>(what: string, pollSeconds: number, ask: () => Promise<T | undefined>): Promise<T> => {
   const polls = Math.ceil((longestHours * 3600) / pollSeconds);
   for (let poll = 0; poll < polls; poll += 1) {

@@ -5,7 +5,6 @@ import { formatCount, withProgress } from "./progress.ts";
 
 type Options = { readonly dryRun: boolean; readonly all: boolean; readonly force: boolean };
 
-/** `sweep`: runs the daily sweep now. Exits with 1 if the sweep stops. */
 export const addSweepCommand = (program: Command): void => {
   program
     .command("sweep")

@@ -35,7 +35,6 @@ const list = async ({ account }: { account?: string }) => {
   );
 };
 
-/** `switch list | show`, read-only. */
 export const addSwitchCommands = (group: Command): void => {
   group
     .command("list")

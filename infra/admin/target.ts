@@ -3,25 +3,20 @@ import { runningStacks, type State } from "../local/state.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
 import { safe } from "./output.ts";
 
-/** What a command works on: a description for people, and the environment variables that direct the AWS SDK to it. */
-export type Target = {
-  readonly description: string;
-  readonly environment: Readonly<Record<string, string>>;
-};
-
 export type TargetOptions = { readonly stack?: string; readonly port?: string };
 
 /**
  * Chooses the target: the deployed stack or the local port in an option, then the one in the environment (PATCHBAY_STACK,
- * TABLE_NAME, PORT), then the only running local stack. If that target does not exist, there is no fallback.
+ * TABLE_NAME, PORT), then the only running local stack. If that target does not exist, there is no fallback. `environment`
+ * directs the AWS SDK to it.
  */
-const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => {
+const chooseTarget = async ({ stack, port }: TargetOptions) => {
   if (stack && port) throw new UsageError("--stack is a deployed stack and --port a local one: choose one of them.");
-  if (port) return localTarget(chooseLocalStack(port));
   const stackName = stack || process.env.PATCHBAY_STACK;
-  if (stackName) return stackTarget(stackName);
-  if (process.env.TABLE_NAME) return tableTarget(process.env.TABLE_NAME);
-  return localTarget(chooseLocalStack());
+  if (!port && stackName) return stackTarget(stackName);
+  if (!port && process.env.TABLE_NAME) return tableTarget(process.env.TABLE_NAME);
+  const { url, environment } = chooseLocalStack(port);
+  return { description: `local stack at ${url}`, environment };
 };
 
 /** Directs this process to its target and prints it on stderr. Returns the description. Call it before any call to AWS. */
@@ -47,19 +42,14 @@ export const chooseLocalStack = (port = process.env.PORT || undefined): State =>
   );
 };
 
-const localTarget = ({ url, environment }: State): Target => ({
-  description: `local stack at ${url}`,
-  environment,
-});
-
-const tableTarget = (table: string): Target => {
+const tableTarget = (table: string) => {
   const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL;
   const region = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
   const place = endpoint ? ` at ${endpoint}` : region ? ` in ${region}` : "";
   return { description: `table ${table}${place} (from TABLE_NAME)`, environment: {} };
 };
 
-const stackTarget = async (stackName: string): Promise<Target> => {
+const stackTarget = async (stackName: string) => {
   // An empty AWS_ENDPOINT_URL means AWS, even if a stack of this name has been deployed to an emulator.
   const endpoint = process.env.AWS_ENDPOINT_URL ?? recordedEndpoint(stackName);
   const emulator = endpoint ? emulatorVariables(endpoint) : {};

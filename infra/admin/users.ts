@@ -9,7 +9,6 @@ import { printRecord } from "./output.ts";
 
 const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
 
-/** Collects the values of an option that may be repeated. */
 const collect = (value: string, all: readonly string[] = []) => [...all, value];
 
 type Change = {
