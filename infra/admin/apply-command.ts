@@ -7,7 +7,7 @@ import type { Origin } from "../../shared/history/record.ts";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/file.ts";
 import { CommandError, messageOf } from "./command-errors.ts";
-import { printJson, safe } from "./output.ts";
+import { format, printJson, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 /** The ARN of this process's principal on AWS, or `local` for a local stack or an emulator. */
@@ -17,7 +17,6 @@ const principal = async (): Promise<string> => {
   return Arn ?? "unknown";
 };
 
-/** The command's option `--on-behalf-of`. */
 export const onBehalfOf: { text: string | undefined } = { text: undefined };
 
 /** Where a change by this command comes from, for its event. */
@@ -70,7 +69,6 @@ A reference is a name in the file or the id of an existing item. An entry whose 
 leaves what it does not name as it is. The output has the id and the status of each entry (created, changed, unchanged),
 what changed, and the new keys, which are not printed again. infra/admin/README.md documents the file.`;
 
-/** `apply`: makes accounts, users, keys, orders and requests what a file says. */
 export const addApplyCommand = (program: Command): void => {
   program
     .command("apply")
@@ -95,23 +93,19 @@ export const addApplyCommand = (program: Command): void => {
     .action(() => printJson(tenantsJsonSchema()));
 };
 
-/** The output of a file that was applied in part has what was written: ids and keys are not lost. */
+/** The output of a file that was applied in part has what was written: ids and keys are not lost. `--json` adds the errors. */
 const printPartly = (error: unknown): never => {
-  if (error instanceof PartlyAppliedError) printJson(error.applied);
+  if (error instanceof PartlyAppliedError && !format.json) printJson(error.applied);
   throw error;
-};
-
-const unreadable: Readonly<Record<string, (file: string) => string>> = {
-  ENOENT: (file) => `There is no file ${file}: pass an existing file, or - for standard input.`,
-  EISDIR: (file) => `${file} is a directory: pass a file, or - for standard input.`,
-  EACCES: (file) => `${file} cannot be read: correct its permissions.`,
 };
 
 const readInput = async (file: string): Promise<string> => {
   if (file === "-") return text(process.stdin);
   return readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    const reason = unreadable[error.code ?? ""];
-    throw reason ? new CommandError(reason(file)) : error;
+    const advice = "pass an existing file, or - for standard input.";
+    if (error.code === "ENOENT") throw new CommandError(`There is no file ${file}: ${advice}`);
+    if (error.code === "EISDIR") throw new CommandError(`${file} is a directory: ${advice}`);
+    throw error;
   });
 };
 

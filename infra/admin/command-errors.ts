@@ -1,4 +1,5 @@
 import { ApiError } from "../../shared/errors.ts";
+import { PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { safe, safeLines } from "./output.ts";
 
 /** An error whose message tells the operator what to do. The CLI prints it and exits with 1. */
@@ -58,9 +59,11 @@ export const explain = (error: unknown): string => {
   return safeLines([messageOf(cause), adviceOn(cause)].filter(Boolean).join("\n"));
 };
 
-/** The same for programs: the errors of the API's body, or one with a detail. */
-export const errorObjects = (error: unknown): readonly object[] =>
-  error instanceof ApiError && error.status < 500 ? error.body.errors : [{ detail: explain(error) }];
+/** The same for programs: the errors of the API's body, or one with a detail, beside what was applied. */
+export const errorBody = (error: unknown): object => ({
+  ...(error instanceof PartlyAppliedError && error.applied),
+  errors: error instanceof ApiError && error.status < 500 ? error.body.errors : [{ detail: explain(error) }],
+});
 
 /** An error's message. Network errors have none. */
 export const messageOf = (error: unknown): string => {

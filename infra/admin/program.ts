@@ -8,7 +8,7 @@ import { addAccountCommands } from "./accounts.ts";
 import { addApplyCommand, onBehalfOf } from "./apply-command.ts";
 import { addAttachmentCommands } from "./attachments.ts";
 import { addCheckCommand } from "./check.ts";
-import { errorObjects, explain, UsageError } from "./command-errors.ts";
+import { errorBody, explain, UsageError } from "./command-errors.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addEnvCommand } from "./env.ts";
 import { addHistoryCommands } from "./history.ts";
@@ -86,7 +86,7 @@ const createProgram = (): Command => {
 };
 
 /** Options that npm has, too. They may be in its configuration, and make no difference to what a command changes. */
-const alsoOfNpm = ["all", "json", "prefix", "version", "yes"];
+const alsoOfNpm = ["all", "json", "version", "yes"];
 
 const optionsOf = (command: Command): readonly string[] => [
   ...command.options.map((option) => option.name()).filter((name) => !alsoOfNpm.includes(name)),
@@ -108,7 +108,7 @@ export const runCommand = async (args: readonly string[], began = performance.no
     const isOfCommander = error instanceof CommanderError;
     // Help is one of Commander's errors.
     if (isOfCommander && error.exitCode === 0) return;
-    if (format.json) printJson({ errors: errorObjects(error) });
+    if (format.json) printJson(errorBody(error));
     // Commander has printed its own.
     else if (!isOfCommander) console.error(explain(error));
     process.exitCode = isOfCommander || error instanceof UsageError ? 2 : 1;

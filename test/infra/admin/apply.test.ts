@@ -10,8 +10,8 @@ import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { apply as applyTenants, PartlyAppliedError } from "../../../shared/tenants/apply.ts";
-import { apply, operator } from "../../support/fixtures/apply.ts";
+import type { Applied } from "../../../shared/tenants/apply.ts";
+import { apply } from "../../support/fixtures/apply.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
@@ -282,24 +282,32 @@ describe("admin apply with ids in the file", () => {
     expect(await allItems()).toEqual(before);
   });
 
-  it("says what was written if a later transaction fails; applying the file again completes it", async () => {
-    const accounts = { acme: { id: newId(), name: "Acme" } };
-    const orders = Object.fromEntries(
-      Array.from({ length: 60 }, (_, n) => [`o${n}`, { id: newId(), account: accounts.acme.id }]),
-    );
-    // The second transaction fails: the entry of its last order in the account's list exists.
-    const taken = keys.accountOrder(accounts.acme.id, orders.o59?.id ?? "");
-    await transact({ taken: { put: { ...taken, id: "x" } } });
-    const error = await applyTenants({ accounts, orders }, operator()).catch((caught: unknown) => caught);
-    if (!(error instanceof PartlyAppliedError)) throw error;
-    const written = Object.keys(error.applied.orders).length;
-    expect([error.applied.accounts.acme?.status, written > 0, written < 60]).toEqual(["created", true, true]);
-    await transact({ taken: { delete: taken } });
-    const again = await applyTenants({ accounts, orders }, operator());
-    const statuses = Object.values(again.orders).map(({ status }) => status);
-    expect(statuses.filter((status) => status === "unchanged")).toHaveLength(written);
-    expect(statuses.filter((status) => status === "created")).toHaveLength(60 - written);
-  });
+  it.each([[[]], [["--json"]]])(
+    "says what was written if a later transaction fails; applying the file again completes it: %s",
+    async (options) => {
+      const accounts = { acme: { id: newId(), name: "Acme" } };
+      const orders = Object.fromEntries(
+        Array.from({ length: 60 }, (_, n) => [`o${n}`, { id: newId(), account: accounts.acme.id }]),
+      );
+      // The second transaction fails: the entry of its last order in the account's list exists.
+      const taken = keys.accountOrder(accounts.acme.id, orders.o59?.id ?? "");
+      await transact({ taken: { put: { ...taken, id: "x" } } });
+      const input = JSON.stringify({ accounts, orders });
+      const { code, stdout, stderr } = await admin(["apply", "-", ...options], { input });
+      const { errors, ...applied } = JSON.parse(stdout);
+      const written = Object.keys(applied.orders).length;
+      expect([code, applied.accounts.acme?.status, written > 0, written < 60]).toEqual([1, "created", true, true]);
+      expect(errors?.[0].detail ?? stderr).toContain(
+        "Only a part of the file is applied. Apply it again to complete it",
+      );
+      expect(errors?.length).toBe(options.length > 0 ? 1 : undefined);
+      await transact({ taken: { delete: taken } });
+      const again: Applied = await adminJson(["apply", "-"], input);
+      const statuses = Object.values(again.orders).map(({ status }) => status);
+      expect(statuses.filter((status) => status === "unchanged")).toHaveLength(written);
+      expect(statuses.filter((status) => status === "created")).toHaveLength(60 - written);
+    },
+  );
 
   it("records one event for each entry that was created or changed, and none for the others", async () => {
     const { secret: _, ...file } = withIds();
