@@ -9,25 +9,15 @@ export const showOrder = async (id: string): Promise<void> => {
   const report = await withProgress(() => finder("order", orderReport)(id), "Reading the order …");
   if (format.json) return printJson(report);
   const { checkout, left_behind, seal, attachments, requests, account, ...order } = report;
-  const owner = await readAccount(account);
-  const run = checkout && {
-    run: checkout.run,
-    status: checkout.status,
-    reason: checkout.reason,
-    ...(checkout.waits_until && { "waits for calls of a crashed run until": checkout.waits_until }),
-    ...(checkout.next_try_at && {
-      attempt: checkout.consecutive_waits,
-      last_answer: checkout.last_answer,
-      next_try_at: checkout.next_try_at,
-    }),
-  };
-  const sealed = seal !== null;
+  const { run, status, reason, waits_until, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
   printRecord({
     ...order,
     account,
-    "account's name": owner?.name,
-    sealed,
-    ...run,
+    "account's name": (await readAccount(account))?.name,
+    sealed: seal !== null,
+    ...(checkout && { run, status, reason }),
+    ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
+    ...(next_try_at && { attempt, last_answer, next_try_at }),
     ...left_behind,
     requests: requests.length,
   });

@@ -22,16 +22,9 @@ describe("attachment download", () => {
   it.each(["request", "order"] as const)("writes the file of an attachment of a %s, and records it", async (type) => {
     const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(type === "order" ? "order" : 0);
+    const options = ["--to", folder, "--json"];
     const parent = { type, id: (type === "order" ? order.id : order.requests[0]) ?? "" };
-    const printed = await adminJson([
-      "attachment",
-      "download",
-      parent.id,
-      attachment.toLowerCase(),
-      "--to",
-      folder,
-      "--json",
-    ]);
+    const printed = await adminJson(["attachment", "download", parent.id, attachment.toLowerCase(), ...options]);
     const path = join(folder, "loa.pdf");
     expect(printed).toEqual({ id: attachment, path, bytes: 15, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
     expect(await readFile(path, "utf8")).toBe(content);
