@@ -11,5 +11,4 @@ for (const stream of [process.stdout, process.stderr])
   });
 
 logToStderr();
-// `performance.now()` is 0 at the start of the process.
-await runCommand(process.argv.slice(2), 0);
+await runCommand(process.argv.slice(2));

@@ -94,11 +94,11 @@ const optionsOf = (command: Command): readonly string[] => [
 ];
 
 /**
- * Runs one command, which began at `began` (in `performance.now()` time), and sets the exit code of the process: 2 for a command
- * that is used wrongly, 1 for any other failure. With `--json`, errors are JSON, too.
+ * Runs one command, and sets the exit code of the process: 2 for a command that is used wrongly, 1 for any other failure. With
+ * `--json`, errors are JSON, too.
  */
-export const runCommand = async (args: readonly string[], began = performance.now()): Promise<void> => {
-  startClock(began);
+export const runCommand = async (args: readonly string[]): Promise<void> => {
+  startClock();
   format.json = args.includes("--json");
   try {
     const program = createProgram();

@@ -78,7 +78,7 @@ const main = async () => {
     if (!run) throw new Error(`There is no benchmark ${name}. To list them, run with --help.`);
     if (values.here) return console.log(JSON.stringify(await run()));
     console.error(`${name} …`);
-    startClock(performance.now());
+    startClock();
     const section = await withProgress(() => inChild(name), `${name} is running`);
     sections[name] = section;
     if (!values.json) show(section);
