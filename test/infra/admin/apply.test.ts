@@ -115,21 +115,6 @@ describe("admin apply", () => {
       },
       ["/requests/r/account: must be the account of the order or one below it"],
     ],
-    [
-      "invalid values and missing references together, even in the same entry",
-      {
-        accounts: { a: { name: 7, parent: "nope" }, b: { name: "B", parent: "a" } },
-        users: { u: { account: "gone", permissions: ["bad perm"] } },
-        requests: { r: { order: "lost", type: "t" } },
-      },
-      [
-        "/accounts/a/name: must be a string",
-        "/users/u/permissions/0: must be a text without spaces",
-        "/accounts/a/parent: there is no account nope",
-        "/users/u/account: there is no account gone",
-        "/requests/r/order: there is no order lost",
-      ],
-    ],
   ])("names %s", async (_, file, faults) => {
     expect(await faultsOf(file)).toEqual(faults);
   });
