@@ -23,6 +23,12 @@ const futureTime = (text: string): string => {
   return text;
 };
 
+const hexPrefix = (text: string): string => {
+  if (!/^[0-9a-f]{0,64}$/i.test(text))
+    throw new InvalidArgumentError("It must be the beginning of a SHA-256 hash in hex.");
+  return text;
+};
+
 const rootOf = ({ id, ancestors }: Account) => ancestors[0] ?? id;
 
 /** A key for another customer's user is a mistake. A missing account or user is reported when the key is created. */
@@ -68,8 +74,10 @@ export const addKeyCommands = (key: Command): void => {
     .command("list")
     .description("list the keys of one account, or of every account; --json has the hash under which they are stored")
     .option("--account <id>", "only those of this account", parseId)
-    .action(async ({ account }: { account?: string }) => {
-      const rows = (await ofAccounts(account, keysOf)).map(keyDetails);
+    .option("--prefix <hex>", "only those whose SHA-256 hash begins with this", hexPrefix, "")
+    .action(async ({ account, prefix }: { account?: string; prefix: string }) => {
+      const keys = (await ofAccounts(account, keysOf)).filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()));
+      const rows = keys.map(keyDetails);
       // A table has no room for a whole hash, and the beginning of one identifies nothing.
       await printOwned(format.json ? rows : rows.map(({ sha256: _, ...row }) => row));
     });
