@@ -86,7 +86,7 @@ const createProgram = (): Command => {
 };
 
 /** Options that npm has, too. They may be in its configuration, and make no difference to what a command changes. */
-const alsoOfNpm = ["all", "json", "version", "yes"];
+const alsoOfNpm = ["all", "json", "prefix", "version", "yes"];
 
 const optionsOf = (command: Command): readonly string[] => [
   ...command.options.map((option) => option.name()).filter((name) => !alsoOfNpm.includes(name)),

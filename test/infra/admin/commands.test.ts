@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 import { proxies } from "../../support/servers/own-table.ts";
@@ -35,6 +35,19 @@ describe("the operators' CLI", () => {
     expect(await status(request, key.key)).toBe(200);
     await adminJson(["key", "revoke", key.id, "--yes", "--json"]);
     expect(await status(request, key.key)).toBe(401);
+  });
+
+  it("runs beside the options that npm always has, and refuses one that npm has taken", async () => {
+    onTestFinished(() => void vi.unstubAllEnvs());
+    vi.stubEnv("npm_lifecycle_event", "admin");
+    vi.stubEnv("npm_config_prefix", "/usr/local");
+    expect((await admin(["account", "list"])).code).toBe(0);
+    vi.stubEnv("npm_config_dry_run", "true");
+    const refused = await admin(["sweep"]);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("npm took --dry-run as an option of its own"),
+    ]);
   });
 
   it("rotates a key, and accepts both keys for the overlap and then only the new one", async () => {
