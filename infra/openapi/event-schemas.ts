@@ -1,9 +1,23 @@
+import * as z from "zod/mini";
 import { Actor, WrittenEvent } from "../../shared/history/event.ts";
 import type { NamedSchema } from "../../shared/route.ts";
 import { named } from "../../shared/schema/documents.ts";
 
 const [apiKeyActor, operatorActor, checkoutActor] = Actor.def.options;
 const type = "The type.";
+
+/** EventBridge's envelope. */
+export const EventDelivery = z.object({
+  version: z.string(),
+  id: z.string(),
+  "detail-type": z.string(),
+  source: z.string(),
+  account: z.string(),
+  time: z.iso.datetime(),
+  region: z.string(),
+  resources: z.array(z.string()),
+  detail: WrittenEvent,
+});
 
 /** The parts of an event that are named schemas in the OpenAPI document. */
 export const eventSchemas: readonly NamedSchema[] = [
@@ -58,5 +72,16 @@ export const eventSchemas: readonly NamedSchema[] = [
       "The values before and after an update of an account, a user or an API key, by the names of the properties.",
     file: "The file of an attachment that was forwarded or deleted.",
     request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
+  }),
+  named("EventDelivery", EventDelivery, {
+    version: "The version of EventBridge's envelope: 0.",
+    id: "The id of this delivery. `detail.id` identifies the event.",
+    "detail-type": "The event's type.",
+    source: "Always `patchbay`.",
+    account: "The AWS account of the deployment.",
+    time: "When it happened, to the second.",
+    region: "The AWS region of the deployment.",
+    resources: "Always empty.",
+    detail: "The event.",
   }),
 ];

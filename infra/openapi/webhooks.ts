@@ -1,19 +1,10 @@
-import { actions, WrittenEvent } from "../../shared/history/event.ts";
+import type * as z from "zod/mini";
+import { actions, type WrittenEvent } from "../../shared/history/event.ts";
+import { EventDelivery } from "./event-schemas.ts";
 import { pascal } from "./names.ts";
 import type { Json, Schemas } from "./schemas.ts";
 
 /** The webhooks of the document: what an API destination of EventBridge posts for an event of each type. */
-
-const delivery = {
-  version: "The version of EventBridge's envelope: 0.",
-  id: "The id of this delivery. `detail.id` identifies the event.",
-  "detail-type": "The event's type.",
-  source: "Always `patchbay`.",
-  account: "The AWS account of the deployment.",
-  time: "When it happened, to the second.",
-  region: "The AWS region of the deployment.",
-  resources: "Always empty.",
-};
 
 const summaries = {
   created: "was created",
@@ -28,8 +19,6 @@ const summaries = {
 } as const;
 
 const [id, order, request] = ["01K9ZQ4T7M3C8XW5R2BN6HJDEF", "01K9ZQ4T7M3C8XW5R2BN6HJDEG", "01K9ZQ4T7M3C8XW5R2BN6HJDEH"];
-const [account, at] = ["01K9ZQ4T7M3C8XW5R2BN6HJDEA", "2026-11-22T09:30:00.000Z"];
-
 const file = { bytes: 48_213, sha256: "3f0c8e5bb7d1a9e2c64f0b1d7a58e9c3b2d4f6a8091c3e5d7f9b1a3c5e7d9f0b" };
 
 const parentOf = (resource: string, action: string) => {
@@ -54,71 +43,53 @@ const changesOf: Readonly<Record<string, WrittenEvent["changes"]>> = {
   api_key: { label: { from: null, to: "Portal" } },
 };
 
-const exampleOf = (resource: string, action: string) => {
+const exampleOf = (resource: string, action: string): z.infer<typeof EventDelivery> => {
   const type = `${resource}.${action}`;
   const actor = actorOf(resource, action);
   const changes = action === "updated" ? changesOf[resource] : undefined;
   const hasVersion = resource === "switch" || resource.endsWith("_attachment");
-  const detail: WrittenEvent = {
-    id: "01K9ZQ4T7M3C8XW5R2BN6HJDEE",
-    type,
-    at,
-    account,
-    actor,
-    resource: { type: resource, id, version: hasVersion ? (action === "created" ? 1 : 2) : null },
-    parent: parentOf(resource, action),
-    changed: action === "updated" ? Object.keys(changes ?? { name: "" }) : null,
-    ...(changes && { changes }),
-    ...(resource.endsWith("_attachment") && ["forwarded", "deleted"].includes(action) && { file }),
-    request_id: actor.type === "api_key" ? "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10" : null,
-  };
-  const envelope = {
+  return {
     version: "0",
     id: "6a7e8feb-b491-4cf7-a9f1-bf3703467718",
     "detail-type": type,
     source: "patchbay",
+    account: "123456789012",
+    time: "2026-11-22T09:30:00Z",
+    region: "eu-central-1",
+    resources: [],
+    detail: {
+      id: "01K9ZQ4T7M3C8XW5R2BN6HJDEE",
+      type,
+      at: "2026-11-22T09:30:00.000Z",
+      account: "01K9ZQ4T7M3C8XW5R2BN6HJDEA",
+      actor,
+      resource: { type: resource, id, version: hasVersion ? (action === "created" ? 1 : 2) : null },
+      parent: parentOf(resource, action),
+      changed: action === "updated" ? Object.keys(changes ?? { name: "" }) : null,
+      ...(changes && { changes }),
+      ...(resource.endsWith("_attachment") && ["forwarded", "deleted"].includes(action) && { file }),
+      request_id: actor.type === "api_key" ? "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10" : null,
+    },
   };
-  const rest = { account: "123456789012", time: "2026-11-22T09:30:00Z", region: "eu-central-1", resources: [] };
-  return { ...envelope, ...rest, detail };
 };
-
-const text = (description: string, rest: Json = {}) => ({ type: "string", ...rest, description });
-
-const envelopeOf = (event: Json): Json => ({
-  type: "object",
-  properties: {
-    ...Object.fromEntries(Object.entries(delivery).map(([name, description]) => [name, text(description)])),
-    time: text(delivery.time, { format: "date-time" }),
-    resources: { type: "array", items: { type: "string" }, description: delivery.resources },
-    detail: { ...event, description: "The event." },
-  },
-  required: [...Object.keys(delivery), "detail"],
-});
 
 /** One webhook for each type of event. All have the same schema. */
 export const webhooksOf = (schemas: Schemas): Json => {
-  const envelope = schemas.add("EventDelivery", envelopeOf(schemas.response(WrittenEvent)));
+  const schema = schemas.response(EventDelivery);
   const types = Object.entries(actions).flatMap(([resource, all]) => all.map((action) => [resource, action] as const));
   const webhooks = types.map(([resource, action]) => {
     const type = `${resource}.${action}`;
-    const happened = Object.entries(summaries).find(([name]) => name === action)?.[1];
     const noun = resource.replace("api_key", "API key").replaceAll("_", " ");
-    const article = /^[aoA]/.test(noun) ? "An" : "A";
     const webhook = {
       operationId: `on${pascal(resource)}${pascal(action)}`,
-      summary: `${article} ${noun} ${happened}`,
+      summary: `${/^[aoA]/.test(noun) ? "An" : "A"} ${noun} ${summaries[action]}`,
       description: `The event \`${type}\`.`,
       security: [],
       // openapi-generator leaves it out. It would generate a call, and in its python one that does not compile.
       "x-internal": true,
       requestBody: {
         required: true,
-        content: {
-          "application/json": {
-            schema: envelope,
-            examples: { event: { value: exampleOf(resource, action) } },
-          },
-        },
+        content: { "application/json": { schema, examples: { event: { value: exampleOf(resource, action) } } } },
       },
       responses: {
         "2XX": {
