@@ -1,108 +1,86 @@
 import * as z from "zod/mini";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
-import {
-  type ApiError,
-  attachmentsDisabled,
-  blockedByFirewall,
-  type ErrorCode,
-  errorCodes,
-  fileTooLarge,
-  idempotencyKeyReused,
-  internalError,
-  invalid,
-  locations,
-  notFound,
-  payloadTooLarge,
-  permissionMissing,
-  preconditionFailed,
-  problemIn,
-  rateLimited,
-  serviceUnavailable,
-  subCodes,
-  unauthorized,
-  unsupportedMediaType,
-} from "../../shared/errors.ts";
+import * as errors from "../../shared/errors.ts";
 import { limits } from "../../shared/limits.ts";
 import type { DocumentedRoute, NamedSchema, Route } from "../../shared/route.ts";
 import { check } from "../../shared/schema/check.ts";
 import { ids, named } from "../../shared/schema/documents.ts";
 
-export type ErrorExample = { readonly title: string; readonly code: ErrorCode; readonly error: ApiError };
+/** Errors by the titles of their examples. */
+type ErrorExamples = Readonly<Record<string, errors.ApiError>>;
 
-const example = (title: string, code: ErrorCode, error: ApiError): ErrorExample => ({ title, code, error });
-
-const accessErrors = ({ parent, permission }: Route): ErrorExample[] => {
-  const missing = (title: string, name: string) => example(title, "access_denied.permission", permissionMissing(name));
-  const own = missing("The operation's permission is missing", permission);
-  const blocked = example("A firewall blocks the request", "access_denied.firewall", blockedByFirewall());
-  if (parent !== "request" && parent !== "order") return [own, blocked];
-  return [
-    example("The feature is disabled", "access_denied.ordering_attachment_access", attachmentsDisabled(ids.account)),
-    missing("The parent's permission is missing", parentPermissions[parent].CART),
-    own,
-    blocked,
-  ];
+const accessErrors = ({ parent, permission }: Route): ErrorExamples => {
+  const own = {
+    "The operation's permission is missing": errors.permissionMissing(permission),
+    "A firewall blocks the request": errors.blockedByFirewall(),
+  };
+  if (parent !== "request" && parent !== "order") return own;
+  return {
+    "The feature is disabled": errors.attachmentsDisabled(ids.account),
+    "The parent's permission is missing": errors.permissionMissing(parentPermissions[parent].CART),
+    ...own,
+  };
 };
 
-const notFoundErrors = ({ parent, on, resource }: Route): ErrorExample[] => {
-  const missing = (type: string, id: string) =>
-    example(`The ${type.replaceAll("_", " ")} does not exist`, "not_found", notFound(type, id));
-  return [
-    ...(parent ? [missing(parent, ids[parent])] : []),
-    ...(on === "item" ? [missing(resource, resource === "switch" ? ids.switch : ids.attachment)] : []),
-    ...(on === "upload" ? [missing("upload", ids.upload)] : []),
-  ];
+const notFoundErrors = ({ parent, on, resource }: Route): ErrorExamples => {
+  const missing = (type: string, id: string) => ({
+    [`The ${type.replaceAll("_", " ")} does not exist`]: errors.notFound(type, id),
+  });
+  return {
+    ...(parent && missing(parent, ids[parent])),
+    ...(on === "item" && missing(resource, resource === "switch" ? ids.switch : ids.attachment)),
+    ...(on === "upload" && missing("upload", ids.upload)),
+  };
 };
 
-const mediaErrors = ({ reads }: Route): ErrorExample[] => {
-  if (reads.from !== "form" && reads.from !== "json") return [];
+const mediaErrors = ({ reads: { from } }: Route): ErrorExamples => {
+  if (from !== "form" && from !== "json") return {};
   const [tooLarge, type] =
-    reads.from === "form"
-      ? [fileTooLarge(limits.fileBytes), "multipart/form-data"]
-      : [payloadTooLarge(limits.jsonBytes), "application/json"];
-  return [
-    example("The body is too large", "payload_too_large", tooLarge),
-    example("The media type is not supported", "unsupported_media_type", unsupportedMediaType(type)),
-  ];
+    from === "form"
+      ? [errors.fileTooLarge(limits.fileBytes), "multipart/form-data"]
+      : [errors.payloadTooLarge(limits.jsonBytes), "application/json"];
+  return {
+    "The body is too large": tooLarge,
+    "The media type is not supported": errors.unsupportedMediaType(type),
+  };
 };
 
-const invalidQueries = [
-  ["The page size is out of range", { first: String(limits.pageSize.max + 1) }],
-  ["The reference_id is not a UUID", { reference_id: "1" }],
-  ["The include is unknown", { include: "unknown" }],
-] as const;
+const invalidQueries = {
+  "The page size is out of range": { first: String(limits.pageSize.max + 1) },
+  "The reference_id is not a UUID": { reference_id: "1" },
+  "The include is unknown": { include: "unknown" },
+};
 
-const wrongCursor = problemIn("query", "/after", "constraint.format", "is not a cursor of this list");
+const wrongCursor = errors.problemIn("query", "/after", "constraint.format", "is not a cursor of this list");
 
-const invalidErrors = ({ reads, operation, method, docs }: DocumentedRoute): ErrorExample[] => {
-  const queries = reads.from === "query" ? invalidQueries : [];
+const invalidErrors = ({ reads, operation, method, docs }: DocumentedRoute): ErrorExamples => {
+  const queries = reads.from === "query" ? Object.entries(invalidQueries) : [];
   const problems = {
     ...Object.fromEntries(queries.map(([title, query]) => [title, check(reads.schema, query, "query").problems ?? []])),
     ...(operation === "index" && { "The cursor belongs to another list": [wrongCursor] }),
     ...docs.invalid,
-    ...(method === "POST" && { "The Idempotency-Key is in use": [idempotencyKeyReused] }),
+    ...(method === "POST" && { "The Idempotency-Key is in use": [errors.idempotencyKeyReused] }),
   };
-  return Object.entries(problems).flatMap(([title, found]) =>
-    found.length > 0 ? [example(title, "invalid_parameter", invalid(found))] : [],
-  );
+  const found = Object.entries(problems).filter(([, { length }]) => length > 0);
+  return Object.fromEntries(found.map(([title, all]) => [title, errors.invalid(all)]));
 };
 
 /** All errors that an operation can return, in the order of its checks. */
-export const errorsOf = (route: DocumentedRoute): ErrorExample[] => [
-  example("The API key is not valid", "unauthorized", unauthorized()),
+export const errorsOf = (route: DocumentedRoute): ErrorExamples => ({
+  "The API key is not valid": errors.unauthorized(),
   ...accessErrors(route),
   ...notFoundErrors(route),
-  ...(route.operation === "update" || route.operation === "delete"
-    ? [example("The document has changed", "precondition_failed", preconditionFailed('"7"'))]
-    : []),
+  ...((route.operation === "update" || route.operation === "delete") && {
+    "The document has changed": errors.preconditionFailed('"7"'),
+  }),
   ...mediaErrors(route),
   ...invalidErrors(route),
-  example("Too many requests", "rate_limited", rateLimited()),
-  example("An internal error", "internal_error", internalError()),
-  example("S3 or DynamoDB is unavailable", "service_unavailable", serviceUnavailable()),
-];
+  "Too many requests": errors.rateLimited(),
+  "An internal error": errors.internalError(),
+  "S3 or DynamoDB is unavailable": errors.serviceUnavailable(),
+});
 
-export const reasons: Readonly<Record<ErrorCode, string>> = {
+export const reasons: Readonly<Record<errors.ErrorCode, string>> = {
   unauthorized: "The API key is missing, unknown, expired or revoked, or its user does not exist or is disabled.",
   "access_denied.ordering_attachment_access":
     "Ordering Attachment Access is not enabled for the account that owns the order or the request.",
@@ -132,9 +110,9 @@ const ErrorParams = z.object({
   allowed: z.optional(z.array(z.string())),
 });
 
-const ErrorCodes = z.enum(errorCodes.map(({ code }) => code));
-const ErrorSubCode = z.enum([...subCodes, "none"]);
-const ErrorLocation = z.enum(locations);
+const ErrorCodes = z.enum(errors.errorCodes.map(({ code }) => code));
+const ErrorSubCode = z.enum([...errors.subCodes, "none"]);
+const ErrorLocation = z.enum(errors.locations);
 const ErrorSource = z.object({ in: ErrorLocation, pointer: z.string() });
 
 const ErrorObject = z.object({

@@ -1,9 +1,8 @@
-import * as z from "zod/mini";
 import { limits } from "../../shared/limits.ts";
 import type { DocumentedRoute } from "../../shared/route.ts";
 import { ids, pageParameters } from "../../shared/schema/documents.ts";
 import { pascal, pathParameters } from "./names.ts";
-import { isJson, type Json, type Share, toJson } from "./schemas.ts";
+import { type Json, type JsonSchema, propertiesOf, type Share } from "./schemas.ts";
 
 const exampleIds: Readonly<Record<string, string>> = ids;
 
@@ -18,7 +17,7 @@ const pathParameter = (name: string, type: string): Json => ({
 });
 
 /** A parameter that all lists have. Cursors are never empty. */
-const pageParameter = (name: string, schema: Json, description: string): Json => {
+const pageParameter = (name: string, schema: JsonSchema, description: string): Json => {
   const own = schema.type === "number" ? { type: "integer" } : { minLength: 1 };
   const example = name === "first" ? { example: limits.pageSize.default } : {};
   return { name, in: "query", description, schema: { ...schema, ...own }, ...example };
@@ -28,32 +27,29 @@ const pageParameter = (name: string, schema: Json, description: string): Json =>
  * A string of comma-separated names. For an array, several generators ignore `explode` and send one parameter for each name, of
  * which the service reads only the last.
  */
-const commaSeparated = (names: readonly string[]): Json => {
+const includeParameter = (name: string, names: readonly string[], texts: Readonly<Record<string, string>>): Json => {
+  const intro = "What to return with each document under `associations`, separated by commas.";
   const one = names.join("|");
-  return { type: "string", pattern: `^(${one})(,(${one}))*$` };
+  return {
+    name,
+    in: "query",
+    description: [intro, ...names.map((each) => `\`${each}\`: ${texts[each]}`)].join(" "),
+    schema: { type: "string", pattern: `^(${one})(,(${one}))*$` },
+    example: names.join(","),
+  };
 };
 
-const included = "What to return with each document under `associations`, separated by commas.";
-
 const queryParameters = ({ reads, docs }: DocumentedRoute, share: Share): Json[] => {
-  const properties = reads.from === "query" ? toJson(reads.schema, "output").properties : undefined;
-  return Object.entries(isJson(properties) ? properties : {}).map(([name, schema]) => {
-    const description = docs.query?.[name] ?? "";
-    if (!isJson(schema)) throw new Error(`The schema of the query parameter ${name} is not an object.`);
-    if (typeof description === "object") {
-      const names = z.array(z.string()).parse(isJson(schema.items) ? schema.items.enum : undefined);
-      const whole = [included, ...names.map((one) => `\`${one}\`: ${description[one]}`)].join(" ");
-      const parameter = {
-        name,
-        in: "query",
-        description: whole,
-        schema: commaSeparated(names),
-        example: names.join(","),
-      };
-      return share(pascal([name, ...names].join("-")), parameter);
+  const properties = reads.from === "query" ? propertiesOf(reads.schema) : {};
+  return Object.entries(properties).map(([name, schema]) => {
+    const text = docs.query?.[name] ?? "";
+    if (typeof text === "object") {
+      const names = (schema.items?.enum ?? []).map(String);
+      return share(pascal([name, ...names].join("-")), includeParameter(name, names, text));
     }
-    if (Object.hasOwn(pageParameters, name)) return share(pascal(name), pageParameter(name, schema, description));
-    return share(pascal(name), { name, in: "query", description, schema });
+    const isPaging = Object.hasOwn(pageParameters, name);
+    const parameter = isPaging ? pageParameter(name, schema, text) : { name, in: "query", description: text, schema };
+    return share(pascal(name), parameter);
   });
 };
 

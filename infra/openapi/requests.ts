@@ -1,15 +1,13 @@
 import type { DocumentedRoute } from "../../shared/route.ts";
 import { bodyName } from "./names.ts";
-import { formJson, isJson, type Json, type Schemas } from "./schemas.ts";
+import { formJson, type Json, type JsonSchema, mapped, type Schemas } from "./schemas.ts";
 
 /** A part cannot be null; it is omitted instead. */
-const partOf = (schema: unknown, example: unknown): Json => {
-  const { default: fallback, anyOf, type, ...rest } = isJson(schema) ? schema : {};
-  const choice = Array.isArray(anyOf) ? anyOf.filter(isJson).find((option) => option.type !== "null") : {};
-  const nonNull = Array.isArray(type) ? type.find((each) => each !== "null") : type;
+const partOf = ({ default: fallback, anyOf, type = [], ...rest }: JsonSchema, example: unknown): JsonSchema => {
+  const [nonNull] = [type].flat().filter((each) => each !== "null");
   return {
-    ...(nonNull !== undefined && { type: nonNull }),
-    ...choice,
+    ...(nonNull && { type: nonNull }),
+    ...anyOf?.find((option) => option.type !== "null"),
     ...rest,
     ...(fallback !== null && fallback !== undefined && { default: fallback }),
     // Postman's import reads `example` alone, tools of JSON Schema `examples`.
@@ -17,22 +15,15 @@ const partOf = (schema: unknown, example: unknown): Json => {
   };
 };
 
-const requiredOf = ({ required }: Json): string[] =>
-  Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
-
-const objectOf = (value: unknown): Json => (isJson(value) ? value : {});
-
 /** The schema of a form, with an example of each part but the file. The parts of `{type, data: {name}}` are `type` and `data[name]`. */
-const formSchema = (whole: Json, example: Readonly<Record<string, unknown>>): Json => {
-  const { data: inData, ...outer } = objectOf(whole.properties);
-  const data = objectOf(inData);
-  const inner = Object.entries(objectOf(data.properties)).map(([name, part]) => [`data[${name}]`, part] as const);
-  const parts = [...Object.entries(outer), ...inner];
+const formSchema = ({ properties = {} }: JsonSchema, example: Readonly<Record<string, unknown>>): JsonSchema => {
+  const { data = {}, ...outer } = properties;
+  const inner = Object.entries(data.properties ?? {}).map(([name, part]) => [`data[${name}]`, part] as const);
   return {
     type: "object",
     description: "The parts of the form. Unknown parts are ignored.",
-    properties: Object.fromEntries(parts.map(([name, part]) => [name, partOf(part, example[name])])),
-    required: requiredOf(data).map((name) => `data[${name}]`),
+    properties: mapped({ ...outer, ...Object.fromEntries(inner) }, (part, name) => partOf(part, example[name])),
+    required: (data.required ?? []).map((name) => `data[${name}]`),
   };
 };
 

@@ -1,9 +1,9 @@
-import { malformed } from "../../shared/errors.ts";
+import { type ApiError, malformed } from "../../shared/errors.ts";
 import type { DocumentedRoute, Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
-import { type ErrorExample, errorsOf, reasons } from "./error-examples.ts";
+import { ErrorDocument, errorsOf, reasons } from "./error-examples.ts";
 import { fileOf, operationId, pascal, pathParameters } from "./names.ts";
-import { type Json, responseSchema, type Schemas, type Share } from "./schemas.ts";
+import { type Json, mapped, responseSchema, type Schemas, type Share } from "./schemas.ts";
 
 const text = { type: "string" };
 
@@ -64,8 +64,8 @@ const successOf = (route: DocumentedRoute, schemas: Schemas): Json => {
     ...(method === "POST" ? ["Idempotency-Replayed"] : []),
   ];
   const { summary, response, others = {} } = docs;
-  const more = Object.entries(others).map(([title, value]) => [title, { summary: title, value }]);
-  const examples = { example: { summary, value: response }, ...Object.fromEntries(more) };
+  const more = mapped(others, (value, title) => ({ summary: title, value }));
+  const examples = { example: { summary, value: response }, ...more };
   return {
     description: outcome[operation],
     headers: headersNamed(names),
@@ -85,12 +85,12 @@ const plainResponse = (description: string, schema: Json, examples?: Json, extra
   content: { "application/json": { schema, ...(examples && { examples }) } },
 });
 
-const errorResponse = (errors: readonly ErrorExample[], schema: Json): Json => {
-  const codes = [...new Set(errors.map(({ code }) => code))];
-  const description = codes.map((code) => `\`${code}\`: ${reasons[code]}`).join("\n\n");
-  const examples = errors.map(({ title, error }) => [title, { summary: title, value: error.body }]);
-  const extra = new Set(errors.flatMap(({ error }) => Object.keys(error.headers)));
-  return plainResponse(description, schema, Object.fromEntries(examples), extra);
+const errorResponse = (examples: readonly (readonly [title: string, error: ApiError])[], schema: Json): Json => {
+  const codes = new Set(examples.flatMap(([, { body }]) => body.errors.map(({ code }) => code)));
+  const description = [...codes].map((code) => `\`${code}\`: ${reasons[code]}`).join("\n\n");
+  const values = examples.map(([title, { body }]) => [title, { summary: title, value: body }]);
+  const extra = new Set(examples.flatMap(([, error]) => Object.keys(error.headers)));
+  return plainResponse(description, schema, Object.fromEntries(values), extra);
 };
 
 /** The errors that the gateway returns before a request reaches its operation, and all others. */
@@ -105,11 +105,11 @@ const gatewayResponses = (schema: Json, share: Share): Json => {
 
 /** The responses of an operation by status. Errors that several operations share are components. */
 export const responsesOf = (route: DocumentedRoute, schemas: Schemas, share: Share): Json => {
-  const schema = schemas.error();
-  const byStatus = Map.groupBy(errorsOf(route), ({ error }) => error.status);
+  const schema = schemas.response(ErrorDocument);
+  const byStatus = Map.groupBy(Object.entries(errorsOf(route)), ([, { status }]) => status);
   const failed = [...byStatus].map(([status, errors]): [string, Json] => {
     const response = errorResponse(errors, schema);
-    const title = errors[0]?.error.body.errors[0]?.title ?? "";
+    const title = errors[0]?.[1].body.errors[0]?.title ?? "";
     const kind = status === 413 || status === 415 ? pascal(route.reads.from) : "";
     const own = status === 403 || status === 404 || status === 422;
     return [String(status), own ? response : share(pascal(title) + kind, response)];

@@ -1,3 +1,4 @@
+import { deepStrictEqual } from "node:assert";
 import * as z from "zod/mini";
 import { UploadedFile } from "../../shared/attachments/attachment-schema.ts";
 import type { NamedSchema, Route } from "../../shared/route.ts";
@@ -5,28 +6,36 @@ import { contracts, routes } from "../../shared/routes.ts";
 import { envelopeProperties, listOf, listProperties, named, pageInfo } from "../../shared/schema/documents.ts";
 import { Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
 import { credential, Identity, Secret } from "../../shared/switches/switch-schema.ts";
-import { ErrorDocument, errorSchemas } from "./error-examples.ts";
+import { errorSchemas } from "./error-examples.ts";
 import { eventSchemas } from "./event-schemas.ts";
 import { bodyName, pascal } from "./names.ts";
 
 export type Json = { [name: string]: unknown };
 
-export const isJson = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-const differences = (one: unknown, other: unknown, at: string): string[] => {
-  if (!isJson(one) || !isJson(other)) {
-    const [first, second] = [JSON.stringify(one), JSON.stringify(other)];
-    return first === second ? [] : [`${at}: ${first} and ${second}`];
-  }
-  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
-  return [...names].flatMap((name) => differences(one[name], other[name], `${at}/${name}`));
+/** A JSON Schema, with the types of the keywords that are read here. */
+export type JsonSchema = Json & {
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly enum?: readonly unknown[];
+  readonly $defs?: Readonly<Record<string, JsonSchema>>;
+  /** Not a keyword: the descriptions of its properties, from `registry`. */
+  readonly texts?: Readonly<Record<string, string>>;
 };
 
-/** Throws an error that says where the two differ. */
+/** The same names with other values. */
+export const mapped = <T, R>(values: Readonly<Record<string, T>>, change: (value: T, name: string) => R) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]));
+
+/** Throws an error whose cause says where the two differ. */
 const requireSame = (message: string, one: Json, other: Json) => {
-  const found = differences(one, other, "");
-  if (found.length > 0) throw new Error([message, ...found].join("\n"));
+  try {
+    deepStrictEqual(one, other);
+  } catch (cause) {
+    throw new Error(message, { cause });
+  }
 };
 
 /** Collects one section of the document's components, by name. */
@@ -54,11 +63,7 @@ export const responseSchema = ({ document: type, operation }: Route): z.core.$Zo
   return schema;
 };
 
-const envelope = (name: string, schema: z.core.$ZodType): NamedSchema => ({
-  name,
-  schema,
-  properties: envelopeProperties,
-});
+const envelope = (name: string, schema: z.core.$ZodType) => ({ name, schema, properties: envelopeProperties });
 
 /** Every schema that is a component, but enums of one property. Forms are among them for their texts. */
 const namedSchemas: readonly NamedSchema[] = [
@@ -74,16 +79,23 @@ const namedSchemas: readonly NamedSchema[] = [
 ];
 
 /** What zod adds to the JSON of each schema. `texts` become the descriptions of its properties. */
-const registry = z.registry<{ id: string; texts?: NamedSchema["properties"]; [keyword: string]: unknown }>();
-registry.add(Ulid, { id: "Ulid", description: "A ULID, in upper case.", examples: ["01K9ZQ4T7M3C8XW5R2BN6HJDEF"] });
-registry.add(Uuid, { id: "Uuid", description: "A UUID of any version, returned in lower case.", format: "uuid" });
-registry.add(Timestamp, { id: "Timestamp", description: "UTC, ISO 8601, with milliseconds.", format: "date-time" });
-for (const { name, schema, properties: texts, description } of namedSchemas) {
-  const meta = { id: name, ...(texts && { texts }), ...(description && { description }) };
-  const known = registry.has(schema) ? registry.get(schema) : meta;
-  requireSame(`The schema ${name} is named twice.`, { ...known }, meta);
-  registry.add(schema, meta);
-}
+type Meta = { readonly id?: string; readonly texts?: NamedSchema["properties"]; readonly [keyword: string]: unknown };
+const registry = z.registry<Meta>();
+/** Without ids, nothing becomes a `$ref`. */
+const inlineRegistry = z.registry<Meta>();
+
+const register = (schema: z.core.$ZodType, id: string, meta: Meta) => {
+  const known = registry.has(schema) ? registry.get(schema) : { id, ...meta };
+  requireSame(`The schema ${id} is named twice.`, { ...known }, { id, ...meta });
+  registry.add(schema, { id, ...meta });
+  inlineRegistry.add(schema, meta);
+};
+
+register(Ulid, "Ulid", { description: "A ULID, in upper case.", examples: ["01K9ZQ4T7M3C8XW5R2BN6HJDEF"] });
+register(Uuid, "Uuid", { description: "A UUID of any version, returned in lower case.", format: "uuid" });
+register(Timestamp, "Timestamp", { description: "UTC, ISO 8601, with milliseconds.", format: "date-time" });
+for (const { name, schema, properties: texts, description } of namedSchemas)
+  register(schema, name, { ...(texts && { texts }), ...(description && { description }) });
 
 /**
  * OpenAPI 3.1 describes a file by `contentMediaType`; many generators support only the `format` of 3.0. There is no `minLength`,
@@ -115,58 +127,47 @@ const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema
   }
 };
 
-/** Converts a zod schema to JSON Schema, with its named parts as `$defs`. */
-export const toJson = (schema: z.core.$ZodType, io: "input" | "output"): Json => {
-  const raw = z.toJSONSchema(schema, { io, metadata: registry, unrepresentable: "any", override });
-  const json: unknown = JSON.parse(JSON.stringify(raw).replaceAll("#/$defs/", "#/components/schemas/"));
-  if (!isJson(json)) throw new Error("A schema must be an object.");
-  return json;
-};
-
 /** Converts `anyOf` of a type and null to a type array, which more generators support. */
-const withoutAnyOf = ({ anyOf, ...rest }: Json): Json => {
-  const options = Array.isArray(anyOf) ? anyOf.filter(isJson) : [];
-  const other = options.find(({ type }) => type !== "null");
-  const nullable = options.length === 2 && options.some(({ type }) => type === "null");
+const withoutAnyOf = ({ anyOf = [], ...rest }: JsonSchema): JsonSchema => {
+  const [other] = anyOf.filter(({ type }) => type !== "null");
+  const nullable = anyOf.length === 2 && anyOf.some(({ type }) => type === "null");
   if (!nullable || typeof other?.type !== "string" || other.enum || other.properties)
-    return anyOf === undefined ? rest : { anyOf, ...rest };
+    return anyOf.length > 0 ? { anyOf, ...rest } : rest;
   return { ...other, type: [other.type, "null"], ...rest };
 };
 
 // A property that is always null today may become an object later, and generators have no type for null alone.
-const propertySchema = (schema: Json): Json =>
+const propertySchema = (schema: JsonSchema): JsonSchema =>
   schema.type === "null" ? { ...schema, type: ["object", "null"] } : withoutAnyOf(schema);
 
-/** The schema without zod's own keywords, and with a description of each property. */
-const described = ({ id: _id, $schema: _schema, $defs: _defs, texts, ...schema }: Json): Json => {
-  if (!isJson(schema.properties)) return schema;
-  const properties = Object.entries(schema.properties).map(([property, inner]) => {
-    const description = isJson(texts) ? texts[property] : undefined;
-    return [
-      property,
-      { ...propertySchema(isJson(inner) ? inner : {}), ...(typeof description === "string" && { description }) },
-    ];
-  });
-  return { ...schema, properties: Object.fromEntries(properties) };
+/** The schema with a description of each property, and of each of theirs. */
+const described = ({ texts = {}, ...schema }: JsonSchema): JsonSchema => {
+  if (!schema.properties) return schema;
+  const properties = mapped(schema.properties, (inner, name) => ({
+    ...propertySchema(described(inner)),
+    ...(texts[name] && { description: texts[name] }),
+  }));
+  return { ...schema, properties };
 };
 
-const defsOf = ({ $defs }: Json): [string, Json][] =>
-  Object.entries(isJson($defs) ? $defs : {}).map(([name, part]) => [name, described(isJson(part) ? part : {})]);
+type Io = "input" | "output";
+
+/** Converts a zod schema to JSON Schema. Its named parts are in `parts`, and are references elsewhere. */
+const convert = (schema: z.core.$ZodType, io: Io, metadata = registry) => {
+  const text = JSON.stringify(z.toJSONSchema(schema, { io, metadata, unrepresentable: "any", override }));
+  const {
+    $schema: _,
+    $defs = {},
+    ...json
+  }: JsonSchema = JSON.parse(text.replaceAll("#/$defs/", "#/components/schemas/"));
+  return { json: described(json), parts: mapped($defs, described) };
+};
+
+/** The properties of an object by name. */
+export const propertiesOf = (schema: z.core.$ZodType) => convert(schema, "output").json.properties ?? {};
 
 /** The schema of a form without references: openapi-generator's Rust client does not compile with them. */
-export const formJson = (form: z.core.$ZodType): Json => {
-  const { $defs, ...whole } = toJson(form, "input");
-  const parts = new Map(defsOf({ $defs }).map(([name, part]) => [`#/components/schemas/${name}`, part]));
-  const inlined = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(inlined);
-    if (!isJson(value)) return value;
-    const { $ref, ...rest } = value;
-    const all = Object.entries({ ...parts.get(String($ref)), ...rest });
-    return Object.fromEntries(all.map(([name, inner]) => [name, inlined(inner)]));
-  };
-  const json = inlined(whole);
-  return isJson(json) ? json : {};
-};
+export const formJson = (form: z.core.$ZodType): JsonSchema => convert(form, "input", inlineRegistry).json;
 
 /** Collects the schemas of the document while its operations are generated. */
 export const collectSchemas = () => {
@@ -176,21 +177,20 @@ export const collectSchemas = () => {
    * Moves an enum to a component that is named after its property. A generator names an inline one by its position, such
    * as `CreateSwitchBodyDataSmsAuthMethod`, and generates a type for each position.
    */
-  const withNamedEnums = (schema: Json): Json => {
-    if (!isJson(schema.properties)) return schema;
-    const properties = Object.entries(schema.properties).map(([property, inner]) => {
-      if (!isJson(inner) || !Array.isArray(inner.enum) || inner.enum.length < 2) return [property, inner];
+  const withNamedEnums = (schema: JsonSchema): JsonSchema => {
+    if (!schema.properties) return schema;
+    const properties = mapped(schema.properties, (inner, name) => {
+      if (!inner.enum || inner.enum.length < 2) return inner;
       const { default: fallback, description, ...rest } = inner;
-      const own = Object.entries({ default: fallback, description }).filter(([, value]) => value !== undefined);
-      return [property, { ...add(pascal(property), rest), ...Object.fromEntries(own) }];
+      return { ...add(pascal(name), rest), ...(fallback !== undefined && { default: fallback }), description };
     });
-    return { ...schema, properties: Object.fromEntries(properties) };
+    return { ...schema, properties };
   };
 
-  const collect = (schema: z.core.$ZodType, io: "input" | "output"): Json => {
-    const json = toJson(schema, io);
-    for (const [name, part] of defsOf(json)) add(name, withNamedEnums(part));
-    return described(json);
+  const collect = (schema: z.core.$ZodType, io: Io): JsonSchema => {
+    const { json, parts } = convert(schema, io);
+    for (const [name, part] of Object.entries(parts)) add(name, withNamedEnums(part));
+    return json;
   };
 
   return {
@@ -198,7 +198,6 @@ export const collectSchemas = () => {
     sorted,
     request: (schema: z.core.$ZodType) => collect(schema, "input"),
     response: (schema: z.core.$ZodType) => collect(schema, "output"),
-    error: () => collect(ErrorDocument, "output"),
   };
 };
 
