@@ -1,16 +1,5 @@
 import { Duration, RemovalPolicy } from "aws-cdk-lib";
-import {
-  AccessLogField,
-  AccessLogFormat,
-  CfnRestApi,
-  EndpointAccessMode,
-  EndpointType,
-  LambdaIntegration,
-  LogGroupLogDestination,
-  MethodLoggingLevel,
-  RestApi,
-  SecurityPolicy,
-} from "aws-cdk-lib/aws-apigateway";
+import * as apigateway from "aws-cdk-lib/aws-apigateway";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
@@ -37,7 +26,7 @@ export const createApi = (scope: Construct, deployment: Deployment) => {
     // Every endpoint reads the caller and what the path names.
     const grants = { ...route.grants, table: ["GetItem", ...route.grants.table] } as const;
     const handler = createFunction(scope, deployment, { ...route, grants, timeout, environment });
-    const integration = new LambdaIntegration(handler, { allowTestInvoke: false });
+    const integration = new apigateway.LambdaIntegration(handler, { allowTestInvoke: false });
     const resource = rest.root.resourceForPath(route.path);
     resource.addMethod(route.method, integration);
     if (route.method === "GET") resource.addMethod("HEAD", integration);
@@ -48,40 +37,49 @@ export const createApi = (scope: Construct, deployment: Deployment) => {
 };
 
 const restApi = (scope: Construct, settings: Settings) => {
-  const rest = new RestApi(scope, "Api", {
+  const { logRetentionDays: retention, removalPolicy } = settings;
+  const rest = new apigateway.RestApi(scope, "Api", {
     restApiName: settings.stackName,
     description: "Patchbay: attachments of number orders, and messaging switches",
-    endpointTypes: [EndpointType.REGIONAL],
+    endpointTypes: [apigateway.EndpointType.REGIONAL],
     // Every body arrives as base64, byte for byte. With a list of types, it would depend on how the gateway compares them
     // with a Content-Type's case and parameters, which is not documented. A form that is treated as text is corrupted.
     // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings.html
     binaryMediaTypes: ["*/*"],
-    ...logsRole(settings),
+    // The role is retained when its stack is deleted, because the logs of the region's other APIs depend on it.
+    cloudWatchRole: settings.apiLogsRole === "own",
+    ...(settings.apiLogsRole === "own" && { cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE }),
     ...domain(scope, settings),
     deployOptions: {
       stageName: "live",
       tracingEnabled: settings.tracing,
       throttlingRateLimit: settings.throttleRate,
       throttlingBurstLimit: settings.throttleBurst,
-      loggingLevel: MethodLoggingLevel.ERROR,
+      loggingLevel: apigateway.MethodLoggingLevel.ERROR,
       // Bodies and headers contain secrets, so they are not logged.
       dataTraceEnabled: false,
-      ...(settings.accessLogs && accessLogs(scope, settings)),
+      ...(settings.accessLogs && {
+        accessLogDestination: new apigateway.LogGroupLogDestination(
+          new LogGroup(scope, "ApiAccessLogs", { retention, removalPolicy }),
+        ),
+        accessLogFormat: apigateway.AccessLogFormat.custom(JSON.stringify(accessLogFormat)),
+      }),
     },
   });
   // The stack has an output of its own, without the trailing slash.
   rest.node.tryRemoveChild("Endpoint");
-  requireTls12(rest);
-  addExecutionLogs(scope, settings, rest);
+  const resource = rest.node.defaultChild;
+  if (!(resource instanceof apigateway.CfnRestApi))
+    throw new Error("CDK no longer creates a CfnRestApi for a RestApi.");
+  Object.assign(resource, tls);
+  // Otherwise, API Gateway would create this group itself, without retention, and it would outlive the stack.
+  const logGroupName = `API-Gateway-Execution-Logs_${rest.restApiId}/live`;
+  const logs = new LogGroup(scope, "ApiExecutionLogs", { logGroupName, retention, removalPolicy });
+  rest.deploymentStage.node.addDependency(logs);
   addFirewall(scope, settings, rest.deploymentStage);
   acknowledgeFindings(rest, settings);
   return rest;
 };
-
-const accessLogs = (scope: Construct, { logRetentionDays: retention, removalPolicy }: Settings) => ({
-  accessLogDestination: new LogGroupLogDestination(new LogGroup(scope, "ApiAccessLogs", { retention, removalPolicy })),
-  accessLogFormat: accessLogFormat(),
-});
 
 /** The API's own name, which stays if the stack is created again. */
 const domain = (scope: Construct, { domainName, certificateArn }: Settings) => {
@@ -90,29 +88,17 @@ const domain = (scope: Construct, { domainName, certificateArn }: Settings) => {
   return { domainName: { domainName, certificate, ...tls } };
 };
 
-/** The role is retained when its stack is deleted, because the logs of the region's other APIs depend on it. */
-const logsRole = ({ apiLogsRole }: Settings) =>
-  apiLogsRole === "own"
-    ? { cloudWatchRole: true, cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE }
-    : { cloudWatchRole: false };
-
 /**
  * A Regional API accepts TLS 1.0 unless its policy says otherwise. This one accepts TLS 1.2 and 1.3, with forward secrecy.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-security-policies-list.html
  */
 const tls = {
-  securityPolicy: SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09,
+  securityPolicy: apigateway.SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09,
   // Required with these policies. STRICT: the TLS server name must match the request's host.
-  endpointAccessMode: EndpointAccessMode.STRICT,
+  endpointAccessMode: apigateway.EndpointAccessMode.STRICT,
 };
 
-const requireTls12 = (rest: RestApi) => {
-  const resource = rest.node.defaultChild;
-  if (!(resource instanceof CfnRestApi)) throw new Error("CDK no longer creates a CfnRestApi for a RestApi.");
-  Object.assign(resource, tls);
-};
-
-const acknowledgeFindings = (rest: RestApi, settings: Settings) =>
+const acknowledgeFindings = (rest: apigateway.RestApi, settings: Settings) =>
   acknowledge(rest, {
     "AwsSolutions-APIG2":
       "Every function validates its input against the schema of its route and returns all errors. The gateway's validator returns only the first one, in another format.",
@@ -131,31 +117,21 @@ const acknowledgeFindings = (rest: RestApi, settings: Settings) =>
     }),
   });
 
-/** Otherwise, API Gateway would create this group itself, without retention, and it would outlive the stack. */
-const addExecutionLogs = (scope: Construct, { logRetentionDays, removalPolicy }: Settings, rest: RestApi) => {
-  const logs = new LogGroup(scope, "ApiExecutionLogs", {
-    logGroupName: `API-Gateway-Execution-Logs_${rest.restApiId}/live`,
-    retention: logRetentionDays,
-    removalPolicy,
-  });
-  rest.deploymentStage.node.addDependency(logs);
+/**
+ * Contains no headers and no query. Callers can set `request_id`, but not `extended_request_id`.
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-variables-for-access-logging.html
+ */
+const accessLogFormat = {
+  request_id: "$context.requestId",
+  extended_request_id: "$context.extendedRequestId",
+  time: "$context.requestTimeEpoch",
+  ip: "$context.identity.sourceIp",
+  method: "$context.httpMethod",
+  resource: "$context.resourcePath",
+  status: "$context.status",
+  bytes: "$context.responseLength",
+  ms: "$context.responseLatency",
+  integration_ms: "$context.integrationLatency",
+  error_type: "$context.error.responseType",
+  trace: "$context.xrayTraceId",
 };
-
-/** Contains no headers and no query. Callers can set `request_id`, but not `extended_request_id`. */
-const accessLogFormat = () =>
-  AccessLogFormat.custom(
-    JSON.stringify({
-      request_id: AccessLogField.contextRequestId(),
-      extended_request_id: AccessLogField.contextExtendedRequestId(),
-      time: AccessLogField.contextRequestTimeEpoch(),
-      ip: AccessLogField.contextIdentitySourceIp(),
-      method: AccessLogField.contextHttpMethod(),
-      resource: AccessLogField.contextResourcePath(),
-      status: AccessLogField.contextStatus(),
-      bytes: AccessLogField.contextResponseLength(),
-      ms: AccessLogField.contextResponseLatency(),
-      integration_ms: AccessLogField.contextIntegrationLatency(),
-      error_type: AccessLogField.contextErrorResponseType(),
-      trace: AccessLogField.contextXrayTraceId(),
-    }),
-  );

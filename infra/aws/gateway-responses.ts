@@ -1,22 +1,5 @@
-import {
-  ContentHandling,
-  MockIntegration,
-  PassthroughBehavior,
-  type Resource,
-  ResponseType,
-  type RestApi,
-} from "aws-cdk-lib/aws-apigateway";
-import {
-  type ApiError,
-  blockedByFirewall,
-  fileTooLarge,
-  internalError,
-  malformed,
-  notFound,
-  rateLimited,
-  serviceUnavailable,
-  unauthorized,
-} from "../../shared/errors.ts";
+import * as apigateway from "aws-cdk-lib/aws-apigateway";
+import * as errors from "../../shared/errors.ts";
 import { routes } from "../../shared/routes.ts";
 
 /**
@@ -25,32 +8,35 @@ import { routes } from "../../shared/routes.ts";
  * which only the methods for unknown addresses can return.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
  */
-const gatewayErrors = (maxFileBytes: number): readonly (readonly [ResponseType, ApiError])[] => [
-  [ResponseType.DEFAULT_5XX, internalError()],
-  [ResponseType.MISSING_AUTHENTICATION_TOKEN, notFound()],
-  [ResponseType.RESOURCE_NOT_FOUND, notFound()],
-  [ResponseType.INVALID_SIGNATURE, notFound()],
-  [ResponseType.EXPIRED_TOKEN, notFound()],
-  [ResponseType.ACCESS_DENIED, notFound()],
-  [ResponseType.UNSUPPORTED_MEDIA_TYPE, notFound()],
-  [ResponseType.UNAUTHORIZED, unauthorized()],
-  [ResponseType.INVALID_API_KEY, unauthorized()],
-  [ResponseType.BAD_REQUEST_BODY, malformed("can't be read")],
-  [ResponseType.BAD_REQUEST_PARAMETERS, malformed("can't be read")],
-  [ResponseType.REQUEST_TOO_LARGE, fileTooLarge(maxFileBytes)],
-  [ResponseType.THROTTLED, rateLimited()],
-  [ResponseType.QUOTA_EXCEEDED, rateLimited()],
-  // Not a 429, which a client would repeat for ever.
-  [ResponseType.WAF_FILTERED, blockedByFirewall()],
-  [ResponseType.INTEGRATION_TIMEOUT, serviceUnavailable()],
-  [ResponseType.INTEGRATION_FAILURE, serviceUnavailable()],
-  [ResponseType.API_CONFIGURATION_ERROR, internalError()],
-  [ResponseType.AUTHORIZER_CONFIGURATION_ERROR, internalError()],
-  [ResponseType.AUTHORIZER_FAILURE, internalError()],
-];
+const gatewayErrors = (maxFileBytes: number) =>
+  ({
+    DEFAULT_5XX: errors.internalError(),
+    MISSING_AUTHENTICATION_TOKEN: errors.notFound(),
+    RESOURCE_NOT_FOUND: errors.notFound(),
+    INVALID_SIGNATURE: errors.notFound(),
+    EXPIRED_TOKEN: errors.notFound(),
+    ACCESS_DENIED: errors.notFound(),
+    UNSUPPORTED_MEDIA_TYPE: errors.notFound(),
+    UNAUTHORIZED: errors.unauthorized(),
+    INVALID_API_KEY: errors.unauthorized(),
+    BAD_REQUEST_BODY: unreadable,
+    BAD_REQUEST_PARAMETERS: unreadable,
+    REQUEST_TOO_LARGE: errors.fileTooLarge(maxFileBytes),
+    THROTTLED: errors.rateLimited(),
+    QUOTA_EXCEEDED: errors.rateLimited(),
+    // Not a 429, which a client would repeat for ever.
+    WAF_FILTERED: errors.blockedByFirewall(),
+    INTEGRATION_TIMEOUT: errors.serviceUnavailable(),
+    INTEGRATION_FAILURE: errors.serviceUnavailable(),
+    API_CONFIGURATION_ERROR: errors.internalError(),
+    AUTHORIZER_CONFIGURATION_ERROR: errors.internalError(),
+    AUTHORIZER_FAILURE: errors.internalError(),
+  }) satisfies Partial<Record<keyof typeof apigateway.ResponseType, errors.ApiError>>;
+
+const unreadable = errors.malformed("can't be read");
 
 /** A response in API Gateway's format. Header values are expressions; a literal has single quotes. */
-const gatewayResponse = ({ status, headers, body }: ApiError) => ({
+const gatewayResponse = ({ status, headers, body }: errors.ApiError) => ({
   statusCode: String(status),
   responseHeaders: {
     "X-Request-Id": "context.requestId",
@@ -60,19 +46,20 @@ const gatewayResponse = ({ status, headers, body }: ApiError) => ({
   templates: { "application/json": JSON.stringify(body) },
 });
 
-export const addGatewayResponses = (api: RestApi, maxFileBytes: number): void => {
-  for (const [type, error] of gatewayErrors(maxFileBytes))
-    api.addGatewayResponse(type.responseType, { type, ...gatewayResponse(error) });
+export const addGatewayResponses = (api: apigateway.RestApi, maxFileBytes: number): void => {
+  const add = (name: string, response: Omit<apigateway.GatewayResponseOptions, "type">) =>
+    api.addGatewayResponse(name, { type: apigateway.ResponseType.of(name), ...response });
+  for (const [name, error] of Object.entries(gatewayErrors(maxFileBytes))) add(name, gatewayResponse(error));
   // A status here would replace the status of all 4xx responses without a type, such as 400 and 431.
-  const { statusCode: _, ...untyped } = gatewayResponse(malformed("can't be read"));
-  api.addGatewayResponse("DEFAULT_4XX", { type: ResponseType.DEFAULT_4XX, ...untyped });
+  const { statusCode: _, ...untyped } = gatewayResponse(unreadable);
+  add("DEFAULT_4XX", untyped);
 };
 
 /**
  * Returns 404 for a path or a method that no route has. API Gateway would treat the `Authorization: Bearer` of such a request
  * as a malformed AWS signature and return 403, in a gateway response that has no type.
  */
-export const addUnknownAddresses = (rest: RestApi): void => {
+export const addUnknownAddresses = (rest: apigateway.RestApi): void => {
   const prefixes = routes.flatMap(({ path }) => {
     const parts = path.split("/").slice(1);
     return parts.map((_, index) => `/${parts.slice(0, index + 1).join("/")}`);
@@ -81,17 +68,17 @@ export const addUnknownAddresses = (rest: RestApi): void => {
   for (const resource of [rest.root, rest.root.addResource("{unknown+}"), ...known]) addNotFound(resource);
 };
 
-const addNotFound = (resource: Pick<Resource, "addMethod">) => {
-  const { statusCode, responseHeaders, templates } = gatewayResponse(notFound());
+const addNotFound = (resource: Pick<apigateway.Resource, "addMethod">) => {
+  const { statusCode, responseHeaders, templates } = gatewayResponse(errors.notFound());
   const headers = Object.entries(responseHeaders).map(
     ([name, value]) => [`method.response.header.${name}`, value] as const,
   );
-  const integration = new MockIntegration({
+  const integration = new apigateway.MockIntegration({
     requestTemplates: { "application/json": JSON.stringify({ statusCode: Number(statusCode) }) },
     // A request with another media type results in a 415, which becomes the same 404.
-    passthroughBehavior: PassthroughBehavior.NEVER,
+    passthroughBehavior: apigateway.PassthroughBehavior.NEVER,
     // The template needs text, but every body is binary.
-    contentHandling: ContentHandling.CONVERT_TO_TEXT,
+    contentHandling: apigateway.ContentHandling.CONVERT_TO_TEXT,
     integrationResponses: [
       { statusCode, responseParameters: Object.fromEntries(headers), responseTemplates: templates },
     ],

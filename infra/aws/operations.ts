@@ -1,18 +1,6 @@
 import { Duration } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
-import {
-  Alarm,
-  type AlarmProps,
-  AlarmStatusWidget,
-  ComparisonOperator,
-  Dashboard,
-  GraphWidget,
-  type IMetric,
-  MathExpression,
-  Metric,
-  Stats,
-  TreatMissingData,
-} from "aws-cdk-lib/aws-cloudwatch";
+import * as cloudwatch from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { Key } from "aws-cdk-lib/aws-kms";
@@ -33,10 +21,10 @@ export const createOperations = (scope: Construct, deployment: Deployment, monit
   const metrics = metricsOf(deployment, monitored);
   const action = new SnsAction(topic);
   const alarms = Object.entries(alarmsOf(metrics)).map(([name, props]) => {
-    const alarm = new Alarm(scope, `${name}Alarm`, { alarmName: `${settings.stackName}-${name}`, ...props });
+    const alarm = new cloudwatch.Alarm(scope, `${name}Alarm`, { alarmName: `${settings.stackName}-${name}`, ...props });
     alarm.addAlarmAction(action);
     alarm.addOkAction(action);
-    if (props.treatMissingData === TreatMissingData.MISSING) alarm.addInsufficientDataAction(action);
+    if (props.treatMissingData === cloudwatch.TreatMissingData.MISSING) alarm.addInsufficientDataAction(action);
     return alarm;
   });
   // Not every emulator supports dashboards.
@@ -62,14 +50,16 @@ export const letPublish = (topic: Topic, key: Key, service: "cloudwatch" | "even
   );
 };
 
-const atLeast = (threshold: number, metric: IMetric, alarmDescription: string, evaluationPeriods = 1): AlarmProps => ({
+type AlarmProps = cloudwatch.AlarmProps;
+
+/** An alarm that is raised by `threshold` or more. No data means that nothing happened. */
+const atLeast = (threshold: number, metric: cloudwatch.IMetric, alarmDescription: string): AlarmProps => ({
   metric,
   threshold,
   alarmDescription,
-  evaluationPeriods,
-  comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-  // No data means that nothing happened.
-  treatMissingData: TreatMissingData.NOT_BREACHING,
+  evaluationPeriods: 1,
+  comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+  treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
 });
 
 const defective = "Within five minutes, functions failed three times or more for a reason that is their own.";
@@ -89,30 +79,31 @@ const missed = "No sweep has started for two days or more: files without metadat
 /** The name of the alarm for the functions of a wave. */
 export const killsOf = (wave: number) => `KilledFunctions${wave + 1}`;
 
-const alarmsOf = ({ sweeps, kills, ...metrics }: Metrics): Readonly<Record<string, AlarmProps>> => ({
+const alarmsOf = (metrics: Metrics): Readonly<Record<string, AlarmProps>> => ({
   Defects: atLeast(3, metrics.defects, defective),
-  ...Object.fromEntries(kills.map((metric, wave) => [killsOf(wave), atLeast(3, metric, killed)])),
+  ...Object.fromEntries(metrics.kills.map((metric, wave) => [killsOf(wave), atLeast(3, metric, killed)])),
   ServerErrors: atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx."),
-  FunctionThrottles: atLeast(1, metrics.functionThrottles, throttled),
-  ReadThrottles: atLeast(1, metrics.readThrottles, "DynamoDB throttled reads of the table."),
-  WriteThrottles: atLeast(1, metrics.writeThrottles, "DynamoDB throttled writes to the table."),
-  Conflicts: atLeast(100, metrics.conflicts, conflicting, 3),
-  SlowRequests: atLeast(3000, metrics.latencyP99, slow, 3),
-  FailedCheckouts: atLeast(1, metrics.failedCheckouts, "A checkout failed. The order is still in CART."),
-  EndlessCheckouts: atLeast(1, metrics.timedOutCheckouts, "A checkout did not end within a week."),
+  FunctionThrottles: atLeast(1, metrics.throttles.functions, throttled),
+  ReadThrottles: atLeast(1, metrics.throttles.reads, "DynamoDB throttled reads of the table."),
+  WriteThrottles: atLeast(1, metrics.throttles.writes, "DynamoDB throttled writes to the table."),
+  Conflicts: { ...atLeast(100, metrics.throttles.conflicts, conflicting), evaluationPeriods: 3 },
+  SlowRequests: { ...atLeast(3000, metrics.latencyP99, slow), evaluationPeriods: 3 },
+  FailedCheckouts: atLeast(1, metrics.checkouts.failed, "A checkout failed. The order is still in CART."),
+  EndlessCheckouts: atLeast(1, metrics.checkouts.timedOut, "A checkout did not end within a week."),
   FailedReleases: atLeast(1, metrics.failedReleases, "The lock of a checkout that ended could not be released."),
   DeadLetters: atLeast(1, metrics.deadLetters, unpublished),
   LateEvents: atLeast(600_000, metrics.eventAgeMs, late),
-  StoppedSweeps: atLeast(1, sweeps.stopped, stopped),
-  UnfinishedSweeps: atLeast(1, sweeps.unfinished, unfinished),
+  StoppedSweeps: atLeast(1, metrics.sweeps.stopped, stopped),
+  UnfinishedSweeps: atLeast(1, metrics.sweeps.unfinished, unfinished),
   // Lambda retries an event twice.
-  DeadSweeps: atLeast(3, sweeps.failed, dead),
+  DeadSweeps: atLeast(3, metrics.sweeps.failed, dead),
   MissedSweeps: {
-    ...atLeast(1, sweeps.started, missed, 2),
-    comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
+    ...atLeast(1, metrics.sweeps.started, missed),
+    evaluationPeriods: 2,
+    comparisonOperator: cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
     // A function that does not run has no metrics, so the alarm changes to INSUFFICIENT_DATA, which sends a notification.
     // A new alarm starts in that state, so the first day, before the first sweep, sends none.
-    treatMissingData: TreatMissingData.MISSING,
+    treatMissingData: cloudwatch.TreatMissingData.MISSING,
   },
 });
 
@@ -126,8 +117,9 @@ type Monitored = Readonly<Record<"failure" | "release" | "sweep" | "publisher", 
 
 type Metrics = ReturnType<typeof metricsOf>;
 
-const inFiveMinutes = { period: Duration.minutes(5), statistic: Stats.SUM };
-const inADay = { period: Duration.days(1), statistic: Stats.SUM };
+const inFiveMinutes = { period: Duration.minutes(5), statistic: cloudwatch.Stats.SUM };
+const mostInFiveMinutes = { ...inFiveMinutes, statistic: cloudwatch.Stats.MAXIMUM };
+const inADay = { period: Duration.days(1), statistic: cloudwatch.Stats.SUM };
 
 /** Contains no metric math for an emulator: not every one supports it in an alarm, and none has canaries. */
 const metricsOf = (
@@ -138,77 +130,77 @@ const metricsOf = (
   // A function that cannot be loaded, or is killed, logs no defect. An alarm has ten metrics at most.
   kills: canaries.map((wave) => {
     const usingMetrics = Object.fromEntries(wave.map((one, index) => [`e${index}`, one.metricErrors(inFiveMinutes)]));
-    return new MathExpression({
-      expression: "SUM(METRICS())",
-      usingMetrics,
-      period: inFiveMinutes.period,
-      label: "Killed",
-    });
+    const { period } = inFiveMinutes;
+    return new cloudwatch.MathExpression({ expression: "SUM(METRICS())", usingMetrics, period, label: "Killed" });
   }),
   callerErrors: rest.metricClientError(inFiveMinutes),
-  // Logged by the functions: see shared/log.ts.
-  defects: new Metric({ namespace: "Patchbay", metricName: "Defects", dimensionsMap: { stack }, ...inFiveMinutes }),
+  defects: logged("Defects", { stack }, inFiveMinutes),
   serverErrors: rest.metricServerError(inFiveMinutes),
-  latencyP50: rest.metricLatency({ statistic: Stats.p(50) }),
-  latencyP99: rest.metricLatency({ statistic: Stats.p(99) }),
-  // All functions share the account's concurrency and are throttled together.
-  functionThrottles: LambdaFunction.metricAllThrottles(inFiveMinutes),
-  readThrottles: table.metric("ReadThrottleEvents", inFiveMinutes),
-  writeThrottles: table.metric("WriteThrottleEvents", inFiveMinutes),
-  // Transactions and writes that DynamoDB rejected because another one changed the same item.
-  conflicts: table.metric("TransactionConflict", inFiveMinutes),
-  startedCheckouts: machine.metricStarted(inFiveMinutes),
-  succeededCheckouts: machine.metricSucceeded(inFiveMinutes),
-  // An execution fails, too, if another run is checking the order out. That is not the failure of a checkout.
-  failedCheckouts: failure.metricInvocations(inFiveMinutes),
-  timedOutCheckouts: machine.metricTimedOut(inFiveMinutes),
+  latencyP50: rest.metricLatency({ statistic: cloudwatch.Stats.p(50) }),
+  latencyP99: rest.metricLatency({ statistic: cloudwatch.Stats.p(99) }),
+  throttles: {
+    // All functions share the account's concurrency and are throttled together.
+    functions: LambdaFunction.metricAllThrottles(inFiveMinutes),
+    reads: table.metric("ReadThrottleEvents", inFiveMinutes),
+    writes: table.metric("WriteThrottleEvents", inFiveMinutes),
+    // Transactions and writes that DynamoDB rejected because another one changed the same item.
+    conflicts: table.metric("TransactionConflict", inFiveMinutes),
+  },
+  checkouts: {
+    started: machine.metricStarted(inFiveMinutes),
+    succeeded: machine.metricSucceeded(inFiveMinutes),
+    // An execution fails, too, if another run is checking the order out. That is not the failure of a checkout.
+    failed: failure.metricInvocations(inFiveMinutes),
+    timedOut: machine.metricTimedOut(inFiveMinutes),
+  },
   failedReleases: release.metricErrors(inFiveMinutes),
-  deadLetters: deadLetters.metricApproximateNumberOfMessagesVisible({ ...inFiveMinutes, statistic: Stats.MAXIMUM }),
-  eventAgeMs: publisher.metric("IteratorAge", { ...inFiveMinutes, statistic: Stats.MAXIMUM }),
+  deadLetters: deadLetters.metricApproximateNumberOfMessagesVisible(mostInFiveMinutes),
+  eventAgeMs: publisher.metric("IteratorAge", mostInFiveMinutes),
   sweeps: {
     started: sweep.metricInvocations(inADay),
     failed: sweep.metricErrors(inADay),
-    unfinished: sweepCount("SweepsUnfinished", sweep),
-    stopped: sweepCount("SweepsStopped", sweep),
+    unfinished: logged("SweepsUnfinished", functionOf(sweep), inADay),
+    stopped: logged("SweepsStopped", functionOf(sweep), inADay),
   },
 });
 
-/** A metric that `functions/sweep-orphan-files.ts` logs. */
-const sweepCount = (metricName: string, sweep: IFunction) => {
-  // The function's name, without that of its alias.
-  const { FunctionName } = sweep.metricErrors().dimensions ?? {};
-  return new Metric({ namespace: "Patchbay", metricName, dimensionsMap: { FunctionName }, ...inADay });
-};
+/** A metric that the functions log: see shared/log.ts and functions/sweep-orphan-files.ts. */
+const logged = (metricName: string, dimensionsMap: Record<string, string>, over: typeof inADay) =>
+  new cloudwatch.Metric({ namespace: "Patchbay", metricName, dimensionsMap, ...over });
 
-const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: Alarm[]) => {
-  const { requests, callerErrors, serverErrors, defects, startedCheckouts, succeededCheckouts, failedCheckouts } =
+/** The function's name, without that of its alias. */
+const functionOf = (alias: IFunction) => ({ FunctionName: alias.metricErrors().dimensions?.FunctionName });
+
+const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: cloudwatch.Alarm[]) => {
+  const { requests, callerErrors, serverErrors, defects, latencyP50, latencyP99, failedReleases, deadLetters } =
     metrics;
-  const { functionThrottles, readThrottles, writeThrottles, conflicts } = metrics;
-  const checkouts = [startedCheckouts, succeededCheckouts, failedCheckouts, metrics.timedOutCheckouts];
-  const throttles = [functionThrottles, readThrottles, writeThrottles, conflicts];
-  const mean = (name: string) => [search(`{Patchbay,${name}} ms`, "Average", 300)];
-  new Dashboard(scope, "Dashboard", {
-    dashboardName,
-    widgets: [
-      [new AlarmStatusWidget({ title: "Alarms", alarms, width: 24 })],
-      [
-        graph("Requests per 5 minutes", [requests, callerErrors, serverErrors, defects]),
-        graph("Latency in ms", [metrics.latencyP50, metrics.latencyP99]),
-      ],
-      [graph("Checkouts per 5 minutes", checkouts), graph("Throttled calls and conflicts per 5 minutes", throttles)],
-      [graph("Mean ms by route", mean("route")), graph("Mean ms by step", mean("step"))],
-      [
-        graph("Sweeps per day", Object.values(metrics.sweeps)),
-        graph("Events that failed per 5 minutes", [metrics.failedReleases, metrics.deadLetters]),
-      ],
-      [graph("Counts of the functions per day", [search("{Patchbay,FunctionName}", "Sum", 86_400)])],
+  const rows = [
+    [new cloudwatch.AlarmStatusWidget({ title: "Alarms", alarms, width: 24 })],
+    [
+      graph("Requests per 5 minutes", requests, callerErrors, serverErrors, defects),
+      graph("Latency in ms", latencyP50, latencyP99),
     ],
-  });
+    [
+      graph("Checkouts per 5 minutes", ...Object.values(metrics.checkouts)),
+      graph("Throttled calls and conflicts per 5 minutes", ...Object.values(metrics.throttles)),
+    ],
+    [graph("Mean ms by route", mean("route")), graph("Mean ms by step", mean("step"))],
+    [
+      graph("Sweeps per day", ...Object.values(metrics.sweeps)),
+      graph("Events that failed per 5 minutes", failedReleases, deadLetters),
+    ],
+    [graph("Counts of the functions per day", search("{Patchbay,FunctionName}", "Sum", 86_400))],
+  ];
+  new cloudwatch.Dashboard(scope, "Dashboard", { dashboardName, widgets: rows });
 };
 
-const graph = (title: string, left: IMetric[]) =>
-  new GraphWidget({ title, left, width: 12, leftYAxis: { min: 0, showUnits: false } });
+const graph = (title: string, ...left: cloudwatch.IMetric[]) =>
+  new cloudwatch.GraphWidget({ title, left, width: 12, leftYAxis: { min: 0, showUnits: false } });
+
+const mean = (name: string) => search(`{Patchbay,${name}} ms`, "Average", 300);
 
 /** Metrics that the functions log in CloudWatch's embedded metric format, each with its dimension. */
-const search = (metrics: string, statistic: "Average" | "Sum", seconds: number) =>
-  new MathExpression({ expression: `SEARCH('${metrics}', '${statistic}', ${seconds})`, usingMetrics: {}, label: "" });
+const search = (metrics: string, statistic: "Average" | "Sum", seconds: number) => {
+  const expression = `SEARCH('${metrics}', '${statistic}', ${seconds})`;
+  return new cloudwatch.MathExpression({ expression, usingMetrics: {}, label: "" });
+};

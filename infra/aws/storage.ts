@@ -1,23 +1,8 @@
 import { CfnResource, Duration, RemovalPolicy, Stack } from "aws-cdk-lib";
-import {
-  AttributeType,
-  BillingMode,
-  type ITable,
-  StreamViewType,
-  Table,
-  TableEncryption,
-} from "aws-cdk-lib/aws-dynamodb";
+import * as dynamodb from "aws-cdk-lib/aws-dynamodb";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
-import {
-  BlockPublicAccess,
-  Bucket,
-  BucketEncryption,
-  type BucketProps,
-  type CorsRule,
-  HttpMethods,
-  ObjectOwnership,
-} from "aws-cdk-lib/aws-s3";
+import * as s3 from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 import { acknowledge } from "./acknowledge.ts";
 import type { Settings } from "./settings.ts";
@@ -32,40 +17,39 @@ export const createStorage = (scope: Construct, settings: Settings) => {
     pendingWindow: Duration.days(settings.retainData ? 30 : 7),
     removalPolicy: settings.removalPolicy,
   });
-  const table: StoredTable = restoredTable(scope, settings) ?? ownTable(scope, settings, key);
-  return { key, table, bucket: filesBucket(scope, settings, key) };
+  return { key, table: storedTable(scope, settings, key), bucket: filesBucket(scope, settings, key) };
 };
 
-/** CloudFormation cannot delete a protected table, so it stays, empty, if the creation of its stack fails. */
-const ownTable = (scope: Construct, { retainData }: Settings, encryptionKey: Key) =>
-  new Table(scope, "Table", {
-    partitionKey: { name: "pk", type: AttributeType.STRING },
-    sortKey: { name: "sk", type: AttributeType.STRING },
-    billingMode: BillingMode.PAY_PER_REQUEST,
-    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
-    timeToLiveAttribute: "expires_at",
-    stream: StreamViewType.NEW_IMAGE,
-    encryption: TableEncryption.CUSTOMER_MANAGED,
-    encryptionKey,
-    deletionProtection: retainData,
-    removalPolicy: retainData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
-  });
-
-/** The stack's own table or a restored one. */
-export type StoredTable = Pick<ITable, "tableArn" | "tableName" | "metric"> & {
+type StoredTable = Pick<dynamodb.ITable, "tableArn" | "tableName" | "metric"> & {
   /** A restored table has one only if the settings name it. */
   readonly tableStreamArn?: string | undefined;
 };
 
-const restoredTable = (scope: Construct, settings: Settings): StoredTable | undefined => {
-  const { restoredTable: tableName, restoredTableStream: tableStreamArn } = settings;
-  if (!tableName) return undefined;
-  return Table.fromTableAttributes(scope, "RestoredTable", { tableName, ...(tableStreamArn && { tableStreamArn }) });
+/** The stack's own table or a restored one. */
+const storedTable = (scope: Construct, settings: Settings, encryptionKey: Key): StoredTable => {
+  const { retainData, restoredTable: tableName, restoredTableStream: tableStreamArn } = settings;
+  if (tableName) {
+    const attributes = { tableName, ...(tableStreamArn && { tableStreamArn }) };
+    return dynamodb.Table.fromTableAttributes(scope, "RestoredTable", attributes);
+  }
+  return new dynamodb.Table(scope, "Table", {
+    partitionKey: { name: "pk", type: dynamodb.AttributeType.STRING },
+    sortKey: { name: "sk", type: dynamodb.AttributeType.STRING },
+    billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    timeToLiveAttribute: "expires_at",
+    stream: dynamodb.StreamViewType.NEW_IMAGE,
+    encryption: dynamodb.TableEncryption.CUSTOMER_MANAGED,
+    encryptionKey,
+    // CloudFormation cannot delete a protected table, so it stays, empty, if the creation of its stack fails.
+    deletionProtection: retainData,
+    removalPolicy: retainData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+  });
 };
 
 const commonProps = (settings: Settings) => ({
-  blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
-  objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+  blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
+  objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
   enforceSSL: true,
   minimumTLSVersion: 1.2,
   removalPolicy: settings.removalPolicy,
@@ -74,13 +58,13 @@ const commonProps = (settings: Settings) => ({
 /** Not versioned, because the interface promises that deleting an attachment deletes its file. */
 const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
   // @ts-expect-error aws-cdk-lib's Bucket is not its own IBucket under exactOptionalPropertyTypes (isWebsite)
-  const logged: Pick<BucketProps, "serverAccessLogsBucket" | "serverAccessLogsPrefix"> = settings.retainData
+  const logged: Pick<s3.BucketProps, "serverAccessLogsBucket" | "serverAccessLogsPrefix"> = settings.retainData
     ? { serverAccessLogsBucket: accessLogs(scope, settings), serverAccessLogsPrefix: "files/" }
     : {};
-  const files = new Bucket(scope, "Files", {
+  const files = new s3.Bucket(scope, "Files", {
     ...logged,
     ...commonProps(settings),
-    encryption: BucketEncryption.KMS,
+    encryption: s3.BucketEncryption.KMS,
     encryptionKey,
     // Saves a call to KMS for each file.
     bucketKeyEnabled: true,
@@ -98,14 +82,14 @@ const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) =
 };
 
 /** Lets web pages of these origins send a file to a signed URL, and nothing else. Clients that are not browsers need no CORS. */
-const uploadCors = ({ uploadOrigins }: Settings): CorsRule[] => {
+const uploadCors = ({ uploadOrigins }: Settings): s3.CorsRule[] => {
   if (!uploadOrigins?.length) return [];
   const allowedHeaders = ["content-type", "if-none-match", "x-amz-checksum-sha256"];
-  return [{ allowedMethods: [HttpMethods.PUT], allowedOrigins: [...uploadOrigins], allowedHeaders, maxAge: 3_600 }];
+  return [{ allowedMethods: [s3.HttpMethods.PUT], allowedOrigins: [...uploadOrigins], allowedHeaders, maxAge: 3_600 }];
 };
 
 /** Otherwise, the function of CDK that empties the bucket would create a log group that outlives the stack. */
-const addEmptyingLogs = (bucket: Bucket, { logRetentionDays: retention, removalPolicy }: Settings) => {
+const addEmptyingLogs = (bucket: s3.Bucket, { logRetentionDays: retention, removalPolicy }: Settings) => {
   const handler = Stack.of(bucket).node.findChild("Custom::S3AutoDeleteObjectsCustomResourceProvider");
   const logs = new LogGroup(handler, "Logs", { retention, removalPolicy });
   const resource = handler.node.findChild("Handler");
@@ -114,10 +98,10 @@ const addEmptyingLogs = (bucket: Bucket, { logRetentionDays: retention, removalP
 };
 
 const accessLogs = (scope: Construct, settings: Settings) => {
-  const logs = new Bucket(scope, "FileAccessLogs", {
+  const logs = new s3.Bucket(scope, "FileAccessLogs", {
     ...commonProps(settings),
     // S3 does not deliver access logs to buckets with a customer managed key.
-    encryption: BucketEncryption.S3_MANAGED,
+    encryption: s3.BucketEncryption.S3_MANAGED,
     lifecycleRules: [{ id: "expire", expiration: Duration.days(365) }],
   });
   acknowledge(logs, {
