@@ -2,7 +2,6 @@ import { Aws, Duration, Fn, Stack } from "aws-cdk-lib";
 import { Rule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Secret } from "aws-cdk-lib/aws-secretsmanager";
 import { DefinitionBody, LogLevel, StateMachine, StateMachineType } from "aws-cdk-lib/aws-stepfunctions";
@@ -18,14 +17,16 @@ import { allow, allowKey } from "./grants.ts";
 export const createCheckout = (scope: Construct, deployment: Deployment) => {
   const secret = carrierSecret(scope, deployment);
   const failure = stepFunction(scope, deployment, failStep, secret);
-  const functions = Object.fromEntries(
-    steps.map((step) => [
-      placeholderOf(step),
-      step === failStep ? failure : stepFunction(scope, deployment, step, secret),
-    ]),
-  );
+  const functions = steps.map((step) => {
+    const handler = step === failStep ? failure : stepFunction(scope, deployment, step, secret);
+    return [placeholderOf(step), handler.functionArn] as const;
+  });
   const machine = stateMachine(scope, deployment, functions);
   const release = releaseFunction(scope, deployment, machine);
+  acknowledge(Stack.of(scope), {
+    [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalId(machine)}.Name>:*]`]:
+      "The name of an execution contains the order's id and the number of the run. The state machine is the narrowest pattern that matches all of them.",
+  });
   return { machine, secret, failure, release };
 };
 
@@ -74,14 +75,14 @@ const functionArn = (reference: string) =>
     ? reference
     : `arn:${Aws.PARTITION}:lambda:${Aws.REGION}:${Aws.ACCOUNT_ID}:function:${reference}`;
 
-type Functions = Readonly<Record<string, IFunction>>;
+/** By the placeholders in the workflow. */
+type Arns = readonly (readonly [placeholder: string, arn: string])[];
 
 /**
  * The workflow calls aliases, so an execution that is running when a version is deployed continues with that version's steps.
  * test/shared/checkout/states-of-1.0.json is the promise that any version reads what any other wrote.
  */
-const stateMachine = (scope: Construct, { settings }: Deployment, functions: Functions) => {
-  const arns = Object.entries(functions).map(([name, { functionArn }]) => [name, functionArn] as const);
+const stateMachine = (scope: Construct, { settings }: Deployment, arns: Arns) => {
   const role = new Role(scope, "CheckoutRole", {
     assumedBy: new ServicePrincipal("states.amazonaws.com"),
     description: "Patchbay: the checkout calls its steps",
@@ -127,11 +128,6 @@ const logGroupName = ({ stackName, stackId }: Stack) =>
 export const executionsOf = ({ stateMachineName }: StateMachine) =>
   `arn:${Aws.PARTITION}:states:${Aws.REGION}:${Aws.ACCOUNT_ID}:execution:${stateMachineName}:*`;
 
-export const acknowledgedExecutions = (machine: StateMachine) => ({
-  [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalId(machine)}.Name>:*]`]:
-    "The name of an execution contains the order's id and the number of the run. The state machine is the narrowest pattern that matches all of them.",
-});
-
 /**
  * An execution leaves its order locked if it is stopped, times out, or its failure path fails. Step Functions sends an event
  * to EventBridge whenever an execution ends, and this function releases the lock.
@@ -145,7 +141,6 @@ const releaseFunction = (scope: Construct, deployment: Deployment, machine: Stat
     deadLetterQueue,
     // EventBridge leaves the input of an execution out of its event if it is large.
     statements: [allow(["states:DescribeExecution"], executionsOf(machine))],
-    acknowledged: acknowledgedExecutions(machine),
   });
   new Rule(scope, "FailedCheckout", {
     description: "Releases the lock of a checkout that ended without releasing it",

@@ -14,9 +14,8 @@ import {
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
-import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { entryPointOf } from "../entry-points.ts";
-import { acknowledge, logicalId } from "./acknowledge.ts";
+import { acknowledge } from "./acknowledge.ts";
 import { allow, type Grants, statementsFor } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
@@ -45,8 +44,6 @@ type FunctionOptions = {
   /** Whether events name its role as the operator: a function cannot know who invokes it. CloudTrail can. */
   readonly isOperator?: boolean;
   readonly statements?: readonly PolicyStatement[];
-  /** Why cdk-nag's findings on them are no fault. */
-  readonly acknowledged?: Readonly<Record<string, string>>;
 };
 
 const traces = ({ tracing }: Settings) =>
@@ -84,11 +81,8 @@ export const createFunction = (
     },
   });
   acknowledge(role, {
-    ...options.acknowledged,
     "AwsSolutions-IAM5[Resource::*]":
       "X-Ray's PutTraceSegments and PutTelemetryRecords do not support resource-level permissions.",
-    [`AwsSolutions-IAM5[Resource::<${logicalId(storage.bucket)}.Arn>/${filePrefix}*]`]:
-      "The name of a file contains the day and the ids of its upload. The prefix is the narrowest pattern that matches all files.",
   });
   const lambda = new LambdaFunction(scope, id, {
     description: name,

@@ -1,7 +1,10 @@
 import { Annotations, CfnOutput, Duration, Stack, Tags } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
+import { Rule, Schedule } from "aws-cdk-lib/aws-events";
+import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
+import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { createApi } from "./api.ts";
 import { createBackups } from "./backups.ts";
@@ -10,14 +13,13 @@ import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./event-bus.ts";
 import { hasFirewall } from "./firewall.ts";
 import { createFunction, type Deployment } from "./function.ts";
-import { orderingGrants } from "./grants.ts";
+import { allow, orderingGrants } from "./grants.ts";
 import { createMalwareScan } from "./malware-scan.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
 import { createRollout, wavesOf } from "./rollout.ts";
 import type { Settings } from "./settings.ts";
 import { createStorage } from "./storage.ts";
-import { createSweep } from "./sweep-schedule.ts";
 
 /** Creates the whole stack. `bundles` is the directory with the bundled functions. */
 export const patchbay = (app: Construct, settings: Settings, bundles: string): Stack => {
@@ -40,7 +42,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
   const monitored = { rest, machine, failure, release, sweep, publisher, canaries };
   const { topic, alarmNamed } = createOperations(stack, deployment, monitored);
-  const { ordering, tenancy, operator, evidence } = createPolicies(stack, deployment, { machine, ...waysIn });
+  const policyArns = createPolicies(stack, storage, { machine, ...waysIn });
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
   if (canaries.length > 0) createRollout(stack, canaries, alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
@@ -59,10 +61,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     EventBusArn: bus.eventBusArn,
     ...(archiveArn && { EventArchiveArn: archiveArn }),
     AlarmTopicArn: topic.topicArn,
-    OrderingPolicyArn: ordering.managedPolicyArn,
-    TenancyPolicyArn: tenancy.managedPolicyArn,
-    OperatorPolicyArn: operator.managedPolicyArn,
-    EvidencePolicyArn: evidence.managedPolicyArn,
+    ...policyArns,
     EventPolicyArn: policy.managedPolicyArn,
     ...(rest.domainName && { DomainTarget: rest.domainName.domainNameAliasDomainName }),
   };
@@ -86,6 +85,24 @@ const createWaysIn = (stack: Stack, deployment: Deployment) => {
   };
 };
 
+/** Creates the daily sweep, which removes the files without metadata that a crash can leave behind. */
+const createSweep = (stack: Stack, deployment: Deployment) => {
+  const { storage, deadLetters: deadLetterQueue } = deployment;
+  const handler = createFunction(stack, deployment, {
+    name: otherFunctions.sweep,
+    grants: { table: ["GetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
+    timeout: Duration.minutes(15),
+    deadLetterQueue,
+    statements: [allow(["s3:ListBucket"], storage.bucket.bucketArn, { StringLike: { "s3:prefix": `${filePrefix}*` } })],
+  });
+  new Rule(stack, "SweepDaily", {
+    description: "Removes files without metadata",
+    schedule: Schedule.cron({ hour: "3", minute: "17" }),
+    targets: [new LambdaTarget(handler, { deadLetterQueue })],
+  });
+  return handler;
+};
+
 const deadLetterQueue = (stack: Stack): Queue => {
   // With the stack's key, each service that sends to the queue would need a grant in the key's policy.
   const encryption = QueueEncryption.SQS_MANAGED;
@@ -103,16 +120,12 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
 /** Says at synth what production should not be without. */
 const warn = (stack: Stack, settings: Settings) => {
   const { retainData, alarmEmail, malwareScan, restoredTable, restoredTableStream } = settings;
-  const warnings = Annotations.of(stack);
-  if (restoredTable && !restoredTableStream)
-    warnings.addWarningV2("patchbay:restoredTableStream", "restoredTableStream is not set: no event is published.");
-  if (!retainData) return;
-  if (!alarmEmail) warnings.addWarningV2("patchbay:alarmEmail", "alarmEmail is not set: nobody is told of alarms.");
-  if (!malwareScan)
-    warnings.addWarningV2(
-      "patchbay:malwareScan",
-      "malwareScan is not set: the carrier gets files that nobody has scanned.",
-    );
-  if (!hasFirewall(settings))
-    warnings.addWarningV2("patchbay:webAclArn", "webAclArn is not set: no web ACL protects the API.");
+  const consequences = {
+    restoredTableStream: restoredTable && !restoredTableStream && "no event is published",
+    alarmEmail: retainData && !alarmEmail && "nobody is told of alarms",
+    malwareScan: retainData && !malwareScan && "the carrier gets files that nobody has scanned",
+    webAclArn: retainData && !hasFirewall(settings) && "no web ACL protects the API",
+  };
+  for (const [name, consequence] of Object.entries(consequences))
+    if (consequence) Annotations.of(stack).addWarningV2(`patchbay:${name}`, `${name} is not set: ${consequence}.`);
 };

@@ -4,7 +4,8 @@ import { Key } from "aws-cdk-lib/aws-kms";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import * as s3 from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
-import { acknowledge } from "./acknowledge.ts";
+import { filePrefix } from "../../shared/attachments/file-keys.ts";
+import { acknowledge, logicalId } from "./acknowledge.ts";
 import type { Settings } from "./settings.ts";
 
 export type Storage = ReturnType<typeof createStorage>;
@@ -17,7 +18,13 @@ export const createStorage = (scope: Construct, settings: Settings) => {
     pendingWindow: Duration.days(settings.retainData ? 30 : 7),
     removalPolicy: settings.removalPolicy,
   });
-  return { key, table: storedTable(scope, settings, key), bucket: filesBucket(scope, settings, key) };
+  const table = storedTable(scope, settings, key);
+  const bucket = filesBucket(scope, settings, key);
+  acknowledge(Stack.of(scope), {
+    [`AwsSolutions-IAM5[Resource::<${logicalId(bucket)}.Arn>/${filePrefix}*]`]:
+      "The name of a file contains the day and the ids of its upload. The prefix is the narrowest pattern that matches all files.",
+  });
+  return { key, table, bucket };
 };
 
 type StoredTable = Pick<dynamodb.ITable, "tableArn" | "tableName" | "metric"> & {
