@@ -7,12 +7,6 @@ import { acknowledge } from "./acknowledge.ts";
 import type { Deployment } from "./function.ts";
 import { letPublish } from "./operations.ts";
 
-/** In the other region, as long as point-in-time recovery retains what is deleted from the table. */
-const copyDeleteAfter = Duration.days(35);
-
-/** Here, until a copy that failed can have been noticed: each is a full copy, and point-in-time recovery covers more days. */
-const deleteAfter = Duration.days(2);
-
 /** Backs the table up every day, and copies each backup to the vault of the stack's name in another region. */
 export const createBackups = (
   stack: Stack,
@@ -34,8 +28,10 @@ export const createBackups = (
       new BackupPlanRule({
         ruleName: "daily",
         scheduleExpression: Schedule.cron({ hour: "1", minute: "17" }),
-        deleteAfter,
-        copyActions: [{ destinationBackupVault, deleteAfter: copyDeleteAfter }],
+        // Until a copy that failed can have been noticed: each is a full copy, and point-in-time recovery covers more days.
+        deleteAfter: Duration.days(2),
+        // As long as point-in-time recovery retains what is deleted from the table.
+        copyActions: [{ destinationBackupVault, deleteAfter: Duration.days(35) }],
       }),
     ],
   });

@@ -19,7 +19,9 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   // Not every emulator supports archives.
   const days = settings.emulator ? null : settings.eventArchiveDays;
   const pattern = { eventPattern: { source: ["patchbay"] }, description: "Patchbay: events to send again" };
-  const archive = days && bus.archive("Archive", { ...pattern, retention: Duration.days(days) });
+  const archiveArn = days
+    ? bus.archive("Archive", { ...pattern, retention: Duration.days(days) }).archiveArn
+    : undefined;
   const stream = storage.table.tableStreamArn;
   const publisher = createFunction(scope, deployment, {
     name: otherFunctions.publish,
@@ -45,7 +47,6 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
       maxRecordAge: Duration.hours(23),
       onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
     });
-  const archiveArn = archive ? archive.archiveArn : undefined;
   return { bus, publisher, archiveArn, policy: eventPolicy(scope, bus, archiveArn) };
 };
 

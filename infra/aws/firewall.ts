@@ -15,9 +15,6 @@ export const addFirewall = (scope: Construct, settings: Settings, { stageArn: re
   new CfnWebACLAssociation(scope, "WebAcl", { resourceArn, webAclArn });
 };
 
-/** A limited caller sends nothing more for this long. WAF counts again every few seconds. */
-const retryAfter = "30";
-
 const rateLimits = (scope: Construct, { stackName, requestsPerKey, requestsPerAddress }: Settings) => {
   const measured = (name: string) => ({
     cloudWatchMetricsEnabled: true,
@@ -28,13 +25,12 @@ const rateLimits = (scope: Construct, { stackName, requestsPerKey, requestsPerAd
     ["requestsPerKey", requestsPerKey, byKey],
     ["requestsPerAddress", requestsPerAddress, { aggregateKeyType: "IP" }],
   ] as const;
+  // A limited caller sends nothing more for this long. WAF counts again every few seconds.
+  const headers = { "Retry-After": "30", "Cache-Control": "no-store" };
   const customResponse = {
     responseCode: 429,
     customResponseBodyKey: "rateLimited",
-    responseHeaders: [
-      { name: "Retry-After", value: retryAfter },
-      { name: "Cache-Control", value: "no-store" },
-    ],
+    responseHeaders: Object.entries(headers).map(([name, value]) => ({ name, value })),
   };
   return new CfnWebACL(scope, "RateLimits", {
     scope: "REGIONAL",
@@ -61,18 +57,10 @@ const rateLimits = (scope: Construct, { stackName, requestsPerKey, requestsPerAd
   });
 };
 
+const textTransformations = ["COMPRESS_WHITE_SPACE", "LOWERCASE"].map((type, priority) => ({ priority, type }));
+
 /** By the header, however its scheme and spaces are written. A request without the header does not count, and is a 401. */
 const byKey = {
   aggregateKeyType: "CUSTOM_KEYS",
-  customKeys: [
-    {
-      header: {
-        name: "Authorization",
-        textTransformations: [
-          { priority: 0, type: "COMPRESS_WHITE_SPACE" },
-          { priority: 1, type: "LOWERCASE" },
-        ],
-      },
-    },
-  ],
+  customKeys: [{ header: { name: "Authorization", textTransformations } }],
 };

@@ -1,16 +1,7 @@
 import { join } from "node:path";
 import type { Duration } from "aws-cdk-lib";
 import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import {
-  ApplicationLogLevel,
-  Code,
-  type IFunction,
-  Function as LambdaFunction,
-  LoggingFormat,
-  Runtime,
-  SystemLogLevel,
-  Tracing,
-} from "aws-cdk-lib/aws-lambda";
+import * as lambda from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
@@ -57,7 +48,7 @@ export const createFunction = (
   scope: Construct,
   { settings, storage, bundles }: Deployment,
   options: FunctionOptions,
-): IFunction => {
+): lambda.IFunction => {
   const { name, grants, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
   const { deadLetterQueue, isOperator } = options;
   // In maintenance nothing runs: the steps of checkouts, events and other systems wait and try again.
@@ -84,11 +75,11 @@ export const createFunction = (
     "AwsSolutions-IAM5[Resource::*]":
       "X-Ray's PutTraceSegments and PutTelemetryRecords do not support resource-level permissions.",
   });
-  const lambda = new LambdaFunction(scope, id, {
+  const version = new lambda.Function(scope, id, {
     description: name,
-    runtime: Runtime.NODEJS_24_X,
+    runtime: lambda.Runtime.NODEJS_24_X,
     architecture: settings.architecture,
-    code: Code.fromAsset(join(bundles, file)),
+    code: lambda.Code.fromAsset(join(bundles, file)),
     handler: `index.${handler}`,
     // Otherwise CDK would create one more policy for each function, a resource of the 500 in a stack.
     role: role.withoutPolicyUpdates(),
@@ -96,13 +87,13 @@ export const createFunction = (
     memorySize: memoryMb,
     ...(concurrency !== undefined && { reservedConcurrentExecutions: concurrency }),
     ...(deadLetterQueue && { deadLetterQueue }),
-    tracing: settings.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
+    tracing: settings.tracing ? lambda.Tracing.ACTIVE : lambda.Tracing.DISABLED,
     logGroup,
-    loggingFormat: LoggingFormat.JSON,
+    loggingFormat: lambda.LoggingFormat.JSON,
     // LOG_LEVEL filters instead: a higher level here would also drop the sweep's metrics.
-    applicationLogLevelV2: ApplicationLogLevel.INFO,
+    applicationLogLevelV2: lambda.ApplicationLogLevel.INFO,
     // INFO includes Lambda's REPORT lines with memory, billed time and cold starts, which WARN hides.
-    systemLogLevelV2: settings.logLevel === "INFO" ? SystemLogLevel.INFO : SystemLogLevel.WARN,
+    systemLogLevelV2: settings.logLevel === "INFO" ? lambda.SystemLogLevel.INFO : lambda.SystemLogLevel.WARN,
     environment: {
       TABLE_NAME: storage.table.tableName,
       LOG_LEVEL: settings.logLevel,
@@ -114,5 +105,5 @@ export const createFunction = (
     },
   });
   // @ts-expect-error aws-cdk-lib's Alias is not its own IFunction under exactOptionalPropertyTypes (role)
-  return lambda.addAlias("live");
+  return version.addAlias("live");
 };

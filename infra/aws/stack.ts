@@ -72,16 +72,13 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
 /** Other systems manage accounts, users, API keys, orders and requests with these, or orders and requests only. */
 const createWaysIn = (stack: Stack, deployment: Deployment) => {
   const common = { timeout: Duration.minutes(5), isOperator: true };
+  const { apply, applyOrders } = otherFunctions;
   const grants = { table: ["GetItem", "PutItem", "UpdateItem"], files: [] } as const;
+  const none = { table: [], files: [] };
   const statements = orderingGrants(deployment.storage);
   return {
-    apply: createFunction(stack, deployment, { ...common, name: otherFunctions.apply, grants }),
-    applyOrders: createFunction(stack, deployment, {
-      ...common,
-      name: otherFunctions.applyOrders,
-      grants: { table: [], files: [] },
-      statements,
-    }),
+    apply: createFunction(stack, deployment, { ...common, name: apply, grants }),
+    applyOrders: createFunction(stack, deployment, { ...common, name: applyOrders, grants: none, statements }),
   };
 };
 
