@@ -1,6 +1,99 @@
+import { limits } from "../../shared/limits.ts";
 import type { DocumentedRoute } from "../../shared/route.ts";
-import { bodyName } from "./names.ts";
-import { formJson, type Json, type JsonSchema, mapped, type Schemas } from "./schemas.ts";
+import { ids, pageParameters } from "../../shared/schema/documents.ts";
+import { bodyName, pascal, pathParameters } from "./names.ts";
+import { formJson, type Json, type JsonSchema, mapped, propertiesOf, type Schemas, type Share } from "./schemas.ts";
+
+const exampleIds: Readonly<Record<string, string>> = ids;
+
+/** Has no pattern: ids in a path are case-insensitive, and an id that is not a ULID results in 404, not 422. */
+const pathParameter = (name: string, type: string): Json => ({
+  name,
+  in: "path",
+  required: true,
+  description: `The ${type}'s ULID.`,
+  schema: { type: "string", minLength: 1 },
+  example: exampleIds[type],
+});
+
+/** A parameter that all lists have. Cursors are never empty. */
+const pageParameter = (name: string, schema: JsonSchema, description: string): Json => {
+  const own = schema.type === "number" ? { type: "integer" } : { minLength: 1 };
+  const example = name === "first" ? { example: limits.pageSize.default } : {};
+  return { name, in: "query", description, schema: { ...schema, ...own }, ...example };
+};
+
+/**
+ * A string of comma-separated names. For an array, several generators ignore `explode` and send one parameter for each name, of
+ * which the service reads only the last.
+ */
+const includeParameter = (name: string, names: readonly string[], texts: Readonly<Record<string, string>>): Json => {
+  const intro = "What to return with each document under `associations`, separated by commas.";
+  const one = names.join("|");
+  return {
+    name,
+    in: "query",
+    description: [intro, ...names.map((each) => `\`${each}\`: ${texts[each]}`)].join(" "),
+    schema: { type: "string", pattern: `^(${one})(,(${one}))*$` },
+    example: names.join(","),
+  };
+};
+
+const queryParameters = ({ reads, docs }: DocumentedRoute, share: Share): Json[] => {
+  const properties = reads.from === "query" ? propertiesOf(reads.schema) : {};
+  return Object.entries(properties).map(([name, schema]) => {
+    const text = docs.query?.[name] ?? "";
+    if (typeof text === "object") {
+      const names = (schema.items?.enum ?? []).map(String);
+      return share(pascal([name, ...names].join("-")), includeParameter(name, names, text));
+    }
+    const isPaging = Object.hasOwn(pageParameters, name);
+    const parameter = isPaging ? pageParameter(name, schema, text) : { name, in: "query", description: text, schema };
+    return share(pascal(name), parameter);
+  });
+};
+
+const idempotencyKey: Json = {
+  name: "Idempotency-Key",
+  in: "header",
+  description: `Makes retries safe. For ${limits.idempotencySeconds / 3600} hours, a request with the same key and the same content returns the first response again, with \`Idempotency-Replayed: true\`, and creates nothing. A request with the same key but different content fails with 422.`,
+  schema: { type: "string", pattern: `^${limits.idempotencyKey.characters}{1,${limits.idempotencyKey.length}}$` },
+};
+
+const ifMatch: Json = {
+  name: "If-Match",
+  in: "header",
+  description:
+    "The `ETag` of the document that the change is based on. If the document has changed since, the request fails with 412.",
+  schema: { type: "string" },
+};
+
+const ifNoneMatch: Json = {
+  name: "If-None-Match",
+  in: "header",
+  description: "The `ETag` of an earlier response. If nothing has changed since, the response is 304.",
+  schema: { type: "string" },
+};
+
+/**
+ * The parameters of an operation, as references to components. Those that are required have an example, and those that do no
+ * harm. Tools such as Bruno send every parameter that has one: another list's cursor, another document's version, the same
+ * `Idempotency-Key` each time.
+ */
+export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
+  const { path, method, operation, resource } = route;
+  const inPath = pathParameters(path).map((name) => {
+    const type = name === "id" ? resource : name.replace(/_id$/, "");
+    return share(`${pascal(type)}Id`, pathParameter(name, type));
+  });
+  return [
+    ...inPath,
+    ...queryParameters(route, share),
+    ...(method === "POST" ? [share("IdempotencyKey", idempotencyKey)] : []),
+    ...(operation === "update" || operation === "delete" ? [share("IfMatch", ifMatch)] : []),
+    ...(operation === "show" ? [share("IfNoneMatch", ifNoneMatch)] : []),
+  ];
+};
 
 /** A part cannot be null; it is omitted instead. */
 const partOf = ({ default: fallback, anyOf, type = [], ...rest }: JsonSchema, example: unknown): JsonSchema => {

@@ -27,8 +27,14 @@ export const headers: Readonly<Record<string, Json>> = {
   },
 };
 
-const headersNamed = (names: readonly string[]): Json =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+/** A response with JSON, or without a body. Every response has an `X-Request-Id`. */
+const response = (description: string, headerNames: Iterable<string>, json?: Json): Json => ({
+  description,
+  headers: Object.fromEntries(
+    ["X-Request-Id", ...headerNames].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  ),
+  ...(json && { content: { "application/json": json } }),
+});
 
 const outcome = {
   index: "One page of the list.",
@@ -57,49 +63,35 @@ const linksOf = ({ operation, resource, document, path }: Route): Json => {
 
 const successOf = (route: DocumentedRoute, schemas: Schemas): Json => {
   const { operation, method, docs } = route;
-  const schema = schemas.response(responseSchema(route));
-  const names = [
-    "X-Request-Id",
+  const headerNames = [
     ...(operation === "index" ? [] : ["ETag"]),
     ...(method === "POST" ? ["Idempotency-Replayed"] : []),
   ];
-  const { summary, response, others = {} } = docs;
-  const more = mapped(others, (value, title) => ({ summary: title, value }));
-  const examples = { example: { summary, value: response }, ...more };
-  return {
-    description: outcome[operation],
-    headers: headersNamed(names),
-    content: { "application/json": { schema, examples } },
-    ...linksOf(route),
+  const examples = {
+    example: { summary: docs.summary, value: docs.response },
+    ...mapped(docs.others ?? {}, (value, title) => ({ summary: title, value })),
   };
+  const schema = schemas.response(responseSchema(route));
+  return { ...response(outcome[operation], headerNames, { schema, examples }), ...linksOf(route) };
 };
 
-const notModified: Json = {
-  description: "The document has not changed since the `ETag` in `If-None-Match`.",
-  headers: headersNamed(["X-Request-Id", "ETag"]),
-};
-
-const plainResponse = (description: string, schema: Json, examples?: Json, extra: Iterable<string> = []): Json => ({
-  description,
-  headers: headersNamed(["X-Request-Id", ...extra]),
-  content: { "application/json": { schema, ...(examples && { examples }) } },
-});
+const notModified = response("The document has not changed since the `ETag` in `If-None-Match`.", ["ETag"]);
 
 const errorResponse = (examples: readonly (readonly [title: string, error: ApiError])[], schema: Json): Json => {
   const codes = new Set(examples.flatMap(([, { body }]) => body.errors.map(({ code }) => code)));
   const description = [...codes].map((code) => `\`${code}\`: ${reasons[code]}`).join("\n\n");
   const values = examples.map(([title, { body }]) => [title, { summary: title, value: body }]);
-  const extra = new Set(examples.flatMap(([, error]) => Object.keys(error.headers)));
-  return plainResponse(description, schema, Object.fromEntries(values), extra);
+  const headerNames = new Set(examples.flatMap(([, error]) => Object.keys(error.headers)));
+  return response(description, headerNames, { schema, examples: Object.fromEntries(values) });
 };
 
 /** The errors that the gateway returns before a request reaches its operation, and all others. */
 const gatewayResponses = (schema: Json, share: Share): Json => {
   const unreadable = { summary: "The request is not HTTP", value: malformed("is not a valid HTTP request").body };
   return {
-    400: share("BadRequest", plainResponse("The request cannot be read as HTTP.", schema, { unreadable })),
-    431: share("RequestHeaderFieldsTooLarge", plainResponse("The headers of the request are too large.", schema)),
-    default: share("OtherError", plainResponse("Any other error. It has the same body.", schema)),
+    400: share("BadRequest", response("The request cannot be read as HTTP.", [], { schema, examples: { unreadable } })),
+    431: share("RequestHeaderFieldsTooLarge", response("The headers of the request are too large.", [], { schema })),
+    default: share("OtherError", response("Any other error. It has the same body.", [], { schema })),
   };
 };
 
@@ -108,11 +100,11 @@ export const responsesOf = (route: DocumentedRoute, schemas: Schemas, share: Sha
   const schema = schemas.response(ErrorDocument);
   const byStatus = Map.groupBy(Object.entries(errorsOf(route)), ([, { status }]) => status);
   const failed = [...byStatus].map(([status, errors]): [string, Json] => {
-    const response = errorResponse(errors, schema);
+    const failure = errorResponse(errors, schema);
     const title = errors[0]?.[1].body.errors[0]?.title ?? "";
     const kind = status === 413 || status === 415 ? pascal(route.reads.from) : "";
     const own = status === 403 || status === 404 || status === 422;
-    return [String(status), own ? response : share(pascal(title) + kind, response)];
+    return [String(status), own ? failure : share(pascal(title) + kind, failure)];
   });
   const success = successOf(route, schemas);
   const known = route.operation === "show" ? { 304: share("NotModified", notModified) } : {};
