@@ -37,7 +37,6 @@ export const createApi = (scope: Construct, deployment: Deployment) => {
 };
 
 const restApi = (scope: Construct, settings: Settings) => {
-  const { logRetentionDays: retention, removalPolicy } = settings;
   const rest = new apigateway.RestApi(scope, "Api", {
     restApiName: settings.stackName,
     description: "Patchbay: attachments of number orders, and messaging switches",
@@ -60,7 +59,7 @@ const restApi = (scope: Construct, settings: Settings) => {
       dataTraceEnabled: false,
       ...(settings.accessLogs && {
         accessLogDestination: new apigateway.LogGroupLogDestination(
-          new LogGroup(scope, "ApiAccessLogs", { retention, removalPolicy }),
+          new LogGroup(scope, "ApiAccessLogs", settings.logs),
         ),
         accessLogFormat: apigateway.AccessLogFormat.custom(JSON.stringify(accessLogFormat)),
       }),
@@ -74,7 +73,7 @@ const restApi = (scope: Construct, settings: Settings) => {
   Object.assign(resource, tls);
   // Otherwise, API Gateway would create this group itself, without retention, and it would outlive the stack.
   const logGroupName = `API-Gateway-Execution-Logs_${rest.restApiId}/live`;
-  const logs = new LogGroup(scope, "ApiExecutionLogs", { logGroupName, retention, removalPolicy });
+  const logs = new LogGroup(scope, "ApiExecutionLogs", { logGroupName, ...settings.logs });
   rest.deploymentStage.node.addDependency(logs);
   addFirewall(scope, settings, rest.deploymentStage);
   acknowledgeFindings(rest, settings);

@@ -104,8 +104,7 @@ const stateMachine = (scope: Construct, { settings }: Deployment, arns: Arns) =>
     logs: {
       destination: new LogGroup(scope, "CheckoutLogs", {
         logGroupName: logGroupName(Stack.of(scope)),
-        retention: settings.logRetentionDays,
-        removalPolicy: settings.removalPolicy,
+        ...settings.logs,
       }),
       level: LogLevel.ALL,
       // The names of states and errors are enough here; the steps log the ids.

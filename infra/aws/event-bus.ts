@@ -19,9 +19,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   // Not every emulator supports archives.
   const days = settings.emulator ? null : settings.eventArchiveDays;
   const pattern = { eventPattern: { source: ["patchbay"] }, description: "Patchbay: events to send again" };
-  const archiveArn = days
-    ? bus.archive("Archive", { ...pattern, retention: Duration.days(days) }).archiveArn
-    : undefined;
+  const archive = days ? bus.archive("Archive", { ...pattern, retention: Duration.days(days) }) : undefined;
   const stream = storage.table.tableStreamArn;
   const publisher = createFunction(scope, deployment, {
     name: otherFunctions.publish,
@@ -47,6 +45,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
       maxRecordAge: Duration.hours(23),
       onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
     });
+  const archiveArn = archive?.archiveArn;
   return { bus, publisher, archiveArn, policy: eventPolicy(scope, bus, archiveArn) };
 };
 

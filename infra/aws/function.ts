@@ -56,10 +56,7 @@ export const createFunction = (
   const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
   const { file, handler } = entryPointOf(name);
   const id = name.replaceAll("/", "-");
-  const logGroup = new LogGroup(scope, `${id}-logs`, {
-    retention: settings.logRetentionDays,
-    removalPolicy: settings.removalPolicy,
-  });
+  const logGroup = new LogGroup(scope, `${id}-logs`, settings.logs);
   const role = new Role(scope, `${id}-role`, {
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     description: `Patchbay: ${name}`,

@@ -120,9 +120,13 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
     throw new Error(
       `${file}: backupRegion: the name of the stack is in the vault's, and has more than ${longestVaultName} characters.`,
     );
+  // What is retained is deleted only if the stack's creation fails.
+  const removalPolicy = values.retainData ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY;
   return {
     ...values,
     stageName,
+    removalPolicy,
+    logs: { retention: values.logRetentionDays, removalPolicy },
     ...(emulator && unsupportedByEmulators),
     // The burst would still be allowed.
     throttleBurst: values.throttleRate === 0 ? 0 : values.throttleBurst,
@@ -132,8 +136,6 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
     emulator,
     /** Whether deleting the stack empties the bucket first. The function that does so hangs on emulators. */
     emptyBucket: !values.retainData && !emulator,
-    /** What is retained is deleted only if the stack's creation fails. */
-    removalPolicy: values.retainData ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
     // On an emulator, the functions run on this machine, or in containers of its architecture.
     architecture:
       (emulator ? process.arch : values.architecture) === "arm64" ? Architecture.ARM_64 : Architecture.X86_64,

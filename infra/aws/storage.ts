@@ -96,9 +96,9 @@ const uploadCors = ({ uploadOrigins }: Settings): s3.CorsRule[] => {
 };
 
 /** Otherwise, the function of CDK that empties the bucket would create a log group that outlives the stack. */
-const addEmptyingLogs = (bucket: s3.Bucket, { logRetentionDays: retention, removalPolicy }: Settings) => {
+const addEmptyingLogs = (bucket: s3.Bucket, settings: Settings) => {
   const handler = Stack.of(bucket).node.findChild("Custom::S3AutoDeleteObjectsCustomResourceProvider");
-  const logs = new LogGroup(handler, "Logs", { retention, removalPolicy });
+  const logs = new LogGroup(handler, "Logs", settings.logs);
   const resource = handler.node.findChild("Handler");
   if (!CfnResource.isCfnResource(resource)) throw new Error("CDK no longer creates a CfnResource for this function.");
   resource.addPropertyOverride("LoggingConfig.LogGroup", logs.logGroupName);
