@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import * as z from "zod/mini";
 
@@ -21,10 +22,26 @@ export const makeFolder = (folder: string): void => {
   }
 };
 
+/** Undefined if the text is not JSON, or does not fit the schema. */
+export const parseJson = <S extends z.core.$ZodType>(schema: S, text: string): z.output<S> | undefined => {
+  try {
+    return z.safeParse(schema, JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+};
+
+/** A folder that is deleted when this process exits. */
+export const temporaryFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+};
+
 /** Reads JSON from a file. Undefined if there is none, or if it does not fit the schema. */
 export const readJson = <S extends z.core.$ZodType>(schema: S, file: string): z.output<S> | undefined => {
   try {
-    return z.safeParse(schema, JSON.parse(readFileSync(file, "utf8"))).data;
+    return parseJson(schema, readFileSync(file, "utf8"));
   } catch {
     return undefined;
   }

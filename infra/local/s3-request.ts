@@ -1,76 +1,50 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { crc32 } from "node:zlib";
-import { S3Client } from "@aws-sdk/client-s3";
+import { S3Client, S3ServiceException } from "@aws-sdk/client-s3";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { limits } from "../../shared/limits.ts";
+import { readBody } from "./read-body.ts";
 
 /** What S3 verifies of a request: its signature, and the length and the checksums of a file. */
 
-export class S3Error extends Error {
-  readonly status: number;
-  readonly code: string;
+export const s3Error = (httpStatusCode: number, name: string, message: string) =>
+  new S3ServiceException({ name, message, $fault: "client", $metadata: { httpStatusCode } });
 
-  constructor(status: number, code: string, message: string) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
-}
+type SentRequest = ReturnType<typeof sentRequest>;
 
-const operations = /^((HEAD|PUT) bucket|GET list|(GET|HEAD|PUT|DELETE) object|GET object tags)$/;
-const parameters =
-  /^(x-id|tagging|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|user-agent|content-sha256|trailer|decoded-content-length|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
-
-export type S3Request = ReturnType<typeof readRequest>;
-
-export const readRequest = ({ method = "", url = "", headers: sent }: IncomingMessage) => {
+const sentRequest = ({ method = "", url = "", headers: sent }: IncomingMessage) => {
   const [path = "", search = ""] = url.split("?");
   const query = Object.fromEntries(new URLSearchParams(search));
   const headers = Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, `${value}`]));
   return { method, path, query, headers };
 };
 
-/** Refuses what is not implemented, rather than ignoring it: copies and parts of objects, writes of their tags, other checksums. */
-export const requireImplemented = ({ method, query, headers }: S3Request, key: string | undefined): void => {
-  const { "if-none-match": condition = "*", "if-match": other, "content-md5": md5 } = headers;
-  const names = [...Object.keys(query), ...Object.keys(headers).filter((name) => name.startsWith("x-amz-"))];
-  const resource = key !== undefined ? "object" : query["list-type"] === "2" ? "list" : "bucket";
-  const target = "tagging" in query ? `${resource} tags` : resource;
-  const isKnown = operations.test(`${method} ${target}`) && names.every((name) => parameters.test(name));
-  if (!isKnown || condition !== "*" || other !== undefined || md5 !== undefined)
-    throw new S3Error(501, "NotImplemented", "The embedded S3 does not implement this request.");
+/** A signed URL has its signature in these parameters, another request in a header. That does not expire here. */
+const signatureIn = ({ query, headers }: SentRequest): Readonly<Record<string, string>> => {
+  if ("X-Amz-Signature" in query) return query;
+  const parts = (headers.authorization ?? "").matchAll(/(Credential|SignedHeaders|Signature)=([^,\s]+)/g);
+  const { "x-amz-date": date = "" } = headers;
+  const named = Array.from(parts, ([, name, value = ""]) => [`X-Amz-${name}`, value] as const);
+  return { ...Object.fromEntries(named), "X-Amz-Date": date, "X-Amz-Expires": "Infinity" };
 };
 
-const forbidden = (code: string, message: string) => new S3Error(403, code, message);
-
-/** The signature is in the query of a signed URL, and in a header of every other request, which does not expire here. */
-const signatureIn = ({ query, headers }: S3Request) => {
-  const pattern = /^AWS4-HMAC-SHA256 Credential=([^,]+), ?SignedHeaders=([^,]+), ?Signature=(\w+)$/;
-  const [, credential, names, signature] = pattern.exec(headers.authorization ?? "") ?? [];
-  const inHeader = { credential, names, signature, date: headers["x-amz-date"], expiresIn: Number.POSITIVE_INFINITY };
-  if (!("X-Amz-Signature" in query)) return { ...inHeader, inQuery: false };
-  return {
-    inQuery: true,
-    credential: query["X-Amz-Credential"],
-    names: query["X-Amz-SignedHeaders"],
-    signature: query["X-Amz-Signature"],
-    date: query["X-Amz-Date"],
-    expiresIn: Number(query["X-Amz-Expires"]),
-  };
-};
+const forbidden = (code: string, message: string) => s3Error(403, code, message);
 
 /**
  * Returns the check that a request is signed with this process's credentials and has not expired, and that every `x-amz-` header
  * is signed. https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
-export const signatureCheck = () => {
+const signatureCheck = () => {
   const { credentials, sha256 } = new S3Client({}).config;
   const service = { service: "s3", region: "us-east-1", uriEscapePath: false, applyChecksum: false };
   const signer = new SignatureV4({ ...service, credentials, sha256 });
-  return async (request: S3Request): Promise<void> => {
-    const { inQuery, signature, credential = "", names = "", date = "", expiresIn } = signatureIn(request);
-    if (signature === undefined) throw forbidden("AccessDenied", "Access Denied");
+  return async (request: SentRequest): Promise<void> => {
+    const given = signatureIn(request);
+    const { "X-Amz-Credential": credential = "", "X-Amz-SignedHeaders": names = "", "X-Amz-Date": date = "" } = given;
+    if (!given["X-Amz-Signature"]) throw forbidden("AccessDenied", "Access Denied");
+    const inQuery = given === request.query;
+    const expiresIn = Number(given["X-Amz-Expires"]);
     const signingDate = new Date(date.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, "$1-$2-$3:$4:$5"));
     // Negated, so that it also refuses a missing or invalid number or date.
     const isOver = !(Date.now() < signingDate.getTime() + expiresIn * 1_000);
@@ -88,88 +62,87 @@ export const signatureCheck = () => {
     const expected = inQuery
       ? (await signer.presign(again, options)).query?.["X-Amz-Signature"]
       : (await signer.sign(again, options)).headers.authorization?.split("Signature=")[1];
-    if (signature !== expected)
+    if (given["X-Amz-Signature"] !== expected)
       throw forbidden("SignatureDoesNotMatch", "The signature does not match. Check the secret access key.");
   };
 };
 
-const incomplete = () => new S3Error(400, "IncompleteBody", "The body has not the bytes that its headers declare.");
+/** A path that is valid needs no percent-encoding, so it is compared as it was sent, and cannot leave the folder. */
+const pathPattern = /^\/([a-z\d][a-z\d-]{2,62})(?:\/?|\/([\w/-]{1,200}))$/;
+export const objectKey = /^attachments(?:\/[\w-]+)+$/;
 
-const invalidChunk = () => new S3Error(400, "InvalidChunkSizeError", "A chunk of the body has no valid size.");
+/** The parameters and the headers of what is implemented. */
+const known =
+  /^(if-none-match|x-id|tagging|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|user-agent|content-sha256|trailer|decoded-content-length|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
+
+export const notImplemented = () => s3Error(501, "NotImplemented", "The embedded S3 does not implement this request.");
+
+export type S3Request = Awaited<ReturnType<ReturnType<typeof requestReader>>>;
 
 /**
- * Decodes the chunks of `aws-chunked`, and sets the declared checksums that follow them.
- * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html
+ * Returns the function that reads a request: its operation, such as `GET object tagging`, its bucket and its key. It throws unless the
+ * request is signed, and refuses what is not implemented rather than ignoring it: copies, tags of a PUT, other checksums.
  */
-async function* dechunk(body: AsyncIterable<Buffer>, declared: Record<string, string>) {
-  let rest: Buffer = Buffer.alloc(0);
-  let [left, ended] = [0, false];
-  for await (const piece of body) {
-    rest = rest.length > 0 ? Buffer.concat([rest, piece]) : piece;
-    for (let end = 0; end >= 0; ) {
-      const data = rest.subarray(0, left);
-      if (data.length > 0) yield data;
-      left -= data.length;
-      rest = rest.subarray(data.length);
-      end = rest.indexOf("\r\n");
-      if (end < 0) continue;
-      const line = rest.toString("latin1", 0, end);
-      rest = rest.subarray(end + 2);
-      const [name = "", value = ""] = line.split(":");
-      if (ended && name in declared) declared[name] = value;
-      // A line break also follows the data of a chunk.
-      if (ended || line === "") continue;
-      if (!/^[\da-f]{1,8}$/i.test(line)) throw invalidChunk();
-      left = Number.parseInt(line, 16);
-      ended = left === 0;
-    }
-    if (rest.length > 1_024) throw invalidChunk();
-  }
-}
-
-const digests = ["x-amz-content-sha256", "x-amz-checksum-sha256", "x-amz-checksum-crc32"] as const;
-
-/** Returns the content of a PUT, and `verify`, which returns the object's properties once the content has been read. */
-export const uploadIn = (incoming: IncomingMessage, request: S3Request) => {
-  const headers = { ...request.query, ...request.headers };
-  const { "x-amz-content-sha256": hash = "", "x-amz-trailer": trailer, "content-type": type } = headers;
-  const isChunked = hash === "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
-  if (isChunked ? !digests.some((name) => name === trailer) : hash.startsWith("STREAMING-"))
-    throw new S3Error(501, "NotImplemented", "Of chunks, only unsigned ones with a trailing CRC-32 or SHA-256 work.");
-  const bytes = Number(headers[isChunked ? "x-amz-decoded-content-length" : "content-length"]);
-  if (Number.isNaN(bytes)) throw new S3Error(411, "MissingContentLength", "A Content-Length is required.");
-  if (bytes > limits.uploadBytes) throw new S3Error(400, "EntityTooLarge", "The file is larger than 100 MiB.");
-  const content_type = type ?? "application/octet-stream";
-  if (content_type.length > 255) throw new S3Error(400, "MetadataTooLarge", "The Content-Type is too long.");
-  const declared: Record<string, string> = {};
-  for (const name of digests) {
-    const value = name === trailer ? "" : headers[name];
-    if (value !== undefined && !/^(UNSIGNED|STREAMING)-/.test(value)) declared[name] = value;
-  }
-  const sha256 = createHash("sha256");
-  let [crc, count] = [0, 0];
-  const content = async function* () {
-    const body = incoming.iterator({ destroyOnReturn: false });
-    for await (const data of isChunked ? dechunk(body, declared) : body) {
-      count += data.length;
-      if (count > bytes) break;
-      sha256.update(data);
-      crc = crc32(data, crc);
-      yield data;
-    }
-    if (count !== bytes) throw incomplete();
+export const requestReader = () => {
+  const checkSignature = signatureCheck();
+  return async (incoming: IncomingMessage) => {
+    const request = sentRequest(incoming);
+    const { method, path, query, headers } = request;
+    const [, bucket = "", key] = pathPattern.exec(path) ?? [];
+    if (bucket === "" || (key !== undefined && !objectKey.test(key)))
+      throw s3Error(400, "InvalidURI", "The embedded S3 has only keys such as attachments/2026/11/21/order/a/b.");
+    await checkSignature(request);
+    const conditions = Object.keys(headers).filter((name) => /^(x-amz-.*|if-(none-)?match|content-md5)$/.test(name));
+    const isKnown = [...Object.keys(query), ...conditions].every((name) => known.test(name));
+    if (!isKnown || (headers["if-none-match"] ?? "*") !== "*") throw notImplemented();
+    const part = ["list-type", "tagging"].filter((name) => name in query);
+    const operation = [method, key === undefined ? "bucket" : "object", ...part].join(" ");
+    return { operation, bucket, key: key ?? "", query, headers, incoming };
   };
-  const verify = () => {
-    const hex = sha256.digest("hex");
-    const inBase64 = [hex, crc.toString(16).padStart(8, "0")].map((text) =>
-      Buffer.from(text, "hex").toString("base64"),
-    );
-    for (const [n, name] of digests.entries())
-      if ((declared[name] ?? [hex, ...inBase64][n]) !== [hex, ...inBase64][n])
-        throw new S3Error(400, "BadDigest", `The content does not match ${name}.`);
-    const { "x-amz-content-sha256": _, ...checksums } = declared;
-    // Clients do not take an ETag with a hyphen for an MD5.
-    return { bytes, content_type, etag: `"${hex.slice(0, 32)}-1"`, checksums, stored_at: new Date().toISOString() };
+};
+
+/** Takes the chunks of `aws-chunked` apart: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html */
+const dechunk = (body: Buffer) => {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const end = body.indexOf("\r\n", at);
+    const size = body.toString("latin1", at, end);
+    if (!/^[\da-f]{1,8}$/i.test(size)) throw s3Error(400, "InvalidChunkSizeError", "A chunk has no valid size.");
+    const [start, bytes] = [end + 2, Number.parseInt(size, 16)];
+    if (bytes === 0) return { content: Buffer.concat(chunks), trailers: body.toString("latin1", start) };
+    chunks.push(body.subarray(start, start + bytes));
+    at = start + bytes + 2;
+  }
+};
+
+const base64 = (hex: string) => Buffer.from(hex, "hex").toString("base64");
+
+/** Reads the file of a PUT, which must have the declared length and checksums, and returns it with its properties. */
+export const readUpload = async ({ incoming, query, headers }: S3Request) => {
+  const declared = { ...query, ...headers };
+  const { "x-amz-content-sha256": payload = "", "x-amz-trailer": trailer = "" } = declared;
+  const isChunked = payload === "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
+  if (isChunked ? !/^x-amz-checksum-(crc32|sha256)$/.test(trailer) : payload.startsWith("STREAMING-"))
+    throw s3Error(501, "NotImplemented", "Of chunks, only unsigned ones with a trailing CRC-32 or SHA-256 work.");
+  const bytes = Number(declared[isChunked ? "x-amz-decoded-content-length" : "content-length"]);
+  if (Number.isNaN(bytes)) throw s3Error(411, "MissingContentLength", "A Content-Length is required.");
+  if (bytes > limits.uploadBytes) throw s3Error(400, "EntityTooLarge", "The file is larger than 100 MiB.");
+  // Twice as much, as chunks are longer than their content.
+  const body = (await readBody(incoming, 2 * limits.uploadBytes)) ?? Buffer.of();
+  const { content, trailers } = isChunked ? dechunk(body) : { content: body, trailers: "" };
+  if (content.length !== bytes)
+    throw s3Error(400, "IncompleteBody", "The body has not the bytes that its headers declare.");
+  if (isChunked) declared[trailer] = trailers.replace(`${trailer}:`, "").trim();
+  const sha256 = hash("sha256", content, "hex");
+  const digests = {
+    "x-amz-checksum-sha256": base64(sha256),
+    "x-amz-checksum-crc32": base64(crc32(content).toString(16).padStart(8, "0")),
   };
-  return { content: content(), verify, isNew: "if-none-match" in headers };
+  const checksums = Object.fromEntries(Object.entries(digests).filter(([name]) => name in declared));
+  const signed = /^[\da-f]{64}$/.test(payload) && { "x-amz-content-sha256": sha256 };
+  for (const [name, digest] of Object.entries({ ...checksums, ...signed }))
+    if (declared[name] !== digest) throw s3Error(400, "BadDigest", `The content does not match ${name}.`);
+  const content_type = headers["content-type"] ?? "application/octet-stream";
+  // Clients do not take an ETag with a hyphen for an MD5.
+  return { content, bytes, content_type, etag: `"${sha256.slice(0, 32)}-1"`, checksums };
 };

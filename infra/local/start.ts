@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setLogOutput } from "../../shared/log.ts";
 import type { Prefill } from "../openapi/reference.ts";
@@ -7,6 +5,7 @@ import { fail } from "./command.ts";
 import { type Data, openData } from "./data.ts";
 import { createDemo, type Demo, prefillOf, variablesOf } from "./demo.ts";
 import { examples } from "./examples.ts";
+import { temporaryFolder } from "./json-file.ts";
 import { startEvents } from "./local-bus.ts";
 import { onParentExit } from "./parent-process.ts";
 import { type StackOptions, startStack } from "./stack.ts";
@@ -31,13 +30,6 @@ const stopOnSignal = (stop: () => Promise<void>) => {
     stop().then(() => process.exit(0), fail);
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-};
-
-/** A file for the table of a service without --data, which is deleted with it. */
-const temporaryTable = (): string => {
-  const folder = mkdtempSync(join(tmpdir(), "patchbay-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return join(folder, "table.db");
 };
 
 const demoOf = async (data: Data | undefined): Promise<Demo> => {
@@ -73,7 +65,7 @@ export const start = async ({ quiet, verbose, data: folder, postTo, ...options }
     onCarrierCall: lines.carrierCall,
     onAdapterCall: lines.adapterCall,
     prefill: () => prefill,
-    data: data ?? { table: temporaryTable() },
+    data: data ?? { table: join(temporaryFolder(), "table.db") },
     onEnd: fail,
   });
   process.once("exit", () => removeState(stack.port));
