@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Busboy } from "@fastify/busboy";
 import * as z from "zod/mini";
 import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
-import { readJson, writeJson } from "./json-file.ts";
+import { parseJson, readJson, writeJson } from "./json-file.ts";
 
 /** The carts of the stand-in carrier. Of each file, it stores the size and the SHA-256, but not the content. */
 
@@ -113,14 +113,6 @@ const readForm = (incoming: IncomingMessage) =>
     incoming.pipe(form);
   });
 
-const parseMetadata = (text: string) => {
-  try {
-    return z.parse(Metadata, JSON.parse(text));
-  } catch {
-    return undefined;
-  }
-};
-
 /** Stores a file under a request. Returns 409 after checkout, and 422 for an invalid form or a wrong SHA-256. */
 export const putAttachment = async (
   cart: Cart,
@@ -129,7 +121,7 @@ export const putAttachment = async (
 ): Promise<Reply> => {
   const form = await readForm(incoming).catch(() => undefined);
   if (cart.checked_out) return checkedOut;
-  const metadata = form && parseMetadata(form.metadata);
+  const metadata = form && parseJson(Metadata, form.metadata);
   if (!form || !metadata) return rejection(422, "the body must be a form of metadata and one file");
   const { sha256 = form.sha256, ...sent } = metadata;
   if (sha256 !== form.sha256) return rejection(422, "the SHA-256 of the file does not match the metadata");

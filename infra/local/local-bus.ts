@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
@@ -8,7 +8,7 @@ import { actions, Event } from "../../shared/history/event.ts";
 import { publish } from "../../shared/history/publish.ts";
 import { readJson, writeJson } from "./json-file.ts";
 import { serveLocally } from "./listen.ts";
-import { type Follower, followStream, tableStream } from "./table-stream.ts";
+import { Checkpoint, type Follower, followStream, tableStream } from "./table-stream.ts";
 
 /** The bus on one machine: it keeps the last events, serves them, and posts them to a URL. */
 
@@ -22,27 +22,13 @@ type Options = {
   readonly warn: (message: string) => void;
 };
 
-const Delivery = z.object({
-  version: z.literal("0"),
-  id: z.string(),
-  "detail-type": z.string(),
-  source: z.string(),
-  account: z.string(),
-  time: z.string(),
-  region: z.string(),
-  resources: z.array(z.string()),
-  detail: Event,
-});
-type Delivery = z.infer<typeof Delivery>;
-
-const Position = z.object({ stream: z.string(), shard: z.string(), sequence: z.string() });
-
 const Stored = z.object({
   /** How far the stream is on the bus. */
-  checkpoint: z.optional(Position),
+  checkpoint: z.optional(Checkpoint),
   /** How far the stream is posted. */
-  posted_until: z.optional(Position),
-  events: z.array(Delivery),
+  posted_until: z.optional(Checkpoint),
+  /** The last events, without what EventBridge adds to them. */
+  events: z.array(z.object({ detail: Event })),
 });
 type Stored = z.infer<typeof Stored>;
 
@@ -50,13 +36,10 @@ const kept = 1_000;
 
 const PutEvents = z.object({ Entries: z.array(z.object({ Detail: z.string() })) });
 
-/** The same event always has the same `id`, although EventBridge would give each delivery its own. */
-const deliveryOf = (detail: Event): Delivery => ({
+/** An event as EventBridge delivers it. It always has the same `id`, although EventBridge would give each delivery its own. */
+const deliveryOf = (detail: Event) => ({
   version: "0",
-  id: createHash("sha256")
-    .update(detail.id)
-    .digest("hex")
-    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5"),
+  id: hash("sha256", detail.id).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5"),
   "detail-type": detail.type,
   source: "patchbay",
   account: "000000000000",
@@ -69,7 +52,7 @@ const deliveryOf = (detail: Event): Delivery => ({
 const types = Object.entries(actions).flatMap(([resource, names]) => names.map((name) => `${resource}.${name}`));
 
 /** The events after one, of a type or of all types whose names begin with a prefix. */
-const eventsIn = (events: readonly Delivery[], query: URLSearchParams) => {
+const eventsIn = (events: Stored["events"], query: URLSearchParams) => {
   const [after, type] = [query.get("after"), query.get("type")];
   const matches = (each: string) => type === null || each === type || (type.endsWith(".") && each.startsWith(type));
   if (!types.some(matches))
@@ -77,19 +60,19 @@ const eventsIn = (events: readonly Delivery[], query: URLSearchParams) => {
       problemIn("query", "/type", "constraint.enum", 'is not a type of event, or a prefix like "switch."'),
     ]);
   const position = events.findLastIndex(({ detail }) => detail.id === after);
-  const following = events.slice(position + 1).filter((event) => matches(event["detail-type"]));
-  return { events: following, gap: Boolean(after) && position < 0 };
+  const following = events.slice(position + 1).filter(({ detail }) => matches(detail.type));
+  return { events: following.map(({ detail }) => deliveryOf(detail)), gap: Boolean(after) && position < 0 };
 };
 
 /** In milliseconds: the wait after the first failure, and the longest one. */
 const [firstWait, longestWait] = [200, 10_000];
 
 /** Resolves with the reason why an event was not accepted. */
-const post = (url: string, event: Delivery, stopped: AbortSignal): Promise<string | undefined> =>
+const post = (url: string, event: Event, stopped: AbortSignal): Promise<string | undefined> =>
   fetch(url, {
     method: "POST",
     headers: { "Content-Type": "application/json; charset=utf-8" },
-    body: JSON.stringify(event),
+    body: JSON.stringify(deliveryOf(event)),
     redirect: "manual",
     signal: AbortSignal.any([stopped, AbortSignal.timeout(5_000)]),
   }).then(
@@ -101,15 +84,13 @@ const post = (url: string, event: Delivery, stopped: AbortSignal): Promise<strin
   );
 
 /** Posts an event as an API destination does, until it is accepted. Rejects when the service stops. */
-const postUntilAccepted = async (url: string, event: Delivery, stopped: AbortSignal, warn: Options["warn"]) => {
+const postUntilAccepted = async (url: string, event: Event, stopped: AbortSignal, warn: Options["warn"]) => {
   let reported: string | undefined;
   for (let wait = firstWait; ; wait = Math.min(2 * wait, longestWait)) {
     const failure = await post(url, event, stopped);
     if (failure === undefined) return;
     if (failure !== reported && !stopped.aborted)
-      warn(
-        `${url} has not accepted ${event["detail-type"]} ${event.detail.id} (${failure}). It is posted again until it is.`,
-      );
+      warn(`${url} has not accepted ${event.type} ${event.id} (${failure}). It is posted again until it is.`);
     reported = failure;
     await sleep(wait, undefined, { signal: stopped });
   }
@@ -150,12 +131,14 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
   const { promise: caughtUp, resolve: catchUp } = Promise.withResolvers<void>();
 
   const put = (body: unknown) => {
-    const added = z.parse(PutEvents, body).Entries.map(({ Detail }) => deliveryOf(z.parse(Event, JSON.parse(Detail))));
+    const added = z
+      .parse(PutEvents, body)
+      .Entries.map(({ Detail }) => ({ detail: z.parse(Event, JSON.parse(Detail)) }));
     // What was put before a crash is put again, if the position in the stream was not saved.
-    const known = new Set(state.events.map(({ id }) => id));
-    state.events = [...state.events, ...added.filter(({ id }) => !known.has(id))].slice(-kept);
+    const known = new Set(state.events.map(({ detail }) => detail.id));
+    state.events = [...state.events, ...added.filter(({ detail }) => !known.has(detail.id))].slice(-kept);
     for (const { detail } of added) onEvent?.(detail);
-    return { FailedEntryCount: 0, Entries: added.map(({ id }) => ({ EventId: id })) };
+    return { FailedEntryCount: 0, Entries: added.map(({ detail }) => ({ EventId: detail.id })) };
   };
 
   const { url, close } = await serveLocally(async (request, response) => {
@@ -195,7 +178,7 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
       for (const { dynamodb } of records) {
         // The function that publishes has reported an event that cannot be read.
         const { data } = z.safeParse(Event, unmarshall(dynamodb?.NewImage ?? {}));
-        if (data) await postUntilAccepted(receiver, deliveryOf(data), stopped, warn);
+        if (data) await postUntilAccepted(receiver, data, stopped, warn);
       }
     },
     onDelivered: (reached) => {

@@ -7,12 +7,15 @@ import {
   GetShardIteratorCommand,
   type _Record as StreamRecord,
 } from "@aws-sdk/client-dynamodb-streams";
+import * as z from "zod/mini";
 import { env } from "../../shared/env.ts";
 import { eventPrefix } from "../../shared/table/keys.ts";
 
 /** What Lambda does on AWS: reads the table's stream in batches of new events. */
 
-export type Checkpoint = { readonly stream: string; readonly shard: string; readonly sequence: string };
+/** How far a stream has been read. */
+export const Checkpoint = z.object({ stream: z.string(), shard: z.string(), sequence: z.string() });
+type Checkpoint = z.infer<typeof Checkpoint>;
 
 /** In milliseconds: how often the end of a stream is read. */
 const pollMs = 100;

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import type { Event } from "../../shared/history/event.ts";
 import type { ReceivedCall } from "./carrier-carts.ts";
 import type { Served } from "./gateway.ts";
+import { parseJson } from "./json-file.ts";
 import type { AdapterReport } from "./stack.ts";
 
 /** The output of `npm start`: a line for each request, each call to the carrier and each step of a checkout. */
@@ -57,18 +58,10 @@ const errorLines = (error: unknown, verbose: boolean): string[] => {
 
 /** The codes and pointers of the errors in an error response: of the first one, or of all. */
 const summarizeErrors = (body: string | Buffer, verbose: boolean): string => {
-  const { errors } = parseErrors(body);
+  const { errors } = parseJson(ErrorBody, body.toString()) ?? { errors: [] };
   const all = errors.map(({ code, source }) => (source ? `${code} ${source.in}:${source.pointer || "/"}` : code));
   const more = all.length - 1;
   return verbose || more <= 0 ? all.join(", ") : `${all[0]} and ${more} more`;
-};
-
-const parseErrors = (body: string | Buffer): z.infer<typeof ErrorBody> => {
-  try {
-    return z.parse(ErrorBody, JSON.parse(body.toString()));
-  } catch {
-    return { errors: [] };
-  }
 };
 
 /** Replaces control characters, because text from outside must not control the terminal. */
