@@ -30,7 +30,8 @@ const ReceivedCall = z.object({
 export type ReceivedCall = z.infer<typeof ReceivedCall>;
 
 const Reply = z.object({ status: z.number(), body: z.unknown() });
-export type Reply = z.infer<typeof Reply>;
+/** Faults have headers of their own. */
+export type Reply = z.infer<typeof Reply> & { readonly headers?: Readonly<Record<string, string>> };
 
 const byName = <S extends z.core.$ZodType>(value: S) => z.record(z.string(), value);
 

@@ -109,21 +109,17 @@ const serve = async (
     served(call);
     return incoming.socket.destroy();
   }
-  if (fault?.action === "status") {
-    await discardBody(incoming);
-    call.status = fault.status;
-    served(call);
-    return send(outgoing, fault, fault.headers);
-  }
   if (fault?.action === "delay") await sleep(fault.delay_ms, undefined, { ref: false });
-  const reply = await idempotently(cart, idempotencyKey && `${call.method} ${path} ${idempotencyKey}`, () =>
-    handleCall(cart, incoming, path),
-  );
+  const act = () => handleCall(cart, incoming, path);
+  const handled =
+    fault?.action === "status"
+      ? fault
+      : await idempotently(cart, idempotencyKey && `${call.method} ${path} ${idempotencyKey}`, act);
   await discardBody(incoming);
-  if (fault?.action !== "drop-after") call.status = fault?.action === "status-after" ? fault.status : reply.status;
+  const reply = fault?.action === "status-after" ? fault : handled;
+  if (fault?.action !== "drop-after") call.status = reply.status;
   served(call);
   if (fault?.action === "drop-after") return incoming.socket.destroy();
-  if (fault?.action === "status-after") return send(outgoing, fault, fault.headers);
   if (fault?.action === "cut") return sendHalf(outgoing, reply);
   send(outgoing, reply);
 };
@@ -146,7 +142,7 @@ const handleCall = async (cart: Cart, incoming: IncomingMessage, path: string): 
   return { status: 404, body: { error: "not found" } };
 };
 
-const send = (outgoing: ServerResponse, { status, body }: Reply, headers: Record<string, string> = {}) => {
+const send = (outgoing: ServerResponse, { status, body, headers }: Reply) => {
   outgoing.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 };
 

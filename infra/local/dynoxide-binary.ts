@@ -1,15 +1,15 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { accessSync, constants, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod/mini";
+import manifest from "../../package.json" with { type: "json" };
+import { parseJson } from "./json-file.ts";
 
 /** Finds dynoxide, the embedded DynamoDB. Each platform has its own package; the lock file contains only that for Linux on x64. */
 
 /** Source: https://www.npmjs.com/search?q=%40dynoxide */
 const platforms = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"];
-
-const Manifest = z.object({ optionalDependencies: z.object({ "@dynoxide/linux-x64": z.string() }) });
 
 type Platform = {
   /** The project's folder: where `package.json` and `node_modules` are. */
@@ -28,43 +28,27 @@ const isExecutable = (path: string): boolean => {
   }
 };
 
-const versionOf = (root: string): string =>
-  z.parse(Manifest, JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).optionalDependencies[
-    "@dynoxide/linux-x64"
-  ];
-
 const NpmReport = z.object({ error: z.object({ code: z.optional(z.string()), summary: z.string() }) });
 
 /** Why npm failed: the code and the first line of the report that `--json` prints. Without one, npm has not started. */
-const reasonOf = ({ stdout, message }: Error & { stdout?: string }): string | undefined => {
-  if (!stdout?.startsWith("{")) return message.split("\n")[0];
-  const { code, summary } = z.parse(NpmReport, JSON.parse(stdout)).error;
-  return [...(code ? [code] : []), ...summary.split("\n").slice(0, 1)].join(": ");
+const reasonOf = ({ stdout = "", message }: Error & { stdout?: string }): string => {
+  const { code = [], summary } = parseJson(NpmReport, stdout)?.error ?? { summary: message };
+  return [code, summary.split("\n").slice(0, 1)].flat().join(": ");
 };
 
-/** Runs the npm that has started this process, or else the one on the PATH. */
-const npm = async (args: readonly string[], env: NodeJS.ProcessEnv) => {
-  const { npm_execpath: own } = env;
-  const [command, first] = own?.endsWith(".js") ? [process.execPath, [own]] : ["npm", []];
-  await promisify(execFile)(command, [...first, ...args], { env, shell: process.platform === "win32" && !own });
-};
+const installOptions = "--no-save --no-package-lock --no-audit --no-fund --ignore-scripts --fetch-retries=0 --json";
 
 /** Installs a package into a folder of its own in `node_modules`. Safe if another process does the same. */
 const install = async (name: string, folder: string, { root, env }: Platform): Promise<void> => {
   console.error(`Installing the embedded DynamoDB, ${name}, once …`);
   mkdirSync(join(root, "node_modules"), { recursive: true });
   const temporary = mkdtempSync(`${folder}-`);
-  const options = [
-    "--no-save",
-    "--no-package-lock",
-    "--no-audit",
-    "--no-fund",
-    "--ignore-scripts",
-    "--fetch-retries=0",
-    "--json",
-  ];
+  // The npm that has started this process, or else the one on the PATH.
+  const { npm_execpath: own } = env;
+  const [command, first] = own?.endsWith(".js") ? [process.execPath, [own]] : ["npm", []];
+  const args = [...first, "install", "--prefix", temporary, ...installOptions.split(" "), name];
   try {
-    await npm(["install", "--prefix", temporary, ...options, name], env);
+    await promisify(execFile)(command, args, { env, shell: process.platform === "win32" && !own });
     renameSync(temporary, folder);
   } finally {
     rmSync(temporary, { recursive: true, force: true });
@@ -89,7 +73,7 @@ export const findDynoxide = async (target: Platform): Promise<string> => {
   const ownFolder = join(root, "node_modules", ".dynoxide");
   const found = [join(root, scoped), join(ownFolder, scoped)].find(isExecutable);
   if (found) return found;
-  const name = `@dynoxide/${platform}-${arch}@${versionOf(root)}`;
+  const name = `@dynoxide/${platform}-${arch}@${manifest.optionalDependencies["@dynoxide/linux-x64"]}`;
   let reason = `dynoxide is not published for ${platform}-${arch}.`;
   if (platforms.includes(`${platform}-${arch}`)) {
     reason = await install(name, ownFolder, target).then(

@@ -121,8 +121,6 @@ const startSaving = (file: string | undefined, state: Stored, warn: Options["war
   };
 };
 
-type Delivering = Pick<Follower, "from" | "limit" | "deliver" | "onDelivered">;
-
 /** Starts the bus, and reads the table's stream into it. The environment names the table and its endpoint. */
 export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options) => {
   // If the file is damaged, the stream is read again from its beginning.
@@ -131,14 +129,13 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
   const { promise: caughtUp, resolve: catchUp } = Promise.withResolvers<void>();
 
   const put = (body: unknown) => {
-    const added = z
-      .parse(PutEvents, body)
-      .Entries.map(({ Detail }) => ({ detail: z.parse(Event, JSON.parse(Detail)) }));
+    const added = z.parse(PutEvents, body).Entries.map(({ Detail }) => z.parse(Event, JSON.parse(Detail)));
     // What was put before a crash is put again, if the position in the stream was not saved.
     const known = new Set(state.events.map(({ detail }) => detail.id));
-    state.events = [...state.events, ...added.filter(({ detail }) => !known.has(detail.id))].slice(-kept);
-    for (const { detail } of added) onEvent?.(detail);
-    return { FailedEntryCount: 0, Entries: added.map(({ detail }) => ({ EventId: detail.id })) };
+    const fresh = added.filter(({ id }) => !known.has(id)).map((detail) => ({ detail }));
+    state.events = [...state.events, ...fresh].slice(-kept);
+    for (const event of added) onEvent?.(event);
+    return { FailedEntryCount: 0, Entries: added.map(({ id }) => ({ EventId: id })) };
   };
 
   const { url, close } = await serveLocally(async (request, response) => {
@@ -156,37 +153,36 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
   Object.assign(process.env, { EVENT_BUS_NAME: "patchbay", AWS_ENDPOINT_URL_EVENTBRIDGE: url });
   const stream = await tableStream();
   if (!stream) warn("The table has no stream, so no event is published.");
-  const toBus: Delivering = {
-    from: state.checkpoint,
-    limit: 100,
-    deliver: async (records) => {
-      const { batchItemFailures } = await publish({ Records: records }, ({ reason }) =>
-        warn(`EVENT_UNREADABLE, and skipped: ${reason}`),
-      );
-      if (batchItemFailures.length > 0) throw new Error("The bus refused events.");
-    },
-    onDelivered: (reached) => {
-      state.checkpoint = reached;
-      if (!postTo) state.posted_until = reached;
-    },
+  const toBus: Follower["deliver"] = async (records) => {
+    const { batchItemFailures } = await publish({ Records: records }, ({ reason }) =>
+      warn(`EVENT_UNREADABLE, and skipped: ${reason}`),
+    );
+    if (batchItemFailures.length > 0) throw new Error("The bus refused events.");
   };
-  const toUrl = (receiver: string): Delivering => ({
-    from: state.posted_until,
-    // As many events as a crash can post again.
-    limit: 10,
-    deliver: async (records, stopped) => {
+  const toUrl = (receiver: string): Follower["deliver"] => {
+    return async (records, stopped) => {
       for (const { dynamodb } of records) {
         // The function that publishes has reported an event that cannot be read.
         const { data } = z.safeParse(Event, unmarshall(dynamodb?.NewImage ?? {}));
         if (data) await postUntilAccepted(receiver, data, stopped, warn);
       }
-    },
-    onDelivered: (reached) => {
-      state.posted_until = reached;
-    },
-  });
-  const targets = [toBus, ...(postTo ? [toUrl(postTo)] : [])];
-  const followers = stream ? targets.map((target) => followStream({ stream, warn, ...target })) : [];
+    };
+  };
+  const follow = (
+    stream: string,
+    position: "checkpoint" | "posted_until",
+    limit: number,
+    deliver: Follower["deliver"],
+  ) => {
+    const onDelivered: Follower["onDelivered"] = (reached) => {
+      state[position] = reached;
+      if (!postTo) state.posted_until = reached;
+    };
+    return followStream({ stream, from: state[position], limit, deliver, onDelivered, warn });
+  };
+  const followers = stream ? [follow(stream, "checkpoint", 100, toBus)] : [];
+  // As few events at once as a crash may post again.
+  if (stream && postTo) followers.push(follow(stream, "posted_until", 10, toUrl(postTo)));
   void (followers[0]?.caughtUp ?? Promise.resolve()).then(catchUp);
   const stopSaving = startSaving(file, state, warn);
   const stop = async () => {

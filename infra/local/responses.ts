@@ -22,26 +22,20 @@ export const errorResponse = (error: ApiError, requestId: string, status = error
  */
 const maxResultBytes = 6_291_556;
 
-/** API Gateway renames this header. The local gateway sends it under its own name too, as the interface requires. */
-const remapped = (name: string, value: string | readonly string[]): [string, string | readonly string[]][] =>
-  name.toLowerCase() === "www-authenticate"
-    ? [
-        [name, value],
-        [`x-amzn-Remapped-${name}`, value],
-      ]
-    : [[name, value]];
-
 /** Converts a function's result to a response. Throws for a result that would be a 502 in API Gateway. */
 export const functionResponse = (result: APIGatewayProxyResult): Response => {
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes > maxResultBytes)
     throw new Error(`The function's result has ${bytes} bytes. Lambda's limit is ${maxResultBytes}.`);
   if (!Number.isInteger(result.statusCode)) throw new Error("The function's result has no statusCode.");
-  const headers = Object.entries({ ...result.headers, ...result.multiValueHeaders }).flatMap(([name, value]) =>
-    remapped(name, Array.isArray(value) ? value.map(String) : String(value)),
+  const headers = Object.entries({ ...result.headers, ...result.multiValueHeaders }).map(
+    ([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)] as const,
   );
+  // API Gateway renames this header. The local gateway sends it under its own name too, as the interface requires.
+  const challenges = headers.filter(([name]) => name.toLowerCase() === "www-authenticate");
+  const remapped = challenges.map(([name, value]) => [`x-amzn-Remapped-${name}`, value] as const);
   const body = Buffer.from(result.body, result.isBase64Encoded ? "base64" : "utf8");
-  return { status: result.statusCode, headers: Object.fromEntries(headers), body };
+  return { status: result.statusCode, headers: Object.fromEntries([...headers, ...remapped]), body };
 };
 
 /** Writes a response to a socket that Node's HTTP parser has given up on, and closes it. */

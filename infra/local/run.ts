@@ -42,33 +42,23 @@ const originOf = (value: string): string => {
   throw new Error(`--upload-origin must be an origin such as http://localhost:5173, not ${value}.`);
 };
 
+const known = {
+  port: { type: "string" },
+  data: { type: "string" },
+  "events-to": { type: "string" },
+  throttle: { type: "string" },
+  "carrier-url": { type: "string" },
+  "carrier-function": { type: "string" },
+  "upload-origin": { type: "string", multiple: true },
+  "malware-scan": { type: "boolean", default: false },
+  quiet: { type: "boolean", default: false },
+  verbose: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
 const readOptions = () => {
-  const names = [
-    "port",
-    "data",
-    "events-to",
-    "throttle",
-    "carrier-url",
-    "carrier-function",
-    "upload-origin",
-    "malware-scan",
-  ];
-  requireSeparator("start", names);
-  const { values } = parseArgs({
-    options: {
-      port: { type: "string" },
-      data: { type: "string" },
-      "events-to": { type: "string" },
-      throttle: { type: "string" },
-      "carrier-url": { type: "string" },
-      "carrier-function": { type: "string" },
-      "upload-origin": { type: "string", multiple: true, default: [] },
-      "malware-scan": { type: "boolean", default: false },
-      quiet: { type: "boolean", default: false },
-      verbose: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
-    },
-  });
+  requireSeparator("start", Object.keys(known));
+  const { values } = parseArgs({ options: known });
   const port = values.port ?? process.env.PORT ?? "3000";
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
     throw new Error(`The port must be a number from 0 to 65535, not ${port}.`);
@@ -87,7 +77,7 @@ const readOptions = () => {
       throttle: rate === undefined ? undefined : { rate, burst: 2 * rate },
       postTo: urlOf("--events-to", values["events-to"]),
       carrierUrl: urlOf("--carrier-url", values["carrier-url"]) ?? urlOf("CARRIER_URL", process.env.CARRIER_URL),
-      uploadOrigins: values["upload-origin"].map(originOf),
+      uploadOrigins: (values["upload-origin"] ?? []).map(originOf),
       malwareScan: values["malware-scan"],
     },
   };

@@ -1,4 +1,4 @@
-import { type Step, steps } from "../../shared/checkout/steps.ts";
+import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
 import type { Prefill } from "../openapi/reference.ts";
 import { type CarrierOptions, startCarrier } from "./carrier.ts";
@@ -115,7 +115,10 @@ const startServices = async (
   return { environment, tableDoor: table.door, stop };
 };
 
-/** Starts the whole stack on this machine. The other services have the ports after the gateway's. */
+/**
+ * Starts the whole stack on this machine. The other services have the ports after the gateway's. If one does not start, those that did
+ * end with this process.
+ */
 export const startStack = async (options: StackOptions) => {
   const { port, throttle, onRequest, prefill = () => undefined, uploadOrigins = [] } = options;
   const used = useCredentials();
@@ -124,35 +127,23 @@ export const startStack = async (options: StackOptions) => {
   const { portOf, replaced } = await portsBeside(port);
   const services = await startServices(options, () => origins, portOf);
   Object.assign(process.env, services.environment);
-  try {
-    const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
-    const loadStep = (name: Step["name"]) => stepHandlers.get(name);
-    const stepFunctions = await startStepFunctions({ load: loadStep }, portOf("workflow"));
-    const load = ({ name }: { readonly name: string }) => endpoints.get(name);
-    const extra = docs(prefill);
-    const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra }).catch(
-      async (error: unknown) => {
-        await stepFunctions.stop();
-        throw error;
-      },
-    );
-    origins = [gateway.url, `http://localhost:${gateway.port}`, ...uploadOrigins];
-    const stop = async () => {
-      await gateway.close();
-      await stepFunctions.stop();
-      await services.stop();
-    };
-    const environment = {
-      ...used,
-      ...services.environment,
-      AWS_ENDPOINT_URL_DYNAMODB: services.tableDoor,
-      AWS_ENDPOINT_URL_SFN: stepFunctions.endpoint,
-      STATE_MACHINE_ARN: stepFunctions.stateMachineArn,
-    };
-    const replacedPorts = replaced.map(({ service, port }) => `${port} (${service})`);
-    return { url: gateway.url, port: gateway.port, eventsPort: portOf("events"), replacedPorts, environment, stop };
-  } catch (error) {
+  const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
+  const workflow = await startStepFunctions({ load: (name) => stepHandlers.get(name) }, portOf("workflow"));
+  const load: GatewayOptions["load"] = ({ name }) => endpoints.get(name);
+  const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra: docs(prefill) });
+  origins = [gateway.url, `http://localhost:${gateway.port}`, ...uploadOrigins];
+  const environment = {
+    ...used,
+    ...services.environment,
+    AWS_ENDPOINT_URL_DYNAMODB: services.tableDoor,
+    AWS_ENDPOINT_URL_SFN: workflow.endpoint,
+    STATE_MACHINE_ARN: workflow.stateMachineArn,
+  };
+  const stop = async () => {
+    await gateway.close();
+    await workflow.stop();
     await services.stop();
-    throw error;
-  }
+  };
+  const replacedPorts = replaced.map(({ service, port }) => `${port} (${service})`);
+  return { url: gateway.url, port: gateway.port, eventsPort: portOf("events"), replacedPorts, environment, stop };
 };
