@@ -25,48 +25,34 @@ const OfExecution = z.object({ executionArn: z.string() });
 const known = ["ExecutionAlreadyExists", "ExecutionDoesNotExist"] as const;
 const serviceError = (name: (typeof known)[number], message: string) => Object.assign(new Error(message), { name });
 
-const seconds = (date: Date) => date.getTime() / 1000;
-
-const describe = async (execution: Execution) => {
-  const { name, input, startedAt } = execution;
-  const status = execution.status();
-  const { at, ...end } = status === "RUNNING" ? { at: undefined } : await execution.ended;
-  return {
-    executionArn: arnOf(name),
-    stateMachineArn,
-    name,
-    input,
-    status,
-    startDate: seconds(startedAt),
-    ...(at && { stopDate: seconds(at) }),
-    ...end,
-  };
-};
-
-const summary = async (execution: Execution) => {
-  const { input: _input, ...rest } = await describe(execution);
-  return rest;
-};
+const summary = (name: string, { startDate, state }: Execution) => ({
+  executionArn: arnOf(name),
+  stateMachineArn,
+  name,
+  startDate,
+  ...state(),
+});
 
 type Action = (body: unknown) => object | Promise<object>;
 
 const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
-  const findExecution = (body: unknown): Execution => {
-    const execution = workflow.find(nameOf(z.parse(OfExecution, body).executionArn));
-    if (!execution) throw serviceError("ExecutionDoesNotExist", "There is no such execution.");
-    return execution;
-  };
   const actions: Readonly<Record<string, Action>> = {
     StartExecution: async (body) => {
       const { name = randomUUID(), input } = z.parse(Start, body);
       const execution = await workflow.start(name, input);
       if (!execution) throw serviceError("ExecutionAlreadyExists", `An execution ${name} already exists.`);
-      return { executionArn: arnOf(name), startDate: seconds(execution.startedAt) };
+      return { executionArn: arnOf(name), startDate: execution.startDate };
     },
-    ListExecutions: async () => ({
-      executions: await Promise.all(workflow.list().toReversed().slice(0, 100).map(summary)),
-    }),
-    DescribeExecution: (body) => describe(findExecution(body)),
+    ListExecutions: () => {
+      const last = [...workflow.executions].toReversed().slice(0, 100);
+      return { executions: last.map(([name, execution]) => summary(name, execution)) };
+    },
+    DescribeExecution: (body) => {
+      const name = nameOf(z.parse(OfExecution, body).executionArn);
+      const execution = workflow.executions.get(name);
+      if (!execution) throw serviceError("ExecutionDoesNotExist", "There is no such execution.");
+      return { ...summary(name, execution), input: execution.input };
+    },
   };
   return new Map(Object.entries(actions));
 };

@@ -41,7 +41,10 @@ const overridesOf = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<Run
   const invoke = (name: Step["name"]) => {
     const handler = load(name);
     if (!handler) throw new Error(`There is no function for the step ${name}.`);
-    return async (input: unknown) => ({ Payload: throughJson(await handler(throughJson(payloadOf(input)))) });
+    return async (input: unknown) => {
+      const { Payload = null } = Object(input);
+      return { Payload: throughJson(await handler(throughJson(Payload))) };
+    };
   };
   return {
     taskResourceLocalHandlers: Object.fromEntries(tasks.map(([state, name]) => [state, invoke(name)])),
@@ -52,61 +55,62 @@ const overridesOf = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<Run
   };
 };
 
-const payloadOf = (input: unknown) =>
-  typeof input === "object" && input !== null && "Payload" in input ? input.Payload : null;
+/** What DescribeExecution returns of an execution's state. */
+type State = Readonly<{ status: "RUNNING" | "SUCCEEDED" | "FAILED" | "ABORTED" } & Partial<Record<string, unknown>>>;
 
-type RunSettings = Pick<WorkflowOptions, "onEvent"> & { readonly overrides: ReturnType<typeof overridesOf> };
 export type Execution = ReturnType<typeof run>;
 
-const run = (machine: StateMachine, name: string, input: string, { overrides, onEvent }: RunSettings) => {
-  let status: "RUNNING" | "SUCCEEDED" | "FAILED" | "ABORTED" = "RUNNING";
-  const context = { Execution: { Name: name } };
-  const execution = machine.run(JSON.parse(input), { overrides, context });
+const run = (execution: ReturnType<StateMachine["run"]>, input: string, onEvent: WorkflowOptions["onEvent"]) => {
+  let state: State = { status: "RUNNING" };
+  const end = (last: State) => {
+    if (state.status === "RUNNING") state = { ...last, stopDate: seconds() };
+    return state;
+  };
   const eventsReported = (async () => {
     for await (const event of execution.eventLogs) onEvent?.(event);
   })();
   const ended = execution.result.then(
     async (output) => {
       await eventsReported;
-      if (status === "RUNNING") status = "SUCCEEDED";
-      return { at: new Date(), output: JSON.stringify(output) };
+      return end({ status: "SUCCEEDED", output: JSON.stringify(output) });
     },
-    async (failure: unknown) => {
-      if (status === "RUNNING") status = "FAILED";
-      return { at: new Date(), ...errorOf(failure) };
-    },
+    (failure: unknown) => end({ status: "FAILED", ...errorOf(failure) }),
   );
   const abort = () => {
-    status = "ABORTED";
+    end({ status: "ABORTED" });
     execution.abort();
   };
-  return { name, input, startedAt: new Date(), status: () => status, ended, abort };
+  return { input, startDate: seconds(), state: () => state, ended, abort };
+};
+
+/** In the format of AWS JSON. */
+const seconds = () => Date.now() / 1_000;
+
+const errorOf = (failure: unknown) => {
+  const inner = failure instanceof Error && failure.cause instanceof Error ? failure.cause : failure;
+  return inner instanceof Error ? { error: inner.name, cause: inner.message } : { error: "States.Runtime", cause: "" };
 };
 
 /** Runs executions of the workflow with the functions of the steps. As in Step Functions, a name can be used only once. */
 export const startWorkflow = (options: WorkflowOptions) => {
   const executions = new Map<string, Execution>();
-  const settings = { ...options, overrides: overridesOf(options) };
+  const overrides = overridesOf(options);
   return {
+    /** By their names, in the order of their starts. */
+    executions,
     /** Starts an execution, or returns a running one with the same name and input. Undefined if the name is already used. */
     start: async (name: string, input: string): Promise<Execution | undefined> => {
       machine ??= loadMachine();
       const stateMachine = await machine;
       const existing = executions.get(name);
-      if (existing) return existing.status() === "RUNNING" && existing.input === input ? existing : undefined;
-      const execution = run(stateMachine, name, input, settings);
+      if (existing) return existing.state().status === "RUNNING" && existing.input === input ? existing : undefined;
+      const context = { Execution: { Name: name } };
+      const execution = run(stateMachine.run(JSON.parse(input), { overrides, context }), input, options.onEvent);
       executions.set(name, execution);
       return execution;
     },
-    list: (): readonly Execution[] => [...executions.values()],
-    find: (name: string): Execution | undefined => executions.get(name),
     stop: () => {
-      for (const execution of executions.values()) if (execution.status() === "RUNNING") execution.abort();
+      for (const { state, abort } of executions.values()) if (state().status === "RUNNING") abort();
     },
   };
-};
-
-const errorOf = (failure: unknown) => {
-  const inner = failure instanceof Error && failure.cause instanceof Error ? failure.cause : failure;
-  return inner instanceof Error ? { error: inner.name, cause: inner.message } : { error: "States.Runtime", cause: "" };
 };

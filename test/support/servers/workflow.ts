@@ -75,7 +75,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
   if (options.isAlone !== false && currentActor() === undefined && error !== "AlreadyRunning")
     expect(await checkHistory(orderId), "the order's history").toEqual([]);
   return {
-    status: execution.status(),
+    status: execution.state().status,
     error,
     cause,
     called,
