@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { APIGatewayProxyResult, Context } from "aws-lambda";
 import pLimit from "p-limit";
 import { env } from "../../shared/env.ts";
@@ -82,17 +83,22 @@ export const startGateway = async (options: GatewayOptions) => {
     const startedAt = performance.now();
     const requestId = randomUUID();
     const url = urlOf(incoming);
+    const report = ({ response, error }: Partial<Outcome>) => {
+      const { method = "", url: target = "", headers } = incoming;
+      const [path = "", apiKey] = [target.split("?")[0], headers.authorization?.replace(/^Bearer +/i, "")];
+      options.onRequest?.({ method, path, ms: performance.now() - startedAt, apiKey, requestId, response, error });
+    };
     try {
       if (url && (await options.extra?.(incoming, outgoing, url))) return;
-      const { response, error } = await handle(incoming, url, requestId);
-      send(outgoing, response);
-      report(options, incoming, { startedAt, requestId, response, error });
+      const outcome = await handle(incoming, url, requestId);
+      send(outgoing, outcome.response);
+      report(outcome);
     } catch (error) {
-      if (incoming.readableAborted) return report(options, incoming, { startedAt, requestId, response: undefined });
+      if (incoming.readableAborted) return report({});
       const response = errorResponse(internalError(), requestId);
       if (outgoing.headersSent) outgoing.destroy();
       else send(outgoing, response);
-      report(options, incoming, { startedAt, requestId, response, error });
+      report({ response, error });
     }
   };
 
@@ -120,21 +126,9 @@ const urlOf = ({ url = "" }: IncomingMessage): URL | undefined => {
 };
 
 const send = (outgoing: ServerResponse, { status, headers, body }: Response) => {
-  const pairs = Object.entries(headers).flatMap(([name, value]) =>
-    typeof value === "string" ? [name, value] : value.flatMap((each) => [name, each]),
-  );
   // The length of a 304 would be that of the document that it does not send: RFC 9110, section 8.6.
-  const length = status === 304 ? [] : ["Content-Length", String(Buffer.byteLength(body))];
-  outgoing.writeHead(status, [...pairs, ...length]).end(body);
-};
-
-const report = (
-  { onRequest }: GatewayOptions,
-  { method = "", url = "", headers }: IncomingMessage,
-  { startedAt, ...rest }: Pick<Served, "requestId" | "response" | "error"> & { readonly startedAt: number },
-) => {
-  const apiKey = headers.authorization?.replace(/^Bearer +/i, "");
-  onRequest?.({ method, path: url.split("?")[0] ?? "", ms: performance.now() - startedAt, apiKey, ...rest });
+  const length = status !== 304 && { "Content-Length": Buffer.byteLength(body) };
+  outgoing.writeHead(status, { ...headers, ...length }).end(body);
 };
 
 /** The gateway's own checks, then the function. */
@@ -189,21 +183,19 @@ const invoke = async (
   const { requestId } = event.requestContext;
   const handler = load(route);
   if (!handler) return { response: errorResponse(notFound(), requestId) };
-  const { promise: timeout, resolve } = Promise.withResolvers<Outcome>();
-  const tooSlow = () => ({
-    response: errorResponse(serviceUnavailable(), requestId),
-    error: new Error(`The function took longer than ${functionTimeoutMs} ms.`),
-  });
-  const timer = setTimeout(() => resolve(tooSlow()), functionTimeoutMs);
+  const ended = new AbortController();
+  const tooSlow = async () => {
+    await sleep(functionTimeoutMs, undefined, { signal: ended.signal });
+    const error = new Error(`The function took longer than ${functionTimeoutMs} ms.`);
+    return { response: errorResponse(serviceUnavailable(), requestId), error };
+  };
+  const run = async () => ({ response: functionResponse(await handler(event, lambdaContext(functionTimeoutMs))) });
   try {
-    const result = handler(event, lambdaContext(functionTimeoutMs)).then((each) => ({
-      response: functionResponse(each),
-    }));
-    return await Promise.race([result, timeout]);
+    return await Promise.race([run(), tooSlow()]);
   } catch (error) {
     return { response: errorResponse(internalError(), requestId), error };
   } finally {
-    clearTimeout(timer);
+    ended.abort();
   }
 };
 

@@ -5,7 +5,7 @@ import type { ApiError } from "../../shared/errors.ts";
 
 export type Response = {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly headers: Readonly<Record<string, string | string[]>>;
   readonly body: string | Buffer;
 };
 
