@@ -58,11 +58,9 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
     return fault;
   };
 
-  const handleControl = async (incoming: IncomingMessage, path: string): Promise<Reply | undefined> => {
-    const { method } = incoming;
-    if (path !== "/faults") return undefined;
-    if (method === "DELETE") faults = [];
-    if (method !== "POST") return { status: 200, body: { faults } };
+  const control = async (incoming: IncomingMessage): Promise<Reply> => {
+    if (incoming.method === "DELETE") faults = [];
+    if (incoming.method !== "POST") return { status: 200, body: { faults } };
     const fault = z.safeParse(InjectedFault, await json(incoming).catch(() => undefined));
     if (!fault.success) return { status: 422, body: { error: z.prettifyError(fault.error) } };
     faults.push(fault.data);
@@ -71,26 +69,23 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
 
   return serveLocally(async (incoming, outgoing) => {
     const path = incoming.url?.split("?")[0] ?? "/";
-    try {
-      const reply = await handleControl(incoming, path);
-      if (reply) return send(outgoing, reply);
-      const orderId = /^\/carts\/([^/]+)(\/.+)?$/.exec(path)?.[1];
-      const isRead = incoming.method === "GET";
-      if (token !== undefined && !isRead && incoming.headers.authorization !== `Bearer ${token}`) {
-        await discardBody(incoming);
-        return send(outgoing, { status: 401, body: { error: "the token is invalid" } });
-      }
-      if (!orderId) return send(outgoing, { status: 404, body: { error: "not found" } });
-      const served = (call: ReceivedCall) => {
-        if (isRead) return;
-        carts.save(orderId);
-        onCall?.(call);
-      };
-      const fault = nextFault(incoming.method ?? "", path);
-      await serve({ cart: carts.find(orderId), served }, incoming, outgoing, path, fault);
-    } catch {
-      outgoing.destroy();
+    if (path === "/faults") return send(outgoing, await control(incoming));
+    const orderId = /^\/carts\/([^/]+)(\/.+)?$/.exec(path)?.[1];
+    const isRead = incoming.method === "GET";
+    if (token !== undefined && !isRead && incoming.headers.authorization !== `Bearer ${token}`) {
+      await discardBody(incoming);
+      return send(outgoing, { status: 401, body: { error: "the token is invalid" } });
     }
+    if (!orderId) return send(outgoing, { status: 404, body: { error: "not found" } });
+    const served = (call: ReceivedCall) => {
+      if (isRead) return;
+      carts.save(orderId);
+      onCall?.(call);
+    };
+    const fault = nextFault(incoming.method ?? "", path);
+    const handled = serve({ cart: carts.find(orderId), served }, incoming, outgoing, path, fault);
+    // A carrier that cannot store its cart is away. A 400 would be its refusal.
+    await handled.catch(() => outgoing.destroy());
   }, port);
 };
 

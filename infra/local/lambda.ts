@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { serveLocally } from "./listen.ts";
 
@@ -40,12 +41,8 @@ const run = async (handler: LambdaHandler, event: unknown, context: LambdaContex
   }
 };
 
-const invoke = (
-  handler: LambdaHandler,
-  type: string,
-  payload: Buffer,
-  context: LambdaContext,
-): Reply | Promise<Reply> => {
+const invoke = async (handler: LambdaHandler, request: IncomingMessage, context: LambdaContext): Promise<Reply> => {
+  const payload = await buffer(request);
   if (payload.length > payloadBytes)
     return refusal(413, "RequestTooLargeException", `Request must be smaller than ${payloadBytes} bytes.`);
   let event: unknown;
@@ -54,6 +51,7 @@ const invoke = (
   } catch {
     return refusal(400, "InvalidRequestContentException", "Could not parse request body into json.");
   }
+  const { "x-amz-invocation-type": type } = request.headers;
   if (type === "DryRun") return { status: 204 };
   const ended = run(handler, event, context);
   return type === "Event" ? { status: 202 } : ended;
@@ -68,14 +66,11 @@ export const startLambda = (handlers: ReadonlyMap<string, LambdaHandler>, port =
     const { pathname } = new URL(request.url ?? "", "http://lambda");
     const [, reference = ""] = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/.exec(pathname) ?? [];
     const functionName = nameIn(decodeURIComponent(reference));
-    const handler = handlers.get(functionName);
+    const handler = request.method === "POST" ? handlers.get(functionName) : undefined;
     const awsRequestId = randomUUID();
-    const type = String(request.headers["x-amz-invocation-type"] ?? "RequestResponse");
-    const payload = await buffer(request);
-    const { status, headers, body } =
-      handler && request.method === "POST"
-        ? await invoke(handler, type, payload, { functionName, awsRequestId })
-        : refusal(404, "ResourceNotFoundException", `Function not found: ${functionName}`);
+    const { status, headers, body } = handler
+      ? await invoke(handler, request, { functionName, awsRequestId })
+      : refusal(404, "ResourceNotFoundException", `Function not found: ${functionName}`);
     const common = { "Content-Type": "application/json", "x-amzn-RequestId": awsRequestId };
     response.writeHead(status, { ...common, ...headers }).end(typeof body === "object" ? JSON.stringify(body) : body);
   }, port);

@@ -80,6 +80,9 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
   const paint = (style: Style, text: string, stream: NodeJS.WritableStream = process.stdout) =>
     styleText(style, printable(text), { stream });
 
+  const print = (style: Style, line: string, isError = false) => {
+    if (!quiet || isError) console.log(paint(style, line));
+  };
   const printError = (lines: readonly string[]) => {
     for (const line of lines) console.error(paint("red", `         ${line}`, process.stderr));
   };
@@ -100,21 +103,17 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
     },
     carrierCall: ({ method, path, status, idempotency_key }: ReceivedCall): void => {
       const idempotencyKey = verbose && idempotency_key ? `  ${idempotency_key}` : "";
-      if (!quiet)
-        console.log(paint("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${idempotencyKey}`));
+      print("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${idempotencyKey}`);
     },
     /** An adapter has no log of its own: all that is known of its error is printed. */
     adapterCall: ({ event, answer, error }: AdapterReport): void => {
       const { method, path } = z.safeParse(AdapterEvent, event).data ?? { method: "", path: "" };
       const status = z.safeParse(AdapterAnswer, answer).data?.status;
-      if (!quiet || status === undefined)
-        console.log(paint("cyan", `adapter  ${status ?? "---"}           ${method} ${path}`));
+      print("cyan", `adapter  ${status ?? "---"}           ${method} ${path}`, status === undefined);
       if (status === undefined) printError(error ? inspect(error).split("\n") : ["It has returned no status."]);
     },
-    event: ({ type, id, resource, actor }: Event): void => {
-      if (!quiet)
-        console.log(paint("blue", `event        ${type}  ${resource.id}  by ${actor.type} ${actor.id}  ${id}`));
-    },
+    event: ({ type, id, resource, actor }: Event): void =>
+      print("blue", `event        ${type}  ${resource.id}  by ${actor.type} ${actor.id}  ${id}`),
     warning: (text: string): void => console.error(paint("yellow", text, process.stderr)),
     /** Called with each line that the functions log. */
     log: (fields: unknown): void => {
@@ -122,8 +121,7 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
       if (requestId !== undefined && error) errors.set(requestId, error);
       if (step === undefined) return;
       const outcome = error ? "failed" : (line.next ?? line.outcome ?? "done");
-      if (!quiet || error)
-        console.log(paint("magenta", `step         ${duration(ms)}  ${step}  ${line.order_id ?? ""}  ${outcome}`));
+      print("magenta", `step         ${duration(ms)}  ${step}  ${line.order_id ?? ""}  ${outcome}`, Boolean(error));
       if (error) printError(errorLines(error, verbose));
     },
   };
