@@ -29,19 +29,6 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
 
 Environment: AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_S3 replace the embedded DynamoDB and S3.`;
 
-/** A URL of an option, without a slash at its end. */
-const urlOf = (name: string, value: string | undefined): string | undefined => {
-  if (value && !(/^https?:\/\//.test(value) && URL.canParse(value)))
-    throw new Error(`${name} must be an http: or https: URL, not ${value}.`);
-  return value?.replace(/\/$/, "") || undefined;
-};
-
-const originOf = (value: string): string => {
-  const origin = URL.canParse(value) ? new URL(value).origin : "null";
-  if (origin === value) return value;
-  throw new Error(`--upload-origin must be an origin such as http://localhost:5173, not ${value}.`);
-};
-
 const known = {
   port: { type: "string" },
   data: { type: "string" },
@@ -56,35 +43,34 @@ const known = {
   help: { type: "boolean", default: false },
 } as const;
 
-const readOptions = () => {
-  requireSeparator("start", Object.keys(known));
-  const { values } = parseArgs({ options: known });
-  const port = values.port ?? process.env.PORT ?? "3000";
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
-    throw new Error(`The port must be a number from 0 to 65535, not ${port}.`);
-  if (values.throttle !== undefined && !/^[1-9]\d{0,5}$/.test(values.throttle))
-    throw new Error(`--throttle must be a whole number of requests per second, not ${values.throttle}.`);
-  const rate = values.throttle === undefined ? undefined : Number(values.throttle);
-  return {
-    help: values.help,
-    adapterFile: values["carrier-function"],
-    options: {
-      quiet: values.quiet,
-      verbose: values.verbose,
-      data: values.data,
-      port: Number(port),
-      // As in the settings of the stages on AWS.
-      throttle: rate === undefined ? undefined : { rate, burst: 2 * rate },
-      postTo: urlOf("--events-to", values["events-to"]),
-      carrierUrl: urlOf("--carrier-url", values["carrier-url"]) ?? urlOf("CARRIER_URL", process.env.CARRIER_URL),
-      uploadOrigins: (values["upload-origin"] ?? []).map(originOf),
-      malwareScan: values["malware-scan"],
-    },
-  };
+const portOf = (value: string): number => {
+  if (/^\d{1,5}$/.test(value) && Number(value) <= 65_535) return Number(value);
+  throw new Error(`The port must be a number from 0 to 65535, not ${value}.`);
+};
+
+/** The burst is twice the rate, as in the settings of the stages on AWS. */
+const throttleOf = (value: string | undefined) => {
+  if (value === undefined) return undefined;
+  if (/^[1-9]\d{0,5}$/.test(value)) return { rate: Number(value), burst: 2 * Number(value) };
+  throw new Error(`--throttle must be a whole number of requests per second, not ${value}.`);
+};
+
+/** A URL of an option, without a slash at its end. */
+const urlOf = (name: string, value: string | undefined): string | undefined => {
+  if (value && !(/^https?:\/\//.test(value) && URL.canParse(value)))
+    throw new Error(`${name} must be an http: or https: URL, not ${value}.`);
+  return value?.replace(/\/$/, "") || undefined;
+};
+
+const originOf = (value: string): string => {
+  const origin = URL.canParse(value) ? new URL(value).origin : "null";
+  if (origin === value) return value;
+  throw new Error(`--upload-origin must be an origin such as http://localhost:5173, not ${value}.`);
 };
 
 /** The handler of an adapter function: shared/checkout/README.md describes it. */
-const loadHandler = async (file: string) => {
+const handlerIn = async (file: string | undefined) => {
+  if (file === undefined) return undefined;
   const { handler } = await import(pathToFileURL(resolve(file)).href).catch((cause: unknown) => {
     throw new Error(`--carrier-function: ${file} cannot be loaded: ${cause}`, { cause });
   });
@@ -93,11 +79,23 @@ const loadHandler = async (file: string) => {
 };
 
 const run = async () => {
-  const { help: asksForHelp, adapterFile, options } = readOptions();
-  if (asksForHelp) return console.log(help);
-  const carrierFunction = adapterFile === undefined ? undefined : await loadHandler(adapterFile);
+  requireSeparator("start", Object.keys(known));
+  const { values } = parseArgs({ options: known });
+  if (values.help) return console.log(help);
+  const options = {
+    quiet: values.quiet,
+    verbose: values.verbose,
+    data: values.data,
+    port: portOf(values.port ?? process.env.PORT ?? "3000"),
+    throttle: throttleOf(values.throttle),
+    postTo: urlOf("--events-to", values["events-to"]),
+    carrierUrl: urlOf("--carrier-url", values["carrier-url"]) ?? urlOf("CARRIER_URL", process.env.CARRIER_URL),
+    uploadOrigins: (values["upload-origin"] ?? []).map(originOf),
+    malwareScan: values["malware-scan"],
+    carrierFunction: await handlerIn(values["carrier-function"]),
+  };
   const { start } = await import("./start.ts");
-  await start({ ...options, carrierFunction });
+  await start(options);
 };
 
 const isParseError = (error: unknown): error is Error =>
