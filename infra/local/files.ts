@@ -8,7 +8,7 @@ import { temporaryFolder } from "./json-file.ts";
 import { isLocalRequest, listen } from "./listen.ts";
 import { scanned } from "./malware-scan.ts";
 import { fileOf, keysIn, openObjects, propertiesOf, readObject, writeObject } from "./object-files.ts";
-import { notImplemented, readUpload, requestReader, type S3Request, s3Error } from "./s3-request.ts";
+import { notImplemented, readRequest, readUpload, type S3Request, s3Error } from "./s3-request.ts";
 
 type Options = {
   /** Without a folder, files are stored in a temporary one. */
@@ -102,13 +102,7 @@ const corsHeaders = {
   "Access-Control-Allow-Headers": "content-type, if-none-match, x-amz-checksum-sha256",
 };
 
-type Store = {
-  readonly root: string;
-  readonly readRequest: ReturnType<typeof requestReader>;
-  readonly options: Options;
-};
-
-const respond = async ({ root, readRequest, options }: Store, incoming: IncomingMessage): Promise<Reply> => {
+const respond = async (incoming: IncomingMessage, root: string, options: Options): Promise<Reply> => {
   if (!isLocalRequest(incoming, options.uploadOrigins?.()))
     throw s3Error(403, "AccessDenied", "Web pages and other host names are refused.");
   if (incoming.method === "OPTIONS") return { status: 204, headers: corsHeaders };
@@ -141,9 +135,9 @@ const respond = async ({ root, readRequest, options }: Store, incoming: Incoming
 
 const startStore = async (options: Options): Promise<LocalService> => {
   const { folder = temporaryFolder(), port, uploadOrigins = () => [] } = options;
-  const store = { root: await openObjects(folder), readRequest: requestReader(), options };
+  const root = await openObjects(folder);
   const server = createServer(async (incoming, outgoing) => {
-    const { status, headers, body } = await respond(store, incoming).catch(errorReply);
+    const { status, headers, body } = await respond(incoming, root, options).catch(errorReply);
     // Reads what an error has left, so that the client gets the response.
     incoming.resume();
     const { origin = "" } = incoming.headers;

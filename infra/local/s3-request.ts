@@ -31,40 +31,42 @@ const signatureIn = ({ query, headers }: SentRequest): Readonly<Record<string, s
 
 const forbidden = (code: string, message: string) => s3Error(403, code, message);
 
+/** Finds this process's credentials as every other client does. */
+let client: S3Client | undefined;
+
 /**
- * Returns the check that a request is signed with this process's credentials and has not expired, and that every `x-amz-` header
- * is signed. https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
+ * Throws unless a request is signed with this process's credentials, with every `x-amz-` header, and has not expired.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
-const signatureCheck = () => {
-  const { credentials, sha256 } = new S3Client({}).config;
-  const service = { service: "s3", region: "us-east-1", uriEscapePath: false, applyChecksum: false };
+const requireSignature = async (request: SentRequest): Promise<void> => {
+  client ??= new S3Client({});
+  const { credentials, sha256 } = client.config;
+  const given = signatureIn(request);
+  const { "X-Amz-Credential": credential = "", "X-Amz-SignedHeaders": names = "", "X-Amz-Date": date = "" } = given;
+  if (!given["X-Amz-Signature"]) throw forbidden("AccessDenied", "Access Denied");
+  const inQuery = given === request.query;
+  const expiresIn = Number(given["X-Amz-Expires"]);
+  const signingDate = new Date(date.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, "$1-$2-$3:$4:$5"));
+  // Negated, so that it also refuses a missing or invalid number or date.
+  const isOver = !(Date.now() < signingDate.getTime() + expiresIn * 1_000);
+  if (isOver || (inQuery && expiresIn > 7 * 86_400)) throw forbidden("AccessDenied", "Request has expired");
+  const [accessKeyId, , signingRegion = ""] = credential.split("/");
+  if (accessKeyId !== (await credentials()).accessKeyId)
+    throw forbidden("InvalidAccessKeyId", "This access key id does not exist. See `npm run admin -- env`.");
+  const signableHeaders = new Set(names.split(";"));
+  const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => signableHeaders.has(name)));
+  if (Object.keys(request.headers).some((name) => name.startsWith("x-amz-") && !(name in headers)))
+    throw forbidden("AccessDenied", "There were headers present in the request which were not signed");
+  const options = { signingDate, expiresIn, signableHeaders, unhoistableHeaders: signableHeaders };
+  const service = { service: "s3", region: signingRegion, uriEscapePath: false, applyChecksum: false };
   const signer = new SignatureV4({ ...service, credentials, sha256 });
-  return async (request: SentRequest): Promise<void> => {
-    const given = signatureIn(request);
-    const { "X-Amz-Credential": credential = "", "X-Amz-SignedHeaders": names = "", "X-Amz-Date": date = "" } = given;
-    if (!given["X-Amz-Signature"]) throw forbidden("AccessDenied", "Access Denied");
-    const inQuery = given === request.query;
-    const expiresIn = Number(given["X-Amz-Expires"]);
-    const signingDate = new Date(date.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, "$1-$2-$3:$4:$5"));
-    // Negated, so that it also refuses a missing or invalid number or date.
-    const isOver = !(Date.now() < signingDate.getTime() + expiresIn * 1_000);
-    if (isOver || (inQuery && expiresIn > 7 * 86_400)) throw forbidden("AccessDenied", "Request has expired");
-    const [accessKeyId, , signingRegion = ""] = credential.split("/");
-    if (accessKeyId !== (await credentials()).accessKeyId)
-      throw forbidden("InvalidAccessKeyId", "This access key id does not exist. See `npm run admin -- env`.");
-    const signableHeaders = new Set(names.split(";"));
-    const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => signableHeaders.has(name)));
-    if (Object.keys(request.headers).some((name) => name.startsWith("x-amz-") && !(name in headers)))
-      throw forbidden("AccessDenied", "There were headers present in the request which were not signed");
-    const options = { signingDate, expiresIn, signingRegion, signableHeaders, unhoistableHeaders: signableHeaders };
-    // The body stands for one that is not signed. Otherwise a header has its hash.
-    const again = { ...request, protocol: "http:", hostname: "", headers, body: {} };
-    const expected = inQuery
-      ? (await signer.presign(again, options)).query?.["X-Amz-Signature"]
-      : (await signer.sign(again, options)).headers.authorization?.split("Signature=")[1];
-    if (given["X-Amz-Signature"] !== expected)
-      throw forbidden("SignatureDoesNotMatch", "The signature does not match. Check the secret access key.");
-  };
+  // The body stands for one that is not signed. Otherwise a header has its hash.
+  const again = { ...request, protocol: "http:", hostname: "", headers, body: {} };
+  const expected = inQuery
+    ? (await signer.presign(again, options)).query?.["X-Amz-Signature"]
+    : (await signer.sign(again, options)).headers.authorization?.split("Signature=")[1];
+  if (given["X-Amz-Signature"] !== expected)
+    throw forbidden("SignatureDoesNotMatch", "The signature does not match. Check the secret access key.");
 };
 
 /** A path that is valid needs no percent-encoding, so it is compared as it was sent, and cannot leave the folder. */
@@ -77,28 +79,25 @@ const known =
 
 export const notImplemented = () => s3Error(501, "NotImplemented", "The embedded S3 does not implement this request.");
 
-export type S3Request = Awaited<ReturnType<ReturnType<typeof requestReader>>>;
+export type S3Request = Awaited<ReturnType<typeof readRequest>>;
 
 /**
- * Returns the function that reads a request: its operation, such as `GET object tagging`, its bucket and its key. It throws unless the
- * request is signed, and refuses what is not implemented rather than ignoring it: copies, tags of a PUT, other checksums.
+ * Reads a request: its operation, such as `GET object tagging`, its bucket and its key. Throws unless it is signed, and refuses what
+ * is not implemented rather than ignoring it: copies, tags of a PUT, other checksums.
  */
-export const requestReader = () => {
-  const checkSignature = signatureCheck();
-  return async (incoming: IncomingMessage) => {
-    const request = sentRequest(incoming);
-    const { method, path, query, headers } = request;
-    const [, bucket = "", key] = pathPattern.exec(path) ?? [];
-    if (bucket === "" || (key !== undefined && !objectKey.test(key)))
-      throw s3Error(400, "InvalidURI", "The embedded S3 has only keys such as attachments/2026/11/21/order/a/b.");
-    await checkSignature(request);
-    const conditions = Object.keys(headers).filter((name) => /^(x-amz-.*|if-(none-)?match|content-md5)$/.test(name));
-    const isKnown = [...Object.keys(query), ...conditions].every((name) => known.test(name));
-    if (!isKnown || (headers["if-none-match"] ?? "*") !== "*") throw notImplemented();
-    const part = ["list-type", "tagging"].filter((name) => name in query);
-    const operation = [method, key === undefined ? "bucket" : "object", ...part].join(" ");
-    return { operation, bucket, key: key ?? "", query, headers, incoming };
-  };
+export const readRequest = async (incoming: IncomingMessage) => {
+  const request = sentRequest(incoming);
+  const { method, path, query, headers } = request;
+  const [, bucket = "", key] = pathPattern.exec(path) ?? [];
+  if (bucket === "" || (key !== undefined && !objectKey.test(key)))
+    throw s3Error(400, "InvalidURI", "The embedded S3 has only keys such as attachments/2026/11/21/order/a/b.");
+  await requireSignature(request);
+  const conditions = Object.keys(headers).filter((name) => /^(x-amz-.*|if-(none-)?match|content-md5)$/.test(name));
+  const isKnown = [...Object.keys(query), ...conditions].every((name) => known.test(name));
+  if (!isKnown || (headers["if-none-match"] ?? "*") !== "*") throw notImplemented();
+  const part = ["list-type", "tagging"].filter((name) => name in query);
+  const operation = [method, key === undefined ? "bucket" : "object", ...part].join(" ");
+  return { operation, bucket, key: key ?? "", query, headers, incoming };
 };
 
 /** Takes the chunks of `aws-chunked` apart: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html */
