@@ -45,7 +45,7 @@ const credentials = {
 };
 
 /**
- * Sets the region and the credentials of this process, and returns them. The embedded services accept any. Those of the shell are
+ * Sets the region and the credentials of this process, and returns them. The embedded S3 accepts no others. Those of the shell are
  * for AWS, and a profile may have none, so they are used only where the shell also names a DynamoDB or an S3.
  */
 const useCredentials = (): Readonly<Record<string, string>> => {
