@@ -56,14 +56,14 @@ const overridesOf = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<Run
 };
 
 /** What DescribeExecution returns of an execution's state. */
-type State = Readonly<{ status: "RUNNING" | "SUCCEEDED" | "FAILED" | "ABORTED" } & Partial<Record<string, unknown>>>;
+type State = Readonly<{ status: "RUNNING" | "SUCCEEDED" | "FAILED" } & Partial<Record<string, unknown>>>;
 
 export type Execution = ReturnType<typeof run>;
 
 const run = (execution: ReturnType<StateMachine["run"]>, input: string, onEvent: WorkflowOptions["onEvent"]) => {
   let state: State = { status: "RUNNING" };
   const end = (last: State) => {
-    if (state.status === "RUNNING") state = { ...last, stopDate: seconds() };
+    state = { ...last, stopDate: seconds() };
     return state;
   };
   const eventsReported = (async () => {
@@ -76,11 +76,7 @@ const run = (execution: ReturnType<StateMachine["run"]>, input: string, onEvent:
     },
     (failure: unknown) => end({ status: "FAILED", ...errorOf(failure) }),
   );
-  const abort = () => {
-    end({ status: "ABORTED" });
-    execution.abort();
-  };
-  return { input, startDate: seconds(), state: () => state, ended, abort };
+  return { input, startDate: seconds(), state: () => state, ended, abort: () => execution.abort() };
 };
 
 /** In the format of AWS JSON. */
