@@ -125,7 +125,9 @@ export const oneOf = (values: readonly unknown[]) =>
 export const pointer = (path: readonly PropertyKey[]) =>
   path.map((segment) => `/${String(segment).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-type Checked<T> = { readonly value: T; readonly problems?: never } | { readonly problems: readonly Problem[] };
+type Checked<T> =
+  | { readonly value: T; readonly problems?: never }
+  | { readonly value?: never; readonly problems: readonly Problem[] };
 
 // zod reports an empty array in place of a text twice: wrong type and too short. The type is enough.
 const isOfWrongType = (pointer: string) => (other: Problem) =>

@@ -8,7 +8,7 @@ import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
-import { bySection, type Entry, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
+import { type Entry, entryTypes, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
 import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
@@ -27,9 +27,12 @@ export type Applied = Readonly<Record<SectionName, Readonly<Record<string, Resul
   readonly warnings?: readonly Warning[];
 };
 
+/** Where an entry is in the file: its section and its name. */
+type Path<S extends SectionName = SectionName> = readonly [S, string];
+
 /** The writes for one entry, which stay together, what they change, and the order in `CART` that the entry adds a request to. */
 type Planned = {
-  readonly path: readonly [SectionName, string];
+  readonly path: Path;
   readonly result: Result;
   readonly writes: readonly Write[];
   readonly stored?: Properties;
@@ -52,9 +55,9 @@ export class PartlyAppliedError extends Error {
   }
 }
 
-/** `sections`: those that the file may have. */
 type Options = {
   readonly dryRun?: boolean;
+  /** Those that the file may have. */
   readonly sections?: readonly SectionName[] | undefined;
   readonly maxResultBytes?: number;
 };
@@ -115,12 +118,11 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sect
   const isDry = dryRun || dryRunInFile;
   const actor = onBehalfOf === undefined ? origin.actor : { ...origin.actor, on_behalf_of: onBehalfOf };
   const context: Context = { ...(await resolve(file, problems)), origin: { ...origin, actor }, isDry, warnings: [] };
-  const plan = <S extends SectionName>(
-    section: S,
-    planOne: (name: string, entry: Entry<S>, context: Context) => Planned,
-  ) => {
+  const plan = <S extends SectionName>(section: S, planOne: PlanEntry<S>) => {
     const entries: ReadonlyMap<string, { readonly entry: Entry<S> | undefined }> = file[section];
-    return [...entries].flatMap(([name, { entry }]) => (entry ? [planOne(name, entry, context)] : []));
+    return [...entries].flatMap(([name, { entry }]) =>
+      entry ? [planOne([section, name], context.idOf(section, name), entry, context)] : [],
+    );
   };
   const planned = [
     ...plan("accounts", planAccount),
@@ -136,15 +138,22 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sect
 
 type Context = Resolved & { readonly origin: Origin; readonly isDry: boolean; readonly warnings: Warning[] };
 
-const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): Applied => ({
-  ...bySection((section) =>
-    Object.fromEntries(planned.flatMap(({ path, result }) => (path[0] === section ? [[path[1], result]] : []))),
-  ),
-  ...(warnings.length > 0 && { warnings }),
-});
+type PlanEntry<S extends SectionName> = (path: Path<S>, id: string, entry: Entry<S>, context: Context) => Planned;
+
+const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): Applied => {
+  const of = (section: SectionName) =>
+    Object.fromEntries(planned.flatMap(({ path, result }) => (path[0] === section ? [[path[1], result]] : [])));
+  return {
+    accounts: of("accounts"),
+    users: of("users"),
+    keys: of("keys"),
+    orders: of("orders"),
+    requests: of("requests"),
+    ...(warnings.length > 0 && { warnings }),
+  };
+};
 
 type Properties = Readonly<Record<string, unknown>>;
-type Target = { readonly path: Planned["path"]; readonly type: "account" | "user" | "api_key" | "order" | "request" };
 /** What an event says of an entry's resource. */
 type Subject = { readonly id: string; readonly account: string; readonly order?: string };
 
@@ -155,7 +164,7 @@ const recorded = (type: EventType, { id, account, order }: Subject, origin: Orig
 
 /** Plans an entry that does not exist. Reports what it lacks. */
 const planNew = (
-  { path, type }: Target,
+  path: Path,
   entry: Properties,
   subject: Subject,
   items: readonly (Key & Item)[],
@@ -165,7 +174,8 @@ const planNew = (
     if (entry[property] === undefined) report([...path, property], "can't be blank", "constraint.required");
   const writes = items.map((put): Write => ({ put, when: { exists: false } }));
   const id = isDry && entry.id === undefined ? null : subject.id;
-  return { path, result: { id, status: "created" }, writes: [...writes, recorded(`${type}.created`, subject, origin)] };
+  const event = recorded(`${entryTypes[path[0]]}.created`, subject, origin);
+  return { path, result: { id, status: "created" }, writes: [...writes, event] };
 };
 
 /**
@@ -173,7 +183,7 @@ const planNew = (
  * differ. A property that is undefined was left out of the file.
  */
 const planExisting = (
-  { path, type }: Target & { readonly type: "account" | "user" | "api_key" },
+  path: Path<"accounts" | "users" | "keys">,
   key: Key,
   stored: Properties,
   subject: Subject,
@@ -193,40 +203,34 @@ const planExisting = (
     stored,
     writes: [
       { update: key, set, when: { exists: true, equals } },
-      recorded(`${type}.updated`, subject, context.origin, changes),
+      recorded(`${entryTypes[path[0]]}.updated`, subject, context.origin, changes),
     ],
   };
 };
 
-const unchanged = (path: Planned["path"], id: string): Planned => ({
-  path,
-  result: { id, status: "unchanged" },
-  writes: [],
-});
+const unchanged = (path: Path, id: string): Planned => ({ path, result: { id, status: "unchanged" }, writes: [] });
 
-const reportImmutable = (path: Planned["path"], stored: Properties, sent: Properties, { report }: Context) => {
+const reportImmutable = (path: Path, stored: Properties, sent: Properties, { report }: Context) => {
   for (const [name, value] of Object.entries(sent))
     if (value !== undefined && value !== stored[name])
       report([...path, name], `can't be changed: it is ${JSON.stringify(stored[name])}`, "constraint.immutable");
 };
 
-const planAccount = (name: string, entry: Entry<"accounts">, context: Context): Planned => {
-  const target = { path: ["accounts", name], type: "account" } as const;
-  const id = context.idOf("accounts", name);
+const planAccount: PlanEntry<"accounts"> = (path, id, entry, context) => {
   const stored = context.stored.accounts.get(id);
   const subject = { id, account: id };
   if (!stored) {
-    const account = context.account(name);
+    const account = context.account(path[1]);
     // The problem is reported, so nothing is written.
-    if (!account) return unchanged(target.path, id);
+    if (!account) return unchanged(path, id);
     const child = { ...keys.childAccount(account.ancestors.at(-1) ?? null, id), id };
-    return planNew(target, entry, subject, [{ ...keys.account(id), ...account }, child], context);
+    return planNew(path, entry, subject, [{ ...keys.account(id), ...account }, child], context);
   }
   const parent = entry.parent ? context.account(entry.parent)?.id : entry.parent;
   const features = entry.features && { ...stored.features, ...entry.features };
   const sent = { immutable: { parent }, mutable: { name: entry.name, features } };
   const before = { ...stored, parent: stored.ancestors.at(-1) ?? null };
-  return planExisting(target, keys.account(id), before, subject, sent, context);
+  return planExisting(path, keys.account(id), before, subject, sent, context);
 };
 
 const ownerId = (reference: string | undefined, { account }: Context) =>
@@ -235,33 +239,26 @@ const ownerId = (reference: string | undefined, { account }: Context) =>
 /** Permissions are a set. */
 const sorted = (permissions: readonly string[]) => [...new Set(permissions)].sort();
 
-const planUser = (
-  name: string,
-  { account, permissions, disabled, ...entry }: Entry<"users">,
-  context: Context,
-): Planned => {
-  const target = { path: ["users", name], type: "user" } as const;
+const planUser: PlanEntry<"users"> = (path, id, { account, permissions, disabled, ...entry }, context) => {
   for (const [index, permission] of permissions?.entries() ?? [])
     if (!knownPermissions.includes(permission) && context.warnings.length < maxProblems)
       context.warnings.push({
-        pointer: pointer([...target.path, "permissions", index]),
+        pointer: pointer([...path, "permissions", index]),
         detail: describeUnknown(permission),
       });
-  const id = context.idOf("users", name);
   const owner = ownerId(account, context);
   const stored = context.stored.users.get(id);
   if (!stored) {
     const user: User = { id, account: owner ?? "", permissions: permissions ?? [], disabled: disabled ?? false };
     const listed = { ...keys.accountUser(user.account, id), id };
-    return planNew(target, { ...entry, account }, user, [{ ...keys.user(id), ...user }, listed], context);
+    return planNew(path, { ...entry, account }, user, [{ ...keys.user(id), ...user }, listed], context);
   }
   const isSameSet = permissions && isDeepStrictEqual(sorted(permissions), sorted(stored.permissions));
   const mutable = { permissions: isSameSet ? undefined : permissions, disabled };
-  return planExisting(target, keys.user(id), stored, stored, { immutable: { account: owner }, mutable }, context);
+  return planExisting(path, keys.user(id), stored, stored, { immutable: { account: owner }, mutable }, context);
 };
 
-const planKey = (name: string, entry: Entry<"keys">, context: Context): Planned => {
-  const target = { path: ["keys", name], type: "api_key" } as const;
+const planKey: PlanEntry<"keys"> = (path, id, entry, context) => {
   const stored = context.stored.keys.get(entry.id ?? entry.sha256 ?? "");
   const account = ownerId(entry.account, context);
   const user = entry.user ? context.idBehind("users", entry.user) : entry.user;
@@ -269,13 +266,12 @@ const planKey = (name: string, entry: Entry<"keys">, context: Context): Planned 
   if (stored) {
     const immutable = { id: entry.id, account, user, sha256: entry.sha256 };
     const sent = { immutable, mutable: { label: entry.label, expires_at, revoked: entry.revoked } };
-    return planExisting(target, keys.apiKey(stored.sha256), stored, stored, sent, context);
+    return planExisting(path, keys.apiKey(stored.sha256), stored, stored, sent, context);
   }
   if (entry.sha256 && context.stored.keys.has(entry.sha256))
-    context.report([...target.path, "sha256"], "is the hash of a key with another id", "constraint.immutable");
+    context.report([...path, "sha256"], "is the hash of a key with another id", "constraint.immutable");
   const generated = entry.sha256 || context.isDry ? undefined : `apik_${randomBytes(32).toString("base64url")}`;
   const sha256 = entry.sha256 ?? hashApiKey(generated ?? "");
-  const id = context.idOf("keys", name);
   const key: ApiKey = {
     id,
     account: account ?? "",
@@ -290,43 +286,39 @@ const planKey = (name: string, entry: Entry<"keys">, context: Context): Planned 
     { ...keys.apiKeyId(id), sha256 },
     { ...keys.accountKey(key.account, id), id, sha256 },
   ];
-  const planned = planNew(target, entry, key, items, context);
+  const planned = planNew(path, entry, key, items, context);
   return generated === undefined ? planned : { ...planned, result: { ...planned.result, key: generated } };
 };
 
 const noAttachments = { attachment_count: 0, attachments_version: 0 };
 
-const planOrder = (name: string, entry: Entry<"orders">, context: Context): Planned => {
-  const target = { path: ["orders", name], type: "order" } as const;
-  const id = context.idOf("orders", name);
+const planOrder: PlanEntry<"orders"> = (path, id, entry, context) => {
   const account = ownerId(entry.account, context);
   const stored = context.stored.orders.get(id);
   if (!stored) {
     const order: Order = { id, account: account ?? "", state: entry.state ?? "CART", ...noAttachments };
     const listed = { ...keys.accountOrder(order.account, id), id };
-    return planNew(target, entry, order, [{ ...keys.order(id), ...order }, listed], context);
+    return planNew(path, entry, order, [{ ...keys.order(id), ...order }, listed], context);
   }
   // An order in the cart may have been checked out since the file was applied: that is not a difference.
   const state = entry.state === "CART" ? undefined : entry.state;
-  reportImmutable(target.path, stored, { account, state }, context);
-  return unchanged(target.path, id);
+  reportImmutable(path, stored, { account, state }, context);
+  return unchanged(path, id);
 };
 
-const planRequest = (name: string, entry: Entry<"requests">, context: Context): Planned => {
-  const target = { path: ["requests", name], type: "request" } as const;
-  const id = context.idOf("requests", name);
+const planRequest: PlanEntry<"requests"> = (path, id, entry, context) => {
   const stored = context.stored.requests.get(id);
   const order = entry.order === undefined ? undefined : context.order(entry.order);
   const sentOwner = ownerId(entry.account, context);
   if (stored) {
-    reportImmutable(target.path, stored, { order: order?.id, account: sentOwner, type: entry.type }, context);
-    return unchanged(target.path, id);
+    reportImmutable(path, stored, { order: order?.id, account: sentOwner, type: entry.type }, context);
+    return unchanged(path, id);
   }
   const owner = entry.account === undefined ? order?.account : context.account(entry.account);
   if (owner && order?.account && !canAccess(order.account.id, owner))
-    context.report([...target.path, "account"], "must be the account of the order or one below it");
+    context.report([...path, "account"], "must be the account of the order or one below it");
   if (order?.isSubmitted && entry.type === forwardableType)
-    context.report([...target.path, "order"], "has been checked out at the carrier", "constraint.reference");
+    context.report([...path, "order"], "has been checked out at the carrier", "constraint.reference");
   const request: Request = {
     id,
     account: owner?.id ?? "",
@@ -340,7 +332,7 @@ const planRequest = (name: string, entry: Entry<"requests">, context: Context): 
     { ...keys.orderRequest(request.order, id), id, type, account },
   ];
   const cart = order?.state === "CART" ? keys.order(order.id) : undefined;
-  return { ...planNew(target, entry, request, items, context), cart };
+  return { ...planNew(path, entry, request, items, context), cart };
 };
 
 /** DynamoDB's limit on the writes of one transaction. */

@@ -72,14 +72,14 @@ export type Entry<S extends SectionName> = z.output<(typeof entrySchemas)[S]>;
 
 export const sectionNames = ["accounts", "users", "keys", "orders", "requests"] as const satisfies SectionName[];
 
-/** Returns what `of` returns for each section. */
-export const bySection = <T>(of: (section: SectionName) => T): Readonly<Record<SectionName, T>> => ({
-  accounts: of("accounts"),
-  users: of("users"),
-  keys: of("keys"),
-  orders: of("orders"),
-  requests: of("requests"),
-});
+/** The types of what the entries describe, as events have them. */
+export const entryTypes = {
+  accounts: "account",
+  users: "user",
+  keys: "api_key",
+  orders: "order",
+  requests: "request",
+} as const satisfies Record<SectionName, string>;
 
 /** The properties that an entry must have if it creates something. */
 export const requiredProperties = {
@@ -135,42 +135,26 @@ export const isDryRun = (document: unknown): boolean =>
  * Parses a file entry by entry, so that the problems of one entry do not hide those of others. What is in sections other than
  * these is not read, not even from the table: it is one problem for each section.
  */
-export const parseFile = (
-  document: unknown,
-  allowed: readonly SectionName[] = sectionNames,
-): { file: TenantsFile; dryRun: boolean; onBehalfOf: string | undefined; problems: Problem[] } => {
+export const parseFile = (document: unknown, allowed: readonly SectionName[]) => {
   const problems: Problem[] = [];
   const parse = <S extends z.core.$ZodType>(schema: S, value: unknown, path: readonly string[]) => {
     const checked = check(schema, value, "body");
     for (const problem of checked.problems ?? [])
       problems.push({ ...problem, pointer: pointer(path) + problem.pointer });
-    return checked.problems ? undefined : checked.value;
+    return checked.value;
   };
   const properties = (value: unknown, path: readonly string[]) =>
     parse(Properties, value, path) && typeof value === "object" ? Object.entries(value ?? {}) : [];
-  const isNamed =
-    (section: SectionName) =>
-    ([name]: readonly [string, unknown]) => {
-      const isShort = z.safeParse(z.string().check(z.maxLength(limits.nameLength)), name).success;
-      const detail = `has a name of more than ${limits.nameLength} characters`;
-      // The error does not repeat the name.
-      if (!isShort)
-        problems.push(
-          problemIn("body", pointer([section]), "constraint.length", detail, { maximum: limits.nameLength }),
-        );
-      return isShort;
-    };
   const sections = new Map<string, unknown>(properties(document, []));
-  const section = <S extends z.core.$ZodType>(name: SectionName, schema: S) =>
-    new Map(
-      properties((allowed.includes(name) ? sections.get(name) : undefined) ?? {}, [name])
-        .filter(isNamed(name))
-        .map(([key, value]): [string, Sent<z.output<S>>] => [
-          key,
-          { raw: z.safeParse(Properties, value).data ?? {}, entry: parse(schema, value, [name, key]) },
-        ]),
-    );
-  const file = {
+  const section = <S extends z.core.$ZodType>(name: SectionName, schema: S) => {
+    const entries = new Map<string, Sent<z.output<S>>>();
+    for (const [key, value] of properties((allowed.includes(name) ? sections.get(name) : undefined) ?? {}, [name]))
+      if ([...key].length > limits.nameLength) problems.push(nameTooLong(name));
+      else
+        entries.set(key, { raw: z.safeParse(Properties, value).data ?? {}, entry: parse(schema, value, [name, key]) });
+    return entries;
+  };
+  const file: TenantsFile = {
     accounts: section("accounts", entrySchemas.accounts),
     users: section("users", entrySchemas.users),
     keys: section("keys", entrySchemas.keys),
@@ -184,8 +168,12 @@ export const parseFile = (
   problems.push(...forbidden.map((name) => problemIn("body", pointer([name]), "constraint.enum", misplaced)));
   const known: readonly string[] = ["$schema", "dry_run", "on_behalf_of", ...sectionNames];
   const unknown = [...sections.keys()].filter((name) => !known.includes(name));
-  if (unknown.length > 0) {
-    problems.push({ in: "body", pointer: "", ...unknownProperties(unknown, known) });
-  }
+  if (unknown.length > 0) problems.push({ in: "body", pointer: "", ...unknownProperties(unknown, known) });
   return { file, dryRun, onBehalfOf, problems };
+};
+
+/** Does not repeat the name. */
+const nameTooLong = (section: SectionName): Problem => {
+  const detail = `has a name of more than ${limits.nameLength} characters`;
+  return problemIn("body", pointer([section]), "constraint.length", detail, { maximum: limits.nameLength });
 };

@@ -5,7 +5,7 @@ import { pointer } from "../schema/check.ts";
 import { newId, parseUlid } from "../schema/fields.ts";
 import { type Key, keys } from "../table/keys.ts";
 import { getMany, parseItem } from "../table/read.ts";
-import { bySection, type Entry, type SectionName, type Sent, sectionNames, type TenantsFile } from "./file.ts";
+import { type Entry, entryTypes, type SectionName, type Sent, sectionNames, type TenantsFile } from "./file.ts";
 import { Account, ApiKey, Order, Request, User } from "./tenant-schema.ts";
 
 /** The properties that are references, and the section that each refers to. */
@@ -16,8 +16,6 @@ const referenceProperties = {
   orders: { account: "accounts" },
   requests: { order: "orders", account: "accounts" },
 } as const satisfies Record<SectionName, Record<string, SectionName>>;
-
-const nouns = { accounts: "account", users: "user", keys: "key", orders: "order", requests: "request" } as const;
 
 type Path = readonly string[];
 type Reference = { readonly path: Path; readonly to: SectionName; readonly text: string };
@@ -92,10 +90,10 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
   reportDuplicates(file, stored, report);
   const names = namesById(file);
   const nameOf = (section: SectionName, reference: string) =>
-    file[section].has(reference) ? reference : names[section].get(reference.toUpperCase());
+    file[section].has(reference) ? reference : names.get(pointer([section, reference.toUpperCase()]));
   for (const { path, to, text } of references)
     if (nameOf(to, text) === undefined && !stored[to].has(text.toUpperCase()))
-      report(path, `there is no ${nouns[to]} ${text}`, "constraint.reference");
+      report(path, `there is no ${entryTypes[to]} ${text}`, "constraint.reference");
 
   const newIds = new Map<string, string>();
   /** Returns the id of an entry: its own, or a new one. */
@@ -107,7 +105,6 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
     return id;
   };
   const account = accountResolver({ file, stored, idOf, nameOf, report });
-  /** Returns the id that a reference means. */
   const idBehind = (section: SectionName, reference: string) => {
     const name = nameOf(section, reference);
     return name === undefined ? reference.toUpperCase() : idOf(section, name);
@@ -175,8 +172,10 @@ const reportDuplicates = (file: TenantsFile, stored: Stored, report: ReportProbl
   }
 };
 
+/** The names of the entries that have an id, by a pointer of section and id. */
 const namesById = (file: TenantsFile) =>
-  bySection((section) => {
-    const named = [...file[section]].map(([name, sent]) => [idIn(sent), name] as const);
-    return new Map(named.flatMap(([id, name]) => (id === undefined ? [] : [[id, name] as const])));
-  });
+  new Map(
+    sectionNames.flatMap((section) =>
+      [...file[section]].map(([name, sent]) => [pointer([section, idIn(sent) ?? ""]), name] as const),
+    ),
+  );
