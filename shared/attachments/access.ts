@@ -53,53 +53,55 @@ export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, Scope> 
 
 type FoundItem = FoundParent & { readonly itemId: PathId; readonly items: readonly (Item | undefined)[] };
 
-/** Reads the parent and the items that the path parameter `name` identifies below it. */
-const loadBelow = async (
-  lookup: Lookup,
-  type: ParentType,
+/** For what the path parameter `name` identifies below the parent. `found` returns it from its items, if it exists. */
+// @__NO_SIDE_EFFECTS__
+const below = <R extends AttachmentRoute, T extends object>(
   name: string,
   keysOf: (ref: ParentRef, id: string) => readonly Key[],
-): Promise<FoundItem> => {
-  const { parentId, ref } = parentRef(lookup, type);
-  const itemId = lookup.pathId(name);
-  const itemKeys = itemId.id === undefined ? [] : keysOf(ref, itemId.id);
-  const [parent, items] = await Promise.all([readParent(ref), getMany(itemKeys)]);
-  return { parentId, parent, itemId, items };
-};
+  found: (items: FoundItem["items"], now: Date) => T | undefined,
+): AccessCheck<R, FoundItem, Scope & T> => ({
+  load: async (lookup, { parent: type }) => {
+    const { parentId, ref } = parentRef(lookup, type);
+    const itemId = lookup.pathId(name);
+    const itemKeys = itemId.id === undefined ? [] : keysOf(ref, itemId.id);
+    const [parent, items] = await Promise.all([readParent(ref), getMany(itemKeys)]);
+    return { parentId, parent, itemId, items };
+  },
+  admit: ({ itemId, items, ...loaded }, principal, route, now) => {
+    const scope = admitParent(route, loaded, principal);
+    const item = found(items, now);
+    if (!item) throw notFound(route.on === "upload" ? "upload" : route.resource, itemId.requestedId);
+    return { ...scope, ...item };
+  },
+});
 
 /** For showing and updating one attachment. */
-export const oneAttachment: AccessCheck<ItemRoute, FoundItem, Scope & { readonly current: Attachment }> = {
-  load: (lookup, { parent }) => loadBelow(lookup, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id)]),
-  admit: ({ itemId, items: [item], ...found }, principal, route) => {
-    const scope = admitParent(route, found, principal);
-    if (!item) throw notFound(route.resource, itemId.requestedId);
-    return { ...scope, current: parseItem(Attachment, item) };
-  },
-};
+export const oneAttachment = below<ItemRoute, { readonly current: Attachment }>(
+  "attachment_id",
+  (ref, id) => [keys.attachment(ref, id)],
+  ([item]) => item && { current: parseItem(Attachment, item) },
+);
 
 /** For completing a direct upload of the parent. 404 also if the upload has expired without being used. */
-export const uploadOfParent: AccessCheck<UploadRoute, FoundItem, Scope & { readonly upload: Upload }> = {
-  load: (lookup, { parent }) => loadBelow(lookup, parent, "upload_id", (ref, id) => [keys.upload(ref, id)]),
-  admit: ({ itemId, items: [item], ...found }, principal, route, now) => {
-    const scope = admitParent(route, found, principal);
+export const uploadOfParent = below<UploadRoute, { readonly upload: Upload }>(
+  "upload_id",
+  (ref, id) => [keys.upload(ref, id)],
+  ([item], now) => {
     const upload = item && parseItem(Upload, item);
-    if (!upload || (upload.state === "open" && uploadExpiry(upload) <= now))
-      throw notFound("upload", itemId.requestedId);
-    return { ...scope, upload };
+    const isGone = !upload || (upload.state === "open" && uploadExpiry(upload) <= now);
+    return isGone ? undefined : { upload };
   },
-};
+);
 
 /** An attachment. If `unfinished`, its metadata are deleted, but its file could not be removed yet. */
 type Deletable = Attachment & { readonly unfinished: boolean };
 
 /** For deleting one attachment, or finishing the delete of one whose file could not be removed. */
-export const deletableAttachment: AccessCheck<DeleteRoute, FoundItem, Scope & { readonly current: Deletable }> = {
-  load: (lookup, { parent }) =>
-    loadBelow(lookup, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)]),
-  admit: ({ itemId, items: [stored, unfinished], ...found }, principal, route) => {
-    const scope = admitParent(route, found, principal);
+export const deletableAttachment = below<DeleteRoute, { readonly current: Deletable }>(
+  "attachment_id",
+  (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)],
+  ([stored, unfinished]) => {
     const item = stored ?? unfinished;
-    if (!item) throw notFound(route.resource, itemId.requestedId);
-    return { ...scope, current: { ...parseItem(Attachment, item), unfinished: !stored } };
+    return item && { current: { ...parseItem(Attachment, item), unfinished: !stored } };
   },
-};
+);
