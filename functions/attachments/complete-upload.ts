@@ -1,5 +1,6 @@
 import { uploadOfParent } from "../../shared/attachments/access.ts";
-import { attachmentDocument, completeUpload } from "../../shared/attachments/attachments.ts";
+import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
+import { completeUpload } from "../../shared/attachments/attachments.ts";
 import { completeUploadRoute } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { createdReply } from "../../shared/http/responses.ts";

@@ -1,5 +1,6 @@
 import { attachmentParent } from "../../shared/attachments/access.ts";
-import { attachmentDocument, createAttachment } from "../../shared/attachments/attachments.ts";
+import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
+import { createAttachment } from "../../shared/attachments/attachments.ts";
 import { createAttachmentRoute } from "../../shared/attachments/routes.ts";
 import { uploadEndpoint } from "../../shared/http/form.ts";
 import { createdReply } from "../../shared/http/responses.ts";

@@ -1,5 +1,6 @@
 import { deletableAttachment } from "../../shared/attachments/access.ts";
-import { attachmentDocument, deleteAttachment } from "../../shared/attachments/attachments.ts";
+import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
+import { deleteAttachment } from "../../shared/attachments/attachments.ts";
 import { deleteAttachmentRoute } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";

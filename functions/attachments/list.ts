@@ -1,5 +1,5 @@
 import { attachmentParent } from "../../shared/attachments/access.ts";
-import { attachmentDocument } from "../../shared/attachments/attachments.ts";
+import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
 import { includedAssociations } from "../../shared/attachments/include.ts";
 import { attachmentPage } from "../../shared/attachments/list.ts";
 import { listAttachmentsRoute } from "../../shared/attachments/routes.ts";

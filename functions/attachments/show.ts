@@ -1,5 +1,5 @@
 import { oneAttachment } from "../../shared/attachments/access.ts";
-import { attachmentDocument } from "../../shared/attachments/attachments.ts";
+import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
 import { includedAssociations } from "../../shared/attachments/include.ts";
 import { showAttachmentRoute } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";

@@ -1,5 +1,6 @@
 import { oneAttachment } from "../../shared/attachments/access.ts";
-import { attachmentDocument, updateAttachment } from "../../shared/attachments/attachments.ts";
+import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
+import { updateAttachment } from "../../shared/attachments/attachments.ts";
 import { updateAttachmentRoute } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";

@@ -13,6 +13,7 @@ import {
   withoutDefaults,
   withoutRules,
 } from "../schema/fields.ts";
+import type { ParentRef } from "../table/keys.ts";
 
 const FileHint = z.enum(["DEFAULT", "LOA"]);
 
@@ -112,7 +113,18 @@ export const Attachment = z.object({
 });
 export type Attachment = z.infer<typeof Attachment>;
 
-export const attachmentData = (attachment: Attachment) => pick(AttachmentData, attachment);
+export const attachmentData = (attachment: AttachmentData) => pick(AttachmentData, attachment);
+
+/** Returns the document of an attachment as every endpoint returns it, with the included associations. */
+export const attachmentDocument = (parent: ParentRef, attachment: AttachmentData, included: object = {}) => {
+  const own = parent.type === "request" && { request: { type: "request", data: { id: parent.id } } };
+  const associations = { ...own, ...included };
+  return {
+    type: `${parent.type}_attachment`,
+    data: attachmentData(attachment),
+    ...(Object.keys(associations).length > 0 && { associations }),
+  };
+};
 
 /** The metadata that the carrier gets with a file. */
 export const SentMetadata = z.pick(Attachment, { name: true, notes: true, file_hint: true, filename: true });
@@ -178,15 +190,12 @@ export const UploadedFile = z
 
 export type UploadedFile = z.infer<typeof UploadedFile>;
 
-/** `filename` defaults to the name of the uploaded file. */
-const newAttachmentFields = { ...metadata, filename: z.optional(Filename) };
+/** The properties of a new attachment besides its file. `filename` defaults to the name of the uploaded file. */
+export const NewMetadata = z.object({ ...metadata, filename: z.optional(Filename) });
+export type NewMetadata = z.infer<typeof NewMetadata>;
 
 /** A new attachment as a form sends it. */
-export const NewAttachment = z.object({ file: UploadedFile, ...newAttachmentFields });
-
-/** The properties of a new attachment besides its file. */
-export const NewMetadata = z.object(newAttachmentFields);
-export type NewMetadata = z.infer<typeof NewMetadata>;
+export const NewAttachment = z.object({ file: UploadedFile, ...NewMetadata.shape });
 
 const withinUploadLimit = z.refine<number>((bytes) => bytes > limits.uploadBytes || bytes <= env.maxUploadBytes(), {
   error: () => `must be at most ${env.maxUploadBytes()}`,

@@ -13,7 +13,6 @@ import type { Parent } from "../tenants/orders.ts";
 import {
   Attachment,
   type AttachmentChanges,
-  attachmentData,
   type FileKind,
   type NewMetadata,
   type Upload,
@@ -26,17 +25,6 @@ import { alreadyUsed, claimUpload, readUploadedFile } from "./uploads.ts";
 
 const attachmentNotFound = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
 
-/** Returns the document of an attachment as every endpoint returns it, with the included associations. */
-export const attachmentDocument = (parent: Parent, attachment: Attachment, included: object = {}) => {
-  const own = parent.type === "request" ? { request: { type: "request", data: { id: parent.id } } } : {};
-  const associations = { ...own, ...included };
-  return {
-    type: `${parent.type}_attachment`,
-    data: attachmentData(attachment),
-    ...(Object.keys(associations).length > 0 && { associations }),
-  };
-};
-
 export const readAttachment = (parent: ParentRef, id: string): Promise<Attachment | undefined> =>
   readItem(Attachment, keys.attachment(parent, id));
 
@@ -45,24 +33,16 @@ export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachm
   for await (const item of queryAll(collections.attachments(parent))) yield parseItem(Attachment, item);
 }
 
-type FileProperties = Pick<Attachment, "filename" | "bytes" | "sha256" | "content_type">;
+type StoredFile = Pick<Attachment, "filename" | "bytes" | "sha256" | "content_type"> & FileKind;
 
-const newAttachment = (
-  file: FileProperties,
-  { filename = file.filename, ...metadata }: NewMetadata,
-  { id, at }: Created,
-  kind: FileKind,
-): Attachment => ({
+const newAttachment = (file: StoredFile, metadata: NewMetadata, { id, at }: Created): Attachment => ({
+  ...file,
   ...metadata,
+  filename: metadata.filename ?? file.filename,
   id,
-  filename,
   inserted_at: at,
   updated_at: at,
   version: 1,
-  bytes: file.bytes,
-  sha256: file.sha256,
-  content_type: file.content_type,
-  ...kind,
 });
 
 type CreatedAttachment = { readonly attachment: Attachment; readonly replayed: boolean };
@@ -79,9 +59,10 @@ export const createAttachment = async (
   idempotency: Idempotency | undefined,
 ): Promise<CreatedAttachment> => {
   const { filename, sha256, content, contentType } = file;
-  const properties = { filename, bytes: content.length, sha256, content_type: contentType };
-  const kind = fileKindOf({ first: content, last: content, bytes: content.length });
-  const attachmentOf = (created: Created) => newAttachment(properties, metadata, created, kind);
+  const bytes = content.length;
+  const kind = fileKindOf({ first: content, last: content, bytes });
+  const stored = { filename, bytes, sha256, content_type: contentType, ...kind };
+  const attachmentOf = (created: Created) => newAttachment(stored, metadata, created);
   if (idempotency?.created) return { attachment: attachmentOf(idempotency.created), replayed: true };
   const created = { id: newId(origin.now.getTime()), at: origin.now.toISOString() };
   const storedAs = fileKey(parent, created.id);
@@ -110,8 +91,9 @@ export const completeUpload = async (
 ): Promise<CreatedAttachment> => {
   const first = idempotency?.created;
   const file = first ? undefined : await readUploadedFile(parent, upload, idempotency !== undefined);
-  const kind = file ? fileKindOf(file) : unknownKind;
-  const attachmentOf = (created: Created) => newAttachment(upload, metadata, created, kind);
+  const { filename, bytes, sha256, content_type } = upload;
+  const stored = { filename, bytes, sha256, content_type, ...(file ? fileKindOf(file) : unknownKind) };
+  const attachmentOf = (created: Created) => newAttachment(stored, metadata, created);
   if (first) return { attachment: attachmentOf(first), replayed: true };
   const created = { id: upload.id, at: origin.now.toISOString() };
   const attachment = attachmentOf(created);
@@ -141,7 +123,7 @@ const putMetadata = (parent: Parent, attachment: Attachment, origin: Origin, ide
     upload,
     attachment: { put: { ...keys.attachment(parent, attachment.id), ...attachment }, when: { exists: false } },
     reference:
-      attachment.reference_id === null ? undefined : referenceTo(parent, attachment.id, attachment.reference_id),
+      attachment.reference_id === null ? undefined : putReference(parent, attachment.id, attachment.reference_id),
     parent: changeParent(parent, 1),
     event: recordChange("created", parent, attachment, origin),
   });
@@ -161,7 +143,7 @@ const winnerOrThrow = (
   throw invalid([...(failed.has("upload") ? [alreadyUsed] : []), ...(failed.has("reference") ? [referenceTaken] : [])]);
 };
 
-const referenceTo = (parent: Parent, id: string, uuid: string) =>
+const putReference = (parent: Parent, id: string, uuid: string) =>
   ({ put: { ...keys.reference(parent, uuid), attachment: id }, when: { exists: false } }) as const;
 
 /** Increments the version that a checkout seals, and changes the number of attachments. */

@@ -8,6 +8,7 @@ import type { ParentType } from "../table/keys.ts";
 import {
   AttachmentChanges,
   AttachmentData,
+  attachmentDocument,
   FileData,
   ForwardingData,
   ForwardingState,
@@ -212,11 +213,8 @@ const unusable = (detail: string) => [problemIn("path", "/upload_id", "constrain
 const routesOf = (parent: ParentType) => {
   const one = { request: "a request", order: "an order" }[parent];
   const type = `${parent}_attachment`;
-  const own = parent === "request" ? { request: { type: "request", data: { id: ids.request } } } : {};
-  const document = (data: unknown, more: object = {}) => {
-    const associations = { ...own, ...more };
-    return { type, data, ...(Object.keys(associations).length > 0 && { associations }) };
-  };
+  const document = (data: AttachmentData, included?: object) =>
+    attachmentDocument({ type: parent, id: ids[parent] }, data, included);
   const parts = Object.entries({ ...metadataExample, filename: letter().filename });
   const changes = { name: "Letter of authorization, countersigned", notes: null };
   const referenceInUse = alreadyTaken("/data/reference_id", { id: ids.otherAttachment, type });

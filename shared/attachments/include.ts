@@ -1,7 +1,54 @@
 import { pick } from "../schema/fields.ts";
-import type { Parent } from "../tenants/orders.ts";
-import { type Attachment, FileData } from "./attachment-schema.ts";
-import { readForwardings } from "./forwarding.ts";
+import { keys } from "../table/keys.ts";
+import { readItem } from "../table/read.ts";
+import { forwardableRequests, type Parent } from "../tenants/orders.ts";
+import {
+  type Attachment,
+  CarrierReceipt,
+  FileData,
+  type ForwardingData,
+  ForwardingState,
+} from "./attachment-schema.ts";
+
+/**
+ * The associations that `include` adds. For `forwarding`, what the carrier has of attachments: the checkout writes the receipts,
+ * but this folder cannot import it. It reads only the properties in CarrierReceipt, because the rest is for operators only.
+ */
+
+type ByRequest = ForwardingData["requests"][number];
+
+/** The state of an attachment without a receipt. After the checkout, nothing more is forwarded. */
+const withoutReceipt = ({ forwardable, state }: Parent) =>
+  ({ state: forwardable && state === "CART" ? "pending" : "none", at: null, reason: null }) as const;
+
+const rank = (state: ForwardingState) => ForwardingState.options.indexOf(state);
+
+/** The overall state is the least advanced one. */
+const summary = (requests: readonly ByRequest[]): ForwardingData => {
+  const [least] = requests.map(({ state }) => state).sort((one, other) => rank(one) - rank(other));
+  return { state: least ?? "none", requests: [...requests] };
+};
+
+/**
+ * Returns the forwarding of a parent's attachments, by attachment: under the request itself, or under each forwarded request
+ * of the order. Takes one round trip for a request, two for an order.
+ */
+const readForwardings = async (
+  parent: Parent,
+  attachments: readonly string[],
+): Promise<ReadonlyMap<string, ForwardingData>> => {
+  const none = withoutReceipt(parent);
+  if (!parent.forwardable)
+    return new Map(attachments.map((attachment) => [attachment, summary([{ id: parent.id, ...none }])]));
+  const requests = parent.type === "order" ? await forwardableRequests(parent.id) : [parent.id];
+  const under = async (id: string, attachment: string): Promise<ByRequest> => {
+    const { state, at, reason } = (await readItem(CarrierReceipt, keys.receipt(id, attachment))) ?? none;
+    return { id, state, at, reason };
+  };
+  const ofAttachment = async (attachment: string) =>
+    [attachment, summary(await Promise.all(requests.map((id) => under(id, attachment))))] as const;
+  return new Map(await Promise.all(attachments.map(ofAttachment)));
+};
 
 /**
  * Returns a function that gives the included associations of each attachment. Reads only `forwarding`; `file` is part of
