@@ -1,6 +1,6 @@
 import { isValid } from "ulid";
 import { fileDay, fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
-import { listFiles, type StoredFile } from "../../shared/attachments/files.ts";
+import { allFiles, type StoredFile } from "../../shared/attachments/files.ts";
 import { keys, type ParentRef } from "../../shared/table/keys.ts";
 import { get } from "../../shared/table/read.ts";
 import {
@@ -50,8 +50,8 @@ export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string
 const fileCheck =
   (at: string, file: string): Check =>
   async () => {
-    const { files } = await listFiles(file, undefined, 1);
-    return files[0]?.key === file ? [] : [violation("metadata has its file", at, `there is no file ${file}`)];
+    const [found] = await Array.fromAsync(allFiles(file));
+    return found?.key === file ? [] : [violation("metadata has its file", at, `there is no file ${file}`)];
   };
 
 const referenceCheck = (at: string, parent: ParentRef, id: string, uuid: string) =>

@@ -7,51 +7,49 @@ export type FileEnds = { readonly first: Uint8Array; readonly last: Uint8Array; 
 const signatureBytes = 1_024;
 
 /**
- * The first bytes of files, one character per byte; `?` matches any byte. Covers documents and images, and what callers send
- * instead by mistake. A library for all types adds 21 KB to the bundle, and detects any text that begins with G as a video.
+ * The types of files by their first bytes, one character per byte; `?` matches any byte. The first match counts. Covers documents
+ * and images, and what callers send instead by mistake. A library for all types adds 21 KB to the bundle, and detects any text
+ * that begins with G as a video.
  */
-const signatures: readonly (readonly [start: string, type: string])[] = [
-  ["%PDF-", "application/pdf"],
-  ["II*\0", "image/tiff"],
-  ["MM\0*", "image/tiff"],
-  ["II+\0", "image/tiff"],
-  ["MM\0+", "image/tiff"],
-  ["\x89PNG\r\n\x1a\n", "image/png"],
-  ["\xff\xd8\xff", "image/jpeg"],
-  ["GIF87a", "image/gif"],
-  ["GIF89a", "image/gif"],
-  ["RIFF????WEBP", "image/webp"],
-  ["????ftypheic", "image/heic"],
-  ["????ftypheix", "image/heic"],
-  ["????ftypmif1", "image/heif"],
-  ["????ftypavif", "image/avif"],
-  ["BM????\0\0\0\0", "image/bmp"],
-  ["8BPS", "image/vnd.adobe.photoshop"],
-  ["\0\0\0\x0cjP  \r\n\x87\n", "image/jp2"],
-  ["%!PS-Adobe-", "application/postscript"],
-  ["{\\rtf", "application/rtf"],
-  ["<?xml", "application/xml"],
+const signatures: Readonly<Record<string, readonly string[]>> = {
+  "application/pdf": ["%PDF-"],
+  "image/tiff": ["II*\0", "MM\0*", "II+\0", "MM\0+"],
+  "image/png": ["\x89PNG\r\n\x1a\n"],
+  "image/jpeg": ["\xff\xd8\xff"],
+  "image/gif": ["GIF87a", "GIF89a"],
+  "image/webp": ["RIFF????WEBP"],
+  "image/heic": ["????ftypheic", "????ftypheix"],
+  "image/heif": ["????ftypmif1"],
+  "image/avif": ["????ftypavif"],
+  "image/bmp": ["BM????\0\0\0\0"],
+  "image/vnd.adobe.photoshop": ["8BPS"],
+  "image/jp2": ["\0\0\0\x0cjP  \r\n\x87\n"],
+  "application/postscript": ["%!PS-Adobe-"],
+  "application/rtf": ["{\\rtf"],
+  "application/xml": ["<?xml"],
   // The formats of Word, Excel and PowerPoint up to 2003 begin alike. The later ones begin like any ZIP.
-  ["\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"],
-  ["PK\x03\x04", "application/zip"],
-  ["PK\x05\x06", "application/zip"],
-  ["Rar!\x1a\x07", "application/vnd.rar"],
-  ["7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"],
-  ["\x1f\x8b\x08", "application/gzip"],
-  ["BZh", "application/x-bzip2"],
-  [`${"?".repeat(257)}ustar`, "application/x-tar"],
-  ["????ftypqt  ", "video/quicktime"],
-  ["????ftyp", "video/mp4"],
-  ["\x1aE\xdf\xa3", "video/x-matroska"],
-  ["RIFF????AVI ", "video/x-msvideo"],
-  ["RIFF????WAVE", "audio/x-wav"],
-  ["ID3", "audio/mpeg"],
-  ["fLaC", "audio/flac"],
-  ["OggS", "application/ogg"],
-];
+  "application/msword": ["\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"],
+  "application/zip": ["PK\x03\x04", "PK\x05\x06"],
+  "application/vnd.rar": ["Rar!\x1a\x07"],
+  "application/x-7z-compressed": ["7z\xbc\xaf\x27\x1c"],
+  "application/gzip": ["\x1f\x8b\x08"],
+  "application/x-bzip2": ["BZh"],
+  "application/x-tar": [`${"?".repeat(257)}ustar`],
+  "video/quicktime": ["????ftypqt  "],
+  "video/mp4": ["????ftyp"],
+  "video/x-matroska": ["\x1aE\xdf\xa3"],
+  "video/x-msvideo": ["RIFF????AVI "],
+  "audio/x-wav": ["RIFF????WAVE"],
+  "audio/mpeg": ["ID3"],
+  "audio/flac": ["fLaC"],
+  "application/ogg": ["OggS"],
+};
 
 const beginsWith = (start: string, signature: string) =>
   Array.from(signature).every((byte, at) => byte === "?" || byte === start[at]);
+
+const typeOf = (start: string) =>
+  Object.entries(signatures).find(([, known]) => known.some((signature) => beginsWith(start, signature)))?.[0];
 
 /** How far from the end of a PDF `startxref`, the offset of its cross-reference, is searched for. */
 const tailBytes = 65_536;
@@ -59,15 +57,14 @@ const tailBytes = 65_536;
 /** How far after the beginning of a cross-reference table its trailer is searched for. The table has 20 bytes per object. */
 const maxTableBytes = 1_048_576;
 
-/** How much of a trailer is read: far more than it needs. */
+/** Far more than a trailer needs. */
 const maxTrailerBytes = 65_536;
 
 /** Detects a file's media type, and whether a PDF is encrypted. Of a large file, both ends are enough. */
 export const fileKindOf = (file: FileEnds): FileKind => {
   const start = textAt(file, 0, signatureBytes);
-  const known = signatures.find(([signature]) => beginsWith(start, signature))?.[1];
   // PDF readers accept the header anywhere in the first 1,024 bytes, because some programs write other bytes before it.
-  const detected_type = known ?? (start.includes("%PDF-") ? "application/pdf" : null);
+  const detected_type = typeOf(start) ?? (start.includes("%PDF-") ? "application/pdf" : null);
   if (detected_type !== "application/pdf") return { detected_type, encrypted: null };
   return { detected_type, encrypted: isEncrypted(file, start.indexOf("%PDF-")) };
 };

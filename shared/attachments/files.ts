@@ -170,31 +170,15 @@ export const signedGet = async (key: string, seconds: number): Promise<SignedFil
 
 export type StoredFile = { readonly key: string; readonly bytes: number; readonly storedAt: Date };
 
-/** Lists up to `limit` files whose keys begin with `prefix` and come after `after`, in order, and whether there are more. */
-export const listFiles = async (
-  prefix: string,
-  after?: string,
-  limit = 1_000,
-): Promise<{ readonly files: readonly StoredFile[]; readonly more: boolean }> => {
-  const { Contents = [], IsTruncated: more = false } = await s3()
-    .send(new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after, MaxKeys: limit }))
-    .catch(unavailableAs503);
-  // S3 returns all three of each file. One without a time would be new, and stay.
-  const files = Contents.map(({ Key: key = "", Size: bytes = 0, LastModified: storedAt = new Date() }) => ({
-    key,
-    bytes,
-    storedAt,
-  }));
-  return { files, more };
-};
-
-/** Yields every file. Lists the whole bucket, so it is for operators only. */
-export async function* allFiles(): AsyncGenerator<StoredFile> {
+/** Yields the files whose keys begin with `prefix`, in order. Without one, lists the whole bucket, which is for operators only. */
+export async function* allFiles(prefix = filePrefix): AsyncGenerator<StoredFile> {
   let after: string | undefined;
-  for (let more = true; more; ) {
-    const page = await listFiles(filePrefix, after);
-    yield* page.files;
-    after = page.files.at(-1)?.key;
-    more = page.more && after !== undefined;
-  }
+  do {
+    const command = new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after });
+    const { Contents = [], IsTruncated } = await s3().send(command).catch(unavailableAs503);
+    // S3 returns all three of each file. One without a time would be new, and stay.
+    for (const { Key: key = "", Size: bytes = 0, LastModified: storedAt = new Date() } of Contents)
+      yield { key, bytes, storedAt };
+    after = IsTruncated ? Contents.at(-1)?.Key : undefined;
+  } while (after !== undefined);
 }

@@ -2,8 +2,8 @@ import * as z from "zod/mini";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany, parseItem, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
-import { dayOf, dayPrefix, fileDay, fileOwner, filePrefix } from "./file-keys.ts";
-import { listFiles, removeFile, type StoredFile } from "./files.ts";
+import { dayOf, dayPrefix, fileDay, fileOwner } from "./file-keys.ts";
+import { allFiles, removeFile } from "./files.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 const dayNumber = (day: string) => Date.parse(`${day}T00:00:00Z`) / dayMs;
@@ -135,15 +135,21 @@ export const oldestSweptDay = async (): Promise<string | undefined> => {
   return bookmark && oldestSwept(bookmark);
 };
 
+/** Returns the day of the oldest file, but none before `own`. Undefined if there is no file. */
+const firstDay = async (own: string): Promise<string | undefined> => {
+  for await (const { key } of allFiles()) {
+    // A name that is not an attachment's says nothing about the days after it.
+    const day = fileDay(key) ?? own;
+    return day > own ? day : own;
+  }
+  return undefined;
+};
+
 /** Returns the days that are due and not done. */
 const daysLeft = async (bookmark: Bookmark, today: string, all: boolean): Promise<string[]> => {
   const { swept_on, sweeping } = bookmark;
-  const [oldest] = (await listFiles(filePrefix, undefined, 1)).files;
-  if (!oldest) return [];
-  const own = oldestSwept(bookmark);
-  // A name that is not an attachment's says nothing about the days after it.
-  const day = fileDay(oldest.key) ?? own;
-  const first = day > own ? day : own;
+  const first = await firstDay(oldestSwept(bookmark));
+  if (first === undefined) return [];
   if (all) return dueDays(first, undefined, today);
   return dueDays(first, swept_on, today).filter((day) => sweeping === undefined || day > sweeping.done);
 };
@@ -153,8 +159,11 @@ type OwnedFile = { readonly key: string; readonly parent: ParentRef; readonly id
 /** A file without metadata. It is known if the table has a record of its upload or its delete. */
 type Orphan = OwnedFile & { readonly isKnown: boolean };
 
-/** Files that are looked up, or removed, before the time is checked. */
+/** How many files are looked up in one call, or removed before the time is checked. */
 const batchSize = 50;
+
+/** How many files of a day are read before the time is checked. */
+const pageSize = 1_000;
 
 /** Returns the number of files of a day, and those without metadata that are old enough. Undefined if the time is over. */
 const readDay = async (
@@ -163,22 +172,19 @@ const readDay = async (
   isLate: () => boolean,
 ): Promise<{ files: number; orphans: Orphan[] } | undefined> => {
   const orphans: Orphan[] = [];
-  let count = 0;
-  let after: string | undefined;
-  do {
-    const { files, more } = await listFiles(dayPrefix(day), after);
-    const old = files.filter(({ storedAt }) => now.getTime() - storedAt.getTime() > graceMs).flatMap(ownedFile);
-    for (let start = 0; start < old.length; start += batchSize)
-      orphans.push(...(await orphansOf(old.slice(start, start + batchSize))));
-    count += files.length;
-    after = more ? files.at(-1)?.key : undefined;
-  } while (after !== undefined && !isLate());
-  return after === undefined ? { files: count, orphans } : undefined;
-};
-
-const ownedFile = ({ key }: StoredFile): OwnedFile[] => {
-  const owner = fileOwner(key);
-  return owner ? [{ key, ...owner }] : [];
+  let files = 0;
+  let batch: OwnedFile[] = [];
+  for await (const { key, storedAt } of allFiles(dayPrefix(day))) {
+    if (files > 0 && files % pageSize === 0 && isLate()) return undefined;
+    files += 1;
+    const owner = fileOwner(key);
+    if (owner && now.getTime() - storedAt.getTime() > graceMs) batch.push({ key, ...owner });
+    if (batch.length < batchSize) continue;
+    orphans.push(...(await orphansOf(batch)));
+    batch = [];
+  }
+  orphans.push(...(await orphansOf(batch)));
+  return { files, orphans };
 };
 
 const orphansOf = async (files: readonly OwnedFile[]): Promise<Orphan[]> => {
