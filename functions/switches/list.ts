@@ -2,9 +2,13 @@ import { listEndpoint } from "../../shared/http/endpoint.ts";
 import { listReply } from "../../shared/http/responses.ts";
 import { accountOfSwitches } from "../../shared/switches/access.ts";
 import { switchPage } from "../../shared/switches/read.ts";
-import { listSwitchesRoute as route } from "../../shared/switches/routes.ts";
+import { listSwitchesRoute } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/switch-schema.ts";
 
-export const handler = listEndpoint(route, accountOfSwitches, switchPage, ({ account, page }) =>
-  listReply(page, account.switch_count, (item) => switchDocument(item, item.included)),
-);
+const endpointOf = (parent: "account" | null) =>
+  listEndpoint(listSwitchesRoute(parent), accountOfSwitches, switchPage, ({ account, page }) =>
+    listReply(page, account.switch_count, (item) => switchDocument(item, item.included)),
+  );
+
+export const handler = endpointOf(null);
+export const underAccount = endpointOf("account");

@@ -2,10 +2,10 @@ import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";
 import { oneSwitch } from "../../shared/switches/access.ts";
 import { includedAssociations } from "../../shared/switches/read.ts";
-import { showSwitchRoute as route } from "../../shared/switches/routes.ts";
+import { showSwitchRoute } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/switch-schema.ts";
 
-export const handler = endpoint(route, oneSwitch, async ({ current, input }) => {
+export const handler = endpoint(showSwitchRoute, oneSwitch, async ({ current, input }) => {
   const included = await includedAssociations(current, input.include);
   return documentReply(switchDocument(current, included), current.version, { included });
 });

@@ -5,10 +5,8 @@ import { documented, idProperty, ids, named, page, pageParameters, timePropertie
 import { Ulid } from "../schema/fields.ts";
 import {
   createSwitchRoute,
-  createSwitchUnderAccountRoute,
   deleteSwitchRoute,
   listSwitchesRoute,
-  listSwitchesUnderAccountRoute,
   showSwitchRoute,
   updateSwitchRoute,
 } from "./routes.ts";
@@ -57,68 +55,61 @@ const listing = {
 };
 const changes = { mms_enabled: false };
 const changed = { ...harborline, ...changes, updated_at: "2026-11-21T11:47:20.930Z" };
-const docs = {
-  create: {
+const routes = [
+  documented(createSwitchRoute(null), {
     summary: "Create a switch",
     description:
       "Creates a switch in the API key's account. Only the name is required; it must be unique within the account. Both channels are disabled by default.",
     body: document(settingsExample),
     response,
     invalid,
-  },
-  createUnderAccount: {
+  }),
+  documented(createSwitchRoute("account"), {
     summary: "Create a switch under an account",
     description:
       "Creates a switch in the given account, which is the API key's account or one below it. Only the name is required; it must be unique within that account. Both channels are disabled by default.",
     body: document({ ...settingsExample, ...failover }),
     response: document({ ...harborline, ...failover }),
     invalid,
-  },
-  list: {
+  }),
+  documented(listSwitchesRoute(null), {
     summary: "List the switches of the account and its sub-accounts",
     description: "Lists the switches of the API key's account and of all accounts below it.",
     ...listing,
-  },
-  listUnderAccount: {
+  }),
+  documented(listSwitchesRoute("account"), {
     summary: "List the switches of an account and its sub-accounts",
     description:
       "Lists the switches of the given account, which is the API key's account or one below it, and of all accounts below the given one.",
     ...listing,
-  },
-  show: {
+  }),
+  documented(showSwitchRoute, {
     summary: "Show a switch",
     description: "Returns the switch, including its secrets.",
     query,
     response,
     others: { "With include=account": withAccount },
-  },
-  update: {
+  }),
+  documented(updateSwitchRoute, {
     summary: "Update a switch",
     description:
       "Updates the switch. Omitted properties keep their values. The updated switch must be valid as a whole.",
     body: document(changes),
     response: document(changed),
     invalid,
-  },
-  delete: {
+  }),
+  documented(deleteSwitchRoute, {
     summary: "Delete a switch",
     description:
       "Permanently deletes the switch, and returns the deleted document. The name can be used again immediately.",
     response,
-  },
-};
+  }),
+];
+
 const settings = settingsDescriptions();
 
 export const switchContract: Contract = {
-  routes: [
-    documented(createSwitchRoute, docs.create),
-    documented(createSwitchUnderAccountRoute, docs.createUnderAccount),
-    documented(listSwitchesRoute, docs.list),
-    documented(listSwitchesUnderAccountRoute, docs.listUnderAccount),
-    documented(showSwitchRoute, docs.show),
-    documented(updateSwitchRoute, docs.update),
-    documented(deleteSwitchRoute, docs.delete),
-  ],
+  routes,
   documents,
   tags: {
     switch: {

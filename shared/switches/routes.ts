@@ -4,26 +4,24 @@ import { includeOf, PageQuery } from "../schema/fields.ts";
 import { immutableSwitchProperties, NewSwitch, SwitchChanges, switchProblems } from "./switch-schema.ts";
 
 /**
- * The rows of the endpoints of switches. Each row is a separate constant that a pure function creates, so that a
- * function's bundle contains only its own row. `contract.ts` has their texts and examples.
+ * The rows of the endpoints of switches. They are pure functions, so that a function's bundle contains only its own row.
+ * `contract.ts` has their texts and examples.
  */
 
 /** `/api/v1/switches`, below `/accounts/{account_id}` if there is a parent, followed by `/{id}` for operations on one switch. */
 const switchRoute = <P extends "account" | null, O extends Operation, R extends Reads>(parent: P, row: Row<O, R>) => {
   const { method, status, file, on } = byOperation[row.operation];
   const path = `/api/v1${parent ? "/accounts/{account_id}" : ""}/switches${on === "item" ? "/{id}" : ""}`;
-  const name = `switches/${file}${parent ? "-under-account" : ""}`;
-  const permission = `messaging_switches:${row.operation}`;
   return {
     ...row,
-    name,
+    name: `switches/${file}${parent ? "-under-account" : ""}`,
     method,
     path,
     parent,
     on,
     resource: "switch",
     document: "switch",
-    permission,
+    permission: `messaging_switches:${row.operation}`,
     status,
   } as const;
 };
@@ -31,19 +29,15 @@ const switchRoute = <P extends "account" | null, O extends Operation, R extends 
 const NewSwitchDocument = z.object({ type: z.literal("switch"), data: NewSwitch });
 
 // @__NO_SIDE_EFFECTS__
-const create = <P extends "account" | null>(parent: P) =>
+export const createSwitchRoute = <P extends "account" | null>(parent: P) =>
   switchRoute(parent, {
     operation: "create",
-    reads: {
-      from: "json",
-      schema: NewSwitchDocument,
-      rules: switchProblems,
-    },
+    reads: { from: "json", schema: NewSwitchDocument, rules: switchProblems },
     grants: { table: ["PutItem", "UpdateItem"], files: [] },
   });
 
 // @__NO_SIDE_EFFECTS__
-const list = <P extends "account" | null>(parent: P) =>
+export const listSwitchesRoute = <P extends "account" | null>(parent: P) =>
   switchRoute(parent, {
     operation: "index",
     reads: { from: "query", schema: z.object({ ...PageQuery.shape, include: includeOf("account") }) },
@@ -79,10 +73,6 @@ const remove = () =>
     grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
   });
 
-export const createSwitchRoute = create(null);
-export const createSwitchUnderAccountRoute = create("account");
-export const listSwitchesRoute = list(null);
-export const listSwitchesUnderAccountRoute = list("account");
 export const showSwitchRoute = show();
 export const updateSwitchRoute = update();
 export const deleteSwitchRoute = remove();

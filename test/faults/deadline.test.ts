@@ -75,7 +75,7 @@ describe("the log of a 503", () => {
 
 describe("at a request's deadline", () => {
   it("no further attempt is made", async () => {
-    const run = await repeatableRequest(t, listSwitchesRoute);
+    const run = await repeatableRequest(t, listSwitchesRoute(null));
     proxies.table.arm();
     proxies.table.choose(() => "delay");
     await sendWithShortDeadline(run.send);

@@ -81,7 +81,7 @@ describe("the metric Defects", () => {
 
   it.each<[string, () => Promise<unknown>]>([
     ["a 401", () => invoke(showSwitchRoute, { headers })],
-    ["a 4xx of a body", () => invoke(createSwitchRoute, { headers, body: "{" })],
+    ["a 4xx of a body", () => invoke(createSwitchRoute(null), { headers, body: "{" })],
     ["an unknown order", () => checkOut(newId())],
     ["an id that is none", () => checkOut("order")],
     ["a file that is refused", () => apply({ accounts: { a: {} } }, context)],

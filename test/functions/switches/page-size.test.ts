@@ -11,7 +11,7 @@ import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
 const maxResponseBytes = 6_291_556;
 
 const page = async (key: string, query: Record<string, string>) => {
-  const result = await invoke(listSwitchesRoute, { headers: { authorization: `Bearer ${key}` }, query });
+  const result = await invoke(listSwitchesRoute(null), { headers: { authorization: `Bearer ${key}` }, query });
   expect(result.statusCode).toBe(200);
   return { bytes: Buffer.byteLength(JSON.stringify(result)), ...pageOf({ body: JSON.parse(result.body) }) };
 };

@@ -10,7 +10,12 @@ import type { Route } from "../../../shared/route.ts";
 import { createSwitchRoute } from "../../../shared/switches/routes.ts";
 
 const upload: Route = { ...showAttachmentRoute("request"), name: "upload", method: "POST", path: "/things/{thing_id}" };
-const routes: Route[] = [upload, showAttachmentRoute("order"), createAttachmentRoute("request"), createSwitchRoute];
+const routes: Route[] = [
+  upload,
+  showAttachmentRoute("order"),
+  createAttachmentRoute("request"),
+  createSwitchRoute(null),
+];
 const [shown, switches] = ["/api/v1/orders/1/attachments/1", "/api/v1/switches"];
 
 let stop: (() => Promise<void>) | undefined;

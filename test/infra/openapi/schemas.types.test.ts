@@ -14,12 +14,15 @@ it("describes every property of a schema and every query parameter of a route, a
     named("Account", Account, { id: "The id." }),
     // @ts-expect-error an account has no type
     named("Account", Account, { id: "The id.", name: "The name.", type: "The type." }),
-    documented(createSwitchRoute, docs),
-    documented(listSwitchesRoute, { ...docs, query: { ...pageParameters, include: { account: "its account." } } }),
+    documented(createSwitchRoute(null), docs),
+    documented(listSwitchesRoute(null), {
+      ...docs,
+      query: { ...pageParameters, include: { account: "its account." } },
+    }),
     // @ts-expect-error the texts of its query are missing
-    documented(listSwitchesRoute, docs),
+    documented(listSwitchesRoute(null), docs),
     // @ts-expect-error the text of `include=account` is missing
-    documented(listSwitchesRoute, { ...docs, query: { ...pageParameters, include: {} } }),
+    documented(listSwitchesRoute(null), { ...docs, query: { ...pageParameters, include: {} } }),
   ];
   expect(compiled).toHaveLength(7);
 });

@@ -15,11 +15,7 @@ import {
 import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
 import { uploadEndpoint } from "../../../shared/http/form.ts";
 import { accountOfSwitches, oneSwitch } from "../../../shared/switches/access.ts";
-import {
-  createSwitchRoute,
-  createSwitchUnderAccountRoute,
-  updateSwitchRoute,
-} from "../../../shared/switches/routes.ts";
+import { createSwitchRoute, updateSwitchRoute } from "../../../shared/switches/routes.ts";
 
 /** A route with the wrong access check or the wrong reader does not compile: `npm run check` tests this file's types. */
 
@@ -31,8 +27,8 @@ describe("an endpoint", () => {
       uploadEndpoint(createAttachmentRoute("order"), attachmentParent, reply),
       endpoint(showAttachmentRoute("request"), oneAttachment, reply),
       endpoint(deleteAttachmentRoute("order"), deletableAttachment, reply),
-      endpoint(createSwitchRoute, accountOfSwitches, reply),
-      endpoint(createSwitchUnderAccountRoute, accountOfSwitches, reply),
+      endpoint(createSwitchRoute(null), accountOfSwitches, reply),
+      endpoint(createSwitchRoute("account"), accountOfSwitches, reply),
       endpoint(updateSwitchRoute, oneSwitch, reply),
     ];
     for (const handler of handlers) expect(handler).toBeTypeOf("function");
@@ -63,7 +59,7 @@ describe("an endpoint", () => {
       // @ts-expect-error a form is not read as JSON
       endpoint(createAttachmentRoute("request"), attachmentParent, reply),
       // @ts-expect-error JSON is not read as a form
-      uploadEndpoint(createSwitchRoute, accountOfSwitches, reply),
+      uploadEndpoint(createSwitchRoute(null), accountOfSwitches, reply),
       // @ts-expect-error only lists have pages
       listEndpoint(createAttachmentRoute("request"), attachmentParent, attachmentPage, reply),
     ];
