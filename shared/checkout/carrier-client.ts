@@ -6,7 +6,7 @@ import { type AdapterCall, AdapterError, invokeAdapter } from "./carrier-functio
 import { carrierToken, renewedCarrierToken } from "./carrier-token.ts";
 import { callTimeoutMs, checkoutLimits, longestCallMs } from "./limits.ts";
 
-/** The outcome of a call to the carrier, with all its attempts. */
+/** The outcome of an attempt of a call to the carrier, or of the call with all its attempts. */
 export type Outcome =
   | { readonly kind: "done"; readonly status: number; readonly answer: string; readonly json: unknown }
   /** A 4xx, or a redirect. The status of a redirect is null, because fetch does not reveal it. */
@@ -18,10 +18,11 @@ export type Outcome =
       readonly reason: string | null;
       readonly mayBeInProgress: boolean;
     }
-  /** Every attempt of this step failed temporarily. `mayHaveActed`: the carrier may have processed one of them. */
+  /** The attempt, or every attempt of this step, failed temporarily. `mayHaveActed`: the carrier may have processed one. */
   | {
       readonly kind: "unavailable";
       readonly reason: string;
+      /** The last response's Retry-After. */
       readonly wait_seconds: number;
       readonly mayHaveActed: boolean;
       /** An attempt had no response, so the carrier may still be processing it. */
@@ -54,19 +55,9 @@ const firstWaitMs = 250;
 /** Keeps the longest run, with all its waits, within its workflow's timeout of a week. */
 export const longestRetryAfterSeconds = 4 * 3600;
 
-type TryResult =
-  | Exclude<Outcome, { kind: "unavailable" }>
-  | {
-      readonly kind: "retry";
-      readonly reason: string;
-      readonly retryAfter: number;
-      readonly mayHaveActed: boolean;
-      readonly mayBeInProgress: boolean;
-    };
-
 /**
- * Calls the carrier, or the function that adapts it. 2xx is done. 429, 5xx, timeouts and broken connections are retried after the time in `Retry-After`
- * or a growing, jittered wait. Any other response is a refusal. An error of the file itself is thrown.
+ * Calls the carrier, or the function that adapts it. 2xx is done. 429, 5xx, timeouts and broken connections are retried after
+ * the time in `Retry-After` or a growing, jittered wait. Any other response is a refusal. An error of the file itself is thrown.
  */
 export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
   const { bytes = 0, endsBy = Date.now() + longestCallMs(bytes) } = call;
@@ -78,15 +69,8 @@ export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
     if (result.kind === "done") return result;
     mayHaveActed ||= result.mayHaveActed;
     mayBeInProgress ||= result.mayBeInProgress;
-    const wait = waitMs(attempt, result.retryAfter, Math.random);
-    if (!isRepeatedInStep(attempt, wait, endsBy - Date.now()))
-      return {
-        kind: "unavailable",
-        reason: result.reason,
-        wait_seconds: result.retryAfter,
-        mayHaveActed,
-        mayBeInProgress,
-      };
+    const wait = waitMs(attempt, result.wait_seconds, Math.random);
+    if (!isRepeatedInStep(attempt, wait, endsBy - Date.now())) return { ...result, mayHaveActed, mayBeInProgress };
     await sleep(wait);
   }
 };
@@ -100,7 +84,7 @@ export const isRepeatedInStep = (attempt: number, wait: number, leftMs: number):
   attempt < checkoutLimits.tries && wait <= checkoutLimits.longestWaitInStepMs && wait < leftMs;
 
 /** The attempts of one call. The first 401 may mean that the secret has a new token, so it is read again. */
-const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<TryResult>) => {
+const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<Outcome>) => {
   let renewed = false;
   const tryWith = (token: string | undefined) => {
     const timeoutMs = Math.max(1, Math.min(callTimeoutMs(bytes), endsBy - Date.now()));
@@ -120,7 +104,7 @@ const tryOnce = async (
   { method, path, idempotencyKey, alsoDone = [], body, described }: CarrierCall,
   token: string | undefined,
   timeout: AbortSignal,
-): Promise<TryResult> => {
+): Promise<Outcome> => {
   const adapter = env.carrierFunction();
   const headers = {
     ...(idempotencyKey !== undefined && { "Idempotency-Key": idempotencyKey }),
@@ -147,7 +131,7 @@ const tryOnce = async (
     if (isRedirect(error)) return redirected;
     const isOpen = error instanceof AdapterError ? error.mayHaveActed : !neverArrived(error);
     const reason = error instanceof AdapterError ? error.message : reasonOf(error, timeout);
-    return { kind: "retry", reason, retryAfter: 0, mayHaveActed: isOpen, mayBeInProgress: isOpen };
+    return { kind: "unavailable", reason, wait_seconds: 0, mayHaveActed: isOpen, mayBeInProgress: isOpen };
   }
 };
 
@@ -159,7 +143,7 @@ const longestJson = 4_000_000;
 const Refusal = z.object({ reason: z._default(z.string(), "") });
 
 /** Decides what a response means. 2xx and `alsoDone` are done, 429 and 5xx are retried, all else is a refusal. */
-export const interpret = async (response: Response, alsoDone: readonly number[], kept: number): Promise<TryResult> => {
+export const interpret = async (response: Response, alsoDone: readonly number[], kept: number): Promise<Outcome> => {
   const { status, headers } = response;
   const isRefusal = status >= 300 && status < 500 && status !== 429;
   const text = await beginningOf(response, isRefusal ? longestJson : kept);
@@ -171,10 +155,10 @@ export const interpret = async (response: Response, alsoDone: readonly number[],
   }
   // 429 and 503 mean that the call was not processed. Any other response leaves that open.
   const mayHaveActed = status !== 429 && status !== 503;
-  const retryAfter = retryAfterSeconds(headers.get("retry-after"), new Date());
+  const wait_seconds = retryAfterSeconds(headers.get("retry-after"), new Date());
   // 502 and 504 are those of a proxy that the carrier has not answered.
   const mayBeInProgress = mayHaveActed && status > 500;
-  return { kind: "retry", reason: `it responded with ${status}`, retryAfter, mayHaveActed, mayBeInProgress };
+  return { kind: "unavailable", reason: `it responded with ${status}`, wait_seconds, mayHaveActed, mayBeInProgress };
 };
 
 /** What is kept of a text. The cut may part the halves of a character, which the table refuses. */

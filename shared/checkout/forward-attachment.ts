@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import type { Attachment } from "../attachments/attachment-schema.ts";
 import { fileKey } from "../attachments/file-keys.ts";
 import { openFile, scanResultOf, signedGet } from "../attachments/files.ts";
 import { env } from "../env.ts";
@@ -12,6 +13,7 @@ import { stopRun } from "./checkout-run.ts";
 import { CheckoutRun, type Receipt, type RunRef } from "./checkout-schema.ts";
 import { isUpToDate, type Plan } from "./plan.ts";
 import {
+  type AnnouncedCall,
   announcement,
   completeReceipt,
   isInFlight,
@@ -44,16 +46,18 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   const { of, attachment, receipt } = planned;
   const announced = announcement(planned, new Date());
   if (receipt && announced.version !== receipt.version && isInFlight(receipt))
-    return waitFor(receipt, `${subject(request, receipt)} cannot be sent with its new metadata yet`);
-  if (!(await replaceReceipt(request, receipt, announced))) return overtaken(request, announced);
+    return waitForCall(receipt, `${subject(request, receipt)} cannot be sent with its new metadata yet`);
+  if (!(await replaceReceipt(request, receipt, announced)))
+    return waitFor(announced, `${subject(request, announced)} is being forwarded by another step.`);
+  const call = { target, before: receipt, announced };
   const parent: ParentRef = { type: of, id: of === "order" ? ref.order_id : request };
   // Read beside the items, so that it takes no time. If it fails, sending the file fails.
   const scan = env.malwareScan() ? scanResultOf(fileKey(parent, attachment.id)) : Promise.resolve(clean);
   scan.catch(() => undefined);
   const [runItem, current] = await getMany([keys.checkout(ref.order_id), keys.attachment(parent, attachment.id)]);
   const locked = isRunning(runItem, ref);
-  if (locked && current) return sendFile(target, parent, planned, announced, scan);
-  await withdrawAnnouncement(request, receipt, announced);
+  if (locked && current) return sendFile(call, parent, attachment, scan);
+  await withdrawAnnouncement(call);
   return { kind: locked ? "done" : "stop" };
 };
 
@@ -65,29 +69,19 @@ const isRunning = (item: unknown, { run }: RunRef) => {
 const subject = (request: string, { attachment }: Pick<Receipt, "attachment">) =>
   `The attachment ${attachment} of the request ${request}`;
 
-const waitFor = (receipt: Receipt, what: string): CallResult => ({
-  kind: "wait",
-  wait_seconds: secondsInFlight(receipt),
-  reason: `${what}: an earlier call may still be in flight.`,
-  receipt,
-});
+const waitFor = (receipt: Receipt, reason: string, wait_seconds = 0) =>
+  ({ kind: "wait", wait_seconds, reason, receipt }) as const;
 
-/** Another step is forwarding the same attachment. Its receipt will show what remains to be done. */
-const overtaken = (request: string, receipt: Receipt): CallResult => ({
-  kind: "wait",
-  wait_seconds: 0,
-  reason: `${subject(request, receipt)} is being forwarded by another step.`,
-  receipt,
-});
+const waitForCall = (receipt: Receipt, what: string) =>
+  waitFor(receipt, `${what}: an earlier call may still be in flight.`, secondsInFlight(receipt));
 
 const sendFile = async (
-  target: Target,
+  call: AnnouncedCall,
   parent: ParentRef,
-  { attachment, receipt }: Plan["forward"][number],
-  announced: Receipt,
+  attachment: Attachment,
   scan: Promise<string | null | undefined>,
 ): Promise<CallResult> => {
-  const { ref, request } = target;
+  const { target, announced } = call;
   const { id, content_type: contentType } = attachment;
   const key = fileKey(parent, id);
   const file = { contentType, open: () => openFile(key), sign: () => signedGet(key, forwardStep.timeoutSeconds) };
@@ -95,56 +89,47 @@ const sendFile = async (
   try {
     const found = await scan;
     if (found === undefined) throw new FileError("its file is gone from storage", true);
-    if (found !== clean) return recordScan(target, receipt, announced, found);
-    outcome = await putUpstream({ order: ref.order_id, request, receipt: announced }, file);
+    if (found !== clean) return recordScan(call, found);
+    outcome = await putUpstream({ order: target.ref.order_id, request: target.request, receipt: announced }, file);
   } catch (error) {
-    return recordFileError(target, parent, receipt, announced, error);
+    return recordFileError(call, parent, error);
   }
   // The refusal of a repeated call says nothing about the current metadata.
   if (outcome.kind === "refused" && !isUpToDate(announced, attachment)) {
     const { status, answer, reason } = outcome;
-    await completeReceipt(target, receipt, announced, { status, answer, reason, state: "refused" });
+    await completeReceipt(call, { status, answer, reason, state: "refused" });
     return { kind: "done" };
   }
-  return recordOutcome(target, receipt, announced, outcome, "forwarded");
+  return recordOutcome(call, outcome, "forwarded");
 };
 
 const clean = "NO_THREATS_FOUND";
 
 /** A file that is not scanned yet waits. Any other result is a refusal, in words for the customer only if it is malware. */
-const recordScan = async (
-  target: Target,
-  before: Receipt | undefined,
-  announced: Receipt,
-  found: string | null,
-): Promise<CallResult> => {
+const recordScan = async (call: AnnouncedCall, found: string | null): Promise<CallResult> => {
+  const { target, before, announced } = call;
   const what = subject(target.request, announced);
   if (found === null) {
     const waiting = { last_answer: "waits for the malware scan", attempts: before?.attempts ?? 0 };
-    const receipt = await completeReceipt(target, before, announced, waiting);
-    return { kind: "wait", wait_seconds: 0, reason: `${what} waits for the malware scan.`, receipt, unscanned: true };
+    const receipt = await completeReceipt(call, waiting);
+    return { ...waitFor(receipt, `${what} waits for the malware scan.`), unscanned: true };
   }
   const reason = found === "THREATS_FOUND" ? "The file contains malware." : null;
-  await completeReceipt(target, before, announced, { answer: `malware scan: ${found}`, reason, state: "refused" });
+  await completeReceipt(call, { answer: `malware scan: ${found}`, reason, state: "refused" });
   await stopRun(target.ref, `${what} was refused by the malware scan, not forwarded: ${found}`);
   return { kind: "stop" };
 };
 
 /** Records that a file could not be read. Throws any other error. */
-const recordFileError = async (
-  target: Target,
-  parent: ParentRef,
-  before: Receipt | undefined,
-  announced: Receipt,
-  error: unknown,
-): Promise<CallResult> => {
+const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: unknown): Promise<CallResult> => {
+  const { target, announced } = call;
   const cannot = `The attachment ${announced.attachment} cannot be forwarded under the request ${target.request}`;
   if (isTemporary(error)) {
-    const ended = await completeReceipt(target, before, announced, { last_answer: "S3 is unavailable" });
-    return { kind: "wait", wait_seconds: 0, reason: `${cannot}: S3 is unavailable.`, receipt: ended };
+    const ended = await completeReceipt(call, { last_answer: "S3 is unavailable" });
+    return waitFor(ended, `${cannot}: S3 is unavailable.`);
   }
   if (!(error instanceof FileError)) throw error;
-  await completeReceipt(target, before, announced, { answer: error.message });
+  await completeReceipt(call, { answer: error.message });
   // A delete removes the metadata before the file. If the metadata still exist, the file is lost.
   if (error.gone && !(await get(keys.attachment(parent, announced.attachment)))) return { kind: "done" };
   await stopRun(target.ref, `${cannot}: ${error.message}.`);
@@ -157,33 +142,31 @@ const isTemporary = (error: unknown) => (error instanceof ApiError && error.stat
 /** Withdraws a deleted attachment that was forwarded, or may have been. */
 export const withdrawOne = async (target: Target, receipt: Receipt): Promise<CallResult> => {
   const { ref, request } = target;
-  if (isInFlight(receipt)) return waitFor(receipt, `${subject(request, receipt)} cannot be withdrawn yet`);
+  if (isInFlight(receipt)) return waitForCall(receipt, `${subject(request, receipt)} cannot be withdrawn yet`);
   if (!isRunning(await get(keys.checkout(ref.order_id)), ref)) return { kind: "stop" };
   const outcome = await withdrawUpstream({ order: ref.order_id, request, receipt });
-  return recordOutcome(target, receipt, receipt, outcome, "withdrawn");
+  return recordOutcome({ target, before: receipt, announced: receipt }, outcome, "withdrawn");
 };
 
 const recordOutcome = async (
-  target: Target,
-  before: Receipt | undefined,
-  receipt: Receipt,
+  call: AnnouncedCall,
   outcome: Outcome,
   state: "forwarded" | "withdrawn",
 ): Promise<CallResult> => {
-  const { ref, request } = target;
+  const what = subject(call.target.request, call.announced);
   if (outcome.kind === "unavailable") {
     const { reason: last_answer, wait_seconds } = outcome;
-    const ended = await completeReceipt(target, before, receipt, { last_answer });
-    const reason = `${subject(request, receipt)} could not be ${state}: the carrier was unavailable for too long (${last_answer}).`;
-    return { kind: "wait", wait_seconds, reason, receipt: ended };
+    const ended = await completeReceipt(call, { last_answer });
+    const reason = `${what} could not be ${state}: the carrier was unavailable for too long (${last_answer}).`;
+    return waitFor(ended, reason, wait_seconds);
   }
   const { status, answer } = outcome;
   const reason = outcome.kind === "refused" ? outcome.reason : null;
   const decided = { status, answer, reason, last_answer: null, next_try_at: null };
-  await completeReceipt(target, before, receipt, { ...decided, state: outcome.kind === "done" ? state : "refused" });
+  await completeReceipt(call, { ...decided, state: outcome.kind === "done" ? state : "refused" });
   if (outcome.kind === "done") return { kind: "done" };
-  const stopped = `${subject(request, receipt)} was refused by the carrier, not ${state}: ${describeRefusal(decided)}`;
+  const stopped = `${what} was refused by the carrier, not ${state}: ${describeRefusal(decided)}`;
   // The cart may be checked out already, although the carrier has denied it.
-  await stopRun(ref, stopped, status === 409 ? { outcome_unknown: true } : {});
+  await stopRun(call.target.ref, stopped, status === 409 ? { outcome_unknown: true } : {});
   return { kind: "stop" };
 };

@@ -18,16 +18,21 @@ export type Target = {
 /** Writes a receipt, unless it has changed since it was read: a step may run twice at the same time. */
 export const replaceReceipt = async (request: string, before: Receipt | undefined, receipt: Receipt) => {
   const when = before ? unchanged(before) : { exists: false };
-  const failed = await transact({
-    receipt: { update: keys.receipt(request, receipt.attachment), set: receipt, when },
-  });
+  const failed = await transact({ receipt: { update: keys.receipt(request, receipt.attachment), set: receipt, when } });
   return failed.size === 0;
 };
 
 const unchanged = ({ at, state, attempts }: Receipt) => ({ equals: { at, state, attempts } });
 
+/** A call to the carrier, with the attachment's receipt before it and the one that announces it. */
+export type AnnouncedCall = {
+  readonly target: Target;
+  readonly before: Receipt | undefined;
+  readonly announced: Receipt;
+};
+
 /** Restores the receipt as it was before a call that was announced and not made. */
-export const withdrawAnnouncement = async (request: string, before: Receipt | undefined, announced: Receipt) => {
+export const withdrawAnnouncement = async ({ target: { request }, before, announced }: AnnouncedCall) => {
   if (before) await replaceReceipt(request, announced, before);
   else await transact({ receipt: { delete: keys.receipt(request, announced.attachment), when: unchanged(announced) } });
 };
@@ -37,9 +42,7 @@ export const withdrawAnnouncement = async (request: string, before: Receipt | un
  * since it was `announced`.
  */
 export const completeReceipt = async (
-  target: Target,
-  before: Receipt | undefined,
-  announced: Receipt,
+  { target, before, announced }: AnnouncedCall,
   outcome: Partial<Receipt>,
 ): Promise<Receipt> => {
   const now = new Date();

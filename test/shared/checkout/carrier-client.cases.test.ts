@@ -28,9 +28,9 @@ describe("a response of the carrier", () => {
       const result = await interpret(response, [], 500);
       const acted = "mayHaveActed" in result && result.mayHaveActed ? "may have acted" : "has not acted";
       const open = "mayBeInProgress" in result && result.mayBeInProgress ? "may be in progress" : acted;
-      expect(result.kind === "retry" ? `retry, ${open}` : result.kind, String(status)).toBe(meaning);
+      expect(result.kind === "unavailable" ? `retry, ${open}` : result.kind, String(status)).toBe(meaning);
       if (open === "may be in progress") expect(acted).toBe("may have acted");
-      if (result.kind === "retry") expect(result.reason).toBe(`it responded with ${status}`);
+      if (result.kind === "unavailable") expect(result.reason).toBe(`it responded with ${status}`);
     }
   });
 
@@ -50,7 +50,7 @@ describe("a response of the carrier", () => {
 
   it("asks for a wait in Retry-After", async () => {
     const response = new Response(null, { status: 503, headers: { "Retry-After": "7" } });
-    expect(await interpret(response, [], 500)).toMatchObject({ kind: "retry", retryAfter: 7 });
+    expect(await interpret(response, [], 500)).toMatchObject({ kind: "unavailable", wait_seconds: 7 });
   });
 
   it.each([
