@@ -24,7 +24,6 @@ export const withDeadline = <T>(remainingMs: number, work: () => Promise<T>): Pr
 export const cleanUp = <T>(work: () => Promise<T>): Promise<T> =>
   currentDeadline() === undefined ? work() : run(cleanUpMs, work);
 
-/** The time until the deadline; infinite without one. */
 export const remainingMs = (): number => (currentDeadline()?.at ?? Number.POSITIVE_INFINITY) - performance.now();
 
 const timeoutError = () => Object.assign(new Error("The request's deadline has passed."), { name: "TimeoutError" });

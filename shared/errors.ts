@@ -16,7 +16,6 @@ const catalogue = {
 
 export type ErrorCode = keyof typeof catalogue;
 
-/** All codes, in order of status. */
 export const errorCodes = Object.entries(catalogue).map(([code, { status, title }]) => ({ code, status, title }));
 
 export const subCodes = [
@@ -32,7 +31,6 @@ export const subCodes = [
   "malformed",
 ] as const;
 
-/** The parts of a request. */
 export const locations = ["body", "query", "header", "path"] as const;
 
 type SubCode = (typeof subCodes)[number];
@@ -49,7 +47,6 @@ export type Problem = {
   readonly params?: Readonly<Record<string, unknown>>;
 };
 
-/** A problem with a part of a request. */
 export const problemIn = (
   place: Problem["in"],
   pointer: string,
@@ -58,7 +55,6 @@ export const problemIn = (
   params?: Problem["params"],
 ): Problem => ({ in: place, pointer, sub_code, detail, ...(params && { params }) });
 
-/** A problem with a property in a body. */
 export const problem = (name: string, sub_code: SubCode, detail: string, params?: Problem["params"]): Problem =>
   problemIn("body", `/data/${name}`, sub_code, detail, params);
 
@@ -132,7 +128,6 @@ export const fileTooLarge = (limitBytes: number) => {
   return apiError("payload_too_large", detail, { limit_bytes: limitBytes, direct_upload: true });
 };
 
-/** `expected`: the media type that the endpoint reads. */
 export const unsupportedMediaType = (expected: string, detail = `The Content-Type must be ${expected}.`) =>
   apiError("unsupported_media_type", detail, { expected });
 
@@ -160,7 +155,6 @@ export const idempotencyKeyReused: Problem = {
   detail: "has already been used with another body",
 };
 
-/** 422 for a body that cannot be parsed. */
 export const malformed = (detail: string) => invalid([problemIn("body", "", "malformed", detail)]);
 
 export const rateLimited = () =>
@@ -190,11 +184,9 @@ const transient = new Set([
   "TransactionInProgressException",
 ]);
 
-const statusOf = (error: object): number => {
-  const metadata = "$metadata" in error ? error.$metadata : undefined;
-  if (typeof metadata !== "object" || metadata === null || !("httpStatusCode" in metadata)) return 0;
-  return typeof metadata.httpStatusCode === "number" ? metadata.httpStatusCode : 0;
-};
+type SdkError = Error & { readonly $metadata?: { readonly httpStatusCode?: number } };
+
+const statusOf = ({ $metadata }: SdkError): number => $metadata?.httpStatusCode ?? 0;
 
 /**
  * Whether an error that the SDK throws after its retries means that a service is unavailable or throttled, not that the

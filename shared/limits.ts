@@ -35,7 +35,6 @@ export const limits = {
   permissions: 1_000,
   permissionLength: 255,
   dateTimeLength: 64,
-  /** The label of an API key, and for whom an operator makes a change. */
   labelLength: 100,
   onBehalfOfLength: 255,
 } as const;

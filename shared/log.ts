@@ -26,7 +26,6 @@ let print = (line: Fields): void => {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 };
 
-/** Passes later lines to `output` instead of writing them to stdout. */
 export const setLogOutput = (output: (line: Fields) => void): void => {
   print = output;
 };

@@ -84,7 +84,6 @@ export type AttachmentData = z.infer<typeof AttachmentData>;
 export const AttachmentChanges = z.partial(z.pick(AttachmentData, changeable));
 export type AttachmentChanges = z.infer<typeof AttachmentChanges>;
 
-/** What the bytes of a file reveal. */
 export const FileKind = z.object({
   detected_type: z.nullable(z.string()),
   encrypted: z.nullable(z.boolean()),
@@ -141,7 +140,6 @@ export const warningOf = ({ file_hint, detected_type, encrypted }: Attachment): 
     : "The letter of authorization is not a PDF, TIFF, PNG or JPEG.";
 };
 
-/** The association `file` of an attachment. */
 export const FileData = z.object({
   bytes: z.int(),
   content_type: z.string(),

@@ -4,7 +4,6 @@ import type { ParentRef } from "../table/keys.ts";
 /** An object key in the bucket begins with the day of the upload, for the sweep. The rest identifies the attachment. */
 export const filePrefix = "attachments/";
 
-/** Returns the day of a time as `YYYY-MM-DD`, in UTC. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
 export const dayPrefix = (day: string): string => `${filePrefix}${day.replaceAll("-", "/")}/`;

@@ -5,8 +5,6 @@ import {
   GetObjectTaggingCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
-  NoSuchKey,
-  NotFound,
   PutObjectCommand,
   S3Client,
 } from "@aws-sdk/client-s3";
@@ -37,6 +35,10 @@ const createClient = () => {
 const base64 = (sha256: string) => Buffer.from(sha256, "hex").toString("base64");
 
 const hasHeaders = (request: unknown): request is { headers: Record<string, string> } => "headers" in Object(request);
+
+/** For `catch`: undefined if there is no such file. A HEAD has no body that could say more than "NotFound". */
+const undefinedIfMissing = (error: unknown): undefined =>
+  error instanceof Error && /^(NoSuchKey|NotFound)$/.test(error.name) ? undefined : unavailableAs503(error);
 
 /** Stores a file. S3 verifies its SHA-256. 503 if S3 is unavailable; the same holds for all functions below. */
 export const putFile = async (key: string, { content, contentType, sha256 }: UploadedFile): Promise<void> => {
@@ -100,7 +102,6 @@ export const readFileEnds = async (key: string) => {
   return { ...first, first: first.content, last: last.content };
 };
 
-/** Returns a range of a file's bytes, and the length and the media type of the whole file. */
 const readRange = async (key: string, range: string) => {
   const command = new GetObjectCommand({ Bucket: env.bucketName(), Key: key, Range: `bytes=${range}` });
   let content: Uint8Array = new Uint8Array();
@@ -116,11 +117,10 @@ const readRange = async (key: string, range: string) => {
   const found = await s3()
     .send(command)
     .catch((error: unknown) => {
-      if (error instanceof NoSuchKey) return undefined;
       // No range of an empty file is valid.
       if (error instanceof Error && error.name === "InvalidRange")
         return { ContentRange: "bytes */0", ContentType: undefined };
-      return unavailableAs503(error);
+      return undefinedIfMissing(error);
     });
   return found && { bytes: Number(found.ContentRange?.split("/")[1]), content_type: found.ContentType, content };
 };
@@ -136,7 +136,7 @@ export const removeFile = async (key: string): Promise<void> => {
 export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> | undefined> => {
   const response = await s3()
     .send(new GetObjectCommand({ Bucket: env.bucketName(), Key: key }))
-    .catch((error: unknown) => (error instanceof NoSuchKey ? undefined : unavailableAs503(error)));
+    .catch(undefinedIfMissing);
   if (!response) return undefined;
   if (!(response.Body instanceof Readable)) throw new Error("The response of S3 has no stream.");
   return response.Body;
@@ -149,9 +149,7 @@ export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> |
 export const scanResultOf = async (key: string): Promise<string | null | undefined> => {
   const response = await s3()
     .send(new GetObjectTaggingCommand({ Bucket: env.bucketName(), Key: key }))
-    .catch((error: unknown) =>
-      error instanceof Error && error.name === "NoSuchKey" ? undefined : unavailableAs503(error),
-    );
+    .catch(undefinedIfMissing);
   return response && (response.TagSet?.find((tag) => tag.Key === "GuardDutyMalwareScanStatus")?.Value ?? null);
 };
 
@@ -160,9 +158,7 @@ export type SignedFile = { readonly url: string; readonly bytes: number | undefi
 /** Returns a URL with which anybody can read the file for that many seconds, and its length; undefined if there is no file. */
 export const signedGet = async (key: string, seconds: number): Promise<SignedFile | undefined> => {
   const file = { Bucket: env.bucketName(), Key: key };
-  const found = await s3()
-    .send(new HeadObjectCommand(file))
-    .catch((error: unknown) => (error instanceof NotFound ? undefined : unavailableAs503(error)));
+  const found = await s3().send(new HeadObjectCommand(file)).catch(undefinedIfMissing);
   if (!found) return undefined;
   const url = await getSignedUrl(s3(), new GetObjectCommand(file), { expiresIn: seconds });
   return { url, bytes: found.ContentLength };

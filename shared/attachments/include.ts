@@ -23,7 +23,6 @@ const withoutReceipt = ({ forwardable, state }: Parent) =>
 
 const rank = (state: ForwardingState) => ForwardingState.options.indexOf(state);
 
-/** The overall state is the least advanced one. */
 const summary = (requests: readonly ByRequest[]): ForwardingData => {
   const [least] = requests.map(({ state }) => state).sort((one, other) => rank(one) - rank(other));
   return { state: least ?? "none", requests: [...requests] };

@@ -14,7 +14,6 @@ type Query = PageQuery & { readonly reference_id?: string | undefined };
 /** `total` is present if it is not that of the whole list. */
 type AttachmentPage = Page<Attachment> & { readonly total?: number };
 
-/** Reads the page of a parent's attachments that a query requests. */
 export const attachmentPage: PageReader<CollectionRoute, AttachmentPage, Query> = async (lookup, query, { parent }) => {
   const { ref } = parentRef(lookup, parent);
   const list = collections.attachments(ref);

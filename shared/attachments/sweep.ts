@@ -50,9 +50,7 @@ type SweepOptions = {
   readonly now: Date;
   /** The time that is left. The sweep stops before it is over, and the next sweep continues from there. */
   readonly remainingMs?: () => number;
-  /** Only counts the files that it would remove. */
   readonly dryRun?: boolean;
-  /** Reads every day, due or not. */
   readonly all?: boolean;
   /** Removes files however many the table does not know. */
   readonly force?: boolean;
@@ -145,7 +143,6 @@ const firstDay = async (own: string): Promise<string | undefined> => {
   return undefined;
 };
 
-/** Returns the days that are due and not done. */
 const daysLeft = async (bookmark: Bookmark, today: string, all: boolean): Promise<string[]> => {
   const { swept_on, sweeping } = bookmark;
   const first = await firstDay(oldestSwept(bookmark));

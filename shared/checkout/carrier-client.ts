@@ -31,7 +31,6 @@ export type Outcome =
 
 export type Unsuccessful = Exclude<Outcome, { kind: "done" }>;
 
-/** Describes a refusal in one line. */
 export const describeRefusal = ({ status, answer }: { readonly status: number | null; readonly answer: string }) =>
   [status, answer].filter(Boolean).join(" ");
 
@@ -137,7 +136,6 @@ const tryOnce = async (
 
 /** How much of a response a receipt stores, and of the carrier's text for the customer. */
 const keptCharacters = 500;
-/** How much is read of a response that is JSON. */
 const longestJson = 4_000_000;
 
 const Refusal = z.object({ reason: z._default(z.string(), "") });
@@ -181,7 +179,6 @@ export const retryAfterSeconds = (retryAfter: string | null, now: Date): number 
   return Math.min(longestRetryAfterSeconds, Math.max(0, seconds || 0));
 };
 
-/** Reads a response's body up to a number of characters. */
 const beginningOf = async (response: Response, length: number): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();

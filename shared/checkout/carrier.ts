@@ -12,7 +12,6 @@ const attachmentPath = (order: string, request: string, attachment: string) =>
 
 type ForwardedAttachment = { readonly order: string; readonly request: string; readonly receipt: Receipt };
 
-/** Sends an attachment and its file under a request. */
 export const putUpstream = (
   { order, request, receipt }: ForwardedAttachment,
   file: Pick<FilePart, "contentType" | "open"> & { readonly sign: () => Promise<SignedFile | undefined> },
@@ -64,7 +63,6 @@ export const askUpstream = async (
 };
 
 const CartState = z.object({ checked_out: z.boolean() });
-/** The carrier has no such operation. */
 const cannotSay: readonly number[] = [404, 405, 501];
 
 /** Checks the cart out. 409 means that it is checked out already. */

@@ -10,11 +10,9 @@ import { Order } from "../tenants/tenant-schema.ts";
 import { CheckoutRun, type RunRef, type Seal, Sealed } from "./checkout-schema.ts";
 import { checkoutLimits } from "./limits.ts";
 
-/** Returns the latest run of an order, if there is one. */
 export const readRun = (orderId: string): Promise<CheckoutRun | undefined> =>
   readItem(CheckoutRun, keys.checkout(orderId));
 
-/** The first step of a run. */
 export type Start =
   | { readonly next: "PAGINATE"; readonly wait_seconds: number }
   | { readonly next: "SUBMIT" }
@@ -108,14 +106,12 @@ export const updateRun = async (
   return failed.size === 0;
 };
 
-/** Where the changes of a run come from, for their events. */
 export const originOf = ({ run }: RunRef, now: Date): Origin => ({
   now,
   actor: { type: "checkout", id: run },
   request_id: null,
 });
 
-/** Returns the write that records how a run has ended. */
 export const recordEnd = async (type: EventType & `order.${string}`, ref: RunRef, now: Date): Promise<Write> => {
   const { id, account } = parseItem(Order, await get(keys.order(ref.order_id)));
   return recordOf({ type, account, resource: { type: "order", id, version: null } }, originOf(ref, now));

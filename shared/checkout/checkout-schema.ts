@@ -14,7 +14,6 @@ const retryShape = {
 
 /** The latest run of an order's checkout. While it is RUNNING or STOPPING, no other run can start. */
 export const CheckoutRun = z.object({
-  /** The execution's name. */
   run: z.string(),
   /** The number of the run, counted per order. */
   attempt: z.number(),

@@ -3,7 +3,6 @@ import * as z from "zod/mini";
 import { clientSettings } from "../deadline.ts";
 import { OrderId } from "./checkout-schema.ts";
 
-/** What EventBridge says of an execution that has ended. */
 export const EndedExecution = z.object({
   executionArn: z.string(),
   name: z.string(),

@@ -17,9 +17,7 @@ export const checkoutLimits = {
   passes: 24,
   /** How often in a row the carrier may be unavailable before the run fails: more than 50 minutes. */
   consecutiveWaits: 10,
-  /** Concurrent calls to the carrier in one step. */
   concurrency: 8,
-  /** Attempts of one call within one step. */
   tries: 4,
   /** Longer waits between two attempts happen in the workflow, where waiting is free. */
   longestWaitInStepMs: 5_000,

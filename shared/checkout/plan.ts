@@ -21,7 +21,6 @@ export const receiptsOf = (requestId: string): Promise<Receipt[]> =>
 
 export const sentMetadataOf = (attachment: Attachment): SentMetadata => pick(SentMetadata, attachment);
 
-/** Whether the metadata in a receipt are the attachment's current ones. */
 export const isUpToDate = ({ sent }: Receipt, attachment: Attachment): boolean =>
   isDeepStrictEqual(sent, sentMetadataOf(attachment));
 

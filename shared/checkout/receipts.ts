@@ -57,7 +57,6 @@ export const completeReceipt = async (
   return completed;
 };
 
-/** The version is the one that was sent. */
 const recordDecision = (
   { ref, request, accounts }: Target,
   { of, attachment, version, bytes, sha256 }: Receipt,

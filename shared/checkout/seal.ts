@@ -37,7 +37,6 @@ const sealAll = async (
   return "SEALED";
 };
 
-/** Lifts the seal of a parent if one of these runs has set it. */
 export const liftSeal = async (parent: ParentRef, runs: readonly string[]): Promise<void> => {
   const key = keys.parent(parent);
   const { seal } = parseItem(Sealed, await get(key));

@@ -26,7 +26,6 @@ export type Actor = z.infer<typeof Actor>;
 
 const ref = { type: z.string(), id: z.string() };
 
-/** The file of an attachment, as evidence of what was sent or deleted. */
 const EventFile = z.object({ bytes: z.int(), sha256: z.string() });
 
 /** The value of a property before and after an update. `record.ts` says when lists are shortened. */
@@ -48,7 +47,6 @@ export const Event = z.object({
   id: z.string(),
   type: z.string(),
   at: z.string(),
-  /** The account that owns the resource. */
   account: z.string(),
   actor: z.looseObject({ ...ref, on_behalf_of: z.optional(z.string()) }),
   /**
@@ -59,9 +57,7 @@ export const Event = z.object({
   parent: z.nullable(z.object(ref)),
   /** The names of the properties that an update changed, or null for any other event. */
   changed: z.nullable(z.array(z.string())),
-  /** Of an account, a user or an API key that was updated. */
   changes: z.optional(z.record(z.string(), EventChange)),
-  /** Of an attachment that was forwarded or deleted. */
   file: z.optional(EventFile),
   /** The `X-Request-Id` of the response that confirmed the change, or null if there was none. */
   request_id: z.nullable(z.string()),

@@ -10,7 +10,6 @@ import { Event } from "./event.ts";
 
 const Attributes = z.record(z.string(), z.custom<AttributeValue>());
 
-/** A batch of the table's stream, as Lambda passes it. */
 const Batch = z.object({
   Records: z.array(
     z.object({

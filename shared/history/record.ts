@@ -81,7 +81,6 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
   return { put: { ...keys.event(subjectOf(change), event.id), ...event, expires_at } };
 };
 
-/** Returns the names of the properties that differ: what an update changed. */
 export const changedProperties = (before: object, after: object): string[] => {
   const former = new Map<string, unknown>(Object.entries(before));
   return Object.entries(after).flatMap(([name, value]) => (isDeepStrictEqual(value, former.get(name)) ? [] : [name]));

@@ -87,7 +87,6 @@ const handlerOf = (route: Route, handle: (event: RequestEvent) => Promise<APIGat
       withDeadline(context.getRemainingTimeInMillis(), () => handle(event)),
     );
 
-/** Where a request's changes come from, for their events. */
 const originOf = (event: RequestEvent, { apiKey, user }: Principal, now: Date): Origin => ({
   now,
   actor: { type: "api_key", id: apiKey.id, user: user.id },
@@ -124,7 +123,6 @@ export const endpointWith =
       return response(event.requestContext.requestId, route.status, reply);
     });
 
-/** An endpoint that reads a JSON body, a query, or nothing. */
 export const endpoint = endpointWith(readJson, ["json", "query", "nothing"]);
 
 /** An endpoint that returns a list. `readPage` runs at the same time as the access check, so that it adds no round trip. */

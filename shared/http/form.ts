@@ -159,7 +159,6 @@ const cleanFilename = (name: string | undefined): string => {
   return /^\.{0,2}$/.test(clean) ? "attachment" : shortened(clean);
 };
 
-/** Shortens a name that is too long, but keeps its extension. */
 const shortened = (name: string): string => {
   const characters = [...name];
   if (characters.length <= limits.filenameLength) return name;
@@ -168,5 +167,4 @@ const shortened = (name: string): string => {
   return kept.trimEnd() + extension.join("");
 };
 
-/** An endpoint that accepts a form with a file. */
 export const uploadEndpoint = endpointWith(readForm, ["form"]);

@@ -11,7 +11,6 @@ import type { Principal } from "../tenants/access.ts";
 import type { ApiKey } from "../tenants/tenant-schema.ts";
 import { headerLines, pathId, type RequestEvent } from "./request.ts";
 
-/** The Idempotency-Key of a POST, and the item that is stored under it. */
 type PresentedIdempotencyKey = {
   readonly key: string;
   readonly stored: Item | undefined;
@@ -57,7 +56,6 @@ const fingerprintOf = ({ name }: Pick<Route, "name">, event: RequestEvent, compa
     .digest("base64url");
 };
 
-/** Returns how this POST uses its Idempotency-Key, if it has one. */
 export const idempotencyOf = (
   presented: PresentedIdempotencyKey | undefined,
   route: Pick<Route, "name">,

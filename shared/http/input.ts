@@ -30,7 +30,6 @@ const parseJson = (event: RequestEvent): unknown => {
   }
 };
 
-/** The properties of the stored document that a request changes. */
 export type Current = Readonly<Record<string, unknown>>;
 
 /** Validates the query against the route's schema. 422 with all problems. */

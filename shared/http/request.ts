@@ -50,7 +50,6 @@ export const pathId = (event: Pick<APIGatewayProxyEvent, "pathParameters">, name
   return { requestedId: id ?? requested, id };
 };
 
-/** The valid ids in the path, by the names of their parameters. */
 export const pathIds = (event: Pick<APIGatewayProxyEvent, "pathParameters">): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.keys(event.pathParameters ?? {}).flatMap((name) => {

@@ -77,7 +77,6 @@ export const listReply = <T>(
   },
 });
 
-/** Converts a reply to the form that API Gateway expects. */
 export const response = (requestId: string, status: number, { body, headers }: Reply): APIGatewayProxyResult => ({
   statusCode: status,
   headers: { "Content-Type": "application/json", "Cache-Control": "no-store", "X-Request-Id": requestId, ...headers },

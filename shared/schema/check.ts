@@ -14,14 +14,7 @@ const nouns: Record<string, string> = {
   string: "a string",
 };
 
-const limitDetail = (issue: { origin: string }, limit: string, count: number | bigint) => {
-  if (issue.origin === "string") return `must be ${limit} ${count} characters`;
-  if (issue.origin === "array") return `must have ${limit} ${count} items`;
-  return `must be ${limit} ${count}`;
-};
-
-const limitSubCode = (issue: { origin: string }) =>
-  issue.origin === "string" || issue.origin === "array" ? "constraint.length" : "constraint.range";
+type Described = Pick<Problem, "sub_code" | "detail" | "params">;
 
 const blank = { sub_code: "constraint.required", detail: "can't be blank" } as const;
 
@@ -44,7 +37,6 @@ const limitChecks: Readonly<Record<string, readonly [string, string]>> = {
   less_than: ["maximum", "value"],
 };
 
-/** Returns both limits of the value at a path, those that exist. */
 const limitsAt = (schema: $ZodType, path: readonly PropertyKey[], origin: string): NonNullable<Problem["params"]> => {
   const type = origin === "string" || origin === "array" ? origin : "number";
   const schemas = schemasAt(schema, path).filter(({ _zod }) => _zod.def.type === type);
@@ -57,10 +49,19 @@ const limitsAt = (schema: $ZodType, path: readonly PropertyKey[], origin: string
   );
 };
 
+/** Describes a limit, such as "at most 255", of a text, a list or a number. */
+const describeLimit = (schema: $ZodType, issue: Issue & { readonly origin: string }, limit: string): Described => {
+  const params = limitsAt(schema, issue.path, issue.origin);
+  if (issue.origin === "string")
+    return { sub_code: "constraint.length", detail: `must be ${limit} characters`, params };
+  if (issue.origin === "array") return { sub_code: "constraint.length", detail: `must have ${limit} items`, params };
+  return { sub_code: "constraint.range", detail: `must be ${limit}`, params };
+};
+
 const allowedKeys = (schema: $ZodType, path: readonly PropertyKey[]) =>
   schemasAt(schema, path).flatMap(({ _zod }) => Object.keys(Reflect.get(_zod.def, "shape") ?? {}));
 
-const describeIssue = (schema: $ZodType, issue: Issue): Pick<Problem, "sub_code" | "detail" | "params"> => {
+const describeIssue = (schema: $ZodType, issue: Issue): Described => {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined || (issue.input === null && issue.expected === "string")) return blank;
@@ -77,17 +78,9 @@ const describeIssue = (schema: $ZodType, issue: Issue): Pick<Problem, "sub_code"
       };
     case "too_small":
       if (issue.origin === "string" && issue.minimum === 1) return blank;
-      return {
-        sub_code: limitSubCode(issue),
-        detail: limitDetail(issue, "at least", issue.minimum),
-        params: limitsAt(schema, issue.path, issue.origin),
-      };
+      return describeLimit(schema, issue, `at least ${issue.minimum}`);
     case "too_big":
-      return {
-        sub_code: limitSubCode(issue),
-        detail: limitDetail(issue, "at most", issue.maximum),
-        params: limitsAt(schema, issue.path, issue.origin),
-      };
+      return describeLimit(schema, issue, `at most ${issue.maximum}`);
     case "unrecognized_keys":
       return unknownProperties(issue.keys, allowedKeys(schema, issue.path));
     case "custom": {
@@ -117,7 +110,6 @@ export const unknownProperties = (names: readonly string[], allowed: readonly st
 /** The schema's own message, if it has one. The default message of zod/mini is "Invalid input", and zod's starts with it. */
 const customMessage = ({ message }: Issue) => (message.startsWith("Invalid input") ? undefined : message);
 
-/** Lists values for an error's detail: "one of A, B", or the only value. */
 export const oneOf = (values: readonly unknown[]) =>
   values.length > 1 ? `one of ${values.join(", ")}` : String(values[0]);
 

@@ -33,7 +33,6 @@ export const documented = <R extends Route>(route: R, docs: Docs & Texts<R["read
   docs,
 });
 
-/** The descriptions of the properties that every document or body has. */
 export const envelopeProperties = {
   type: "The type of the document.",
   data: "The properties of the document.",
@@ -71,7 +70,6 @@ export const pageParameters = {
   before: "A cursor from `page_info.before`: the page ends before it. Use it with `last`.",
 } as const;
 
-/** The ids in all examples, which refer to each other. */
 export const ids = {
   account: "01K9Z2M4C7D9F1H3K5N7Q9S1V3",
   order: "01K9Z3Q8R2T4W6Y8A0C2E4G6J8",
@@ -82,7 +80,6 @@ export const ids = {
   switch: "01K9Z5A1G3J5M7P9R1T3W5Y7A9",
 } as const;
 
-/** An example of a list with one page. */
 export const page = (...items: readonly unknown[]) => ({
   type: "list",
   data: { items, page_info: { after: null, before: null, limit: limits.pageSize.default, total: items.length } },

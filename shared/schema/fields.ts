@@ -24,7 +24,6 @@ export const newId = (time = Date.now()): string => ulid(time, () => randomInt(3
 
 export const Ulid = z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/));
 
-/** A UUID of any version, converted to lower case. */
 export const Uuid = z
   .string()
   .check(
@@ -32,7 +31,6 @@ export const Uuid = z
     z.toLowerCase(),
   );
 
-/** An ISO 8601 time in UTC, with milliseconds and `Z`. */
 export const Timestamp = z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
 
 const wellFormed = () => z.refine<string>((value) => value.isWellFormed(), { error: "must be well-formed Unicode" });
@@ -40,7 +38,6 @@ const wellFormed = () => z.refine<string>((value) => value.isWellFormed(), { err
 /** Text of at most `max` characters (Unicode code points, not UTF-16 units). */
 export const text = (max: number) => z.string().check(z.maxLength(max), wellFormed());
 
-/** Text of 1 to `max` characters after trimming. */
 export const nonBlankText = (max: number) => z.string().check(z.trim(), z.minLength(1), z.maxLength(max), wellFormed());
 
 /** Keeps numbers of any length finite. A number outside the allowed range stays outside it. */
@@ -90,7 +87,6 @@ export const isSameId = (sent: unknown, current: unknown): boolean =>
   sent === current ||
   (typeof sent === "string" && typeof current === "string" && sent.toLowerCase() === current.toLowerCase());
 
-/** Returns the properties of `from` that a schema names, in the schema's order. */
 export function pick<S extends object, T extends { readonly [K in keyof S]: unknown }>(
   schema: { readonly shape: S },
   from: T,
@@ -99,7 +95,6 @@ export function pick(schema: { readonly shape: object }, from: Readonly<Record<s
   return Object.fromEntries(Object.keys(schema.shape).map((name) => [name, from[name]]));
 }
 
-/** Returns the same fields without their defaults. */
 export function withoutDefaults<S extends z.core.$ZodShape>(
   fields: S,
 ): { [K in keyof S]: S[K] extends z.ZodMiniDefault<infer T> ? T : S[K] };

@@ -16,7 +16,6 @@ const requirePermission = (route: SwitchRoute, { user }: Principal): void => {
   if (!hasPermission(user, route.permission)) throw permissionMissing(route.permission);
 };
 
-/** `owner` is the account that owns the switches. */
 type Scope = { readonly owner: string };
 
 type FoundAccount = { readonly accountId: PathId | undefined; readonly account: Account | undefined };
@@ -42,7 +41,6 @@ export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Scope
   },
 };
 
-/** For showing, updating and deleting one switch. */
 export const oneSwitch: AccessCheck<
   ItemRoute,
   { readonly switchId: PathId; readonly found: Switch | undefined },

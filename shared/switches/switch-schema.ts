@@ -104,11 +104,9 @@ export const settingsExample = {
   mms_secret: null,
 } satisfies SwitchSettings;
 
-/** The settings that a caller sends to create a switch. */
 export const NewSwitch = z.object(settings);
 export type SwitchSettings = z.infer<typeof NewSwitch>;
 
-/** All settings, each required. */
 const Settings = z.object(withoutDefaults(settings));
 
 /** A switch as callers get it: `data` of its document. */
@@ -238,7 +236,6 @@ const channelProblems = (whole: Properties, known: SwitchChanges, channel: Chann
 
 const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
 
-/** Merges the sent properties into the stored ones (or the defaults). */
 const merged = (sent: unknown, current: Properties): Properties => {
   const data = z.safeParse(Sent, sent).data?.data ?? {};
   // A new switch has the defaults, but no name.
@@ -249,7 +246,6 @@ const merged = (sent: unknown, current: Properties): Properties => {
   );
 };
 
-/** Returns those properties of a switch that are valid by themselves. */
 const validOf = (whole: Properties): SwitchChanges => {
   const { data, error } = z.safeParse(Settings, whole);
   if (data) return data;

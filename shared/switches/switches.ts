@@ -18,7 +18,6 @@ const nameKey = ({ account, name }: Pick<Switch, "account" | "name">) =>
 
 const putName = (of: Switch) => ({ put: { ...nameKey(of), switch: of.id }, when: { exists: false } }) as const;
 
-/** The accounts that list a switch: its own and all accounts above. */
 const listingAccounts = ({ account, ancestors }: Switch): readonly string[] => [...ancestors, account];
 
 /** Returns the writes that add or remove a switch's entry in each list, and change the counts. */

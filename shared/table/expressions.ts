@@ -11,7 +11,6 @@ export type Condition = {
   readonly absentOrExpiredAt?: number;
 };
 
-/** One write: a put of a whole item, an update of attributes, or a delete. */
 export type Write =
   | { readonly put: Item & Key; readonly when?: Condition }
   | {

@@ -57,7 +57,6 @@ export const hashApiKey = (secret: string): string => createHash("sha256").updat
 const openCheckouts = "OPEN_CHECKOUTS";
 
 export const keys = {
-  /** An API key, by its hash. */
   apiKey: (sha256: string): Key => ({ pk: `KEY#${sha256}`, sk: "KEY" }),
   /** The hash of an API key, by the key's id. */
   apiKeyId: (id: string): Key => ownPartition(`KEY_ID#${id}`),
@@ -98,7 +97,6 @@ export const keys = {
   /** What the carrier has of one attachment under this request. The attachment is the request's own or its order's. */
   receipt: (request: string, attachment: string): Key => ({ pk: `REQUEST#${request}`, sk: `RECEIPT#${attachment}` }),
   switch: (id: string): Key => ({ pk: `SWITCH#${id}`, sk: "SWITCH" }),
-  /** The name of a switch, by its hash. */
   switchName: (account: string, hash: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH_NAME#${hash}` }),
   /** A switch's entry in the list of its account, and of each account above. One Query reads a whole list. */
   switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),
@@ -106,7 +104,6 @@ export const keys = {
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
   /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
   event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `${eventPrefix}${id}` }),
-  /** The progress of the sweep. */
   sweep: (): Key => ownPartition("SWEEP"),
 };
 
@@ -117,7 +114,6 @@ export const collections = {
   accountKeys: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "KEY#" }),
   accountOrders: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "ORDER#" }),
   events: (of: EventSubject): Collection => ({ pk: partitionOf(of), prefix: eventPrefix }),
-  /** An account's item and its counts of switches. */
   accountAndCounts: (id: string): Collection => ({ pk: `ACCOUNT#${id}`, prefix: "ACCOUNT" }),
   attachments: (of: ParentRef): Collection => ({ pk: parent(of).pk, prefix: "ATTACHMENT#" }),
   receipts: (request: string): Collection => ({ pk: `REQUEST#${request}`, prefix: "RECEIPT#" }),

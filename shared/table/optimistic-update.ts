@@ -6,7 +6,6 @@ export type Precondition = (version: number) => void;
 /** `version` counts an item's writes. It is the document's ETag. */
 type Versioned = { readonly version: number; readonly updated_at: string };
 
-/** The properties that every update sets in addition. */
 export const nextVersion = ({ version }: Pick<Versioned, "version">, now: Date) => ({
   updated_at: now.toISOString(),
   version: version + 1,

@@ -52,7 +52,6 @@ export const pageRequest = (list: Collection, query: PageQuery): PageRequest => 
   return { limit: (backward ? last : first) ?? limits.pageSize.default, backward, startAfter };
 };
 
-/** One page of a list, with its items in ascending order of their ids. */
 export type Page<T> = {
   readonly items: readonly T[];
   readonly after: string | null;

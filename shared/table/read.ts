@@ -1,4 +1,4 @@
-import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand } from "@aws-sdk/lib-dynamodb";
+import { BatchGetCommand, GetCommand, paginateScan, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
 import { currentDeadline, type Deadline } from "../deadline.ts";
 import { env } from "../env.ts";
@@ -89,7 +89,6 @@ const readBatch = async (keys: readonly Key[]): Promise<Item[]> => {
   }
 };
 
-/** Returns the items of several keys, in the order of the keys. */
 export const getMany = (keys: readonly Key[]): Promise<(Item | undefined)[]> => Promise.all(keys.map(get));
 
 export const readItem = async <S extends z.core.$ZodType>(schema: S, key: Key): Promise<z.output<S> | undefined> => {
@@ -156,17 +155,12 @@ export const hasItemFrom = async (
 
 /** Yields every item. Reads the whole table, so it is for `admin check` and `admin sweep --all` only. */
 export async function* scan(): AsyncGenerator<Item> {
-  let start: Record<string, unknown> | undefined;
-  do {
-    const command = new ScanCommand({
-      TableName: env.tableName(),
-      // Without a limit, the embedded DynamoDB reads the rest of the table for each page.
-      Limit: 1_000,
-      ConsistentRead: true,
-      ExclusiveStartKey: start,
-    });
-    const response = await dynamodb().send(command).catch(unavailableAs503);
-    yield* response.Items ?? [];
-    start = response.LastEvaluatedKey;
-  } while (start);
+  // Without a page size, the embedded DynamoDB reads the rest of the table for each page.
+  const settings = { client: dynamodb(), pageSize: 1_000 };
+  try {
+    for await (const { Items = [] } of paginateScan(settings, { TableName: env.tableName(), ConsistentRead: true }))
+      yield* Items;
+  } catch (error) {
+    unavailableAs503(error);
+  }
 }

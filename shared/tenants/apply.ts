@@ -57,7 +57,6 @@ export class PartlyAppliedError extends Error {
 
 type Options = {
   readonly dryRun?: boolean;
-  /** Those that the file may have. */
   readonly sections?: readonly SectionName[] | undefined;
   readonly maxResultBytes?: number;
 };
@@ -154,7 +153,6 @@ const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): A
 };
 
 type Properties = Readonly<Record<string, unknown>>;
-/** What an event says of an entry's resource. */
 type Subject = { readonly id: string; readonly account: string; readonly order?: string };
 
 const recorded = (type: EventType, { id, account, order }: Subject, origin: Origin, changes?: Changes) => {
@@ -393,7 +391,6 @@ const writeAll = async (planned: readonly Planned[]): Promise<Failure | undefine
   return undefined;
 };
 
-/** How many entries were created, changed, and left as they are. */
 export const countsOf = (applied: Applied | undefined) => {
   const all = sectionNames.flatMap((section) => Object.values(applied?.[section] ?? {}));
   const of = (status: Result["status"]) => all.filter((one) => one.status === status).length;

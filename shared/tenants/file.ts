@@ -127,7 +127,6 @@ export type TenantsFile = { readonly [S in SectionName]: ReadonlyMap<string, Sen
 
 const Properties = z.record(z.string(), z.unknown());
 
-/** Whether a file says that nothing is to be written. */
 export const isDryRun = (document: unknown): boolean =>
   z.safeParse(z.object({ dry_run: z.literal(true) }), document).success;
 

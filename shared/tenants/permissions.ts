@@ -12,7 +12,6 @@ const operations = {
   ordering_orders: ["show"],
 } as const;
 
-/** Every permission that an endpoint requires, and the wildcard of each resource. */
 export const knownPermissions: readonly string[] = Object.entries(operations)
   .flatMap(([resource, names]) => ["*", ...names].map((operation) => `${resource}:${operation}`))
   .sort();

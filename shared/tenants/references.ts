@@ -96,7 +96,6 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
       report(path, `there is no ${entryTypes[to]} ${text}`, "constraint.reference");
 
   const newIds = new Map<string, string>();
-  /** Returns the id of an entry: its own, or a new one. */
   const idOf = (section: SectionName, name: string): string => {
     const sent = file[section].get(name);
     const place = pointer([section, name]);
@@ -109,7 +108,6 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
     const name = nameOf(section, reference);
     return name === undefined ? reference.toUpperCase() : idOf(section, name);
   };
-  /** Returns an order in the table, or as the file creates it. */
   const order = (reference: string) => {
     const id = idBehind("orders", reference);
     const item = stored.orders.get(id);

@@ -66,6 +66,5 @@ export type Request = z.infer<typeof Request>;
 /** Attachments of requests of this type, and those of their orders, are forwarded to the carrier. */
 export const forwardableType = "ADD_MESSAGING_NUMBERS";
 
-/** A request's entry in its order's partition. */
 export const OrderRequest = z.pick(Request, { id: true, type: true, account: true });
 export type OrderRequest = z.infer<typeof OrderRequest>;
