@@ -1,12 +1,11 @@
-import * as z from "zod/mini";
 import { cleanUp } from "../deadline.ts";
 import { alreadyTaken, invalid, notFound } from "../errors.ts";
-import { changedProperties, type Origin, recordOf } from "../history/record.ts";
+import { type Origin, recordOf } from "../history/record.ts";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
-import { nextVersion, optimisticWrite, type Precondition } from "../table/optimistic-update.ts";
+import { optimisticWrite, type Precondition, updateOf } from "../table/optimistic-update.ts";
 import { parseItem, queryAll, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
@@ -169,12 +168,8 @@ export const updateAttachment = (
   precondition: Precondition,
 ): Promise<Attachment> =>
   optimisticWrite(current, origin, precondition, reread(parent, current.id), async (latest, origin) => {
-    const changed = z.parse(Attachment, { ...latest, ...changes });
-    const properties = changedProperties(latest, changed);
+    const { properties, set, written } = updateOf(Attachment, latest, changes, origin.now);
     if (properties.length === 0) return latest;
-    const next = nextVersion(latest, origin.now);
-    const set = { ...changes, ...next };
-    const written = { ...changed, ...next };
     const failed = await transact({
       attachment: { update: keys.attachment(parent, latest.id), set, when: { equals: { version: latest.version } } },
       parent: changeParent(parent),

@@ -29,6 +29,9 @@ export type Outcome =
       readonly mayBeInProgress: boolean;
     };
 
+export const refusal = (status: number | null, answer: string, reason: string | null = null) =>
+  ({ kind: "refused", status, answer, reason, mayBeInProgress: false }) as const;
+
 export type Unsuccessful = Exclude<Outcome, { kind: "done" }>;
 
 export const describeRefusal = ({ status, answer }: { readonly status: number | null; readonly answer: string }) =>
@@ -127,7 +130,7 @@ const tryOnce = async (
   } catch (error) {
     // An error in the body (no file, another file, S3 unavailable) is not the carrier's.
     if (content?.failure()) throw content.failure();
-    if (isRedirect(error)) return redirected;
+    if (isRedirect(error)) return refusal(null, "it redirects to another address");
     const isOpen = error instanceof AdapterError ? error.mayHaveActed : !neverArrived(error);
     const reason = error instanceof AdapterError ? error.message : reasonOf(error, timeout);
     return { kind: "unavailable", reason, wait_seconds: 0, mayHaveActed: isOpen, mayBeInProgress: isOpen };
@@ -149,7 +152,7 @@ export const interpret = async (response: Response, alsoDone: readonly number[],
   if ((status >= 200 && status < 300) || alsoDone.includes(status)) return { kind: "done", status, answer, json };
   if (isRefusal) {
     const reason = z.safeParse(Refusal, json).data?.reason ?? "";
-    return { kind: "refused", status, answer, reason: beginningIn(reason.trim()) || null, mayBeInProgress: false };
+    return refusal(status, answer, beginningIn(reason.trim()) || null);
   }
   // 429 and 503 mean that the call was not processed. Any other response leaves that open.
   const mayHaveActed = status !== 429 && status !== 503;
@@ -195,14 +198,6 @@ const errorCodes = (error: unknown): string[] => {
   const inner = error instanceof AggregateError ? error.errors.flatMap(errorCodes) : [];
   return [...own, ...inner, ...errorCodes(error.cause)];
 };
-
-const redirected = {
-  kind: "refused",
-  status: null,
-  answer: "it redirects to another address",
-  reason: null,
-  mayBeInProgress: false,
-} as const;
 
 /** fetch in Node.js (undici) identifies a redirect by the message only, not by a code. */
 const isRedirect = (error: unknown) =>

@@ -43,10 +43,6 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
   );
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
   let failure: Error | undefined;
-  const fail = (error: unknown) => {
-    failure = error instanceof Error ? error : new Error("The file could not be read.", { cause: error });
-    return failure;
-  };
   return {
     headers: {
       "Content-Type": `multipart/form-data; boundary=${boundary}`,
@@ -58,7 +54,8 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
       try {
         yield* verified(file, open);
       } catch (error) {
-        throw fail(error);
+        failure = error instanceof Error ? error : new Error("The file could not be read.", { cause: error });
+        throw failure;
       }
       yield tail;
     },

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import type { SignedFile } from "../attachments/files.ts";
-import { callCarrier, type Outcome, type Unsuccessful } from "./carrier-client.ts";
+import { callCarrier, type Outcome, refusal, type Unsuccessful } from "./carrier-client.ts";
 import { FileError, type FilePart, filePartBody } from "./carrier-form.ts";
 import type { Receipt } from "./checkout-schema.ts";
 import { checkoutLimits } from "./limits.ts";
@@ -58,8 +58,7 @@ export const askUpstream = async (
   if (cannotSay.includes(outcome.status)) return { kind: "answered", checkedOut: null };
   const { data } = z.safeParse(CartState, outcome.json);
   if (data) return { kind: "answered", checkedOut: data.checked_out };
-  const { status, answer } = outcome;
-  return { kind: "refused", status, answer, reason: null, mayBeInProgress: false };
+  return refusal(outcome.status, outcome.answer);
 };
 
 const CartState = z.object({ checked_out: z.boolean() });

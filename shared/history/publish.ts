@@ -52,10 +52,12 @@ const entryOf = ({ NewImage = {} }: StreamRecord) => {
   return { EventBusName: env.eventBusName(), Source: "patchbay", DetailType, Detail, Time };
 };
 
-type Judged = { readonly record: StreamRecord } & (
-  | { readonly entry: ReturnType<typeof entryOf> }
-  | { readonly letter: DeadLetter }
-);
+/** A record has either an entry for the bus or a letter. */
+type Judged = {
+  readonly record: StreamRecord;
+  readonly entry?: ReturnType<typeof entryOf>;
+  readonly letter?: DeadLetter;
+};
 
 /** Reads one record by itself: one that cannot be read stops no other. */
 const judge = (record: StreamRecord): Judged => {
@@ -79,14 +81,14 @@ export const publish = async (batch: unknown, bury: (letter: DeadLetter) => Prom
   let published = 0;
   for (let start = 0; start < records.length; start += perCall) {
     const part = records.slice(start, start + perCall);
-    const sent = part.flatMap((one) => ("entry" in one ? [one] : []));
+    const sent = part.filter(({ entry }) => entry);
     const { refused, codes } = await put(sent);
     published += sent.length - refused.length;
     if (refused.length > 0) {
       log.error("EVENTS_REFUSED", { records: records.length, published, refused: refused.length, codes });
       return { batchItemFailures: refused.map(({ record }) => ({ itemIdentifier: record.SequenceNumber })) };
     }
-    for (const { letter } of part.flatMap((one) => ("letter" in one ? [one] : []))) {
+    for (const letter of part.flatMap((one) => one.letter ?? [])) {
       log.error("EVENT_UNREADABLE", letter);
       await bury(letter);
     }
@@ -95,9 +97,10 @@ export const publish = async (batch: unknown, bury: (letter: DeadLetter) => Prom
   return { batchItemFailures: [] };
 };
 
-const put = async (sent: readonly Extract<Judged, { readonly entry: unknown }>[]) => {
+const put = async (sent: readonly Judged[]) => {
   if (sent.length === 0) return { refused: [], codes: [] };
-  const { Entries = [] } = await eventBridge().send(new PutEventsCommand({ Entries: sent.map(({ entry }) => entry) }));
+  const command = new PutEventsCommand({ Entries: sent.flatMap(({ entry }) => entry ?? []) });
+  const { Entries = [] } = await eventBridge().send(command);
   const refused = sent.filter((_, index) => !Entries[index]?.EventId);
   return { refused, codes: [...new Set(Entries.flatMap(({ ErrorCode }) => ErrorCode ?? []))] };
 };

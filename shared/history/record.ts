@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import { type EventSubject, keys } from "../table/keys.ts";
@@ -79,9 +78,4 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
   };
   const expires_at = Math.floor(now.getTime() / 1000) + retentionDays * 24 * 60 * 60;
   return { put: { ...keys.event(subjectOf(change), event.id), ...event, expires_at } };
-};
-
-export const changedProperties = (before: object, after: object): string[] => {
-  const former = new Map<string, unknown>(Object.entries(before));
-  return Object.entries(after).flatMap(([name, value]) => (isDeepStrictEqual(value, former.get(name)) ? [] : [name]));
 };

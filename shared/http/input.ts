@@ -38,12 +38,11 @@ export const parseQuery = <S extends z.core.$ZodType>(event: RequestEvent, { sch
   const repeated = new Map(all.filter(([, values = []]) => values.length > 1));
   // A list is no valid value of any parameter.
   const checked = check(schema, { ...event.queryStringParameters, ...Object.fromEntries(repeated) }, "query");
-  if (checked.problems) throw invalid(checked.problems.map((one) => onlyOnce(one, repeated)));
+  const onlyOnce = (one: Problem) =>
+    repeated.has(one.pointer.slice(1)) ? { ...one, detail: "must be given only once" } : one;
+  if (checked.problems) throw invalid(checked.problems.map(onlyOnce));
   return checked.value;
 };
-
-const onlyOnce = (one: Problem, repeated: ReadonlyMap<string, unknown>): Problem =>
-  repeated.has(one.pointer.slice(1)) ? { ...one, detail: "must be given only once" } : one;
 
 /** The input for the endpoint's handler, and the content that is compared when an Idempotency-Key is used again. */
 export type Input<T> = { readonly input: T; readonly compared: unknown };

@@ -13,10 +13,8 @@ export type GatewayEvent = Omit<APIGatewayProxyEvent, "requestContext"> & {
 export type RequestEvent = GatewayEvent & { logged?: Readonly<Record<string, unknown>> };
 
 /** Returns a header's value, or the last of several. The name is not case-sensitive. */
-export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name: string): string | undefined => {
-  const found = Object.keys(headers ?? {}).find((key) => key.toLowerCase() === name.toLowerCase());
-  return found === undefined ? undefined : headers[found];
-};
+export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name: string): string | undefined =>
+  Object.entries(headers ?? {}).find(([key]) => key.toLowerCase() === name.toLowerCase())?.[1];
 
 /** Returns all lines of a header. The name is not case-sensitive. */
 export const headerLines = (

@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
-import * as z from "zod/mini";
 import { alreadyTaken, invalid, notFound } from "../errors.ts";
-import { changedProperties, type Origin, recordOf } from "../history/record.ts";
+import { type Origin, recordOf } from "../history/record.ts";
 import { newId } from "../schema/fields.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys } from "../table/keys.ts";
-import { nextVersion, optimisticWrite, type Precondition } from "../table/optimistic-update.ts";
+import { optimisticWrite, type Precondition, updateOf } from "../table/optimistic-update.ts";
 import { transact } from "../table/write.ts";
 import type { Account } from "../tenants/tenant-schema.ts";
 import { readSwitch } from "./read.ts";
@@ -18,11 +17,9 @@ const nameKey = ({ account, name }: Pick<Switch, "account" | "name">) =>
 
 const putName = (of: Switch) => ({ put: { ...nameKey(of), switch: of.id }, when: { exists: false } }) as const;
 
-const listingAccounts = ({ account, ancestors }: Switch): readonly string[] => [...ancestors, account];
-
-/** Returns the writes that add or remove a switch's entry in each list, and change the counts. */
+/** Returns the writes that add or remove a switch's entry in the list of its account and all above, and change the counts. */
 const listWrites = (of: Switch, difference: 1 | -1): Record<string, Write> => {
-  const writes = listingAccounts(of).flatMap((account): [string, Write][] => {
+  const writes = [...of.ancestors, of.account].flatMap((account): [string, Write][] => {
     const key = keys.switchEntry(account, of.id);
     const entry: Write = difference === 1 ? { put: { ...key, id: of.id } } : { delete: key };
     const count = { update: keys.switchCount(account, of.id), add: { switch_count: difference }, when: {} };
@@ -99,12 +96,8 @@ export const updateSwitch = (
   optimisticWrite(current, origin, precondition, reread(current.id), async (latest, origin) => {
     const problems = switchProblems({ data: changes }, latest);
     if (problems.length > 0) throw invalid(problems);
-    const changed = z.parse(Switch, { ...latest, ...changes });
-    const properties = changedProperties(latest, changed);
+    const { properties, set, written } = updateOf(Switch, latest, changes, origin.now);
     if (properties.length === 0) return latest;
-    const next = nextVersion(latest, origin.now);
-    const set = { ...changes, ...next };
-    const written = { ...changed, ...next };
     const isRenamed = properties.includes("name");
     const failed = await transact({
       switch: { update: keys.switch(latest.id), set, when: { equals: { version: latest.version } } },

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+import * as z from "zod/mini";
 import { backOff } from "./client.ts";
 
 /** Throws 412 if the caller's If-Match does not match this version of the document. */
@@ -10,6 +12,22 @@ export const nextVersion = ({ version }: Pick<Versioned, "version">, now: Date) 
   updated_at: now.toISOString(),
   version: version + 1,
 });
+
+/** Returns what an update writes, the document after it, and the names of the properties that change: of those sent, or none. */
+export const updateOf = <S extends z.core.$ZodType<Versioned>>(
+  schema: S,
+  latest: Versioned,
+  sent: Readonly<Record<string, unknown>>,
+  now: Date,
+) => {
+  const changed = z.parse(schema, { ...latest, ...sent });
+  const former = new Map<string, unknown>(Object.entries(latest));
+  const properties = Object.entries(changed).flatMap(([name, value]) =>
+    isDeepStrictEqual(value, former.get(name)) ? [] : [name],
+  );
+  const next = nextVersion(latest, now);
+  return { properties, set: { ...sent, ...next }, written: { ...changed, ...next } };
+};
 
 /**
  * Runs a write that is conditional on the version that was read. If another write was faster, waits, reads the item again

@@ -27,13 +27,10 @@ export type PageRequest = {
 
 const cursorProblem = (name: string, detail: string) => problemIn("query", `/${name}`, "constraint.format", detail);
 
-const combinationProblems = ({ first, after, last, before }: PageQuery): Problem[] => {
-  const forward = first !== undefined ? "first" : after !== undefined ? "after" : undefined;
-  if (forward === undefined) return [];
-  return [
-    ...(last !== undefined ? [cursorProblem("last", `can't be combined with ${forward}`)] : []),
-    ...(before !== undefined ? [cursorProblem("before", `can't be combined with ${forward}`)] : []),
-  ];
+const combinationProblems = (query: PageQuery): Problem[] => {
+  const forward = (["first", "after"] as const).find((name) => query[name] !== undefined);
+  const backward = (["last", "before"] as const).filter((name) => query[name] !== undefined);
+  return forward ? backward.map((name) => cursorProblem(name, `can't be combined with ${forward}`)) : [];
 };
 
 /**
