@@ -44,10 +44,7 @@ export const env = {
   carrierSecretArn: () => optional("CARRIER_SECRET_ARN"),
   /** The timeout of one call to the carrier, in milliseconds. A call with a file gets more time: see checkout/limits.ts. */
   carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000),
-  /**
-   * The longest wait, in seconds, before a checkout calls an unavailable carrier again. A longer `Retry-After` takes
-   * precedence.
-   */
+  /** The longest wait, in seconds, before an unavailable carrier is called again, unless its `Retry-After` is longer. */
   carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
   /** Whether a malware scan tags each file, so that only clean ones are forwarded. */
   malwareScan: () => optional("MALWARE_SCAN") !== undefined,

@@ -35,10 +35,7 @@ export const locations = ["body", "query", "header", "path"] as const;
 
 type SubCode = (typeof subCodes)[number];
 
-/**
- * One problem with a request: where it is (a JSON pointer, `""` for the whole body), which rule is broken, and a
- * sentence for people.
- */
+/** One problem with a request. `pointer` is a JSON pointer, `""` for the whole body. `detail` is for people. */
 export type Problem = {
   readonly in: (typeof locations)[number];
   readonly pointer: string;
@@ -188,10 +185,7 @@ type SdkError = Error & { readonly $metadata?: { readonly httpStatusCode?: numbe
 
 const statusOf = ({ $metadata }: SdkError): number => $metadata?.httpStatusCode ?? 0;
 
-/**
- * Whether an error that the SDK throws after its retries means that a service is unavailable or throttled, not that the
- * call was wrong.
- */
+/** Whether an error that the SDK throws after its retries means that a service is unavailable, not that the call was wrong. */
 export const isUnavailable = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   if (transient.has(error.name) || statusOf(error) >= 500) return true;

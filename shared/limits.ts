@@ -13,10 +13,7 @@ export const limits = {
   pageSize: { default: 50, max: 100 },
   /** Longer than any cursor and any useful `include`. */
   queryLength: 255,
-  /**
-   * The largest file in a form: base64-encoded, it fits into a 6 MB event beside the other parts. MAX_FILE_BYTES
-   * overrides it.
-   */
+  /** The largest file in a form: base64-encoded, it fits into a 6 MB event beside the other parts. MAX_FILE_BYTES overrides it. */
   fileBytes: 4_600_000,
   /** The largest file of a direct upload: see functions/README.md. MAX_UPLOAD_BYTES can lower it. */
   uploadBytes: 104_857_600,

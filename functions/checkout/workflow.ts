@@ -42,10 +42,7 @@ const retry = [
 /** The execution's name is the run's name. The lock and every seal contain it. */
 const runRef = { "order_id.$": "$.order_id", "run.$": "$$.Execution.Name" } as const;
 
-/**
- * Runs a step on the state, or on `payload`. Not every emulator supports Retry and Catch on a Map, so they are on every task
- * instead. Without `next`, the execution ends.
- */
+/** Not every emulator supports Retry and Catch on a Map, so every task has them. Without `next`, the execution ends. */
 const task = (step: Step, next: string | undefined, whenItFails: string, payload: object = { "Payload.$": "$" }) =>
   ({
     Type: "Task",

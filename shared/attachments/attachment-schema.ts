@@ -99,9 +99,7 @@ export const immutableAttachmentProperties = {
   updated_at: isSame,
 } satisfies Record<Exclude<keyof AttachmentData, keyof typeof changeable>, typeof isSame>;
 
-/**
- * An attachment as it is stored. `version` counts its writes and is its ETag. The properties after them describe the file. A property that is added here needs a default, because older items lack it.
- */
+/** As it is stored. `version` counts its writes and is its ETag. A property that is added needs a default, as older items lack it. */
 export const Attachment = z.object({
   ...withoutRules({ ...AttachmentData.shape, ...metadata }),
   version: z.number(),

@@ -28,10 +28,7 @@ const summary = (requests: readonly ByRequest[]): ForwardingData => {
   return { state: least ?? "none", requests: [...requests] };
 };
 
-/**
- * Returns the forwarding of a parent's attachments, by attachment: under the request itself, or under each forwarded request
- * of the order. Takes one round trip for a request, two for an order.
- */
+/** By attachment: under the request itself, or under each forwarded request of the order, which takes a second round trip. */
 const readForwardings = async (
   parent: Parent,
   attachments: readonly string[],
@@ -49,10 +46,7 @@ const readForwardings = async (
   return new Map(await Promise.all(attachments.map(ofAttachment)));
 };
 
-/**
- * Returns a function that gives the included associations of each attachment. Reads only `forwarding`; `file` is part of
- * the attachment.
- */
+/** `file` is part of the attachment; only `forwarding` is read. */
 export const includedAssociations = async (
   parent: Parent,
   attachments: readonly Attachment[],

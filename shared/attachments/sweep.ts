@@ -8,10 +8,7 @@ import { allFiles, removeFile } from "./files.ts";
 const dayMs = 24 * 60 * 60 * 1000;
 const dayNumber = (day: string) => Date.parse(`${day}T00:00:00Z`) / dayMs;
 
-/**
- * A crashed upload leaves a file in a recent day, but a crashed delete can leave one in any day. Every day is therefore
- * read again after this many days.
- */
+/** Every day is read again after this many: a crashed upload leaves a file in a recent day, but a crashed delete in any. */
 const rereadDays = 30;
 
 /**
@@ -64,10 +61,7 @@ type Swept = typeof noCounts & {
   readonly stopped?: { readonly day: string; readonly files: number; readonly unknown: number };
 };
 
-/**
- * Whether a table that does not know this many of a day's files may be the wrong one: an empty one, or one restored from
- * before that day. Crashes leave far fewer.
- */
+/** Crashes leave far fewer: the table may be the wrong one, an empty one or one restored from before that day. */
 const isSuspicious = ({ files, unknown }: { readonly files: number; readonly unknown: number }) =>
   unknown > 10 && unknown > files * 0.05;
 

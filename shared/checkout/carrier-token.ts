@@ -7,10 +7,7 @@ const cacheMs = 5 * 60_000;
 
 let cached: { readonly token: Promise<string>; readonly until: number } | undefined;
 
-/**
- * Returns the bearer token for the carrier, if there is one: from Secrets Manager if CARRIER_SECRET_ARN names a secret,
- * otherwise from CARRIER_TOKEN. Throws what Secrets Manager throws.
- */
+/** The bearer token for the carrier, if there is one: from Secrets Manager if CARRIER_SECRET_ARN names a secret. */
 export const carrierToken = async (): Promise<string | undefined> => {
   const arn = env.carrierSecretArn();
   if (!arn) return env.carrierToken();

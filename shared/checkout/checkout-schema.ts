@@ -19,10 +19,7 @@ export const CheckoutRun = z.object({
   attempt: z.number(),
   /** The latest of the runs before it. */
   earlier_runs: z.array(z.string()),
-  /**
-   * STOPPING: a step has found a reason to fail. CRASHED: the execution ended without reporting a result. Otherwise, a run
-   * ends as SUCCEEDED or FAILED, like its execution.
-   */
+  /** STOPPING: a step has found a reason to fail. CRASHED: the execution ended without a result. Else as its execution ends. */
   status: z.enum(["RUNNING", "STOPPING", "CRASHED", "FAILED", "SUCCEEDED"]),
   started_at: z.string(),
   /** After this time, no call of an earlier run can be in flight. */
@@ -37,10 +34,7 @@ export const CheckoutRun = z.object({
 });
 export type CheckoutRun = z.infer<typeof CheckoutRun>;
 
-/**
- * What the carrier has of one attachment under one request. `pending` is stored before the call, so that the next step
- * or run knows of everything that may have reached the carrier.
- */
+/** `pending` is stored before the call, so that the next step or run knows of everything that may have reached the carrier. */
 export const Receipt = z.object({
   attachment: z.string(),
   of: z.enum(["order", "request"]),

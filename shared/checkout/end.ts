@@ -63,10 +63,7 @@ const ask = async (submission: Submission, before: CheckoutRun): Promise<Submitt
   return response.checkedOut === null && seal ? callCheckout(submission, before) : reopen(submission, before);
 };
 
-/**
- * Lifts the order's seal, which decides: without it, no copy of this step checks the cart out. Those of the requests mean nothing
- * without it, and this run replaces them.
- */
+/** Lifts the order's seal: without it, no copy of this step checks the cart out, and the seals of its requests mean nothing. */
 const reopen = async (submission: Submission, before: CheckoutRun): Promise<Submitted> => {
   const { ref, seal, now } = submission;
   const { run, calls_end_by } = before;
@@ -131,19 +128,13 @@ const postpone = async (
   return ended({ ...submission, consecutive_waits: waits }, "WAIT", wait_seconds);
 };
 
-/**
- * Whether it is unknown if the cart is checked out. Of all refusals, only a 422 says that it is not: a redirect or a 404 may be
- * that of a proxy.
- */
+/** Of all refusals, only a 422 says that the cart is not checked out: a redirect or a 404 may be that of a proxy. */
 export const isStillUnknown = (response: Unsuccessful, unknownBefore: boolean): boolean =>
   response.kind === "refused" ? response.status !== 422 : unknownBefore || response.mayHaveActed;
 
 const nothingToRetry = { last_answer: null, next_try_at: null };
 
-/**
- * Sets the state of the order, and thereby of its requests, to CHECKED_OUT. Returns what has not reached the carrier because it
- * came after the seals, or null. Safe to repeat.
- */
+/** Checks out the order, and thereby its requests. Returns what came too late for the carrier, or null. Safe to repeat. */
 export const finishRun = async (ref: RunRef, now: Date): Promise<string | null> => {
   const { order_id, run } = ref;
   const reason = describeLeftBehind(await leftBehind(order_id));

@@ -10,10 +10,7 @@ export const checkoutLimits = {
   pages: 8,
   /** The minimum number of requests in a page, so that a small order does not need many invocations. */
   requestsPerPage: 8,
-  /**
-   * How often one page may be processed in one execution. It is repeated when time is up, after waits and changes, and
-   * in new rounds.
-   */
+  /** How often one page may be processed in one execution: again when time is up, after waits and changes, in new rounds. */
   passes: 24,
   /** How often in a row the carrier may be unavailable before the run fails: more than 50 minutes. */
   consecutiveWaits: 10,
@@ -25,10 +22,7 @@ export const checkoutLimits = {
   slowestBytesPerSecond: 1_000_000,
   /** How long a step starts new calls. After that, the longest call can still end before the step's timeout. */
   workMs: 300_000,
-  /**
-   * How many of the runs before it a run knows. A late copy of one of their steps locks nothing, and seals that they left
-   * are lifted.
-   */
+  /** How many earlier runs a run knows. A late copy of their steps locks nothing, and the seals that they left are lifted. */
   earlierRuns: 20,
   /** The longest run: the workflow's TimeoutSeconds, which is a week, and an hour for clock skew and the last steps. */
   longestRunMs: (7 * 24 + 1) * 3_600_000,
@@ -46,9 +40,6 @@ export const callTimeoutMs = (bytes: number): number =>
 export const longestCallMs = (bytes: number): number =>
   checkoutLimits.tries * callTimeoutMs(bytes) + (checkoutLimits.tries - 1) * checkoutLimits.longestWaitInStepMs;
 
-/**
- * The wait before attempt `waits` + 1: 5 s, doubled each time up to CARRIER_LONGEST_WAIT_SECONDS, jittered by half, or
- * the carrier's Retry-After if that is longer.
- */
+/** 5 s, doubled each time up to CARRIER_LONGEST_WAIT_SECONDS, jittered by half, or the carrier's Retry-After if it is longer. */
 export const pauseSeconds = (waits: number, retryAfter: number, random: () => number): number =>
   Math.max(retryAfter, Math.ceil(Math.min(env.carrierLongestWaitSeconds(), 5 * 2 ** waits) * (0.5 + random() / 2)));

@@ -37,10 +37,7 @@ export const withdrawAnnouncement = async ({ target: { request }, before, announ
   else await transact({ receipt: { delete: keys.receipt(request, announced.attachment), when: unchanged(announced) } });
 };
 
-/**
- * Records the outcome of a call, and what the carrier has decided as an event, unless another step has changed the receipt
- * since it was `announced`.
- */
+/** Records the outcome of a call, and the carrier's decision as an event, unless another step has changed the receipt. */
 export const completeReceipt = async (
   { target, before, announced }: AnnouncedCall,
   outcome: Partial<Receipt>,
@@ -71,10 +68,7 @@ const recordDecision = (
   return recordOf({ type: `${type}.${state}`, ...change }, originOf(ref, now));
 };
 
-/**
- * Returns the receipt that announces a call. A call that may have arrived is repeated as it was; otherwise, the current
- * metadata are sent.
- */
+/** A call that may have arrived is repeated as it was; otherwise, the current metadata are sent. */
 export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
   const endsBy = now.getTime() + longestCallMs(attachment.bytes) + checkoutLimits.clockSkewMs;
   const earlier = Date.parse(receipt?.in_flight_until ?? "") || 0;

@@ -17,10 +17,7 @@ import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./
 import { header, pathId, type RequestEvent } from "./request.ts";
 import { precondition, type Reply, respond, response, responseOrNotModified } from "./responses.ts";
 
-/**
- * What an access check returns for its endpoint. `owner` is the account that owns what the request is about, `current` the
- * document that it shows or changes.
- */
+/** What an access check returns. `owner` is the account that owns what the request is about, `current` the document. */
 type Scope = { readonly owner: string; readonly current?: Current; readonly [name: string]: unknown };
 
 /** What an endpoint's handler gets: the result of the access check, the input, and where its changes come from. */
@@ -40,10 +37,7 @@ const readApiKey = (event: RequestEvent): Promise<ApiKey | undefined> => {
   return readItem(ApiKey, keys.apiKey(hashApiKey(token)));
 };
 
-/**
- * Returns the caller. 401 for an API key that is unknown, revoked or expired, and for a user that is missing or disabled.
- * Nothing is cached between requests, so revoking a key takes effect at once.
- */
+/** Returns the caller, or throws a 401. Nothing is cached between requests, so revoking a key takes effect at once. */
 const authenticate = (apiKey: ApiKey | undefined, user: User | undefined, now: Date): Principal => {
   if (!apiKey || apiKey.revoked || !user || user.disabled) throw unauthorized();
   if (apiKey.expires_at !== null && new Date(apiKey.expires_at) <= now) throw unauthorized();

@@ -149,10 +149,7 @@ const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: 
 
 const controls = new RegExp(`[${controlCharacters}]`, "g");
 
-/**
- * Reduces an uploaded file's name to its cleaned base name of at most 255 characters. A file without a name is called
- * `attachment`.
- */
+/** Reduces an uploaded file's name to its cleaned base name. A file without a name is called `attachment`. */
 const cleanFilename = (name: string | undefined): string => {
   const base = (name ?? "").toWellFormed().split(/[/\\]/).at(-1) ?? "";
   const clean = base.replace(controls, "").trim();

@@ -68,10 +68,7 @@ export const readInput = async <S extends z.core.$ZodType>(
 
 const dataOf = (body: unknown) => z.safeParse(Body, body).data?.data ?? {};
 
-/**
- * Returns the parsed properties of `data` that were sent. Defaults are left out, so a deployment that changes a default
- * does not change the fingerprints of Idempotency-Keys.
- */
+/** Without defaults, so that a deployment that changes one does not change the fingerprints of Idempotency-Keys. */
 const sentProperties = (sent: unknown, parsed: unknown) => {
   const names = dataOf(sent);
   return Object.entries(dataOf(parsed)).filter(([name]) => Object.hasOwn(names, name));

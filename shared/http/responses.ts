@@ -8,10 +8,7 @@ import type { Precondition } from "../table/optimistic-update.ts";
 import type { Page } from "../table/pages.ts";
 import { listHeader, pathIds, type RequestEvent } from "./request.ts";
 
-/**
- * The strong ETag of a document: its version, which counts its writes. Included documents change independently, so their
- * hash is appended.
- */
+/** A version counts a document's writes. Included documents change independently, so their hash is appended. */
 export const etag = (version: number, included: object = {}) => {
   if (Object.keys(included).length === 0) return `"${version}"`;
   return `"${version}.${createHash("sha256").update(JSON.stringify(included)).digest("base64url").slice(0, 16)}"`;

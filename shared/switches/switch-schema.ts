@@ -120,11 +120,7 @@ export const SwitchData = z.object({
 });
 export type SwitchData = z.infer<typeof SwitchData>;
 
-/**
- * A switch as it is stored. `account` is its account, `ancestors` are the accounts above, root first. `version` counts its
- * writes and is its ETag. A property that is added here needs a default, because
- * older items lack it.
- */
+/** As it is stored. `ancestors` are the accounts above its own, root first. A property that is added needs a default, as older items lack it. */
 export const Switch = z.object({
   id: z.string(),
   ...withoutRules(NewSwitch.shape),
@@ -157,10 +153,7 @@ const hostLabel = /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i;
 // `z.regexes.email` would add 6 KB of other expressions to a bundle.
 const isEmail = (endpoint: string) => z.safeParse(z.email(), endpoint).success;
 
-/**
- * A URL as in RFC 3986: ASCII without spaces, and with a valid host. User info is not allowed, because it would be a
- * secret in the wrong place.
- */
+/** A URL as in RFC 3986 with a valid host, in ASCII. User info is not allowed: it would be a secret in the wrong place. */
 const isUrl = (endpoint: string) => {
   // `URL` accepts `http:///x` as `http://x`, and ignores an empty user info.
   if (!/^https?:\/\/[^/?#\\@][!-~]*$/i.test(endpoint) || !URL.canParse(endpoint)) return false;

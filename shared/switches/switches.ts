@@ -83,10 +83,7 @@ const reread = (id: string) => async (): Promise<Switch> => {
   return found;
 };
 
-/**
- * Changes the properties that were sent. The rules apply to the result, and are checked again if another change was faster.
- * Without changes, writes nothing. 422 if the new name is taken or a rule is broken.
- */
+/** The rules apply to the result, and are checked again if another change was faster. Without changes, writes nothing. */
 export const updateSwitch = (
   current: Switch,
   changes: SwitchChanges,

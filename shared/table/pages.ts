@@ -33,10 +33,7 @@ const combinationProblems = (query: PageQuery): Problem[] => {
   return forward ? backward.map((name) => cursorProblem(name, `can't be combined with ${forward}`)) : [];
 };
 
-/**
- * Returns the page of `list` that a query requests. 422 if its parameters cannot be combined, or if the cursor is
- * another list's.
- */
+/** 422 if the parameters of the query cannot be combined, or if the cursor is another list's. */
 export const pageRequest = (list: Collection, query: PageQuery): PageRequest => {
   const { first, after, last, before } = query;
   const backward = last !== undefined || before !== undefined;

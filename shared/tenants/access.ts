@@ -3,10 +3,7 @@ import type { ApiKey, User } from "./tenant-schema.ts";
 /** The caller: a valid API key and the user that it impersonates. */
 export type Principal = { readonly apiKey: ApiKey; readonly user: User };
 
-/**
- * An id from the path. `id` is the one to read; undefined if it was not a ULID: then there is nothing to read. `requestedId` is
- * for error messages.
- */
+/** An id from the path. `id` is undefined if it was not a ULID: then there is nothing to read. `requestedId` is for errors. */
 export type PathId = { readonly id: string | undefined; readonly requestedId: string };
 
 /** What an access check can use before the caller is known. */

@@ -4,10 +4,7 @@ import { log } from "../log.ts";
 import { countsOf, tryApply } from "./apply.ts";
 import { isDryRun, type SectionName } from "./file.ts";
 
-/**
- * Other systems' way in: a function whose payload is the file of `admin apply`, with these sections only. Returns the output of
- * `apply`, and errors instead of throwing them.
- */
+/** Other systems' way in: a function whose payload is the file of `admin apply`. Returns errors instead of throwing them. */
 export const applyFunction =
   (name: string, sections?: readonly SectionName[]) =>
   async (file: unknown, { awsRequestId }: { readonly awsRequestId: string }) => {

@@ -39,10 +39,7 @@ type Planned = {
   readonly cart?: Key | undefined;
 };
 
-/**
- * Some of a file's entries were written, then a transaction failed: `applied` has the entries that were written. Another attempt
- * mends what was unavailable, or what changed meanwhile, which has no cause.
- */
+/** A transaction failed after others: `applied` has what was written. Without a cause, something had changed meanwhile. */
 export class PartlyAppliedError extends Error {
   readonly applied: Applied;
   readonly isMendable: boolean;
@@ -176,10 +173,7 @@ const planNew = (
   return { path, result: { id, status: "created" }, writes: [...writes, event] };
 };
 
-/**
- * Plans an entry that exists: an update of the properties in `mutable` that differ. Reports properties in `immutable` that
- * differ. A property that is undefined was left out of the file.
- */
+/** Plans an update of the `mutable` properties that differ, and reports such `immutable` ones. Undefined: left out of the file. */
 const planExisting = (
   path: Path<"accounts" | "users" | "keys">,
   key: Key,
@@ -349,10 +343,7 @@ const keyOf = (write: Write): string => {
 
 type Transaction = { readonly planned: Planned[]; readonly writes: Map<string, Write>; bytes: number };
 
-/**
- * Distributes entries over as few transactions as possible. Adding a request to an order in `CART` moves the order's version,
- * so that a running checkout notices it.
- */
+/** Adding a request to an order in `CART` moves the order's version, so that a running checkout notices it. */
 const transactionsOf = (planned: readonly Planned[]): Transaction[] => {
   const all: Transaction[] = [];
   for (const one of planned) {

@@ -27,10 +27,7 @@ const DateTime = z.iso
 
 const Sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/, { error: "must be a SHA-256 in lower-case hex" }));
 
-/**
- * A file may come from a system with permissions that this version does not know yet, so any text without spaces is
- * accepted. The other commands of the CLI accept only known permissions.
- */
+/** Any text without spaces: the file may come from a system with permissions that this version does not know yet. */
 const Permission = z
   .string()
   .check(z.maxLength(limits.permissionLength), z.regex(/^[!-~]+$/, { error: "must be a text without spaces" }));

@@ -1,9 +1,6 @@
 import * as z from "zod/mini";
 
-/**
- * Tenants, orders and requests as they are stored, without rules for input. A property that is added here needs a default,
- * because older items lack it.
- */
+/** What is stored, without rules for input. A property that is added needs a default, because older items lack it. */
 
 export const Account = z.object({
   id: z.string(),
