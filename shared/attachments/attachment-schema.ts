@@ -99,7 +99,7 @@ export const immutableAttachmentProperties = {
   updated_at: isSame,
 } satisfies Record<Exclude<keyof AttachmentData, keyof typeof changeable>, typeof isSame>;
 
-/** As it is stored. `version` counts its writes and is its ETag. A property that is added needs a default, as older items lack it. */
+/** As it is stored. `version` counts its writes. A property that is added needs a default, because older items lack it. */
 export const Attachment = z.object({
   ...withoutRules({ ...AttachmentData.shape, ...metadata }),
   version: z.number(),

@@ -45,18 +45,11 @@ export const invokeAdapter = async (name: string, call: AdapterCall, signal: Abo
   const path = `/2015-03-31/functions/${encodeURIComponent(name)}/invocations`;
   const url = new URL(path, env.lambdaEndpoint(await region()));
   const { protocol, host, hostname } = url;
-  const request = {
-    method: "POST",
-    protocol,
-    hostname,
-    path,
-    query: {},
-    headers: { host },
-    body: JSON.stringify(call),
-  };
+  const body = JSON.stringify(call);
+  const request = { method: "POST", protocol, hostname, path, query: {}, headers: { host }, body };
   const signer = new SignatureV4({ service: "lambda", region, credentials, sha256 });
   const { host: _, ...headers } = (await signer.sign(request)).headers;
-  const response = await fetch(url, { method: "POST", headers, body: request.body, redirect: "error", signal });
+  const response = await fetch(url, { method: "POST", headers, body, redirect: "error", signal });
   if (response.ok) return carrierResponse(response);
   await response.body?.cancel();
   if (response.status === 429) return new Response(null, { status: 429 });

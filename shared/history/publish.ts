@@ -10,18 +10,14 @@ import { Event } from "./event.ts";
 
 const Attributes = z.record(z.string(), z.custom<AttributeValue>());
 
-const Batch = z.object({
-  Records: z.array(
-    z.object({
-      dynamodb: z.object({
-        SequenceNumber: z.string(),
-        Keys: z.optional(Attributes),
-        NewImage: z.optional(Attributes),
-      }),
-    }),
-  ),
+const StreamRecord = z.object({
+  SequenceNumber: z.string(),
+  Keys: z.optional(Attributes),
+  NewImage: z.optional(Attributes),
 });
-type StreamRecord = z.infer<typeof Batch>["Records"][number]["dynamodb"];
+type StreamRecord = z.infer<typeof StreamRecord>;
+
+const Batch = z.object({ Records: z.array(z.object({ dynamodb: StreamRecord })) });
 
 /** EventBridge refuses a whole call for one type that is too long; the SDK for one time that is none. */
 const Publishable = z.extend(Event, {

@@ -73,17 +73,13 @@ export const idempotencyOf = (
     if (use.fingerprint === fingerprint) return { id: use.id, at: use.at };
     throw invalid([idempotencyKeyReused]);
   };
+  const expires_at = seconds + limits.idempotencySeconds;
   const isValid = stored && parseItem(StoredUse, stored).expires_at > seconds;
   return {
     created: isValid ? winner(stored) : undefined,
     winner,
     write: (created) => ({
-      put: {
-        ...keys.idempotency(account, key),
-        fingerprint,
-        ...created,
-        expires_at: seconds + limits.idempotencySeconds,
-      },
+      put: { ...keys.idempotency(account, key), fingerprint, ...created, expires_at },
       when: { absentOrExpiredAt: seconds },
     }),
   };

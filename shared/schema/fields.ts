@@ -43,13 +43,11 @@ export const nonBlankText = (max: number) => z.string().check(z.trim(), z.minLen
 /** Keeps numbers of any length finite. A number outside the allowed range stays outside it. */
 const clampedNumber = (text: string) => Math.min(Math.max(Number(text), -1e9), 1e9);
 
-const pageSize = () =>
-  z.optional(
-    z.pipe(
-      z.string().check(z.regex(/^-?\d+$/, { error: "must be a whole number" })),
-      z.pipe(z.transform(clampedNumber), z.number().check(z.minimum(1), z.maximum(limits.pageSize.max))),
-    ),
-  );
+const pageSize = () => {
+  const digits = z.string().check(z.regex(/^-?\d+$/, { error: "must be a whole number" }));
+  const size = z.number().check(z.minimum(1), z.maximum(limits.pageSize.max));
+  return z.optional(z.pipe(digits, z.pipe(z.transform(clampedNumber), size)));
+};
 
 /** The query of a list: `first` and `after` page forward, `last` and `before` backward. */
 export const PageQuery = z.object({
@@ -63,20 +61,11 @@ export type PageQuery = z.infer<typeof PageQuery>;
 /** The query parameter `include`: some of `names`, separated by commas. */
 export const includeOf = <const N extends readonly [string, ...string[]]>(...names: N) => {
   const areKnown = (list: string) => list.split(",").every((name) => names.includes(name));
-  const error = `must be ${oneOf(names)}`;
+  const params = { sub_code: "constraint.enum", allowed: names };
+  const known = z.refine<string>(areKnown, { error: `must be ${oneOf(names)}`, params });
+  const split = z.transform((list: string) => list.split(","));
   return z.optional(
-    z.pipe(
-      z
-        .string()
-        .check(
-          z.maxLength(limits.queryLength),
-          z.refine(areKnown, { error, params: { sub_code: "constraint.enum", allowed: names } }),
-        ),
-      z.pipe(
-        z.transform((list: string) => list.split(",")),
-        z.array(z.enum(names)),
-      ),
-    ),
+    z.pipe(z.string().check(z.maxLength(limits.queryLength), known), z.pipe(split, z.array(z.enum(names)))),
   );
 };
 

@@ -120,7 +120,7 @@ export const SwitchData = z.object({
 });
 export type SwitchData = z.infer<typeof SwitchData>;
 
-/** As it is stored. `ancestors` are the accounts above its own, root first. A property that is added needs a default, as older items lack it. */
+/** As it is stored. `ancestors`: the accounts above, root first. A property that is added needs a default, as older items lack it. */
 export const Switch = z.object({
   id: z.string(),
   ...withoutRules(NewSwitch.shape),
