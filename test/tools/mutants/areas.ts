@@ -49,7 +49,7 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   attachments: {
     mutate: [
-      "shared/attachments/{attachments,forwarding,include,list,uploads}.ts",
+      "shared/attachments/{attachments,include,list,uploads}.ts",
       "shared/tenants/{accounts,orders}.ts",
       "functions/attachments/*.ts",
     ],
