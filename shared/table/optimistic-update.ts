@@ -13,7 +13,7 @@ export const nextVersion = ({ version }: Pick<Versioned, "version">, now: Date) 
   version: version + 1,
 });
 
-/** Returns what an update writes, the document after it, and the names of the properties that change: of those sent, or none. */
+/** Returns what an update writes, the item after it, and the names of the properties that change, which may be none. */
 export const updateOf = <S extends z.core.$ZodType<Versioned>>(
   schema: S,
   latest: Versioned,
