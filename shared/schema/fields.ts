@@ -104,6 +104,8 @@ export function withoutRules(fields: z.core.$ZodShape) {
 
 const withoutChecks = (schema: z.core.$ZodType): z.core.$ZodType => {
   const { def } = schema._zod;
+  // A format such as `z.email()` is part of the schema, not one of its checks.
+  if (def.type === "string") return z.string();
   const inner = Object.entries(def).flatMap(([name, value]) =>
     /^(innerType|element)$/.test(name) && value instanceof $ZodType ? [[name, withoutChecks(value)]] : [],
   );

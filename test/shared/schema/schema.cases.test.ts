@@ -6,6 +6,7 @@ import {
   immutableAttachmentProperties,
   MediaType,
   minimalMetadata,
+  NewMetadata,
   SentMetadata,
   Upload,
   UploadBytes,
@@ -15,7 +16,16 @@ import {
   warningOf,
 } from "../../../shared/attachments/attachment-schema.ts";
 import { check } from "../../../shared/schema/check.ts";
-import { includeOf, isSame, isSameId, PageQuery, parseUlid, Timestamp, Uuid } from "../../../shared/schema/fields.ts";
+import {
+  includeOf,
+  isSame,
+  isSameId,
+  PageQuery,
+  parseUlid,
+  Timestamp,
+  Uuid,
+  withoutRules,
+} from "../../../shared/schema/fields.ts";
 import { NewSwitch, switchDocument } from "../../../shared/switches/switch-schema.ts";
 
 /** What the schemas accept, and how they name what they refuse. */
@@ -99,6 +109,23 @@ it("reads ids and times as a whole", () => {
   ]);
   const times = [at, `x${at}`, `${at}x`].map((time) => z.safeParse(Timestamp, time).success);
   expect(times).toEqual([true, false, false]);
+});
+
+it("a stored text has no rules, neither those of a check nor those of a format", () => {
+  const text = z._default(z.nullable(z.email().check(z.maxLength(3))), null);
+  const Stored = z.object(withoutRules({ text, list: z.array(z.url()) }));
+  expect(z.parse(Stored, { text: "neither", list: ["nor"] })).toEqual({ text: "neither", list: ["nor"] });
+  expect(z.parse(Stored, { list: [] })).toEqual({ text: null, list: [] });
+  expect(z.safeParse(Stored, { text: 1, list: [] }).success).toBe(false);
+});
+
+it.each([
+  ["attachments", NewMetadata],
+  ["switches", NewSwitch],
+])("every property of %s but the name has a default, as stored items can lack it", (_, schema) => {
+  const { error } = z.safeParse(schema, { name: "Only a name" });
+  const missing = (error?.issues ?? []).map(({ path }) => path.join("/"));
+  expect(missing, "give these a default: z._default(schema, value)").toEqual([]);
 });
 
 describe("an attachment", () => {
