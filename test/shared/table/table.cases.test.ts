@@ -18,7 +18,7 @@ afterEach(() => void vi.restoreAllMocks());
 
 describe("a key", () => {
   const [order, request] = [{ type: "order", id: "1" } as const, { type: "request", id: "2" } as const];
-  it.each<[keyof typeof keys, { readonly pk: string; readonly sk: string }, string]>([
+  const cases: [keyof typeof keys, { readonly pk: string; readonly sk: string }, string][] = [
     ["apiKey", keys.apiKey("hash"), "KEY#hash KEY"],
     ["apiKeyId", keys.apiKeyId("1"), "KEY_ID#1 KEY_ID#1"],
     ["user", keys.user("1"), "USER#1 USER"],
@@ -38,6 +38,7 @@ describe("a key", () => {
     ["reference", keys.reference(order, "3"), "ORDER#1 REFERENCE#3"],
     ["idempotency", keys.idempotency("1", "2"), "IDEMPOTENCY#1#2 IDEMPOTENCY#1#2"],
     ["checkout", keys.checkout("1"), "ORDER#1 CHECKOUT"],
+    ["openCheckout", keys.openCheckout("1"), "OPEN_CHECKOUTS ORDER#1"],
     ["receipt", keys.receipt("1", "2"), "REQUEST#1 RECEIPT#2"],
     ["switch", keys.switch("1"), "SWITCH#1 SWITCH"],
     ["switchName", keys.switchName("1", "2"), "ACCOUNT#1 SWITCH_NAME#2"],
@@ -46,7 +47,9 @@ describe("a key", () => {
     ["event", keys.event({ type: "api_key", id: "1" }, "2"), "KEY_ID#1 EVENT#2"],
     ["event", keys.event({ type: "switch", id: "1" }, "2"), "SWITCH#1 EVENT#2"],
     ["sweep", keys.sweep(), "SWEEP SWEEP"],
-  ])("of %s is as stored: %j", (_, { pk, sk }, stored) => {
+  ];
+
+  it.each(cases)("of %s is as stored: %j", (_, { pk, sk }, stored) => {
     expect(`${pk} ${sk}`).toBe(stored);
   });
 
@@ -62,9 +65,16 @@ describe("a key", () => {
       [collections.receipts("1"), keys.receipt("1", "2")],
       [collections.switches("1"), keys.switchEntry("1", "2")],
       [collections.orderRequests("1"), keys.orderRequest("1", "2")],
+      [collections.openCheckouts(), keys.openCheckout("2")],
     ];
     expect(items.map(([{ pk, prefix }]) => [pk, `${prefix}2`])).toEqual(items.map(([, { pk, sk }]) => [pk, sk]));
     expect(collections.accountAndCounts("1")).toEqual({ pk: "ACCOUNT#1", prefix: "ACCOUNT" });
+  });
+
+  it("is tested above, as it never changes", () => {
+    const tested = new Set<string>(cases.map(([name]) => name));
+    const missing = Object.keys(keys).filter((name) => !tested.has(name));
+    expect(missing, "add these keys as they are stored to the cases above").toEqual([]);
   });
 
   it("of an API key has its SHA-256", () => {
