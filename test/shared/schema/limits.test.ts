@@ -82,12 +82,22 @@ describe("every part of a request", () => {
   const all = requests.flatMap(allPartsOf);
 
   it("has a limit", () => {
-    expect(namesOf(all.filter(isUnlimited))).toEqual([]);
+    expect(namesOf(all.filter(isUnlimited)), "give these a maximum, from shared/limits.ts").toEqual([]);
     expect(all.length).toBeGreaterThan(200);
   });
 
+  it("has no limit that shared/limits.ts does not have", () => {
+    const stated = new Set(
+      Object.values(limits).flatMap((one) => (typeof one === "object" ? Object.values(one) : one)),
+    );
+    const others = all.filter(({ schema }) =>
+      limitsOf(schema, "max").some((limit) => !stated.has(limit) && Number.isSafeInteger(limit)),
+    );
+    expect(namesOf(others), "add the maximum of these to shared/limits.ts").toEqual([]);
+  });
+
   it("has a detail of its own for each format and rule", () => {
-    expect(namesOf(all.filter(lacksDetail))).toEqual([]);
+    expect(namesOf(all.filter(lacksDetail)), 'give these a text, such as { error: "must be a UUID" }').toEqual([]);
   });
 
   it("is refused with a sentence", () => {
