@@ -150,7 +150,7 @@ describe("shared", () => {
 
 describe("a function", () => {
   it("exists for every route, and every endpoint's file has a route", () => {
-    const files = globSync("functions/{attachments,switches}/*.ts", { cwd: root });
+    const files = globSync("functions/*/*.ts", { cwd: root, exclude: ["functions/{checkout,events,tenants}/**"] });
     const named = new Set(routes.map(({ name }) => `functions/${entryPointOf(name).file}.ts`));
     expect(files.sort()).toEqual([...named].sort());
   });
