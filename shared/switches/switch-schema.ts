@@ -33,7 +33,7 @@ export const credential = /^[^\r\n\u0000]*$/;
 
 /**
  * The properties of a switch that callers set. By default, a channel is disabled and discards messages. To add a setting,
- * change only this file: add it here, with a default for items that are older, and add a description and an example below.
+ * add it here, with a default for items that are older, and add a description and an example below.
  */
 const settings = {
   name: nonBlankText(limits.nameLength),
