@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { Event } from "../../../shared/history/event.ts";
+import { routes } from "../../../shared/routes.ts";
 import { newId } from "../../../shared/schema/fields.ts";
-import { keys } from "../../../shared/table/keys.ts";
+import { collections, keys } from "../../../shared/table/keys.ts";
+import { queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { operator } from "../../support/fixtures/apply.ts";
@@ -12,7 +14,8 @@ import { customer } from "../../support/fixtures/tenants.ts";
 import { newContent } from "../../support/fixtures/upload-content.ts";
 import { completePath, sentUpload } from "../../support/fixtures/uploads.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
-import { call, type ReceivedResponse } from "../../support/requests/client.ts";
+import { call, fetchFromService, type ReceivedResponse, send } from "../../support/requests/client.ts";
+import { requestPerEndpoint } from "../../support/requests/request-per-endpoint.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
@@ -275,6 +278,31 @@ describe("the history of what another release has changed", () => {
     await transact({ event: { put: { ...keys.event({ type: "switch", id }, event.id), ...event } } });
     expect(await historyOf("switch", id)).toEqual([created, event]);
     expect((await admin(["history", "switch", id])).stdout).toMatch(/switch\.moved +\w+ +Harborline +robot r2/);
+  });
+});
+
+describe("the history of what an endpoint changes", () => {
+  const changing = routes.filter(({ method, document }) => method !== "GET" && document !== "upload");
+
+  it.each(changing.map((route) => [route.name, route] as const))("has one event: %s", async (name, route) => {
+    const { key, order, request, accounts } = await newCustomer();
+    const place = { key, order, request, account: accounts.at(-1) ?? "" };
+    const prepared = await requestPerEndpoint(fetchFromService, place)[name]?.();
+    if (!prepared) throw new Error(`There is no request to ${name}.`);
+    const response = await send(prepared);
+    expect(response.status).toBe(route.status);
+    const { id } = z.parse(z.object({ data: z.object({ id: z.string() }) }), response.body).data;
+    const subjects = [
+      { type: "order", id: order },
+      { type: "request", id: request },
+      { type: route.document, id },
+    ];
+    const events = await Promise.all(subjects.map((one) => Array.fromAsync(queryAll(collections.events(one)))));
+    const own = events.flat().filter(({ request_id }) => request_id === requestId(response));
+    expect(
+      own.map(({ type, resource }) => ({ type, resource })),
+      "add recordOf(…) to the transaction",
+    ).toEqual([{ type: expect.stringMatching(`^${route.document}\\.`), resource: expect.objectContaining({ id }) }]);
   });
 });
 
