@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
-import type { Switch, SwitchData } from "../../shared/switches/switch-schema.ts";
+import type { Switch } from "../../shared/switches/switch-schema.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { childAccounts, findAccount, finder, parseId, printOwned } from "./find.ts";
 import { format, printRecord } from "./output.ts";
@@ -8,12 +8,14 @@ import { withProgress } from "./progress.ts";
 
 const findSwitch = finder("switch", readSwitch, "`switch list` lists the switches of an account");
 
-/** Operators can see whether a secret is set, but not the secret. */
-const withoutSecrets = ({ sms_secret, mms_secret, ...rest }: Omit<SwitchData, "sms_options" | "mms_options">) => ({
-  ...rest,
-  sms_secret: sms_secret === null ? null : "(set)",
-  mms_secret: mms_secret === null ? null : "(set)",
-});
+/** Operators can see whether a secret is set, but not the secret. Its name ends with `_secret`. */
+const withoutSecrets = (settings: object) =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [
+      name,
+      name.endsWith("_secret") && value !== null ? "(set)" : value,
+    ]),
+  );
 
 /** Yields the switches of an account and of all accounts below it or, without one, of every account. */
 async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> {

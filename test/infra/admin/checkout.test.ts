@@ -216,7 +216,8 @@ describe("switch list and show", () => {
     const ofAll = await adminJson(["switch", "list", "--json"]);
     expect(ofAll.filter(({ id }: { id: string }) => id === made.id)).toHaveLength(1);
     const shown = await admin(["switch", "show", made.id]);
-    expect(shown.stdout).toMatch(/sms_secret +\(set\)\nmms_secret +-\n/);
+    expect(shown.stdout).toMatch(/^sms_secret +\(set\)$/m);
+    expect(shown.stdout).toMatch(/^mms_secret +-$/m);
     expect(listed.stdout + shown.stdout).not.toContain("planted");
   });
 });
