@@ -125,27 +125,31 @@ const contractTexts = [
   "shared/switches/contract.ts",
 ];
 
-describe("shared", () => {
-  it("has nothing that no function loads, except the texts of contracts", async () => {
-    const { metafile } = await build({
-      absWorkingDir: root,
-      entryPoints: below("functions/"),
-      bundle: true,
-      format: "esm",
-      platform: "node",
-      packages: "external",
-      outdir: "unused",
-      write: false,
-      metafile: true,
-    });
-    const bundled = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs));
-    const loaded = new Set(bundled.flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])));
-    // Files with types only are in no bundle.
-    const unused = below("shared/").filter(
-      (file) => !loaded.has(file) && /^(export )?(const|function|class)/m.test(textOf(file)),
-    );
-    expect(unused.sort()).toEqual(contractTexts);
+/** Of each bundle of these functions, the files of our own that are in it. */
+const bundled = async (entryPoints: string[]) => {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    packages: "external",
+    outdir: "unused",
+    write: false,
+    metafile: true,
   });
+  return Object.values(metafile.outputs).map(({ inputs }) =>
+    Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
+  );
+};
+
+it("shared has nothing that no function loads, except the texts of contracts", async () => {
+  const loaded = new Set((await bundled(below("functions/"))).flat());
+  // Files with types only are in no bundle.
+  const unused = below("shared/").filter(
+    (file) => !loaded.has(file) && /^(export )?(const|function|class)/m.test(textOf(file)),
+  );
+  expect(unused.sort()).toEqual(contractTexts);
 });
 
 describe("a function", () => {
@@ -164,39 +168,26 @@ describe("a function", () => {
     ["attachments/create", 32],
     ["switches/list", 25],
   ])("%s contains at most %i of our files", async (name, most) => {
-    const { metafile } = await build({
-      absWorkingDir: root,
-      entryPoints: [`functions/${name}.ts`],
-      bundle: true,
-      format: "esm",
-      platform: "node",
-      packages: "external",
-      write: false,
-      metafile: true,
-    });
-    const [output] = Object.values(metafile.outputs);
-    const used = Object.values(output?.inputs ?? {}).filter(({ bytesInOutput }) => bytesInOutput > 0);
-    expect(used.length).toBeLessThanOrEqual(most);
+    const [files = []] = await bundled([`functions/${name}.ts`]);
+    expect(files.length).toBeLessThanOrEqual(most);
   });
 });
 
-describe("comments and documents", () => {
-  it("refer only to files that exist", () => {
-    const files = [
-      ...sources,
-      ...globSync(["test/**/*.ts", "*.md", "{shared,functions,infra,test}/**/*.md"], {
-        cwd: root,
-        exclude: ["**/node_modules/**"],
-      }),
-    ];
-    const named = /(?<![\w/.@$}{-])((?:shared|functions|infra|test)\/[\w./-]*\.(?:ts|json|md)|[\w-]+\.md)\b/g;
-    const own = files.filter((file) => file !== "test/architecture.test.ts");
-    const missing = own.flatMap((file) =>
-      [...textOf(file).matchAll(named)]
-        .map(([, name = ""]) => name)
-        .filter((name) => ![name, join(dirname(file), name)].some((path) => existsSync(join(root, path))))
-        .map((name) => `${file}: ${name}`),
-    );
-    expect(missing).toEqual([]);
-  });
+it("comments and documents refer only to files that exist", () => {
+  const files = [
+    ...sources,
+    ...globSync(["test/**/*.ts", "*.md", "{shared,functions,infra,test}/**/*.md"], {
+      cwd: root,
+      exclude: ["**/node_modules/**"],
+    }),
+  ];
+  const named = /(?<![\w/.@$}{-])((?:shared|functions|infra|test)\/[\w./-]*\.(?:ts|json|md)|[\w-]+\.md)\b/g;
+  const own = files.filter((file) => file !== "test/architecture.test.ts");
+  const missing = own.flatMap((file) =>
+    [...textOf(file).matchAll(named)]
+      .map(([, name = ""]) => name)
+      .filter((name) => ![name, join(dirname(file), name)].some((path) => existsSync(join(root, path))))
+      .map((name) => `${file}: ${name}`),
+  );
+  expect(missing).toEqual([]);
 });

@@ -15,7 +15,7 @@ import { warm } from "./warm.ts";
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <names>        comma-separated: cost, flat, cold, warm, warm-embedded, upload, load
+  --only <names>        comma-separated: cost, flat, cold, warm, upload, load
   --repetitions <n>     runs of each measurement (default: 21)
   --seconds <n>         duration of the load (default: 60)
   --json                print JSON
@@ -51,8 +51,7 @@ const benchmarks: Record<string, () => Promise<Section>> = {
   cost,
   flat,
   cold: () => cold(repetitions),
-  warm: () => warm(repetitions * 5, 3),
-  "warm-embedded": () => warm(repetitions * 5, 0),
+  warm: () => warm(repetitions * 5),
   upload: () => upload(repetitions * 5),
   load: () => load(Number(values.seconds)),
 };

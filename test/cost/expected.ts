@@ -31,7 +31,7 @@ export const endpointCosts: readonly (readonly [
 ];
 
 /** The round trips that a query adds to those of its endpoint. */
-export const queryRounds: readonly (readonly [name: string, more: number])[] = [
+export const queryRounds: ReadonlyMap<string, number> = new Map([
   ["request-attachments/list?include=file", 0],
   ["request-attachments/list?include=file,forwarding", 1],
   ["request-attachments/list?reference_id=", 0],
@@ -43,12 +43,12 @@ export const queryRounds: readonly (readonly [name: string, more: number])[] = [
   ["switches/list?include=account", 1],
   ["switches/list-under-account?include=account", 1],
   ["switches/show?include=account", 1],
-];
+]);
 
 const ofEndpoint = new Map(endpointCosts.map(([name, , , rounds]) => [name, rounds]));
 
 /** The round trips of each endpoint and of each query. */
 export const expectedRounds: ReadonlyMap<string, number> = new Map([
   ...ofEndpoint,
-  ...queryRounds.map(([name, more]) => [name, (ofEndpoint.get(name.replace(/\?.*/, "")) ?? 0) + more] as const),
+  ...Array.from(queryRounds, ([name, more]) => [name, (ofEndpoint.get(name.replace(/\?.*/, "")) ?? 0) + more] as const),
 ]);

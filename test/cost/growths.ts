@@ -3,7 +3,7 @@ import type { customer } from "../support/fixtures/tenants.ts";
 import { type KeyAndParents, requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
 import type { Cost, MeasuredService } from "../support/servers/measured-service.ts";
 import { measuredService } from "../support/servers/measured-service.ts";
-import { expectedRounds } from "./expected.ts";
+import { expectedRounds, queryRounds } from "./expected.ts";
 
 /** Measures each endpoint with little and with much data stored. */
 
@@ -24,7 +24,10 @@ const placeOf = ({ key, order, requests, accounts }: Customer): KeyAndParents =>
 
 const measureAll = (service: MeasuredService, owner: Customer): Promise<Costs> => {
   const place = placeOf(owner);
-  const requests = { ...requestPerEndpoint(service.send, place), ...requestPerQuery(service.send, place) };
+  const requests = {
+    ...requestPerEndpoint(service.send, place),
+    ...requestPerQuery(service.send, place, [...queryRounds.keys()]),
+  };
   return service.measureAll(requests, expectedRounds);
 };
 

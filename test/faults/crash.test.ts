@@ -98,13 +98,7 @@ const failures = async (t: Tenants, route: Route, point: Point): Promise<string[
 const stride = byExtent({ sample: 5, most: 1, all: 1 });
 let index = 0;
 
-const tried: { endpoint: string; crashes: number; passed: number }[] = [];
-
-afterAll(async () => {
-  await children.end();
-  const sum = (of: "crashes" | "passed") => tried.reduce((all, row) => all + row[of], 0);
-  console.table([...tried, { endpoint: "all", crashes: sum("crashes"), passed: sum("passed") }]);
-});
+afterAll(children.end);
 
 describe("an endpoint that is killed before or after an AWS call leaves only what the sweep repairs, and can be retried", () => {
   it.each(writing.map((route) => [route.name, route] as const))("%s", { timeout: 300_000 }, async (_, route) => {
@@ -116,7 +110,6 @@ describe("an endpoint that is killed before or after an AWS call leaves only wha
       const found = await failures(t, route, point);
       if (found.length > 0) broken.push(`${point.moment} call ${point.nth}, ${point.operation}: ${found.join("; ")}`);
     }
-    tried.push({ endpoint: route.name, crashes: points.length, passed: points.length - broken.length });
     expect(allPoints.length).toBeGreaterThan(1);
     expect(broken).toEqual([]);
   });

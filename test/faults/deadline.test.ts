@@ -1,27 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { startGateway } from "../../infra/local/gateway.ts";
-import { loadEndpoints } from "../../infra/local/handlers.ts";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { completeUploadRoute, createAttachmentRoute, deleteAttachmentRoute } from "../../shared/attachments/routes.ts";
 import { routes } from "../../shared/routes.ts";
 import { listSwitchesRoute, updateSwitchRoute } from "../../shared/switches/routes.ts";
 import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
-import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { tenants } from "../support/fixtures/tenants.ts";
 import { repeatableRequest } from "../support/requests/repeatable-request.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
-import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
-import { byExtent } from "../support/setup/extent.ts";
+import { serveEndpoints } from "../support/servers/endpoints.ts";
+import { proxies } from "../support/servers/own-table.ts";
+import { byExtent, sampleOf } from "../support/setup/extent.ts";
 
 /** Functions have 7 s here instead of 28: 1 s for the request, and 6 s in reserve. */
 const functionTimeoutMs = 7_000;
 
-const stride = byExtent({ sample: 7, most: 1, all: 1 });
-const sample = routes.filter((_, index) => index % stride === 0);
+const sample = sampleOf(routes, byExtent({ sample: 7, most: 1, all: 1 }));
 
-let t: Tenants;
-let ownServiceUrl: string | undefined;
-let gateway: Awaited<ReturnType<typeof startGateway>>;
-let logs: ReturnType<typeof captureLogs>;
+const t = await tenants();
+const ownServiceUrl = process.env.PATCHBAY_URL;
+const gateway = await serveEndpoints({ functionTimeoutMs });
+const logs = captureLogs();
 
 const sendWithShortDeadline = async <T>(send: () => Promise<T>): Promise<T> => {
   process.env.PATCHBAY_URL = gateway.url;
@@ -30,14 +28,6 @@ const sendWithShortDeadline = async <T>(send: () => Promise<T>): Promise<T> => {
   });
 };
 
-beforeAll(async () => {
-  await startOnNewTable();
-  t = await tenants();
-  ownServiceUrl = process.env.PATCHBAY_URL;
-  const handlers = await loadEndpoints(routes);
-  gateway = await startGateway({ routes, load: ({ name }) => handlers.get(name), port: 0, functionTimeoutMs });
-  logs = captureLogs();
-});
 afterEach(() => {
   for (const proxy of Object.values(proxies)) proxy.choose(() => undefined);
 });
@@ -58,19 +48,17 @@ const delayTwoOfThree = () => {
   return () => (count++ % 3 < 2 ? "delay" : undefined);
 };
 
-describe("the log of a 503", () => {
-  it.each([
-    ["dynamodb BatchGetItem", createAttachmentRoute("request")],
-    ["dynamodb TransactWriteItems", createAttachmentRoute("request")],
-    ["s3 PutObject", createAttachmentRoute("request")],
-    ["s3 GetObject", completeUploadRoute("request")],
-  ])("names the service, the operation and the number of attempts: %s", async (call, route) => {
-    const run = await repeatableRequest(t, route);
-    const fail = ({ operation }: ProxiedCall) => (call.endsWith(` ${operation}`) ? "status-500" : undefined);
-    for (const proxy of Object.values(proxies)) proxy.choose(fail);
-    expect((await run.send()).status).toBe(503);
-    expect(loggedError()).toMatchObject({ call, attempts: 3 });
-  });
+it.each([
+  ["dynamodb BatchGetItem", createAttachmentRoute("request")],
+  ["dynamodb TransactWriteItems", createAttachmentRoute("request")],
+  ["s3 PutObject", createAttachmentRoute("request")],
+  ["s3 GetObject", completeUploadRoute("request")],
+])("the log of a 503 names the service, the operation and the number of attempts: %s", async (call, route) => {
+  const run = await repeatableRequest(t, route);
+  const fail = ({ operation }: ProxiedCall) => (call.endsWith(` ${operation}`) ? "status-500" : undefined);
+  for (const proxy of Object.values(proxies)) proxy.choose(fail);
+  expect((await run.send()).status).toBe(503);
+  expect(loggedError()).toMatchObject({ call, attempts: 3 });
 });
 
 describe("at a request's deadline", () => {
@@ -112,8 +100,9 @@ describe("at a request's deadline", () => {
   });
 });
 
-describe("a request whose AWS calls all hang returns 503 before its function times out", () => {
-  it.each(sample.map((route) => [route.name, route] as const))("%s", async (_, route) => {
+it.each(sample.map((route) => [route.name, route] as const))(
+  "a request whose AWS calls all hang returns 503 before its function times out %s",
+  async (_, route) => {
     const run = await repeatableRequest(t, route);
     for (const proxy of Object.values(proxies)) proxy.choose(delayTwoOfThree());
     const startedAt = performance.now();
@@ -126,5 +115,5 @@ describe("a request whose AWS calls all hang returns 503 before its function tim
       call: expect.stringMatching(/^dynamodb (GetItem|BatchGetItem|Query)$/),
       attempts: 1,
     });
-  });
-});
+  },
+);

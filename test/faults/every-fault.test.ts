@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
@@ -117,78 +117,46 @@ const failures = async (t: Tenants, route: Route, { proxy, ifMatch, ...fault }: 
   ].filter(Boolean);
 };
 
-const tried: { endpoint: string; calls: number; faults: number; passed: number }[] = [];
 let index = 0;
 
 // deadline.test.ts tests requests with the configured timeouts.
 beforeAll(() => shortenTimeouts(() => timeoutMs));
 
-afterAll(() => {
-  const sum = (of: "calls" | "faults" | "passed") => tried.reduce((all, row) => all + row[of], 0);
-  console.table([...tried, { endpoint: "all", calls: sum("calls"), faults: sum("faults"), passed: sum("passed") }]);
-});
-
-describe("an endpoint returns a documented response under every fault of every AWS call, and a retry succeeds", () => {
-  it.each(sampledRoutes.map((route) => [route.name, route] as const))(
-    "%s",
-    { timeout: 1_800_000 },
-    async (_, route) => {
-      await startOnNewTable();
-      const t = await tenants();
-      const calls = await record(t, route);
-      const faults = faultsOf(route, calls).filter(() => index++ % stride === 0);
-      const broken: string[] = [];
-      for (const fault of faults) {
-        const found = await failures(t, route, fault);
-        const { kind, operation, nth, times, ifMatch } = fault;
-        const called = `${kind} x${times} at ${operation} ${nth}${ifMatch ? " with If-Match" : ""}`;
-        if (found.length > 0) broken.push(`${called}: ${found.join("; ")}`);
-      }
-      tried.push({
-        endpoint: route.name,
-        calls: calls.length,
-        faults: faults.length,
-        passed: faults.length - broken.length,
-      });
-      expect(broken, broken.join("\n")).toEqual([]);
-      const now = new Date(Date.now() + 2 * day);
-      await sweepOrphanFiles({ now });
-      expect(await checkInvariants(now)).toEqual([]);
-    },
-  );
-});
-
-describe("a PATCH with If-Match", () => {
-  const patches = routes.filter(({ method }) => method === "PATCH");
-  it.each(patches.map((route) => [route.name, route] as const))(
-    "returns 200 although the first response of DynamoDB was lost: %s",
-    async (_, route) => {
-      const t = await tenants();
-      const run = await repeatableRequest(t, route, { "if-match": '"1"' });
-      disarm();
-      proxies.table.arm({ kind: "lose-response", operation: /TransactWriteItems/ });
-      const { status, headers } = await run.send();
-      expect([proxies.table.spent(), status, headers.get("etag")]).toEqual([true, 200, '"2"']);
-      expect((await run.send()).status).toBe(412);
-    },
-  );
-});
-
-describe("the AWS clients", () => {
-  it("have our own timeouts and number of attempts instead of the SDK's defaults", async () => {
-    for (const [name, operation] of [
-      ["table", "GetItem"],
-      ["files", "ListObjectsV2"],
-    ] as const) {
-      proxies[name].arm({ kind: "status-500", operation: new RegExp(operation), times: 99 });
-      await expect(sweepOrphanFiles({ now: new Date() })).rejects.toMatchObject({ status: 503 });
-      expect(proxies[name].calls, name).toHaveLength(3);
-      disarm();
+it.each(sampledRoutes.map((route) => [route.name, route] as const))(
+  "an endpoint returns a documented response under every fault of every AWS call, and a retry succeeds %s",
+  { timeout: 1_800_000 },
+  async (_, route) => {
+    await startOnNewTable();
+    const t = await tenants();
+    const calls = await record(t, route);
+    const faults = faultsOf(route, calls).filter(() => index++ % stride === 0);
+    const broken: string[] = [];
+    for (const fault of faults) {
+      const found = await failures(t, route, fault);
+      const { kind, operation, nth, times, ifMatch } = fault;
+      const called = `${kind} x${times} at ${operation} ${nth}${ifMatch ? " with If-Match" : ""}`;
+      if (found.length > 0) broken.push(`${called}: ${found.join("; ")}`);
     }
-    const timeouts = proxyNames.map((name) => configuredTimeouts.get(Number(new URL(proxies[name].url).port)));
-    expect(timeouts).toMatchObject([
-      { connectionTimeout: 2_000, requestTimeout: 2_500 },
-      { connectionTimeout: 2_000, requestTimeout: 5_000 },
-    ]);
-  });
+    expect(broken, broken.join("\n")).toEqual([]);
+    const now = new Date(Date.now() + 2 * day);
+    await sweepOrphanFiles({ now });
+    expect(await checkInvariants(now)).toEqual([]);
+  },
+);
+
+it("the AWS clients have our own timeouts and number of attempts instead of the SDK's defaults", async () => {
+  for (const [name, operation] of [
+    ["table", "GetItem"],
+    ["files", "ListObjectsV2"],
+  ] as const) {
+    proxies[name].arm({ kind: "status-500", operation: new RegExp(operation), times: 99 });
+    await expect(sweepOrphanFiles({ now: new Date() })).rejects.toMatchObject({ status: 503 });
+    expect(proxies[name].calls, name).toHaveLength(3);
+    disarm();
+  }
+  const timeouts = proxyNames.map((name) => configuredTimeouts.get(Number(new URL(proxies[name].url).port)));
+  expect(timeouts).toMatchObject([
+    { connectionTimeout: 2_000, requestTimeout: 2_500 },
+    { connectionTimeout: 2_000, requestTimeout: 5_000 },
+  ]);
 });

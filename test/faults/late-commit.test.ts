@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
 import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { form, upload } from "../support/fixtures/attachments.ts";
-import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { tenants } from "../support/fixtures/tenants.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
 import { call, send } from "../support/requests/client.ts";
 import { dataOf, parentId, repeatableRequest, resourceFor } from "../support/requests/repeatable-request.ts";
 import { requestTo } from "../support/requests/request-per-endpoint.ts";
-import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
+import { proxies } from "../support/servers/own-table.ts";
 import { byExtent, sampleOf } from "../support/setup/extent.ts";
 
 /**
@@ -50,17 +50,8 @@ const stopInterfering = () => {
   proxies.table.watch(async () => {});
 };
 
-const violations = async () => (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
-
-let t: Tenants;
+const t = await tenants();
 afterEach(stopInterfering);
-
-/** Gives the tests of one `describe` a table and tenants of their own. */
-const useOwnTable = () =>
-  beforeAll(async () => {
-    await startOnNewTable();
-    t = await tenants();
-  });
 
 const writing = routes.filter(({ operation }) => ["create", "update", "delete"].includes(operation));
 const creating = writing.filter(({ operation }) => operation === "create");
@@ -76,8 +67,6 @@ const plainCreation = async (route: Route) => {
 };
 
 describe("a write that commits after its client timed out succeeds", () => {
-  useOwnTable();
-
   it.each(named(writing))("%s", async (_, route) => {
     const run = await repeatableRequest(t, route, route.operation === "create" ? {} : { "if-match": '"1"' });
     const attempts = delayFirstAttempt(undefined, true);
@@ -100,25 +89,22 @@ describe("a write that commits after its client timed out succeeds", () => {
   });
 });
 
-describe("an upload that is refused while an attempt of it is still in flight", () => {
-  useOwnTable();
-
-  it("keeps its file in case that attempt commits", async () => {
-    const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
-    const reference = randomUUID();
-    const conflicting = await upload(path, key, { "data[reference_id]": reference });
-    const removed = Promise.withResolvers<void>();
-    delayFirstAttempt(removed.promise, false);
-    const { status } = await call("POST", path, { key, body: form({ "data[reference_id]": reference }) });
-    proxies.table.choose(() => undefined);
-    expect(status).toBe(422);
-    expect((await call("DELETE", `${path}/${conflicting.id}`, { key })).status).toBe(200);
-    removed.resolve();
-    await proxies.table.idle();
-    const { body } = await call("GET", path, { key });
-    expect(body).toMatchObject({ data: { page_info: { total: 1 } } });
-    expect(await violations()).toEqual([]);
-  });
+it("an upload that is refused while an attempt of it is still in flight keeps its file in case that attempt commits", async () => {
+  const own = await tenants();
+  const [path, key] = [own.attachments("request", "acme"), own.key("acme")];
+  const reference = randomUUID();
+  const conflicting = await upload(path, key, { "data[reference_id]": reference });
+  const removed = Promise.withResolvers<void>();
+  delayFirstAttempt(removed.promise, false);
+  const { status } = await call("POST", path, { key, body: form({ "data[reference_id]": reference }) });
+  proxies.table.choose(() => undefined);
+  expect(status).toBe(422);
+  expect((await call("DELETE", `${path}/${conflicting.id}`, { key })).status).toBe(200);
+  removed.resolve();
+  await proxies.table.idle();
+  const { body } = await call("GET", path, { key });
+  expect(body).toMatchObject({ data: { page_info: { total: 1 } } });
+  expect((await checkInvariants(new Date())).filter(({ level }) => level === "violation")).toEqual([]);
 });
 
 const changes = [
@@ -128,41 +114,37 @@ const changes = [
   ["a switch's name", "switches/update", "name"],
 ] as const;
 
-describe("a PATCH whose response is lost and that other PATCHes follow before its retry", () => {
-  useOwnTable();
-
-  const cases = changes.flatMap(([what, route, property]) =>
-    [1, 7].flatMap((others) =>
-      [true, false].map((ifMatch) => ({ what, route, property, others, ifMatch, with: ifMatch ? "with" : "without" })),
-    ),
-  );
-  // A sample has each resource, with and without If-Match, with few and with many writes in between.
-  it.each(sampleOf(cases, byExtent({ sample: 5, most: 1, all: 1 })))(
-    "changes $what once, $with If-Match, with $others writes in between",
-    async (given) => {
-      const { property, others, ifMatch } = given;
-      const route = writing.find(({ name }) => name === given.route);
-      if (!route) throw new Error(`there is no route ${given.route}`);
-      const { path } = await repeatableRequest(t, route);
-      const key = t.key("acme");
-      const change = (value: string, headers = {}) =>
-        call("PATCH", path, { key, headers, json: { type: route.resource, data: { [property]: value } } });
-      // The name of a switch must be unique in its account.
-      const uniqueName = randomUUID();
-      const othersDone = Promise.withResolvers<void>();
-      proxies.table.arm({ kind: "lose-response", operation: /TransactWriteItems/ });
-      proxies.table.watch(async ({ fault }, moment) => {
-        if (fault !== "lose-response" || moment === "before") return;
-        for (let n = 1; n <= others; n += 1) expect((await change(`${uniqueName} ${n}`)).status).toBe(200);
-        othersDone.resolve();
-      });
-      const first = await change(`${uniqueName} first`, ifMatch ? { "if-match": '"1"' } : {});
-      expect([first.status, first.headers.get("etag")]).toEqual([200, '"2"']);
-      expect(first.body).toMatchObject({ data: { [property]: `${uniqueName} first` } });
-      await othersDone.promise;
-      const now = await call("GET", path, { key });
-      expect(now.body).toMatchObject({ data: { [property]: `${uniqueName} ${others}` } });
-      expect(now.headers.get("etag")).toBe(`"${others + 2}"`);
-    },
-  );
-});
+const cases = changes.flatMap(([what, route, property]) =>
+  [1, 7].flatMap((others) =>
+    [true, false].map((ifMatch) => ({ what, route, property, others, ifMatch, with: ifMatch ? "with" : "without" })),
+  ),
+);
+// A sample has each resource, with and without If-Match, with few and with many writes in between.
+it.each(sampleOf(cases, byExtent({ sample: 5, most: 1, all: 1 })))(
+  "a PATCH whose response is lost and that other PATCHes follow before its retry changes $what once, $with If-Match, with $others writes in between",
+  async (given) => {
+    const { property, others, ifMatch } = given;
+    const route = writing.find(({ name }) => name === given.route);
+    if (!route) throw new Error(`there is no route ${given.route}`);
+    const { path } = await repeatableRequest(t, route);
+    const key = t.key("acme");
+    const change = (value: string, headers = {}) =>
+      call("PATCH", path, { key, headers, json: { type: route.resource, data: { [property]: value } } });
+    // The name of a switch must be unique in its account.
+    const uniqueName = randomUUID();
+    const othersDone = Promise.withResolvers<void>();
+    proxies.table.arm({ kind: "lose-response", operation: /TransactWriteItems/ });
+    proxies.table.watch(async ({ fault }, moment) => {
+      if (fault !== "lose-response" || moment === "before") return;
+      for (let n = 1; n <= others; n += 1) expect((await change(`${uniqueName} ${n}`)).status).toBe(200);
+      othersDone.resolve();
+    });
+    const first = await change(`${uniqueName} first`, ifMatch ? { "if-match": '"1"' } : {});
+    expect([first.status, first.headers.get("etag")]).toEqual([200, '"2"']);
+    expect(first.body).toMatchObject({ data: { [property]: `${uniqueName} first` } });
+    await othersDone.promise;
+    const now = await call("GET", path, { key });
+    expect(now.body).toMatchObject({ data: { [property]: `${uniqueName} ${others}` } });
+    expect(now.headers.get("etag")).toBe(`"${others + 2}"`);
+  },
+);

@@ -9,10 +9,11 @@ import { dueDays, sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { get } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
-import { readAccount } from "../../shared/tenants/accounts.ts";
+import { readParent } from "../../shared/tenants/orders.ts";
 import { operator } from "../support/fixtures/apply.ts";
 import { attachmentOf, upload } from "../support/fixtures/attachments.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
+import { newAttachment, storedFile } from "../support/fixtures/upload-content.ts";
 import { completePath, sentUpload } from "../support/fixtures/uploads.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
 import { admin, adminJson } from "../support/requests/admin.ts";
@@ -23,8 +24,7 @@ import { byExtent } from "../support/setup/extent.ts";
 const dayMs = 86_400_000;
 const later = (days: number) => new Date(Date.now() + days * dayMs);
 const ago = (days: number) => later(-days).toISOString().slice(0, 10);
-const sha256 = "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a";
-const file = { content: new Uint8Array([1]), sha256, filename: "a", contentType: "text/plain" };
+const content = new Uint8Array([1]);
 
 /** A table that has been swept for longer than its oldest file is stored. */
 const startOnSweptTable = async () => {
@@ -46,14 +46,14 @@ const orphan = async (number: number, day?: string) => {
   const own = fileKey(parent, id);
   const today = new Date().toISOString().slice(0, 10);
   const key = own.replace(/\d{4}\/\d\d\/\d\d/, (day ?? today).replaceAll("-", "/"));
-  await putFile(key, file);
+  await putFile(key, storedFile(content));
   return { id, key };
 };
 
 /** The number of uploads and deletes during a sweep. */
 const uploads = byExtent({ sample: 10, most: 60, all: 60 });
 
-const stored = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
+const storedKeys = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
 const sweep = (days: number, more = {}) => sweepOrphanFiles({ now: later(days), ...more });
 
 describe("the sweep", () => {
@@ -63,12 +63,12 @@ describe("the sweep", () => {
     const kept = [fileKey(parent, id), fileKey({ type: "order", id: t.order("acme") }, ofOrder.id)];
     const { key } = await orphan(1);
     expect(await sweep(0)).toMatchObject({ removed: 0 });
-    expect(await stored()).toContain(key);
+    expect(await storedKeys()).toContain(key);
     expect(await sweep(2)).toEqual({ days: 1, files: 3, removed: 1, finished: true });
-    expect(await stored()).toEqual(kept.sort());
+    expect(await storedKeys()).toEqual(kept.sort());
     expect(await checkInvariants(later(2))).toEqual([]);
     // What is not named like an attachment's file stays, and hides no other file.
-    for (const other of [`${key}x`, "attachments/keep"]) await putFile(other, file);
+    for (const other of [`${key}x`, "attachments/keep"]) await putFile(other, storedFile(content));
     await orphan(2);
     expect(await sweep(2, { all: true })).toMatchObject({ files: 4, removed: 1 });
   });
@@ -80,16 +80,16 @@ describe("the sweep", () => {
     expect((await call("POST", completePath(path, used.id), { key, json })).status).toBe(201);
     const { id } = await sentUpload(path, key);
     expect(await sweep(0.9, { all: true })).toMatchObject({ removed: 0 });
-    expect(await stored()).toContain(fileKey(parent, id));
+    expect(await storedKeys()).toContain(fileKey(parent, id));
     expect(await sweep(2.1)).toMatchObject({ files: 2, removed: 1, finished: true });
-    expect(await stored()).toEqual([fileKey(parent, used.id)]);
+    expect(await storedKeys()).toEqual([fileKey(parent, used.id)]);
     expect(await checkInvariants(later(2.1))).toEqual([]);
   });
 
   it("keeps a new file that was stored under an old day until it is a day old", async () => {
     const { key } = await orphan(1, ago(9));
     expect(await sweep(0.9)).toMatchObject({ files: 1, removed: 0 });
-    expect(await stored()).toEqual([key]);
+    expect(await storedKeys()).toEqual([key]);
   });
 
   it("reads only the days that are due", async () => {
@@ -112,10 +112,10 @@ describe("the sweep", () => {
     let left = 2;
     const remainingMs = () => (left-- > 0 ? 20_000 : 19_999);
     expect(await sweep(2, { remainingMs })).toEqual({ days: 2, files: 3, removed: 2, finished: false });
-    expect(await stored()).toHaveLength(3);
+    expect(await storedKeys()).toHaveLength(3);
     expect(await sweep(2, { remainingMs })).toMatchObject({ files: 0, finished: false });
     expect(await sweep(2)).toMatchObject({ files: 2, removed: 2, finished: true });
-    expect(await stored()).toEqual([key]);
+    expect(await storedKeys()).toEqual([key]);
   });
 
   it("resumes within a day of many files", async () => {
@@ -124,7 +124,7 @@ describe("the sweep", () => {
     const remainingMs = () => (left-- > 0 ? 20_000 : 19_999);
     expect(await sweep(2, { remainingMs, force: true })).toMatchObject({ files: 60, removed: 49, finished: false });
     expect(await sweep(2, { force: true })).toMatchObject({ files: 11, removed: 11, finished: true });
-    expect(await stored()).toEqual([]);
+    expect(await storedKeys()).toEqual([]);
   });
 
   it("removes the same files after a failure of S3 or DynamoDB", async () => {
@@ -140,7 +140,7 @@ describe("the sweep", () => {
       await expect(sweep(2), String(operation)).rejects.toMatchObject({ status: 503 });
       proxy.arm();
       expect(await sweep(2), String(operation)).toMatchObject({ finished: true });
-      expect([await stored(), b.key], String(operation)).toEqual([[], b.key]);
+      expect([await storedKeys(), b.key], String(operation)).toEqual([[], b.key]);
     }
   });
 
@@ -154,14 +154,12 @@ describe("the sweep", () => {
     });
     expect(await sweep(2)).toMatchObject({ files: 1, removed: 0 });
     proxies.table.watch(async () => {});
-    expect([checks, await stored()]).toEqual([2, [key]]);
+    expect([checks, await storedKeys()]).toEqual([2, [key]]);
   });
 
   it("keeps the files of concurrent uploads, even if their day is due", async () => {
-    const account = await readAccount(t.account("acme"));
-    if (!account) throw new Error("no account");
-    const parentWithAccount = { ...parent, account, state: "CART", attachment_count: 0, forwardable: false } as const;
-    const data = { file, name: "LOA", notes: null, file_hint: "LOA", reference_id: null } as const;
+    const stored = await readParent(parent);
+    if (!stored) throw new Error("no parent");
     const uploaded: string[] = [];
     let sweeps = 0;
     let done = false;
@@ -169,26 +167,15 @@ describe("the sweep", () => {
       for (; !done; sweeps += 1) await sweepOrphanFiles({ now: new Date(), all: true });
     })();
     for (let n = 0; n < uploads; n += 1) {
-      const { attachment } = await createAttachment(parentWithAccount, data, operator(later(-3)), undefined);
+      const { attachment } = await createAttachment(stored, newAttachment(content), operator(later(-3)), undefined);
       if (n % 2 === 0) uploaded.push(attachment.id);
-      else await deleteAttachment(parentWithAccount, { ...attachment, unfinished: false }, operator(), () => {});
+      else await deleteAttachment(stored, { ...attachment, unfinished: false }, operator(), () => {});
     }
     done = true;
     await sweeping;
     expect(sweeps).toBeGreaterThan(uploads / 6);
     for (const id of uploaded) expect(await openFile(fileKey(parent, id)), id).toBeDefined();
     expect(await checkInvariants(new Date())).toEqual([]);
-  });
-
-  it("finishes a delete that could not remove its file", async () => {
-    const path = t.attachments("request", "acme");
-    const { id } = await upload(path, t.key("acme"));
-    proxies.files.arm({ kind: "status-503", operation: /DeleteObject/, times: 9 });
-    expect((await call("DELETE", `${path}/${id}`, { key: t.key("acme") })).status).toBe(503);
-    proxies.files.arm();
-    expect(await get(keys.unfinishedDelete(parent, id))).toBeDefined();
-    expect(await sweep(2)).toMatchObject({ removed: 1 });
-    expect(await checkInvariants(later(2))).toEqual([]);
   });
 });
 
@@ -209,7 +196,7 @@ describe("an error of a write is returned", () => {
     expect((await call("GET", `${path}/${id}`, { key })).status).toBe(404);
     proxies.files.arm();
     expect(attachmentOf(await remove()).id).toBe(id);
-    expect([await stored(), await get(keys.unfinishedDelete(parent, id)), (await remove()).status]).toEqual([
+    expect([await storedKeys(), await get(keys.unfinishedDelete(parent, id)), (await remove()).status]).toEqual([
       [],
       undefined,
       404,
@@ -217,14 +204,17 @@ describe("an error of a write is returned", () => {
   });
 
   it("after the file of an upload whose parent is gone is removed", async () => {
-    const account = await readAccount(t.account("acme"));
-    if (!account) throw new Error("no account");
-    const gone = { type: "request", id: crypto.randomUUID(), account, state: "CART", attachment_count: 0 } as const;
-    const data = { file, name: "LOA", notes: null, file_hint: "LOA", reference_id: null } as const;
+    const stored = await readParent(parent);
+    if (!stored) throw new Error("no parent");
     proxies.files.watch(slow("DeleteObject"));
-    const work = createAttachment({ ...gone, forwardable: false }, data, operator(), undefined);
+    const work = createAttachment(
+      { ...stored, id: crypto.randomUUID() },
+      newAttachment(content),
+      operator(),
+      undefined,
+    );
     await expect(work).rejects.toMatchObject({ status: 404 });
-    expect(await stored()).toEqual([]);
+    expect(await storedKeys()).toEqual([]);
     proxies.files.watch(async () => {});
   });
 });
@@ -250,14 +240,14 @@ describe("the fuse of the sweep", () => {
     expect(await sweep(2, { dryRun: true })).toEqual(expected);
     expect(await sweep(3, { all: true })).toEqual(expected);
     expect(await sweep(3)).toEqual(expected);
-    expect(await stored()).toHaveLength(31);
+    expect(await storedKeys()).toHaveLength(31);
     expect(await sweep(3, { force: true })).toEqual({
       days: expect.any(Number),
       files: 31,
       removed: 12,
       finished: true,
     });
-    expect(await stored()).toEqual(files.slice(11).map(({ key }) => key));
+    expect(await storedKeys()).toEqual(files.slice(11).map(({ key }) => key));
   });
 
   it("lets a day with 10 such files pass, and one with 5 %", async () => {
@@ -268,7 +258,7 @@ describe("the fuse of the sweep", () => {
     const files = byExtent({ sample: 220, most: 1_060, all: 1_060 });
     await day(ago(9), files, files / 20);
     expect(await sweep(2)).toMatchObject({ files, removed: files / 20, finished: true });
-    expect(await stored()).toHaveLength(files - files / 20);
+    expect(await storedKeys()).toHaveLength(files - files / 20);
   });
 
   it("does not count files of uploads that were never claimed, and of unfinished deletes", async () => {
@@ -279,6 +269,7 @@ describe("the fuse of the sweep", () => {
     });
     await transact(Object.fromEntries(records));
     expect(await sweep(2)).toMatchObject({ files: 22, removed: 22, finished: true });
+    expect(await get(keys.unfinishedDelete(parent, files[1]?.id ?? ""))).toBeUndefined();
   });
 });
 
@@ -297,7 +288,7 @@ describe("a table's first sweep", () => {
   it("keeps the files of an empty table's bucket, and of all days long before it", async () => {
     await upload(t.attachments("request", "acme"), t.key("acme"));
     const { key } = await orphan(1);
-    const files = await stored();
+    const files = await storedKeys();
     const [own, empty] = [process.env.TABLE_NAME, `empty-${crypto.randomUUID()}`];
     await startTable(empty);
     process.env.TABLE_NAME = empty;
@@ -306,10 +297,10 @@ describe("a table's first sweep", () => {
       expect((await get(keys.sweep()))?.first_on).toBe("dryRun" in more ? undefined : ago(-3));
     }
     for (const days of [4, 33, 63]) expect(await sweep(days, { force: true })).toMatchObject({ removed: 0 });
-    expect(await stored()).toEqual(files);
+    expect(await storedKeys()).toEqual(files);
     process.env.TABLE_NAME = own;
     expect(await sweep(3)).toMatchObject({ removed: 1, finished: true });
-    expect(await stored()).toEqual(files.filter((each) => each !== key));
+    expect(await storedKeys()).toEqual(files.filter((each) => each !== key));
   });
 
   it("removes files of the two days before it", async () => {
@@ -317,7 +308,7 @@ describe("a table's first sweep", () => {
     const { key } = await orphan(1, ago(1));
     await orphan(2, ago(0));
     expect(await sweep(2)).toMatchObject({ files: 1, removed: 1, finished: true });
-    expect(await stored()).toEqual([key]);
+    expect(await storedKeys()).toEqual([key]);
     expect(await sweep(2, { all: true })).toMatchObject({ files: 0 });
   });
 });
@@ -387,7 +378,7 @@ describe("admin sweep", () => {
     expect(await get(keys.sweep())).not.toHaveProperty("swept_on");
     expect((await admin(["sweep", "--all"])).stdout).toMatch(/^removed +0$/m);
     expect(await sweep(2, { dryRun: true })).toMatchObject({ removed: 1 });
-    expect(await stored()).toHaveLength(1);
+    expect(await storedKeys()).toHaveLength(1);
   });
 
   it("exits with 1 and says what to do if the table does not know the files, and removes them with --force", async () => {

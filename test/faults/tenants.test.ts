@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
@@ -111,12 +111,9 @@ const comparable = ({ status, headers, text }: ReceivedResponse, ...ids: readonl
 /** The stride of a sample is prime to the numbers of relations and of kinds. */
 const stride = byExtent({ sample: 37, most: 1, all: 1 });
 let lists = 0;
-let cells = 0;
-afterAll(() => console.table([{ matrix: "cells of the tenant matrix", count: cells }]));
 
 /** Compares the response of a cell with the model; returns the differences. */
 const differences = async (w: World, cell: Cell, resource: string): Promise<string[]> => {
-  cells += 1;
   const { route, relation, kind, state, feature } = cell;
   const parent = w.parent(route, state);
   const key = w.key(relation, kind);
@@ -171,14 +168,12 @@ describe.each([true, false])("with the feature: %s", (feature) => {
   });
 });
 
-describe("the model", () => {
-  it("has every permission that the routes require", () => {
-    const required = [
-      ...routes.map(({ permission }) => permission),
-      ...Object.values(parentPermissions).flatMap(Object.values),
-    ];
-    const granted = (permission: string) =>
-      allPermissions.includes(permission) || allPermissions.includes(permission.replace(/:.*/, ":*"));
-    expect(required.filter((permission) => !granted(String(permission)))).toEqual([]);
-  });
+it("the model has every permission that the routes require", () => {
+  const required = [
+    ...routes.map(({ permission }) => permission),
+    ...Object.values(parentPermissions).flatMap(Object.values),
+  ];
+  const granted = (permission: string) =>
+    allPermissions.includes(permission) || allPermissions.includes(permission.replace(/:.*/, ":*"));
+  expect(required.filter((permission) => !granted(String(permission)))).toEqual([]);
 });

@@ -2,7 +2,6 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import * as z from "zod/mini";
 
 const root = join(import.meta.dirname, "../..");
 const offline = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true", CI: "true" };
@@ -14,9 +13,6 @@ it("Redocly's strict rules find no error and no warning in openapi.json", async 
     env: { ...process.env, ...offline },
   });
   const { stdout } = await lint.catch((failed: { stdout: string }) => failed);
-  const Report = z.object({
-    problems: z.array(z.unknown()),
-    totals: z.object({ errors: z.number(), warnings: z.number() }),
-  });
-  expect(z.parse(Report, JSON.parse(stdout))).toEqual({ problems: [], totals: { errors: 0, warnings: 0 } });
+  const { problems, totals } = JSON.parse(stdout);
+  expect([problems, totals]).toMatchObject([[], { errors: 0, warnings: 0 }]);
 });

@@ -1,13 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { newFolder } from "../support/fixtures/new-folder.ts";
 import { plot } from "./plot.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "patchbay-plot-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-
 it("plots the measured sections as light and dark SVGs without external resources", async () => {
+  const folder = newFolder();
   const cold = { bundle: "switches/show", "beside the bare client": 0.6, target: 0.75 };
   const flat = { growth: "switches", endpoint: "switches/show", few: "2 / 3 / 0", many: "2 / 3 / 0" };
   await plot({ cold: { title: "", rows: [cold] }, flat: { title: "", rows: [flat] } }, folder);

@@ -1,7 +1,5 @@
-import { createServer } from "node:http";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { listen } from "../../infra/local/listen.ts";
 import { pageDocument } from "../../infra/openapi/reference.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { extent } from "../support/setup/extent.ts";
@@ -76,32 +74,5 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
     expect(problems).toEqual([]);
-  });
-
-  it("is the only page that reads what npm start serves: one of another origin reads nothing", async () => {
-    const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
-    const evil = await listen(createServer((_request, response) => response.writeHead(200, cors).end("hunter2")));
-    const other = await browser.newPage();
-    await other.goto(evil.url.replace("127.0.0.1", "localhost"));
-    const read = (address: string) =>
-      other.evaluate(async (target) => {
-        const headers = {
-          "content-type": "application/x-amz-json-1.0",
-          "x-amz-target": "DynamoDB_20120810.ListTables",
-        };
-        const response = await fetch(target, { method: "POST", headers, body: "{}" }).catch(String);
-        return typeof response === "string" ? response : response.text();
-      }, address);
-    expect(await read(evil.url)).toBe("hunter2");
-    const addresses = Object.entries(inject("environment")).filter(([, value]) => value.startsWith("http://"));
-    expect(addresses.map(([name]) => name).sort()).toEqual([
-      "AWS_ENDPOINT_URL_DYNAMODB",
-      "AWS_ENDPOINT_URL_LAMBDA",
-      "AWS_ENDPOINT_URL_S3",
-      "AWS_ENDPOINT_URL_SFN",
-      "CARRIER_URL",
-    ]);
-    for (const [name, address] of addresses) expect(await read(address), name).toBe("TypeError: Failed to fetch");
-    await evil.close();
   });
 });

@@ -1,16 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { bundle, functionNames } from "../../../infra/aws/bundle.ts";
 import { entryPointOf } from "../../../infra/entry-points.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { contracts, routes } from "../../../shared/routes.ts";
+import { newFolder } from "../../support/fixtures/new-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "patchbay-bundles-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder();
 const { outputs } = await bundle(functionNames, folder);
 
 const outputOf = (name: string) => {
@@ -53,17 +52,11 @@ describe("a function's bundle", () => {
     );
     expect(texts.length).toBeGreaterThan(50);
     for (const { name } of routes) {
-      const { inputs } = outputOf(name);
-      const rows = Object.entries(inputs).filter(([file]) => /^shared\/\w+\/routes\.ts$/.test(file));
-      expect(
-        rows.reduce((bytes, [, { bytesInOutput }]) => bytes + bytesInOutput, 0),
-        name,
-      ).toBeLessThan(1000);
-      const code = text(name);
-      expect(
-        texts.filter((each) => code.includes(each)),
-        name,
-      ).toEqual([]);
+      const rows = Object.entries(outputOf(name).inputs).filter(([file]) => /^shared\/\w+\/routes\.ts$/.test(file));
+      const bytes = rows.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0);
+      expect(bytes, name).toBeLessThan(1000);
+      const inside = texts.filter((each) => text(name).includes(each));
+      expect(inside, name).toEqual([]);
     }
   });
 

@@ -29,16 +29,14 @@ describe("the table's stream", () => {
   });
 });
 
-describe("the bus", () => {
-  it("keeps 30 days of events in production, none in a sandbox, and all names that its followers need are outputs", () => {
-    const { template } = synthesize("production");
-    template.hasResourceProperties("AWS::Events::Archive", {
-      EventPattern: { source: ["patchbay"] },
-      RetentionDays: 30,
-    });
-    template.hasResourceProperties("AWS::Events::EventBus", { Name: "Patchbay-production" });
-    for (const name of ["EventBusName", "EventBusArn", "EventArchiveArn"])
-      expect(Object.keys(template.findOutputs(name))).toEqual([name]);
-    synthesize("sandbox").template.resourceCountIs("AWS::Events::Archive", 0);
+it("the bus keeps 30 days of events in production, none in a sandbox, and all names that its followers need are outputs", () => {
+  const { template } = synthesize("production");
+  template.hasResourceProperties("AWS::Events::Archive", {
+    EventPattern: { source: ["patchbay"] },
+    RetentionDays: 30,
   });
+  template.hasResourceProperties("AWS::Events::EventBus", { Name: "Patchbay-production" });
+  for (const name of ["EventBusName", "EventBusArn", "EventArchiveArn"])
+    expect(Object.keys(template.findOutputs(name))).toEqual([name]);
+  synthesize("sandbox").template.resourceCountIs("AWS::Events::Archive", 0);
 });

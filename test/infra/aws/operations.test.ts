@@ -116,21 +116,19 @@ describe("an alarm", () => {
   });
 });
 
-describe("an event that cannot be handled", () => {
-  const queue = { "Fn::GetAtt": [Match.stringLikeRegexp("^DeadLetters"), "Arn"] };
+const queue = { "Fn::GetAtt": [Match.stringLikeRegexp("^DeadLetters"), "Arn"] };
 
-  it("is kept in a queue for two weeks, whether the function cannot be invoked or fails", () => {
-    for (const rule of Object.values(template.findResources("AWS::Events::Rule")))
-      expect(rule.Properties.Targets, rule.Properties.Description).toMatchObject([
-        { DeadLetterConfig: { Arn: { "Fn::GetAtt": [expect.stringMatching(/^DeadLetters/), "Arn"] } } },
-      ]);
-    for (const name of ["checkout/release-lock", "sweep-orphan-files"])
-      template.hasResourceProperties("AWS::Lambda::Function", {
-        Description: name,
-        DeadLetterConfig: { TargetArn: queue },
-      });
-    template.hasResourceProperties("AWS::SQS::Queue", { MessageRetentionPeriod: 1_209_600 });
-  });
+it("an event that cannot be handled is kept in a queue for two weeks, whether the function cannot be invoked or fails", () => {
+  for (const rule of Object.values(template.findResources("AWS::Events::Rule")))
+    expect(rule.Properties.Targets, rule.Properties.Description).toMatchObject([
+      { DeadLetterConfig: { Arn: { "Fn::GetAtt": [expect.stringMatching(/^DeadLetters/), "Arn"] } } },
+    ]);
+  for (const name of ["checkout/release-lock", "sweep-orphan-files"])
+    template.hasResourceProperties("AWS::Lambda::Function", {
+      Description: name,
+      DeadLetterConfig: { TargetArn: queue },
+    });
+  template.hasResourceProperties("AWS::SQS::Queue", { MessageRetentionPeriod: 1_209_600 });
 });
 
 describe("the dashboard", () => {

@@ -22,13 +22,13 @@ const attachments = {
     ...files("DeleteObject", "PutObject"),
     ...key("s3", "GenerateDataKey"),
   ],
-  createUpload: [
+  "create-upload": [
     ...table("BatchGetItem", "GetItem", "PutItem"),
     ...writeKey,
     ...files("PutObject"),
     ...key("s3", "GenerateDataKey"),
   ],
-  completeUpload: [
+  "complete-upload": [
     ...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
     ...writeKey,
     // Reads both ends of the file.
@@ -48,20 +48,12 @@ const attachments = {
 
 /** The permissions of each function, repeated by hand, so that a wider row in the tables of routes and steps fails here. */
 const expected: Record<string, readonly string[]> = {
-  "request-attachments/create": attachments.create,
-  "request-attachments/list": attachments.list,
-  "request-attachments/show": attachments.show,
-  "request-attachments/update": attachments.update,
-  "request-attachments/delete": attachments.delete,
-  "request-attachments/create-upload": attachments.createUpload,
-  "request-attachments/complete-upload": attachments.completeUpload,
-  "order-attachments/create": attachments.create,
-  "order-attachments/list": attachments.list,
+  ...Object.fromEntries(
+    ["request", "order"].flatMap((kind) =>
+      Object.entries(attachments).map(([name, actions]) => [`${kind}-attachments/${name}`, actions]),
+    ),
+  ),
   "order-attachments/show": attachments.list,
-  "order-attachments/update": attachments.update,
-  "order-attachments/delete": attachments.delete,
-  "order-attachments/create-upload": attachments.createUpload,
-  "order-attachments/complete-upload": attachments.completeUpload,
   "switches/create": [...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"), ...writeKey],
   "switches/create-under-account": [...table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"), ...writeKey],
   "switches/list": [...table("BatchGetItem", "GetItem", "Query"), ...readKey],
@@ -142,16 +134,14 @@ describe("a function's role", () => {
   });
 });
 
-describe("the checkout's role", () => {
-  it("may call the eight steps by their aliases, write logs and send traces, and nothing else", () => {
-    const steps = ["fail", "finish", "forward", "lock", "paginate", "seal", "sealorder", "submit"];
-    const role = permissions["the checkout calls its steps"] ?? [];
-    expect(role.filter((each) => each.startsWith("lambda:"))).toEqual(
-      steps.map((step) => `lambda:InvokeFunction on checkout${step}Aliaslive`),
-    );
-    const others = role.filter((each) => !each.startsWith("lambda:"));
-    expect(others.filter((each) => !/^(logs|xray):\w+ on \*$/.test(each))).toEqual([]);
-  });
+it("the checkout's role may call the eight steps by their aliases, write logs and send traces, and nothing else", () => {
+  const steps = ["fail", "finish", "forward", "lock", "paginate", "seal", "sealorder", "submit"];
+  const role = permissions["the checkout calls its steps"] ?? [];
+  expect(role.filter((each) => each.startsWith("lambda:"))).toEqual(
+    steps.map((step) => `lambda:InvokeFunction on checkout${step}Aliaslive`),
+  );
+  const others = role.filter((each) => !each.startsWith("lambda:"));
+  expect(others.filter((each) => !/^(logs|xray):\w+ on \*$/.test(each))).toEqual([]);
 });
 
 describe("the malware scan", () => {
@@ -174,17 +164,10 @@ describe("the malware scan", () => {
         ...key("s3", "GenerateDataKey", "Decrypt"),
       ].sort(),
     );
+    const Principal = { Service: "malware-protection-plan.guardduty.amazonaws.com" };
     template.hasResourceProperties("AWS::IAM::Role", {
       Description: "Patchbay: GuardDuty scans files",
-      AssumeRolePolicyDocument: {
-        Statement: [
-          {
-            Action: "sts:AssumeRole",
-            Effect: "Allow",
-            Principal: { Service: "malware-protection-plan.guardduty.amazonaws.com" },
-          },
-        ],
-      },
+      AssumeRolePolicyDocument: { Statement: [{ Action: "sts:AssumeRole", Effect: "Allow", Principal }] },
     });
   });
 
@@ -229,17 +212,43 @@ describe("the malware scan", () => {
 describe("a managed policy", () => {
   const statementsOf = (description: string) => managedPermissionsOf(template)[description] ?? [];
 
-  it("lets an ordering system apply files, start and describe checkouts, and nothing else", () => {
-    expect(statementsOf("an ordering system starts checkouts and asks how they ended")).toEqual([
-      "lambda:InvokeFunction on tenantsapplyordersAliaslive",
-      expect.stringMatching(/^states:DescribeExecution on arn.*:execution:.*:\*$/),
-      "states:StartExecution on Checkout",
-    ]);
-  });
-
-  it("lets the system of record of customers apply files with every section, and nothing else", () => {
-    const statements = statementsOf("the system of record of customers applies files");
-    expect(statements).toEqual(["lambda:InvokeFunction on tenantsapplyAliaslive"]);
+  it.each([
+    [
+      "an ordering system starts checkouts and asks how they ended",
+      [
+        "lambda:InvokeFunction on tenantsapplyordersAliaslive",
+        expect.stringMatching(/^states:DescribeExecution on arn.*:execution:.*:\*$/),
+        "states:StartExecution on Checkout",
+      ],
+    ],
+    ["the system of record of customers applies files", ["lambda:InvokeFunction on tenantsapplyAliaslive"]],
+    [
+      "operators download the files of attachments for disputes",
+      [
+        "cloudformation:DescribeStacks on {Ref:AWS::StackId}",
+        ...table("BatchGetItem", "GetItem", "PutItem"),
+        ...writeKey,
+        ...files("GetObject"),
+        ...key("s3", "Decrypt"),
+        "s3:ListBucket on Files",
+      ].sort(),
+    ],
+    [
+      "operators run its CLI",
+      [
+        "cloudformation:DescribeStacks on {Ref:AWS::StackId}",
+        ...table("BatchGetItem", "DeleteItem", "DescribeTable", "DescribeTimeToLive"),
+        ...table("GetItem", "PutItem", "Query", "Scan", "UpdateItem"),
+        ...writeKey,
+        ...files("DeleteObject"),
+        "s3:ListBucket on Files",
+        expect.stringMatching(/^states:DescribeExecution on arn.*:execution:.*:\*$/),
+        "states:ListExecutions on Checkout",
+        "states:StartExecution on Checkout",
+      ],
+    ],
+  ])("lets %s, and nothing else", (description, statements) => {
+    expect(statementsOf(description)).toEqual(statements);
   });
 
   it("lets other systems put rules on the bus and send archived events again, and nothing else", () => {
@@ -257,51 +266,15 @@ describe("a managed policy", () => {
 
   it("is an output of the stack, by its ARN", () => {
     const policies = Object.keys(template.findResources("AWS::IAM::ManagedPolicy"));
-    const arns = [
-      "OrderingPolicyArn",
-      "TenancyPolicyArn",
-      "OperatorPolicyArn",
-      "EvidencePolicyArn",
-      "EventPolicyArn",
-    ].map((name) => template.findOutputs(name)[name]?.Value.Ref);
+    const names = ["Ordering", "Tenancy", "Operator", "Evidence", "Event"].map((name) => `${name}PolicyArn`);
+    const arns = names.map((name) => template.findOutputs(name)[name]?.Value.Ref);
     expect(new Set(arns)).toEqual(new Set(policies));
     template.hasOutput("StateMachineArn", { Value: { Ref: Match.stringLikeRegexp("^Checkout") } });
   });
-
-  it("lets those who download files read files and record events, and change nothing", () => {
-    expect(statementsOf("operators download the files of attachments for disputes")).toEqual(
-      [
-        "cloudformation:DescribeStacks on {Ref:AWS::StackId}",
-        ...table("BatchGetItem", "GetItem", "PutItem"),
-        ...writeKey,
-        ...files("GetObject"),
-        ...key("s3", "Decrypt"),
-        "s3:ListBucket on Files",
-      ].sort(),
-    );
-  });
-
-  it("lets operators use the CLI", () => {
-    const statements = statementsOf("operators run its CLI").filter((each) => !each.startsWith("states:Describe"));
-    expect(statements).toEqual(
-      [
-        "cloudformation:DescribeStacks on {Ref:AWS::StackId}",
-        ...table("BatchGetItem", "DeleteItem", "DescribeTable", "DescribeTimeToLive"),
-        ...table("GetItem", "PutItem", "Query", "Scan", "UpdateItem"),
-        ...writeKey,
-        ...files("DeleteObject"),
-        "s3:ListBucket on Files",
-        "states:ListExecutions on Checkout",
-        "states:StartExecution on Checkout",
-      ].sort(),
-    );
-  });
 });
 
-describe("no policy", () => {
-  it("allows a whole service, a wildcard of actions, or all resources where IAM can name some", () => {
-    const all = Object.values({ ...permissions, ...managedPermissionsOf(template) }).flat();
-    expect(all.filter((each) => /^\S*\*/.test(each))).toEqual([]);
-    expect(all.filter((each) => each.endsWith(" on *") && !/^(logs|xray):/.test(each))).toEqual([]);
-  });
+it("no policy allows a whole service, a wildcard of actions, or all resources where IAM can name some", () => {
+  const all = Object.values({ ...permissions, ...managedPermissionsOf(template) }).flat();
+  expect(all.filter((each) => /^\S*\*/.test(each))).toEqual([]);
+  expect(all.filter((each) => each.endsWith(" on *") && !/^(logs|xray):/.test(each))).toEqual([]);
 });

@@ -1,9 +1,10 @@
 import { createServer } from "node:http";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
-import * as z from "zod/mini";
 import { startCarrier } from "../../../infra/local/carrier.ts";
 import { isFree, listen } from "../../../infra/local/listen.ts";
 import { form } from "../../support/fixtures/attachments.ts";
+import { sendFile } from "../../support/fixtures/upload-content.ts";
+import { prepareUpload } from "../../support/fixtures/uploads.ts";
 import { localServices } from "../../support/processes/local-service.ts";
 
 /** A port that is free, as are the six after it. */
@@ -13,45 +14,32 @@ const sevenPorts = async (): Promise<number> => {
   return free.every(Boolean) ? first : sevenPorts();
 };
 
-const Upload = z.object({ data: z.object({ url: z.string(), headers: z.record(z.string(), z.string()) }) });
-
 const services = localServices();
 afterAll(() => services.remove());
 
-describe("npm start -- --port", () => {
-  it("has the same addresses after each start, so a signed URL stays valid, and replaces ports that are in use", async () => {
-    const port = await sevenPorts();
-    const args = ["--port", String(port), "--data", services.data];
-    const first = await services.start(args);
-    const addresses = Object.values(first.environment).filter((value) => value.startsWith("http:"));
-    const ports = [...new Set([first.url, ...addresses].map((address) => Number(new URL(address).port)))];
-    expect(ports.sort()).toEqual(Array.from({ length: 7 }, (_, index) => port + index));
-    const { origin } = new URL(first.environment.EVENTS ?? "");
-    expect(first.output.stdout).toContain(`\nevents ${origin}/events\nlambda http://127.0.0.1:${port + 3}\n`);
-    const announced = {
-      filename: "a.bin",
-      bytes: 1,
-      sha256: "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a",
-    };
-    const created = await fetch(`${first.url}/api/v1/requests/${first.demo.REQUEST}/uploads`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${first.demo.KEY}`, "content-type": "application/json" },
-      body: JSON.stringify({ type: "upload", data: announced }),
-    });
-    const { data } = z.parse(Upload, await created.json());
-    await first.kill();
-    const second = await services.start(args);
-    expect([second.url, second.environment]).toEqual([first.url, first.environment]);
-    const sent = await fetch(data.url, { method: "PUT", headers: data.headers, body: new Uint8Array([1]) });
-    expect([sent.status, second.output.stderr]).toEqual([200, ""]);
-    await second.stop();
-    const other = await listen(createServer(), port + 2);
-    onTestFinished(() => other.close());
-    const third = await services.start(args);
-    expect(third.output.stderr).toBe(`In use: ${port + 2} (events). Until the next start, other ports are used.\n`);
-    expect(third.environment).toEqual({ ...first.environment, EVENTS: expect.not.stringContaining(`:${port + 2}/`) });
-    expect((await fetch(third.environment.EVENTS ?? "")).status).toBe(200);
-  });
+it("npm start -- --port has the same addresses after each start, so a signed URL stays valid, and replaces ports that are in use", async () => {
+  const port = await sevenPorts();
+  const args = ["--port", String(port), "--data", services.data];
+  const first = await services.start(args);
+  const addresses = Object.values(first.environment).filter((value) => value.startsWith("http:"));
+  const ports = [...new Set([first.url, ...addresses].map((address) => Number(new URL(address).port)))];
+  expect(ports.sort()).toEqual(Array.from({ length: 7 }, (_, index) => port + index));
+  const { origin } = new URL(first.environment.EVENTS ?? "");
+  expect(first.output.stdout).toContain(`\nevents ${origin}/events\nlambda http://127.0.0.1:${port + 3}\n`);
+  process.env.PATCHBAY_URL = first.url;
+  const content = new Uint8Array([1]);
+  const upload = await prepareUpload(`/api/v1${first.attachments}`, first.demo.KEY ?? "", content);
+  await first.kill();
+  const second = await services.start(args);
+  expect([second.url, second.environment]).toEqual([first.url, first.environment]);
+  expect([await sendFile(upload, content), second.output.stderr]).toEqual([200, ""]);
+  await second.stop();
+  const other = await listen(createServer(), port + 2);
+  onTestFinished(() => other.close());
+  const third = await services.start(args);
+  expect(third.output.stderr).toBe(`In use: ${port + 2} (events). Until the next start, other ports are used.\n`);
+  expect(third.environment).toEqual({ ...first.environment, EVENTS: expect.not.stringContaining(`:${port + 2}/`) });
+  expect((await fetch(third.environment.EVENTS ?? "")).status).toBe(200);
 });
 
 describe("npm start -- --carrier-url", () => {
@@ -63,16 +51,14 @@ describe("npm start -- --carrier-url", () => {
     onTestFinished(() => close());
     const [args, env] = optionsOf(url);
     const service = await services.start(args, { ...env, CARRIER_TOKEN: "secret" });
-    const { KEY, ORDER = "", REQUEST } = service.demo;
-    const headers = { authorization: `Bearer ${KEY}` };
-    const path = `${service.url}/api/v1/requests/${REQUEST}/attachments`;
-    expect((await fetch(path, { method: "POST", headers, body: form() })).status).toBe(201);
+    const { ORDER = "", REQUEST } = service.demo;
+    expect((await service.call("POST", service.attachments, form())).status).toBe(201);
     expect((await service.admin("order", "checkout", ORDER, "--wait")).code).toBe(0);
     expect(service.output.stdout).toContain(`carrier ${url}\n`);
-    const cart: unknown = await (
-      await fetch(`${url}/carts/${ORDER}`, { headers: { authorization: "Bearer secret" } })
-    ).json();
-    expect(cart).toMatchObject({ checked_out: true, attachments: [{ request_id: REQUEST, received: 1 }] });
+    expect(await (await fetch(`${url}/carts/${ORDER}`)).json()).toMatchObject({
+      checked_out: true,
+      attachments: [{ request_id: REQUEST, received: 1 }],
+    });
   });
 
   it.each([

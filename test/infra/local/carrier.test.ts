@@ -1,35 +1,24 @@
-import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { startCarrier } from "../../../infra/local/carrier.ts";
+import { newFolder } from "../../support/fixtures/new-folder.ts";
+import { sha256 } from "../../support/processes/local-service.ts";
 
-let carrier: Awaited<ReturnType<typeof startCarrier>>;
-beforeAll(async () => {
-  carrier = await startCarrier({ token: "secret" });
-});
-afterAll(() => carrier.close());
+const carrier = await startCarrier({ token: "secret" });
+afterAll(carrier.close);
+const newOrder = () => `ORDER${crypto.randomUUID()}`;
 
-const sha256 = (content: string) => createHash("sha256").update(content).digest("hex");
-let orders = 0;
-const newOrder = () => {
-  orders += 1;
-  return `ORDER${orders}`;
-};
-
-const call = (method: string, path: string, key?: string, body?: FormData) =>
+const call = (method: string, path: string, key?: string, body: FormData | null = null) =>
   fetch(carrier.url + path, {
     method,
     headers: { authorization: "Bearer secret", ...(key && { "idempotency-key": key }) },
-    body: body ?? null,
+    body,
   });
 
-const form = (content = "signed", announced = sha256(content)) => {
+const metadata = { name: "LOA", notes: null, file_hint: "LOA", filename: "loa.pdf" };
+const form = (announced = sha256("signed")) => {
   const body = new FormData();
-  const metadata = { name: "LOA", notes: null, file_hint: "LOA", filename: "loa.pdf", sha256: announced };
-  body.append("metadata", JSON.stringify(metadata));
-  body.append("file", new Blob([content]), "loa.pdf");
+  body.append("metadata", JSON.stringify({ ...metadata, sha256: announced }));
+  body.append("file", new Blob(["signed"]), "loa.pdf");
   return body;
 };
 
@@ -38,28 +27,14 @@ const cart = async (order: string) => (await call("GET", `/carts/${order}`)).jso
 const misbehave = (fault: object) => fetch(`${carrier.url}/faults`, { method: "POST", body: JSON.stringify(fault) });
 
 describe("the stand-in carrier", () => {
-  it("returns an empty cart for an unused order", async () => {
-    expect(await cart(newOrder())).toEqual({ checked_out: false, attachments: [], withdrawn: [], calls: [] });
-  });
-
   it("stores the size and SHA-256 of each file, and counts how often it was stored", async () => {
     const order = newOrder();
+    expect(await cart(order)).toEqual({ checked_out: false, attachments: [], withdrawn: [], calls: [] });
     for (const key of ["k1", "k1", "k2"]) expect((await call("PUT", place(order), key, form())).ok).toBe(true);
+    const stored = { ...metadata, bytes: 6, sha256: sha256("signed"), received: 2 };
     expect(await cart(order)).toEqual({
       checked_out: false,
-      attachments: [
-        {
-          request_id: "R",
-          attachment_id: "A",
-          name: "LOA",
-          notes: null,
-          file_hint: "LOA",
-          filename: "loa.pdf",
-          bytes: 6,
-          sha256: sha256("signed"),
-          received: 2,
-        },
-      ],
+      attachments: [{ request_id: "R", attachment_id: "A", ...stored }],
       withdrawn: [],
       calls: [201, 201, 200].map((status, n) => ({
         method: "PUT",
@@ -72,12 +47,12 @@ describe("the stand-in carrier", () => {
 
   it("repeats only a 2xx for an idempotency key: after a 4xx or a 5xx, the key is free", async () => {
     const order = newOrder();
-    expect((await call("PUT", place(order), "k", form("signed", sha256("other")))).status).toBe(422);
+    expect((await call("PUT", place(order), "k", form(sha256("other")))).status).toBe(422);
     await misbehave({ method: "PUT", action: "status", status: 503 });
     expect((await call("PUT", place(order), "k", form())).status).toBe(503);
     const stored = await call("PUT", place(order), "k", form());
     expect(stored.status).toBe(201);
-    const repeated = await call("PUT", place(order), "k", form("signed", sha256("other")));
+    const repeated = await call("PUT", place(order), "k", form(sha256("other")));
     expect([repeated.status, await repeated.json()]).toEqual([201, await stored.json()]);
   });
 
@@ -100,20 +75,14 @@ describe("the stand-in carrier", () => {
     const order = newOrder();
     expect((await fetch(carrier.url + place(order), { method: "PUT", body: form() })).status).toBe(401);
     expect((await call("PUT", place(order), "k")).status).toBe(422);
-    expect((await call("PUT", place(order), "k", form("signed", sha256("other")))).status).toBe(422);
+    expect((await call("PUT", place(order), "k", form(sha256("other")))).status).toBe(422);
     expect(await cart(order)).toMatchObject({ attachments: [] });
   });
 
   it("misbehaves as often as requested, and then recovers", async () => {
     const order = newOrder();
-    await misbehave({
-      method: "PUT",
-      path: "/requests/R/",
-      times: 1,
-      action: "status",
-      status: 429,
-      headers: { "retry-after": "7" },
-    });
+    const headers = { "retry-after": "7" };
+    await misbehave({ method: "PUT", path: "/requests/R/", times: 1, action: "status", status: 429, headers });
     const limited = await call("PUT", place(order), "k", form());
     expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "7"]);
     for (const action of ["drop-before", "drop-after"]) {
@@ -134,19 +103,18 @@ describe("the stand-in carrier", () => {
   });
 
   it("keeps its carts in a folder, with their idempotency keys", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "patchbay-carts-"));
-    const headers = { "idempotency-key": "k" };
+    const folder = newFolder();
     const putAndRead = async () => {
       const { url, close } = await startCarrier({ folder });
-      const before: unknown = await (await fetch(`${url}/carts/one`)).json();
+      onTestFinished(close);
+      const read = async (): Promise<unknown> => (await fetch(`${url}/carts/one`)).json();
+      const before = await read();
+      const headers = { "idempotency-key": "k" };
       const { status } = await fetch(url + place("one"), { method: "PUT", headers, body: form() });
-      const after: unknown = await (await fetch(`${url}/carts/one`)).json();
-      await close();
-      return { before, status, after };
+      return { before, status, after: await read() };
     };
     const first = await putAndRead();
     const second = await putAndRead();
     expect(second).toMatchObject({ before: first.after, status: 201, after: { attachments: [{ received: 1 }] } });
-    rmSync(folder, { recursive: true });
   });
 });

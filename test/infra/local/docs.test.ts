@@ -1,23 +1,14 @@
 import { execFile } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { get, type IncomingMessage } from "node:http";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
-import { afterAll, describe, expect, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { pageDocument } from "../../../infra/openapi/reference.ts";
+import { newFolder } from "../../support/fixtures/new-folder.ts";
+import { sendPlain } from "../../support/requests/plain-request.ts";
 
 const url = inject("baseUrl");
-
-/** Requests exactly this path, which fetch would normalize. */
-const ask = async (path: string) => {
-  const { hostname, port } = new URL(url);
-  const [response]: IncomingMessage[] = await once(get({ hostname, port, path }), "response");
-  if (!response) throw new Error("no response");
-  return { status: response.statusCode, headers: response.headers, body: await text(response) };
-};
+const ask = (path: string) => sendPlain(url, { path });
 
 describe("the local gateway", () => {
   it("serves the OpenAPI document with its own address as the only server", async () => {
@@ -65,20 +56,16 @@ describe("the local gateway", () => {
   });
 });
 
-describe("npm run docs", () => {
-  const folder = mkdtempSync(join(tmpdir(), "patchbay-docs-"));
-  afterAll(() => rmSync(folder, { recursive: true }));
-
-  it("writes the same page as static files, with the document for the given address", async () => {
-    const server = "https://api.example.com/production";
-    const args = ["infra/openapi/write-reference.ts", "--out", join(folder, "new"), "--server", server];
-    await promisify(execFile)(process.execPath, args);
-    const written = (name: string) => readFileSync(join(folder, "new", name), "utf8");
-    expect(written("openapi.json")).toBe(pageDocument(server));
-    for (const [name, path] of [
-      ["index.html", "/docs/"],
-      ["scalar.js", "/docs/scalar.js"],
-    ] as const)
-      expect(written(name) === (await ask(path)).body, name).toBe(true);
-  });
+it("npm run docs writes the same page as static files, with the document for the given address", async () => {
+  const server = "https://api.example.com/production";
+  const folder = join(newFolder(), "new");
+  const args = ["infra/openapi/write-reference.ts", "--out", folder, "--server", server];
+  await promisify(execFile)(process.execPath, args);
+  const written = (name: string) => readFileSync(join(folder, name), "utf8");
+  expect(written("openapi.json")).toBe(pageDocument(server));
+  for (const [name, path] of [
+    ["index.html", "/docs/"],
+    ["scalar.js", "/docs/scalar.js"],
+  ] as const)
+    expect(written(name) === (await ask(path)).body, name).toBe(true);
 });

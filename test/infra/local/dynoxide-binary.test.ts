@@ -1,13 +1,13 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { findDynoxide } from "../../../infra/local/dynoxide-binary.ts";
 import { listen } from "../../../infra/local/listen.ts";
+import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { extent } from "../../support/setup/extent.ts";
 
 const project = join(import.meta.dirname, "../../..");
@@ -17,43 +17,35 @@ const version: string = manifest.optionalDependencies["@dynoxide/linux-x64"];
 
 let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "patchbay-project-"));
+  root = newFolder();
   for (const name of ["package.json", "package-lock.json"]) copyFileSync(join(project, name), join(root, name));
   vi.spyOn(console, "error").mockImplementation(() => {});
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  rmSync(root, { recursive: true });
-});
+afterEach(() => void vi.restoreAllMocks());
 
 /** A registry with one package. */
-const packages = mkdtempSync(join(tmpdir(), "patchbay-registry-"));
-let registryUrl = "";
-const registry = createServer((request, response) => {
-  const tarball = readFileSync(join(packages, "package.tar"));
-  if (request.url?.endsWith(".tgz")) return response.end(tarball);
-  const dist = {
-    tarball: `${registryUrl}/package.tgz`,
-    integrity: `sha512-${createHash("sha512").update(tarball).digest("base64")}`,
-  };
-  const name = "@dynoxide/linux-x64";
-  const versions = { [version]: { name, version, dist } };
-  return response.end(JSON.stringify({ name, "dist-tags": { latest: version }, versions }));
-});
-beforeAll(async () => {
-  registryUrl = (await listen(registry)).url;
-  cpSync(join(project, "node_modules/@dynoxide/linux-x64"), join(packages, "package"), { recursive: true });
-  await promisify(execFile)("tar", ["-cf", join(packages, "package.tar"), "-C", packages, "package"]);
-});
-afterAll(() => {
-  registry.close();
-  rmSync(packages, { recursive: true });
-});
+const startRegistry = async () => {
+  const folder = newFolder();
+  cpSync(join(project, "node_modules/@dynoxide/linux-x64"), join(folder, "package"), { recursive: true });
+  await promisify(execFile)("tar", ["-cf", join(folder, "package.tar"), "-C", folder, "package"]);
+  const tarball = readFileSync(join(folder, "package.tar"));
+  const integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
+  const { url, close } = await listen(
+    createServer((request, response) => {
+      if (request.url?.endsWith(".tgz")) return response.end(tarball);
+      const name = "@dynoxide/linux-x64";
+      const versions = { [version]: { name, version, dist: { tarball: `${url}/package.tgz`, integrity } } };
+      return response.end(JSON.stringify({ name, "dist-tags": { latest: version }, versions }));
+    }),
+  );
+  onTestFinished(close);
+  return { npm_config_registry: url };
+};
 
 const find = (env: Record<string, string>, arch = "x64") => {
   const { PATH = "", HOME = "" } = process.env;
-  const npm = { npm_config_registry: registryUrl, npm_config_cache: join(root, "cache") };
-  return findDynoxide({ root, platform: "linux", arch, env: { PATH, HOME, ...npm, ...env } });
+  const npm_config_cache = join(root, "cache");
+  return findDynoxide({ root, platform: "linux", arch, env: { PATH, HOME, npm_config_cache, ...env } });
 };
 const offline = { npm_config_registry: "http://127.0.0.1:1" };
 const manifests = () => ["package.json", "package-lock.json"].map((name) => readFileSync(join(root, name), "utf8"));
@@ -70,7 +62,7 @@ describe("the embedded DynamoDB's binary", () => {
     "is installed once in the right version, with a message, if it is missing",
     async () => {
       const before = manifests();
-      const path = await find({});
+      const path = await find(await startRegistry());
       expect(path).toBe(join(root, "node_modules/.dynoxide/node_modules/@dynoxide/linux-x64/dynoxide"));
       expect((await promisify(execFile)(path, ["--version"])).stdout).toContain(version);
       expect(manifests()).toEqual(before);
@@ -84,7 +76,7 @@ describe("the embedded DynamoDB's binary", () => {
 
   it("comes from the PATH if it cannot be installed", async () => {
     symlinkSync(installed, join(root, "dynoxide"));
-    expect(await find({ PATH: `${process.env.PATH}:${root}` }, "riscv64")).toBe(join(root, "dynoxide"));
+    expect(await find({ ...offline, PATH: `${process.env.PATH}:${root}` }, "riscv64")).toBe(join(root, "dynoxide"));
   });
 
   it.each([
@@ -95,9 +87,7 @@ describe("the embedded DynamoDB's binary", () => {
     ["riscv64", /^There is no embedded DynamoDB for this machine: dynoxide is not published for linux-riscv64\.$/m],
   ])("is missing on linux-%s while offline, and the error says how to get it", async (arch, reason) => {
     const error = await find(offline, arch).catch((each: unknown) => each);
-    expect(error).toMatchObject({
-      message: expect.stringMatching(reason),
-    });
+    expect(error).toMatchObject({ message: expect.stringMatching(reason) });
     expect(String(error)).toContain(`
 Install it:
   npm i --no-save @dynoxide/linux-${arch}@${version}

@@ -1,8 +1,7 @@
-import { once } from "node:events";
 import { mkdirSync, rmdirSync, statSync } from "node:fs";
-import { createServer, get, type IncomingMessage } from "node:http";
+import { createServer } from "node:http";
 import { join } from "node:path";
-import { buffer, json } from "node:stream/consumers";
+import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
@@ -14,6 +13,7 @@ import { startTable } from "../../../infra/local/table.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { createdAccounts, Delivery, readEvents } from "../../support/fixtures/local-events.ts";
 import { localServices } from "../../support/processes/local-service.ts";
+import { sendPlain } from "../../support/requests/plain-request.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
 const services = localServices();
@@ -171,12 +171,8 @@ it("an event that cannot be read is printed and stops no other, and an actor of 
 it("npm start gives the API reference the demo's key and ids, but not under another host name", async () => {
   const { url, demo } = service;
   const prefilled = async (host: string) => {
-    const [response]: IncomingMessage[] = await once(
-      get(`${url}/docs/openapi.json`, { headers: { host } }),
-      "response",
-    );
-    const text = response ? await buffer(response) : "";
-    return [demo.KEY, demo.SUB_ACCOUNT, demo.ORDER, demo.REQUEST].map((value = "?") => text.includes(value));
+    const { body } = await sendPlain(`${url}/docs/openapi.json`, { headers: { host } });
+    return [demo.KEY, demo.SUB_ACCOUNT, demo.ORDER, demo.REQUEST].map((value = "?") => body.includes(value));
   };
   expect(await prefilled(new URL(url).host)).toEqual([true, true, true, true]);
   expect(await prefilled("evil.example")).toEqual([false, false, false, false]);

@@ -8,9 +8,7 @@ import { type LocalService, localServices, sha256 } from "../../support/processe
 import { call } from "../../support/requests/client.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
-/** Kills the process group of `npm start -- --data` with SIGKILL while clients write. */
-
-/** In `npm test`, data.test.ts kills the service once. */
+/** Kills the process group of `npm start -- --data` with SIGKILL while clients write. In `npm test`, data.test.ts does so once. */
 const kills = byExtent({ sample: 0, most: 4, all: 30 });
 
 const services = localServices();
@@ -42,10 +40,8 @@ const writeUntilGone = async (path: string, key: string) => {
       const own = `${path}/${attachmentOf(created).id}`;
       if (n % 3 === 0) known.set(own, name);
       if (n % 3 === 1 && (await confirmed(call("DELETE", own, { key })))) known.set(own, undefined);
-      const json = {
-        type: path.includes("/orders/") ? "order_attachment" : "request_attachment",
-        data: { name: `${name} changed` },
-      };
+      const type = path.includes("/orders/") ? "order_attachment" : "request_attachment";
+      const json = { type, data: { name: `${name} changed` } };
       if (n % 3 === 2 && (await confirmed(call("PATCH", own, { key, json })))) known.set(own, `${name} changed`);
     }
   } catch (error) {
@@ -74,13 +70,13 @@ const wrongIn = async (service: LocalService) => {
   process.env.PATCHBAY_URL = service.url;
   const limit = pLimit(10);
   const files = await service.files();
-  const isWrong = async ([path, name]: readonly [string, string | undefined]) => {
+  const isWrong = async (path: string, name: string | undefined) => {
     const response = await call("GET", path, { key: service.demo.KEY });
     if (name === undefined) return response.status !== 404;
     const file = files.get(path.slice(path.lastIndexOf("/") + 1));
     return response.status !== 200 || attachmentOf(response).name !== name || file !== sha256(name.split(" ")[0] ?? "");
   };
-  const checked = [...known].map((one) => limit(async () => ((await isWrong(one)) ? [one] : [])));
+  const checked = [...known].map(([path, name]) => limit(async () => ((await isWrong(path, name)) ? path : [])));
   return (await Promise.all(checked)).flat();
 };
 
@@ -100,5 +96,4 @@ it.runIf(kills > 0)(`loses no confirmed write in ${kills} kills`, { timeout: 1_8
     expect(found.length, `after kill ${kill}`).toBeLessThanOrEqual(counts.unconfirmed);
   }
   expect(counts.confirmed).toBeGreaterThan(kills * 10);
-  console.table({ kills, ...counts });
 });

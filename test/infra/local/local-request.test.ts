@@ -1,11 +1,7 @@
-import { once } from "node:events";
-import { get, type IncomingMessage, request } from "node:http";
-import { connect } from "node:net";
-import { json, text } from "node:stream/consumers";
-import { setImmediate } from "node:timers/promises";
 import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { startTable } from "../../../infra/local/table.ts";
+import { sendPlain } from "../../support/requests/plain-request.ts";
 
 /** A DynamoDB of its own, as `npm start` has it: with a door. */
 let table: Awaited<ReturnType<typeof startTable>>;
@@ -18,32 +14,16 @@ beforeAll(async () => {
 });
 afterAll(() => table.stop());
 
-/** The addresses that other programs use. */
-const addresses = () => {
-  const environment = inject("environment");
-  const {
-    AWS_ENDPOINT_URL_S3 = "",
-    AWS_ENDPOINT_URL_SFN = "",
-    AWS_ENDPOINT_URL_LAMBDA = "",
-    CARRIER_URL = "",
-  } = environment;
-  return {
-    DynamoDB: table.door,
-    // No key of it, which is refused before the signature is verified.
-    S3: `${AWS_ENDPOINT_URL_S3}/patchbay-files/other`,
-    "Step Functions": AWS_ENDPOINT_URL_SFN,
-    Lambda: AWS_ENDPOINT_URL_LAMBDA,
-    "the carrier": `${CARRIER_URL}/faults`,
-  };
+/** The addresses that other programs use. At S3 no key of it, which is refused before the signature is verified. */
+const addresses = (): [name: string, url: string][] => {
+  const paths: Record<string, string> = { CARRIER_URL: "/faults", AWS_ENDPOINT_URL_S3: "/patchbay-files/other" };
+  const environment = { ...inject("environment"), AWS_ENDPOINT_URL_DYNAMODB: table.door };
+  const all = Object.entries(environment).filter(([, value]) => value.startsWith("http://"));
+  return all.map(([name, url]) => [name, url + (paths[name] ?? "")]);
 };
 
-const statusOf = async (url: string, method: string, headers: Record<string, string>, path?: string) => {
-  const options = { method, headers, agent: false, ...(path && { path }) };
-  const [response]: IncomingMessage[] = await once(get(url, options), "response");
-  if (!response) throw new Error("no response");
-  await text(response);
-  return response.statusCode;
-};
+const statusOf = async (url: string, method: string, headers: Record<string, string>, path?: string) =>
+  (await sendPlain(url, { method, headers, ...(path && { path }) })).status;
 
 /** The headers of a Scan. Nobody verifies the signature. */
 const scan = {
@@ -73,21 +53,24 @@ const refused: [string, Record<string, string>][] = [
 
 describe("an endpoint for this machine's user only", () => {
   it.each(allowed)("is open to %s", async (_label, headers) => {
-    for (const [name, url] of Object.entries(addresses()))
+    for (const [name, url] of addresses())
       expect(await statusOf(url, "GET", { authorization: "any", ...headers }), name).not.toBe(403);
   });
 
   it.each(refused)("is closed to %s", async (_label, headers) => {
-    for (const [name, url] of Object.entries(addresses()))
+    for (const [name, url] of addresses())
       for (const method of ["GET", "OPTIONS", "POST", "DELETE"])
         expect(await statusOf(url, method, { authorization: "any", ...headers }), `${method} ${name}`).toBe(403);
   });
 
+  it("is each of five", () => {
+    expect(addresses().map(([name]) => name)).toHaveLength(5);
+  });
+
   it("says in the door's 403 why, as an error of DynamoDB", async () => {
-    const sent = request(table.door, { method: "POST", headers: { ...scan, origin: "https://evil.example" } });
-    sent.end(scanned);
-    const [response]: IncomingMessage[] = await once(sent, "response");
-    expect(response && [response.headers["access-control-allow-origin"], await json(response)]).toEqual([
+    const headers = { ...scan, origin: "https://evil.example" };
+    const response = await sendPlain(table.door, { method: "POST", headers }, scanned);
+    expect([response.headers["access-control-allow-origin"], JSON.parse(response.body)]).toEqual([
       undefined,
       {
         __type: "AccessDeniedException",
@@ -97,37 +80,7 @@ describe("an endpoint for this machine's user only", () => {
   });
 });
 
-describe("a broken request", () => {
-  const lambda = "/2015-03-31/functions";
-
-  it.each([`${lambda}/%/invocations`, "//"])("gets a 400: %s", async (path) => {
-    expect(await statusOf(addresses().Lambda, "POST", {}, path)).toBe(400);
-  });
-
-  it("is dropped if its client disconnects, and the service goes on", async () => {
-    for (const url of [addresses().Lambda, addresses()["Step Functions"]]) {
-      const socket = connect(Number(new URL(url).port), "127.0.0.1");
-      socket.write(`POST ${lambda}/x/invocations HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{`);
-      await once(socket, "connect");
-      await setImmediate();
-      socket.destroy();
-      expect(await statusOf(url, "POST", {})).toBeGreaterThanOrEqual(400);
-    }
-  });
-});
-
-describe("the table's door", () => {
-  it("stays open when clients disconnect before their response", async () => {
-    const { port } = new URL(table.door);
-    const head = Object.entries(scan).map(([name, value]) => `${name}: ${value}\r\n`);
-    for (let n = 0; n < 50; n += 1) {
-      const socket = connect(Number(port), "127.0.0.1");
-      socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\n${head.join("")}Content-Length: 29\r\n\r\n${scanned}`);
-      await once(socket, "connect");
-      await setImmediate();
-      socket.destroy();
-    }
-    const response = await fetch(table.door, { method: "POST", headers: scan, body: scanned });
-    expect(await response.text()).toContain("hunter2");
-  });
+it.each(["/2015-03-31/functions/%/invocations", "//"])("a broken request gets a 400: %s", async (path) => {
+  const { AWS_ENDPOINT_URL_LAMBDA = "" } = inject("environment");
+  expect(await statusOf(AWS_ENDPOINT_URL_LAMBDA, "POST", {}, path)).toBe(400);
 });

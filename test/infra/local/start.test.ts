@@ -37,30 +37,22 @@ const killDynoxide = async (service: LocalService) => {
   for (const pid of await dynoxides(service)) process.kill(pid, "SIGKILL");
 };
 
-const list = async ({ url, demo }: LocalService) => {
-  const headers = { authorization: `Bearer ${demo.KEY}` };
-  return (await fetch(`${url}/api/v1/requests/${demo.REQUEST}/attachments`, { headers })).status;
-};
-
-const cartOf = async ({ environment }: LocalService, order: string): Promise<unknown> =>
-  (await fetch(`${environment.CARRIER_URL}/carts/${order}`)).json();
+const list = async ({ call, attachments }: LocalService) => (await call("GET", attachments)).status;
 
 const patiently = { timeout: 20_000 };
 
 /** Most tests start the service once or twice, so a sample has only some of them. */
 const exhaustive = extent !== "sample";
 
-describe("npm start in a shell that is set up for AWS", () => {
-  it("uses none of its credentials, nor do the CLI and the programs that admin env sets up", async () => {
-    const ofShell = { AWS_PROFILE: "absent", AWS_SESSION_TOKEN: "token", AWS_REGION: "eu-central-1" };
-    const service = await services.start([], ofShell);
-    expect(await list(service)).toBe(200);
-    const env = { ...ofShell, PATCHBAY_STATE: services.state, TABLE_NAME: "", PORT: "" };
-    expect(await admin(["account", "list", "--json"], { env })).toMatchObject({ code: 0 });
-    const { stdout } = await admin(["env"], { env });
-    expect(stdout).toContain("export AWS_REGION=us-east-1\nexport AWS_ACCESS_KEY_ID=local\n");
-    expect(stdout).toMatch(/unset AWS_PROFILE\nunset AWS_SESSION_TOKEN\n$/);
-  });
+it("npm start in a shell that is set up for AWS uses none of its credentials, nor do the CLI and the programs that admin env sets up", async () => {
+  const ofShell = { AWS_PROFILE: "absent", AWS_SESSION_TOKEN: "token", AWS_REGION: "eu-central-1" };
+  const service = await services.start([], ofShell);
+  expect(await list(service)).toBe(200);
+  const env = { ...ofShell, PATCHBAY_STATE: services.state, TABLE_NAME: "", PORT: "" };
+  expect(await admin(["account", "list", "--json"], { env })).toMatchObject({ code: 0 });
+  const { stdout } = await admin(["env"], { env });
+  expect(stdout).toContain("export AWS_REGION=us-east-1\nexport AWS_ACCESS_KEY_ID=local\n");
+  expect(stdout).toMatch(/unset AWS_PROFILE\nunset AWS_SESSION_TOKEN\n$/);
 });
 
 describe("the folder of npm start -- --data", () => {
@@ -190,11 +182,9 @@ describe("npm start", () => {
     `accepts ${count} concurrent uploads of 4 MB, and prints no line for them with --quiet`,
     async () => {
       const service = await services.start(["--quiet"]);
-      const path = `${service.url}/api/v1/requests/${service.demo.REQUEST}/attachments`;
       const file = new File([new Uint8Array(4_000_000)], "loa.pdf", { type: "application/pdf" });
-      const headers = { authorization: `Bearer ${service.demo.KEY}` };
       const uploads = Array.from({ length: count }, async () => {
-        const response = await fetch(path, { method: "POST", headers, body: form({}, file) });
+        const response = await service.call("POST", service.attachments, form({}, file));
         return `${response.status} ${response.ok ? "" : await response.text()}`;
       });
       expect(new Set(await Promise.all(uploads))).toEqual(new Set(["201 "]));
@@ -204,26 +194,20 @@ describe("npm start", () => {
   );
 });
 
-describe("npm start -- --malware-scan", () => {
-  it("refuses the EICAR test file, and forwards the clean one that replaces it once that is scanned", async () => {
-    const service = await services.start(["--malware-scan"]);
-    const { KEY = "", ORDER = "", REQUEST = "" } = service.demo;
-    const [path, headers] = [
-      `${service.url}/api/v1/requests/${REQUEST}/attachments`,
-      { authorization: `Bearer ${KEY}` },
-    ];
-    const attach = async (file: File) => {
-      const response = await fetch(path, { method: "POST", headers, body: form({}, file) });
-      return z.parse(z.object({ data: z.object({ id: z.string() }) }), await response.json()).data.id;
-    };
-    const checkOut = async () => (await service.admin("order", "checkout", ORDER, "--wait")).stdout;
-    const infected = await attach(pdf("loa.pdf", eicar));
-    expect(await checkOut()).toMatch(new RegExp(`FAILED\\s+reason .*${infected}.* malware scan.*THREATS_FOUND`));
-    expect((await fetch(`${path}/${infected}`, { method: "DELETE", headers })).status).toBe(200);
-    await attach(pdf());
-    expect(await checkOut()).toContain("SUCCEEDED");
-    expect(await cartOf(service, ORDER)).toMatchObject({ attachments: [{ bytes: 15, received: 1 }] });
-  });
+it("npm start -- --malware-scan refuses the EICAR test file, and forwards the clean one that replaces it once that is scanned", async () => {
+  const service = await services.start(["--malware-scan"]);
+  const { attachments: path, call } = service;
+  const attach = async (file: File) => {
+    const response = await call("POST", path, form({}, file));
+    return z.parse(z.object({ data: z.object({ id: z.string() }) }), await response.json()).data.id;
+  };
+  const checkOut = async () => (await service.admin("order", "checkout", service.demo.ORDER ?? "", "--wait")).stdout;
+  const infected = await attach(pdf("loa.pdf", eicar));
+  expect(await checkOut()).toMatch(new RegExp(`FAILED\\s+reason .*${infected}.* malware scan.*THREATS_FOUND`));
+  expect((await call("DELETE", `${path}/${infected}`)).status).toBe(200);
+  await attach(pdf());
+  expect(await checkOut()).toContain("SUCCEEDED");
+  expect(await service.cart()).toMatchObject({ attachments: [{ bytes: 15, received: 1 }] });
 });
 
 describe("npm start -- --carrier-function", () => {
@@ -239,16 +223,10 @@ describe("npm start -- --carrier-function", () => {
       };`;
     writeFileSync(file, failing);
     const service = await services.start(["--carrier-function", file]);
-    const { KEY = "", ORDER = "", REQUEST = "" } = service.demo;
-    const headers = { authorization: `Bearer ${KEY}` };
-    const uploaded = await fetch(`${service.url}/api/v1/requests/${REQUEST}/attachments`, {
-      method: "POST",
-      headers,
-      body: form(),
-    });
-    expect(uploaded.status).toBe(201);
+    const { ORDER = "", REQUEST } = service.demo;
+    expect((await service.call("POST", service.attachments, form())).status).toBe(201);
     expect((await service.admin("order", "checkout", ORDER, "--wait")).code).toBe(0);
-    expect(await cartOf(service, ORDER)).toMatchObject({
+    expect(await service.cart()).toMatchObject({
       checked_out: true,
       attachments: [{ request_id: REQUEST, bytes: 15, received: 1 }],
     });

@@ -9,20 +9,15 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const nameOf = (key: string | undefined) => (key === "apik_1" ? "acme" : undefined);
-
-/** What a terminal with these options prints. */
-const printed = (
-  options: { quiet?: boolean; verbose?: boolean },
-  use: (lines: ReturnType<typeof terminal>) => void,
-) => {
+/** What a terminal prints. */
+const printed = (use: (lines: ReturnType<typeof terminal>) => void, quiet = false) => {
   const output = { stdout: "", stderr: "" };
   const into = (name: keyof typeof output) => (line: string) => {
     output[name] += `${line}\n`;
   };
   vi.spyOn(console, "log").mockImplementation(into("stdout"));
   vi.spyOn(console, "error").mockImplementation(into("stderr"));
-  use(terminal({ quiet: false, verbose: false, nameOf, ...options }));
+  use(terminal({ quiet, verbose: false, nameOf: (key) => (key === "apik_1" ? "acme" : undefined) }));
   return output;
 };
 
@@ -40,12 +35,6 @@ const served = (more: Partial<Served>): Served => ({
   requestId: "r-1",
   response: responseOf(200),
   ...more,
-});
-
-const invalid = (pointer: string) => ({ code: "invalid_parameter", source: { in: "body", pointer } });
-const refused = served({
-  method: "POST",
-  response: responseOf(422, [invalid("/data/name"), invalid("/data/sms_endpoints")]),
 });
 
 const root = new URL("../../..", import.meta.url).href;
@@ -68,23 +57,17 @@ const event = {
 const step = { step: "checkout/seal", ms: 12, order_id: "O", next: "again" };
 
 describe("the terminal of npm start", () => {
-  it.each<[string, Served, string]>([
-    [
-      "a path that would control the terminal, and no key",
-      served({ path: "/\u009b", apiKey: undefined, response: responseOf(404, [{ code: "not_found" }]) }),
-      "GET      404     3 ms  /?  -  not_found",
-    ],
-  ])("has one line for %s", (_, request, line) => {
-    expect(printed({}, (lines) => lines.request(request))).toEqual({ stdout: `${line}\n`, stderr: "" });
-  });
-
-  it("has a line for each step, call to the carrier and event", () => {
-    const { stdout } = printed({}, (lines) => {
+  it("has a line for each request, step, call to the carrier and event", () => {
+    const hostile = { path: "/\u009b", apiKey: undefined, response: responseOf(404, [{ code: "not_found" }]) };
+    const { stdout } = printed((lines) => {
+      // A path that would control the terminal, and no key.
+      lines.request(served(hostile));
       lines.log(step);
       lines.carrierCall(call);
       lines.event(event);
     });
     expect(stdout).toBe(`\
+GET      404     3 ms  /?  -  not_found
 step            12 ms  checkout/seal  O  again
 carrier  201           PUT /carts/O/requests/R
 event        account.created  A  by operator local  E
@@ -92,15 +75,15 @@ event        account.created  A  by operator local  E
   });
 
   it("has for a 5xx the error, its place in this project and the request, and with --quiet nothing else", () => {
-    const output = printed({ quiet: true }, (lines) => {
+    const output = printed((lines) => {
       lines.request(served({}));
-      lines.request(refused);
+      lines.request(served({ method: "POST", response: responseOf(422, [{ code: "invalid_parameter" }]) }));
       lines.log(step);
       lines.carrierCall(call);
       lines.event(event);
       lines.log({ request_id: "r-1", error });
       lines.request(failed);
-    });
+    }, true);
     expect(output).toEqual({
       stdout: "POST     503     3 ms  /api/v1/switches  acme  service_unavailable\n",
       stderr: `\
@@ -112,7 +95,7 @@ event        account.created  A  by operator local  E
   });
 
   it("has colours only on a terminal", () => {
-    const printOne = () => printed({}, (lines) => lines.request(served({}))).stdout;
+    const printOne = () => printed((lines) => lines.request(served({}))).stdout;
     vi.stubEnv("FORCE_COLOR", "1");
     expect(printOne()).toContain("\u001b[32m200");
     vi.stubEnv("FORCE_COLOR", undefined);

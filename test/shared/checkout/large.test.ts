@@ -82,7 +82,6 @@ describe("a direct upload of up to 100 MB", () => {
   );
 });
 
-/** `node test/bench/large-order.ts` runs an order of 200 x 20. */
 describe("a large order", () => {
   it.runIf(comparesMemory)(
     "arrives at the carrier whole, in memory and history that do not grow with its files",

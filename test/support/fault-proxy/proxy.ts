@@ -67,8 +67,7 @@ export const startFaultProxy = async (target: string, options: Options = {}) => 
   let armed: (ArmedFault & { left: number; skip: number })[] = [];
   let watch: Watch = async () => {};
   let choose: (call: ProxiedCall) => FaultKind | undefined = () => undefined;
-  let locking = true;
-  const rules = transactionMs === undefined ? undefined : transactionRules(transactionMs, () => locking);
+  const rules = transactionMs === undefined ? undefined : transactionRules(transactionMs);
 
   const faultFor = (operation: string): FaultKind | undefined => {
     const fault = armed.find(({ operation: pattern, left }) => left > 0 && pattern.test(operation));
@@ -132,7 +131,7 @@ export const startFaultProxy = async (target: string, options: Options = {}) => 
     return incoming.socket.destroy();
   };
 
-  const { url } = await listen(server);
+  const { url, close } = await listen(server);
   return {
     url,
     calls,
@@ -149,21 +148,13 @@ export const startFaultProxy = async (target: string, options: Options = {}) => 
     choose: (chooser: typeof choose) => {
       choose = chooser;
     },
-    /** Sets whether overlapping transactions conflict, which they do by default. */
-    lock: (on: boolean) => {
-      locking = on;
-    },
     /** Resolves when no call is in flight, not even one whose client has timed out. */
     idle: async () => {
       while (open.size > 0) await Promise.all(open);
     },
     /** Whether every armed fault was injected. */
     spent: () => armed.every(({ left }) => left === 0),
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
 };
 

@@ -39,13 +39,10 @@ const refusal = (type: string, more = {}) => ({
   content: Buffer.from(dynamoError(type, more)),
 });
 
-/**
- * Passes calls on, or refuses them as DynamoDB does. A transaction takes `transactionMs` longer than in the emulator. While
- * `locks` returns false, nothing conflicts, but transactions take the same time.
- */
-export const transactionRules = (transactionMs: number, locks: () => boolean) => {
+/** Passes calls on, or refuses them as DynamoDB does. A transaction takes `transactionMs` longer than in the emulator. */
+export const transactionRules = (transactionMs: number) => {
   const ongoing = new Map<string, readonly string[]>();
-  const isLocked = (item: string) => locks() && [...ongoing.values()].some((items) => items.includes(item));
+  const isLocked = (item: string) => [...ongoing.values()].some((items) => items.includes(item));
 
   const transaction = async <T extends Response>(body: string, pass: Pass<T>) => {
     const { ClientRequestToken: token, TransactItems } = z.parse(Transaction, JSON.parse(body));

@@ -5,7 +5,7 @@ import { keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { readParent } from "../../../shared/tenants/orders.ts";
 import { apply, operator } from "../fixtures/apply.ts";
 import { addMessagingNumbers, customer } from "../fixtures/tenants.ts";
-import { sha256Of } from "../fixtures/upload-content.ts";
+import { newAttachment } from "../fixtures/upload-content.ts";
 import type { Actor } from "./schedules.ts";
 
 /** The order of the interleaving test, with two requests and two attachments, and the actors that change it. */
@@ -21,14 +21,7 @@ export type Changes = {
   readonly request?: "new";
 };
 
-const content = Buffer.from("%PDF-1.7 signed");
-const loa: Parameters<typeof createAttachment>[1] = {
-  file: { content, sha256: sha256Of(content), filename: "loa.pdf", contentType: "application/pdf" },
-  name: "LOA",
-  notes: null,
-  file_hint: "LOA",
-  reference_id: null,
-};
+const loa = newAttachment(Buffer.from("%PDF-1.7 signed"));
 
 const parentOf = async (ref: ParentRef) => {
   const parent = await readParent(ref);

@@ -1,25 +1,12 @@
 import type { Template } from "aws-cdk-lib/assertions";
-import * as z from "zod/mini";
 
-const OneOrMore = z.union([z.string(), z.array(z.string())]);
-const Statement = z.object({
-  Action: OneOrMore,
-  Effect: z.literal("Allow"),
-  Resource: z.unknown(),
-  Condition: z.optional(z.unknown()),
-});
-const Document = z.object({ Statement: z.array(Statement) });
-const Inline = z.object({ PolicyDocument: Document });
-const Role = z.object({
-  Properties: z.object({
-    Description: z.optional(z.string()),
-    Policies: z._default(z.array(Inline), []),
-    ManagedPolicyArns: z._default(z.array(z.unknown()), []),
-  }),
-});
-const Policy = z.object({
-  Properties: z.object({ PolicyDocument: Document, Roles: z.array(z.object({ Ref: z.string() })) }),
-});
+type Statement = {
+  readonly Action: string | readonly string[];
+  readonly Effect: string;
+  readonly Resource: unknown;
+  readonly Condition?: unknown;
+};
+type Policy = { readonly PolicyDocument: { readonly Statement: readonly Statement[] } };
 
 /** A short, readable form of a resource in the template. */
 const shortened = (resource: unknown): string =>
@@ -35,40 +22,38 @@ const condition = (value: unknown): string => {
   return service ? ` via ${service}` : ` where ${shortened(value)}`;
 };
 
-type Documents = readonly { readonly PolicyDocument: z.infer<typeof Document> }[];
-
-/** The permissions in policy documents, as "action on resource". */
-const actionsIn = (documents: Documents): string[] =>
-  documents
+/** The permissions in policies, as "action on resource". */
+const actionsIn = (policies: readonly Policy[]): string[] =>
+  policies
     .flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
-    .flatMap(({ Action, Resource, Condition }) =>
-      [Action]
-        .flat()
-        .flatMap((action) => [Resource].flat().map((each) => `${action} on ${shortened(each)}${condition(Condition)}`)),
-    );
+    .flatMap(({ Action, Effect, Resource, Condition }) => {
+      if (Effect !== "Allow") throw new Error(`A role's statement is to ${Effect}.`);
+      const resources = [Resource].flat().map((each) => `${shortened(each)}${condition(Condition)}`);
+      return [Action].flat().flatMap((action) => resources.map((each) => `${action} on ${each}`));
+    });
 
 const nameOf = (id: string, description?: string) => (description ?? id).replace("Patchbay: ", "");
-
-const Managed = z.object({ Properties: z.object({ Description: z.string(), PolicyDocument: Document }) });
 
 /** The permissions of every managed policy, by its description. */
 export const managedPermissionsOf = (template: Template): Record<string, string[]> =>
   Object.fromEntries(
-    Object.entries(template.findResources("AWS::IAM::ManagedPolicy")).map(([id, resource]) => {
-      const { Properties } = z.parse(Managed, resource);
-      return [nameOf(id, Properties.Description), actionsIn([Properties]).sort()];
-    }),
+    Object.entries(template.findResources("AWS::IAM::ManagedPolicy")).map(([id, { Properties }]) => [
+      nameOf(id, Properties.Description),
+      actionsIn([Properties]).sort(),
+    ]),
   );
 
 /** The permissions of every role, by its description or name, as "action on resource", and its managed policies. */
 export const permissionsOf = (template: Template): Record<string, string[]> => {
-  const attached = Object.values(template.findResources("AWS::IAM::Policy")).map((each) => z.parse(Policy, each));
+  const attached = Object.values(template.findResources("AWS::IAM::Policy")).map(({ Properties }) => Properties);
   return Object.fromEntries(
-    Object.entries(template.findResources("AWS::IAM::Role")).flatMap(([id, resource]) => {
-      const { Description, Policies, ManagedPolicyArns } = z.parse(Role, resource).Properties;
-      const others = attached.filter(({ Properties: { Roles } }) => Roles.some(({ Ref }) => Ref === id));
-      const documents = [...Policies, ...others.map(({ Properties }) => Properties)];
-      return [[nameOf(id, Description), [...actionsIn(documents), ...ManagedPolicyArns.map(shortened)].sort()]];
+    Object.entries(template.findResources("AWS::IAM::Role")).map(([id, { Properties }]) => {
+      const { Description, Policies = [], ManagedPolicyArns = [] } = Properties;
+      const others = attached.filter(({ Roles }) => Roles.some(({ Ref }: { Ref: string }) => Ref === id));
+      return [
+        nameOf(id, Description),
+        [...actionsIn([...Policies, ...others]), ...ManagedPolicyArns.map(shortened)].sort(),
+      ];
     }),
   );
 };

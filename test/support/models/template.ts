@@ -4,29 +4,21 @@ import { join } from "node:path";
 import { App, Validations } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { AwsSolutionsChecks } from "cdk-nag";
-import * as z from "zod/mini";
 import { functionNames } from "../../../infra/aws/bundle.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { patchbay } from "../../../infra/aws/stack.ts";
 import { entryPointOf } from "../../../infra/entry-points.ts";
 
-const { context: flags } = z.parse(
-  z.object({ context: z.record(z.string(), z.unknown()) }),
-  JSON.parse(readFileSync(join(import.meta.dirname, "../../../cdk.json"), "utf8")),
-);
+const { context: flags } = JSON.parse(readFileSync(join(import.meta.dirname, "../../../cdk.json"), "utf8"));
 
 /** Findings would fail the synthesis, but here a test reports them. */
 const reportOnly = { "@aws-cdk/core:failSynthOnValidationErrors": false };
 
-const Report = z.object({
-  pluginReports: z.array(
-    z.object({
-      violations: z.array(
-        z.object({ ruleName: z.string(), violatingConstructs: z.array(z.object({ constructPath: z.string() })) }),
-      ),
-    }),
-  ),
-});
+type Violation = {
+  readonly ruleName: string;
+  readonly violatingConstructs: readonly { readonly constructPath: string }[];
+};
+type Report = { readonly pluginReports: readonly { readonly violations: readonly Violation[] }[] };
 
 /** What to synthesize: a stage by its file's name, with some of its settings changed, and what `-c` and the environment choose. */
 type Choice = {
@@ -91,15 +83,6 @@ const choices = {
   emulated: { stage: "sandbox", settings: { malwareScan: true }, emulator: "http://127.0.0.1:4566" },
 } as const satisfies Record<string, Choice>;
 
-const Stack = z.object({
-  stackName: z.string(),
-  template: z.record(z.string(), z.unknown()),
-  warnings: z.array(z.string()),
-  /** The findings of cdk-nag that are not accepted, as "rule construct". */
-  findings: z.array(z.string()),
-  terminationProtection: z.optional(z.boolean()),
-});
-
 /** Every process of a run has the same folder of temporary files. */
 const shared = join(tmpdir(), "synthesized");
 
@@ -113,7 +96,7 @@ export const synthesize = (name: keyof typeof choices) => {
     // At once, since another process may read it.
     renameSync(join(folder, "stack.json"), file);
   }
-  const { template, ...stack } = z.parse(Stack, JSON.parse(readFileSync(file, "utf8")));
+  const { template, ...stack }: ReturnType<typeof synthesizeIn> = JSON.parse(readFileSync(file, "utf8"));
   return { ...stack, template: Template.fromJSON(template) };
 };
 
@@ -143,8 +126,9 @@ const synthesizeIn = (folder: string, { stage, settings, name, emulator, nag }: 
   return { stackName, template, warnings, findings: nag ? findingsIn(join(folder, "out")) : [], terminationProtection };
 };
 
+/** The findings of cdk-nag that are not accepted, as "rule construct". */
 const findingsIn = (assembly: string): string[] => {
-  const report = z.parse(Report, JSON.parse(readFileSync(join(assembly, "validation-report.json"), "utf8")));
+  const report: Report = JSON.parse(readFileSync(join(assembly, "validation-report.json"), "utf8"));
   return report.pluginReports.flatMap(({ violations }) =>
     violations.flatMap(({ ruleName, violatingConstructs }) =>
       violatingConstructs.map(({ constructPath }) => `${ruleName} ${constructPath}`),

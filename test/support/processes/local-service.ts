@@ -93,6 +93,13 @@ export const localServices = () => {
       child,
       stop: () => signal("SIGINT"),
       terminate: () => signal("SIGTERM"),
+      /** Calls the API with the demo customer's key. */
+      call: (method: string, path: string, body: FormData | null = null) =>
+        fetch(`${url}/api/v1${path}`, { method, headers: { authorization: `Bearer ${demo.KEY}` }, body }),
+      /** The path of the attachments of the demo's request. */
+      attachments: `/requests/${demo.REQUEST}/attachments`,
+      /** What the carrier has of the demo's order. */
+      cart: async (): Promise<unknown> => (await fetch(`${environment.CARRIER_URL}/carts/${demo.ORDER}`)).json(),
       /** Applies a tenants file as an ordering system does. */
       apply: async (document: object): Promise<unknown> => {
         const { AWS_ENDPOINT_URL_LAMBDA, APPLY_FUNCTION_NAME } = environment;

@@ -107,24 +107,14 @@ export const requestPerEndpoint = (
   return Object.fromEntries(routes.map((route) => [route.name, prepare(route)]));
 };
 
-/** The queries of GET that may change its cost, by route name. */
-const queries = [
-  ["request-attachments/list", "include=file"],
-  ["request-attachments/list", "include=file,forwarding"],
-  ["request-attachments/list", "reference_id="],
-  ["request-attachments/show", "include=file"],
-  ["request-attachments/show", "include=file,forwarding"],
-  ["order-attachments/list", "include=file"],
-  ["order-attachments/list", "reference_id="],
-  ["order-attachments/show", "include=file,forwarding"],
-  ["switches/list", "include=account"],
-  ["switches/list-under-account", "include=account"],
-  ["switches/show", "include=account"],
-] as const;
-
-/** One request for each of these queries, by route name and query. A list by reference_id finds a new attachment. */
-export const requestPerQuery = (send: Send, place: KeyAndParents): Record<string, () => Promise<EndpointRequest>> => {
-  const prepare = (name: string, query: string) => async () => {
+/** One request for each of these routes' names with a query. A list by reference_id finds a new attachment. */
+export const requestPerQuery = (
+  send: Send,
+  place: KeyAndParents,
+  queries: readonly string[],
+): Record<string, () => Promise<EndpointRequest>> => {
+  const prepare = (named: string) => async () => {
+    const [name = "", query] = named.split("?");
     const route = routes.find((one) => one.name === name);
     if (!route) throw new Error(`There is no route ${name}.`);
     const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
@@ -134,5 +124,5 @@ export const requestPerQuery = (send: Send, place: KeyAndParents): Record<string
     const request = requestTo(route, { ...options, resource: await createResource(send, route, options) });
     return { ...request, path: `${request.path}?${query}${uuid}` };
   };
-  return Object.fromEntries(queries.map(([name, query]) => [`${name}?${query}`, prepare(name, query)]));
+  return Object.fromEntries(queries.map((named) => [named, prepare(named)]));
 };

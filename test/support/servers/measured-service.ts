@@ -1,5 +1,4 @@
-import type { ProxiedCall } from "../fault-proxy/proxy.ts";
-import { sequentialRounds, startFaultProxy } from "../fault-proxy/proxy.ts";
+import { type ProxiedCall, sequentialRounds, startFaultProxy } from "../fault-proxy/proxy.ts";
 import type { EndpointRequest } from "../requests/request-per-endpoint.ts";
 
 /**
@@ -27,11 +26,8 @@ export const measuredService = async (latencyMs = 20) => {
   const table = await startFaultProxy(AWS_ENDPOINT_URL_DYNAMODB, { latencyMs });
   const files = await startFaultProxy(AWS_ENDPOINT_URL_S3, { latencyMs });
   Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: table.url, AWS_ENDPOINT_URL_S3: files.url });
-  const { routes } = await import("../../../shared/routes.ts");
-  const { loadEndpoints } = await import("../../../infra/local/handlers.ts");
-  const { startGateway } = await import("../../../infra/local/gateway.ts");
-  const handlers = await loadEndpoints(routes);
-  const gateway = await startGateway({ routes, load: ({ name }) => handlers.get(name), port: 0 });
+  const { serveEndpoints } = await import("./endpoints.ts");
+  const gateway = await serveEndpoints();
   const send = ({ method, path, init }: EndpointRequest) => fetch(gateway.url + path, { ...init, method });
   const measureOnce = async (request: EndpointRequest): Promise<Cost> => {
     table.arm();

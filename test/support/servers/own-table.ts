@@ -1,11 +1,9 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { vi } from "vitest";
 import { startFiles } from "../../../infra/local/files.ts";
-import { startGateway } from "../../../infra/local/gateway.ts";
-import { loadEndpoints } from "../../../infra/local/handlers.ts";
 import { startTable } from "../../../infra/local/table.ts";
-import { routes } from "../../../shared/routes.ts";
 import { startFaultProxy } from "../fault-proxy/proxy.ts";
-import { liftRetryQuota } from "../fault-proxy/retry-quota.ts";
-import { withPermissions } from "./permissions.ts";
+import { serveEndpoints } from "./endpoints.ts";
 
 /**
  * Runs the service in this process with proxies in front of the table and the bucket, for test files that inject faults or
@@ -27,8 +25,7 @@ export const proxies = {
   files: await startFaultProxy(endpoints.files, timing),
 };
 
-const handlers = withPermissions(await loadEndpoints(routes));
-const gateway = await startGateway({ routes, load: ({ name }) => handlers.get(name), port: 0 });
+const gateway = await serveEndpoints();
 
 /** Gives the service a new, empty table and bucket. */
 export const startOnNewTable = async () => {
@@ -39,12 +36,20 @@ export const startOnNewTable = async () => {
   Object.assign(process.env, { TABLE_NAME: name, BUCKET_NAME: name });
 };
 
+/**
+ * Makes retries free of charge for the SDK's retry quota. The quota refills slowly, so many faults in one process would use it
+ * up, and later tests would get only one attempt per call.
+ */
+const liftRetryQuota = async () => {
+  const strategy = await new DynamoDBClient({}).config.retryStrategy();
+  vi.spyOn(Object.getPrototypeOf(strategy), "getCapacityCost").mockReturnValue(0);
+};
+
 /** Directs the tests to this service, with a new table, no faults and no calls in flight. */
 export const serveOwnTable = async () => {
   for (const proxy of Object.values(proxies)) {
     proxy.watch(async () => {});
     proxy.choose(() => undefined);
-    proxy.lock(true);
     await proxy.idle();
     proxy.arm();
   }
