@@ -1,34 +1,23 @@
-import * as z from "zod/mini";
 import { workflow as definition } from "../../../functions/checkout/workflow.ts";
 
 /** The workflow as AWS gets it, in JSON, and the parts of it that tests need. */
 export const workflowText = JSON.stringify(definition);
 
-const Choice = z.looseObject({ Next: z.string() });
+export type State = {
+  readonly Type: string;
+  readonly Next?: string;
+  readonly Default?: string;
+  readonly Choices?: readonly { readonly Next: string }[];
+  readonly Retry?: readonly { readonly MaxAttempts: number }[];
+  readonly Catch?: readonly { readonly Next: string }[];
+  readonly Parameters?: unknown;
+  readonly TimeoutSeconds?: number;
+  readonly MaxConcurrency?: number;
+  readonly ItemProcessor?: Machine;
+};
+type Machine = { readonly StartAt: string; readonly States: Readonly<Record<string, State>> };
 
-const State = z.looseObject({
-  Type: z.string(),
-  Next: z.optional(z.string()),
-  Default: z.optional(z.string()),
-  Choices: z.optional(z.array(Choice)),
-  Retry: z.optional(z.array(z.looseObject({ MaxAttempts: z.number() }))),
-  Catch: z.optional(z.array(z.looseObject({ Next: z.string() }))),
-  Parameters: z.optional(z.unknown()),
-  TimeoutSeconds: z.optional(z.number()),
-  MaxConcurrency: z.optional(z.number()),
-});
-
-const ItemProcessor = z.object({ StartAt: z.string(), States: z.record(z.string(), State) });
-const StateOrMap = z.extend(State, { ItemProcessor: z.optional(ItemProcessor) });
-export type State = z.infer<typeof StateOrMap>;
-
-const Workflow = z.object({
-  StartAt: z.string(),
-  TimeoutSeconds: z.number(),
-  States: z.record(z.string(), StateOrMap),
-});
-
-export const workflow = z.parse(Workflow, JSON.parse(workflowText));
+export const workflow: Machine & { readonly TimeoutSeconds: number } = JSON.parse(workflowText);
 
 /** The states that may follow a state. */
 export const nextOf = (state: State | undefined): string[] => {
