@@ -1,6 +1,6 @@
-import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { orderReport } from "../../../infra/admin/report.ts";
-import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
+import { beforeTableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { apply } from "../../support/fixtures/apply.ts";
 import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
@@ -75,15 +75,10 @@ describe("changes of an order during its checkout", () => {
 
   it("to its requests come too late if the order is checked out between the read and the write", async () => {
     const order = await orderWithOneAttachment();
-    let raced = false;
-    const stopIntercepting = interceptTableCalls(async (call, pass) => {
-      if (call.operation === "TransactWriteItems" && !raced) {
-        raced = true;
-        await checkOut(order.id);
-      }
-      return pass();
-    });
-    onTestFinished(() => void stopIntercepting());
+    beforeTableCall(
+      ({ operation }) => operation === "TransactWriteItems",
+      () => checkOut(order.id),
+    );
     const source = { in: "body", pointer: "/requests/late/order" };
     const refusal = { body: { errors: [{ source, sub_code: "constraint.reference" }] } };
     // The second is refused at once.

@@ -6,7 +6,7 @@ import { failRun } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
 import { beginRound, sealPage } from "../../../shared/checkout/seal.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
-import { interceptTableCalls, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import { beforeTableCall, interceptTableCalls, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { checkHistory } from "../../support/models/invariants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
@@ -76,10 +76,7 @@ describe("two copies of the forwarding step at once", () => {
 
   it("withdraw the file even if the first copy never records its result", async () => {
     const { order, page } = await startedRun();
-    let sent = () => {};
-    const isSent = new Promise<void>((resolve) => {
-      sent = resolve;
-    });
+    const { promise: isSent, resolve: sent } = Promise.withResolvers<void>();
     const stopIntercepting = interceptTableCalls(({ updates }, pass) => {
       const values = updates.flatMap((update) => Object.values(update.ExpressionAttributeValues ?? {}));
       if (!values.includes("forwarded")) return pass();
@@ -123,29 +120,20 @@ describe("two copies of the forwarding step at once", () => {
   });
 });
 
-/** Does something before the first call that matches. */
-const beforeCall = (matches: (call: TableCall) => boolean, act: () => Promise<unknown>) => {
-  let done = false;
-  return interceptTableCalls(async (call, pass) => {
-    if (!done && matches(call)) {
-      done = true;
-      await act();
-    }
-    return pass();
-  });
-};
-
 describe("a late copy of the forwarding step", () => {
-  it.each<[string, (run: Awaited<ReturnType<typeof startedRun>>) => Promise<unknown>]>([
-    ["the attachment was deleted after the copy read it", ({ order }) => order.remove(0, order.attachment)],
-    ["the run ended after the copy checked the lock", ({ page }) => failRun(page, "injected failure", new Date())],
-  ])("sends nothing if %s", async (_, act) => {
+  it.each<[string, (run: Awaited<ReturnType<typeof startedRun>>) => Promise<unknown>, string]>([
+    [
+      "the attachment was deleted after the copy read it",
+      ({ order }) => order.remove(0, order.attachment),
+      "FORWARDED",
+    ],
+    ["the run ended after the copy checked the lock", ({ page }) => failRun(page, "injected", new Date()), "FAILED"],
+  ])("sends nothing if %s", async (_, act, outcome) => {
     const run = await startedRun();
     // The step has decided what to send, and is about to write the receipt.
     const isReceipt = ({ items }: TableCall) => items.some(({ sk }) => sk === `RECEIPT#${run.order.attachment}`);
-    const stopIntercepting = beforeCall(isReceipt, () => act(run));
-    await forwardPage(run.page);
-    stopIntercepting();
+    beforeTableCall(isReceipt, () => act(run));
+    expect((await forwardPage(run.page)).outcome).toBe(outcome);
     expect(await upstream.calls(run.order.id)).toEqual([]);
   });
 
@@ -154,9 +142,8 @@ describe("a late copy of the forwarding step", () => {
     await upstream.misbehave({ method: "PUT", times: 4, action: "status", status: 503 });
     const recordsTheWait = ({ updates }: TableCall) =>
       updates.some(({ UpdateExpression }) => UpdateExpression.includes("#consecutive_waits"));
-    const stopIntercepting = beforeCall(recordsTheWait, () => failRun(page, "injected failure", new Date()));
+    beforeTableCall(recordsTheWait, () => failRun(page, "injected failure", new Date()));
     expect((await forwardPage(page)).outcome).toBe("FAILED");
-    stopIntercepting();
     expect((await orderReport(page.order_id))?.requests[0]?.attachments).toMatchObject([
       { receipt: { next_try_at: null } },
     ]);
@@ -167,9 +154,8 @@ describe("a copy of the sealing step", () => {
   it("that read the requests before its run failed seals none", async () => {
     const page = await forwardedPage();
     const isSeal = ({ operation }: TableCall) => operation === "TransactWriteItems";
-    const stopIntercepting = beforeCall(isSeal, () => failRun(page, "injected failure", new Date()));
+    beforeTableCall(isSeal, () => failRun(page, "injected failure", new Date()));
     expect((await sealPage(page)).outcome).toBe("FAILED");
-    stopIntercepting();
     expect(await stateOf(page.order_id)).toMatchObject({ run: "FAILED", seals: 0 });
   });
 
@@ -178,9 +164,8 @@ describe("a copy of the sealing step", () => {
     await sealPage(page);
     const releasesTheLock = ({ updates }: TableCall) =>
       updates.some(({ ExpressionAttributeValues: values = {} }) => Object.values(values).includes("FAILED"));
-    const stopIntercepting = beforeCall(releasesTheLock, () => sealPage(page));
+    beforeTableCall(releasesTheLock, () => sealPage(page));
     await failRun(page, "injected failure", new Date());
-    stopIntercepting();
     expect(await stateOf(page.order_id)).toMatchObject({ run: "FAILED", seals: 0 });
   });
 });

@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
 import { historyOf } from "../../../infra/admin/history.ts";
 import { checkoutLimits } from "../../../shared/checkout/limits.ts";
-import { keys } from "../../../shared/table/keys.ts";
-import { transact } from "../../../shared/table/write.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
+import { storeRun } from "../../support/fixtures/runs.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
@@ -83,22 +82,8 @@ describe("a checkout", () => {
   it("takes over from one that has ended unnoticed, and records its failure", async () => {
     const order = await newOrder(addMessagingNumbers);
     await order.attach(0);
-    const now = Date.now();
-    const lost = {
-      run: "lost",
-      attempt: 1,
-      earlier_runs: [],
-      status: "RUNNING",
-      started_at: new Date(now - checkoutLimits.longestRunMs).toISOString(),
-      calls_end_by: new Date(now).toISOString(),
-      ended_at: null,
-      reason: null,
-      outcome_unknown: false,
-      consecutive_waits: 0,
-      last_answer: null,
-      next_try_at: null,
-    };
-    await transact({ run: { put: { ...keys.checkout(order.id), ...lost } } });
+    const started_at = new Date(Date.now() - checkoutLimits.longestRunMs).toISOString();
+    await storeRun(order.id, { run: "lost", status: "RUNNING", started_at });
     expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
     const events = await Array.fromAsync(historyOf({ type: "order", id: order.id }));
     expect(events.filter(({ actor }) => actor.id === "lost").map(({ type }) => type)).toEqual([

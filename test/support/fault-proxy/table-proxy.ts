@@ -1,3 +1,4 @@
+import { onTestFinished } from "vitest";
 import * as z from "zod/mini";
 import { dynamodb } from "../../../shared/table/client.ts";
 import type { Key } from "../../../shared/table/keys.ts";
@@ -70,4 +71,17 @@ export const interceptTableCalls = (visit: <T>(call: TableCall, pass: () => Prom
     { step: "initialize", name: "intercept-table-calls", priority: "low" },
   );
   return () => dynamodb().middlewareStack.remove("intercept-table-calls");
+};
+
+/** Does something before the first call of this test that matches. */
+export const beforeTableCall = (matches: (call: TableCall) => boolean, act: () => Promise<unknown>): void => {
+  let done = false;
+  const stop = interceptTableCalls(async (call, pass) => {
+    if (!done && matches(call)) {
+      done = true;
+      await act();
+    }
+    return pass();
+  });
+  onTestFinished(() => void stop());
 };

@@ -1,0 +1,37 @@
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { listen } from "../../../infra/local/listen.ts";
+
+export type CarrierResponse = number | readonly [status: number, headers: Record<string, string>, body?: string];
+
+/** A carrier, and a Lambda with its adapter, that stores nothing: the test chooses each of its responses. */
+export const scriptedCarrier = async () => {
+  let respond: (call: string) => CarrierResponse | Promise<CarrierResponse> = () => 599;
+  const { url, close } = await listen(
+    createServer(async (incoming, outgoing) => {
+      const { method, url: path = "" } = incoming;
+      // A call that is cut off, as its file is not the one uploaded, gets no response.
+      if ((await text(incoming).catch(() => undefined)) === undefined) return outgoing.destroy();
+      const response = await respond(method === "GET" ? "GET cart" : `${method} ${path.split("/").at(-1)}`);
+      const [status, headers, answer = "why"] = typeof response === "number" ? [response, {}] : response;
+      outgoing.writeHead(status, headers).end(answer);
+    }),
+  );
+  return {
+    url,
+    close,
+    respondWith: (response: typeof respond) => {
+      respond = response;
+    },
+    /** Responds to each call with the next of these. Returns the calls, each as its method and the end of its path. */
+    respondInTurn: (...responses: readonly CarrierResponse[]): readonly string[] => {
+      const left = [...responses];
+      const calls: string[] = [];
+      respond = (call) => {
+        calls.push(call);
+        return left.shift() ?? 599;
+      };
+      return calls;
+    },
+  };
+};
