@@ -67,6 +67,16 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
   });
 });
 
+it.each([
+  ["bearer   KEY", 200],
+  ["Bearer KEYx", 401],
+  ["xBearer KEY", 401],
+  ["BearerKEY", 401],
+])("the Authorization %s gets a %i", async (header, status) => {
+  const headers = { authorization: header.replace("KEY", t.key("acme")) };
+  expect((await call("GET", "/api/v1/switches", { headers })).status).toBe(status);
+});
+
 it("a key is valid until the millisecond in which it expires", async () => {
   const [account, expires] = [t.account("acme"), Date.parse("2100-01-01T00:00:00.000Z")];
   const { keys } = await apply({
