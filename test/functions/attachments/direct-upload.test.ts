@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
-import { openFile, putFile, signedPut } from "../../../shared/attachments/files.ts";
-import { createUploadRoute } from "../../../shared/attachments/routes.ts";
+import { openFile, putFile } from "../../../shared/attachments/files.ts";
 import { limits } from "../../../shared/limits.ts";
 import { keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
@@ -14,7 +13,6 @@ import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { declaredFile, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
 import { completePath, prepareUpload, sentUpload, uploadOf, uploadsPath } from "../../support/fixtures/uploads.ts";
 import { call, invalidBody, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
-import { invoke } from "../../support/requests/event.ts";
 
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const validityMs = limits.uploadSeconds * 1000;
@@ -88,10 +86,8 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     const pdf = (name: string) => readFileSync(join(import.meta.dirname, `../../support/fixtures/pdfs/${name}.pdf`));
     const long = (start: Buffer) => Buffer.concat([start, Buffer.alloc(3_000_000, " "), pdf("user-rc4-128")]);
     for (const [label, content, detected_type, encrypted] of [
-      ["a PDF without a password", pdf("plain"), "application/pdf", false],
       ["a long PDF that asks for a password", long(Buffer.from("%PDF-1.7\n")), "application/pdf", true],
       ["a long text", long(Buffer.from("Dear carrier")), null, null],
-      ["one byte", Buffer.from("x"), null, null],
     ] as const) {
       const { id } = await sentUpload(path, key, content);
       expect((await complete(id, {}, { "idempotency-key": randomUUID() })).status, label).toBe(201);
@@ -112,33 +108,37 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
   });
 
   it("is refused with every invalid property", async () => {
-    const invalidParameters = async (data: Readonly<Record<string, unknown>>) => {
-      const response = await prepare(data);
-      expect(response.status).toBe(422);
-      return invalidParametersOf(response);
-    };
-    expect(await invalidParameters({})).toEqual([
-      "body /data/filename constraint.required",
-      "body /data/bytes constraint.required",
-      "body /data/sha256 constraint.required",
-    ]);
     const valid = declaredFile(newContent());
-    for (const [name, value, rule] of [
-      ["filename", "a/b.pdf", "constraint.format"],
-      ["filename", "a\u202efdp.exe", "constraint.format"],
-      ["content_type", "pdf", "constraint.format"],
-      ["content_type", "text/plain; charset=utf-8", "constraint.format"],
-      ["content_type", "text/plain\r\nx-evil: 1", "constraint.format"],
-      ["bytes", 0, "constraint.range"],
-      ["bytes", 1.5, "constraint.type"],
-      ["bytes", "12", "constraint.type"],
-      ["bytes", limits.uploadBytes + 1, "constraint.range"],
-      ["sha256", "abc", "constraint.format"],
-      ["sha256", `${"g".repeat(64)}`, "constraint.format"],
-    ] as const)
-      expect(await invalidParameters({ ...valid, [name]: value }), `${name} ${value}`).toEqual([
-        `body /data/${name} ${rule}`,
-      ]);
+    const invalid = {
+      filename: "a/b.pdf",
+      content_type: "text/plain\r\nx-evil: 1",
+      bytes: "12",
+      sha256: "g".repeat(64),
+    };
+    for (const [label, type, data, problems] of [
+      [
+        "nothing",
+        "upload",
+        {},
+        ["filename constraint.required", "bytes constraint.required", "sha256 constraint.required"],
+      ],
+      [
+        "no value",
+        "upload",
+        invalid,
+        [
+          "filename constraint.format",
+          "content_type constraint.format",
+          "bytes constraint.type",
+          "sha256 constraint.format",
+        ],
+      ],
+      ["too much", "upload", { ...valid, bytes: limits.uploadBytes + 1 }, ["bytes constraint.range"]],
+    ] as const) {
+      const response = await call("POST", uploadsPath(path), { key, json: { type, data } });
+      const expected = problems.map((problem) => `body /data/${problem}`);
+      expect([response.status, invalidParametersOf(response)], label).toEqual([422, expected]);
+    }
     const wrongType = await call("POST", uploadsPath(path), { key, json: { type, data: valid } });
     expect(invalidParametersOf(wrongType)).toEqual(["body /type constraint.enum"]);
     expect((await prepare({ ...valid, bytes: limits.uploadBytes })).status).toBe(201);
@@ -272,32 +272,10 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
   });
 });
 
-describe("MAX_UPLOAD_BYTES", () => {
-  it("lowers the limit of direct uploads", async () => {
-    vi.stubEnv("MAX_UPLOAD_BYTES", "100");
-    const prepare = (bytes: number) =>
-      invoke(createUploadRoute("request"), {
-        headers: { authorization: `Bearer ${t.key("acme")}`, "content-type": "application/json" },
-        ids: { request_id: t.request("acme") },
-        body: JSON.stringify({ type: "upload", data: declaredFile(newContent(), { bytes }) }),
-      });
-    const [small, large] = [await prepare(100), await prepare(101)];
-    vi.unstubAllEnvs();
-    expect(small.statusCode).toBe(201);
-    expect(large.statusCode).toBe(422);
-    expect(JSON.parse(large.body).errors).toMatchObject([
-      { detail: "must be at most 100", sub_code: "constraint.range", source: { pointer: "/data/bytes" } },
-    ]);
-  });
-});
-
 describe("the URL of a direct upload", () => {
-  const prepared = async () => {
-    return prepareUpload(t.attachments("request", "acme"), t.key("acme"), newContent());
-  };
-
   it("signs the length, type and SHA-256 for an hour, and names the bucket and the file in its path", async () => {
-    const { url, id, expires_at } = await prepared();
+    const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
+    const { url, id, expires_at } = await prepareUpload(path, key, newContent());
     const { searchParams, pathname } = new URL(url);
     expect(searchParams.get("X-Amz-SignedHeaders")).toBe(
       "content-length;content-type;host;if-none-match;x-amz-checksum-sha256",
@@ -315,7 +293,7 @@ describe("the URL of a direct upload", () => {
     return `${response.status} ${/<Code>(\w+)<\/Code>/.exec(await response.text())?.[1] ?? ""}`;
   };
 
-  it("accepts only the file that was declared", async () => {
+  it("accepts only the file that was declared, once, and nothing else", async () => {
     const content = newContent();
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
     const upload = await prepareUpload(path, key, content);
@@ -324,50 +302,26 @@ describe("the URL of a direct upload", () => {
       storageResponse(url, { method: "PUT", headers: { ...headers, ...other }, body: new Uint8Array(body) });
     const checksum = (body: Uint8Array) => Buffer.from(sha256Of(body), "hex").toString("base64");
     const changed = content.map((byte) => byte ^ 1);
-    expect({
-      "another file of the same length": await put(changed),
-      "its SHA-256 too": await put(changed, { "x-amz-checksum-sha256": checksum(changed) }),
-      "a shorter file": await put(content.subarray(1)),
-      "another type": await put(content, { "Content-Type": "text/html" }),
-      "no condition": await put(content, { "If-None-Match": "" }),
-      "another object": await put(content, { "x-amz-copy-source": `/${process.env.BUCKET_NAME}/any` }),
-      "a chunked file": await put(content, { "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER" }),
-      "other credentials": await put(content, {}, upload.url.replace("Credential=", "Credential=x")),
-      "another file's place": await put(content, {}, upload.url.replace(upload.id, unknownId)),
-    }).toEqual({
-      "another file of the same length": "400 BadDigest",
-      "its SHA-256 too": "403 SignatureDoesNotMatch",
-      "a shorter file": "403 SignatureDoesNotMatch",
-      "another type": "403 SignatureDoesNotMatch",
-      "no condition": "403 SignatureDoesNotMatch",
-      "another object": "403 AccessDenied",
-      "a chunked file": "403 AccessDenied",
-      "other credentials": "403 InvalidAccessKeyId",
-      "another file's place": "403 SignatureDoesNotMatch",
-    });
-    expect(await put(content)).toBe("200 ");
-  });
-
-  it("cannot read or delete the file, and neither can a request without a signature", async () => {
-    const content = newContent();
-    const upload = await prepareUpload(t.attachments("request", "acme"), t.key("acme"), content);
-    expect(await sendFile(upload, content)).toBe(200);
     const unsigned = upload.url.replace(/\?.*/, "");
-    for (const method of ["GET", "DELETE"]) {
-      expect(await storageResponse(upload.url, { method }), method).toBe("403 SignatureDoesNotMatch");
-      expect(await storageResponse(unsigned, { method }), `${method} without a signature`).toBe("403 AccessDenied");
-    }
-  });
-
-  it("works once: a repeated PUT is a 412, and leaves the file as it is", async () => {
-    const content = newContent();
-    const upload = await prepareUpload(t.attachments("order", "acme"), t.key("acme"), content);
-    const statuses = await Promise.all([sendFile(upload, content), sendFile(upload, content)]);
-    expect(statuses.sort()).toEqual([200, 412]);
-    const { "Content-Length": _, ...headers } = upload.headers;
-    const again = { method: "PUT", headers, body: new Uint8Array(content) };
-    expect(await storageResponse(upload.url, again)).toBe("412 PreconditionFailed");
-    expect(await storedFile({ type: "order", id: t.order("acme") }, upload.id)).toEqual(content);
+    for (const [label, outcome, response] of [
+      ["another file of the same length", "400 BadDigest", put(changed)],
+      ["its SHA-256 too", "403 SignatureDoesNotMatch", put(changed, { "x-amz-checksum-sha256": checksum(changed) })],
+      ["a shorter file", "403 SignatureDoesNotMatch", put(content.subarray(1))],
+      ["another type", "403 SignatureDoesNotMatch", put(content, { "Content-Type": "text/html" })],
+      ["no condition", "403 SignatureDoesNotMatch", put(content, { "If-None-Match": "" })],
+      ["another object", "403 AccessDenied", put(content, { "x-amz-copy-source": `/${process.env.BUCKET_NAME}/any` })],
+      [
+        "a chunked file",
+        "403 AccessDenied",
+        put(content, { "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER" }),
+      ],
+      ["another place", "403 SignatureDoesNotMatch", put(content, {}, upload.url.replace(upload.id, unknownId))],
+      ["reading", "403 SignatureDoesNotMatch", storageResponse(upload.url, { method: "GET" })],
+      ["deleting", "403 SignatureDoesNotMatch", storageResponse(upload.url, { method: "DELETE" })],
+      ["reading without a signature", "403 AccessDenied", storageResponse(unsigned, { method: "GET" })],
+    ] as const)
+      expect(await response, label).toBe(outcome);
+    expect([await put(content), await put(content)]).toEqual(["200 ", "412 PreconditionFailed"]);
   });
 
   it("takes the bytes as they are, even if they are said to be in chunks", async () => {
@@ -376,13 +330,5 @@ describe("the URL of a direct upload", () => {
     const headers = { ...upload.headers, "Content-Encoding": "aws-chunked" };
     expect(await sendFile({ ...upload, headers }, content)).toBe(200);
     expect(await storedFile({ type: "order", id: t.order("acme") }, upload.id)).toEqual(content);
-  });
-
-  it("expires after an hour", async () => {
-    const content = newContent();
-    const file = declaredFile(content);
-    const sendSigned = async (msAgo: number) =>
-      sendFile(await signedPut(`attachments/${randomUUID()}`, file, new Date(Date.now() - msAgo)), content);
-    expect([await sendSigned(validityMs - 60_000), await sendSigned(validityMs + 1_000)]).toEqual([200, 403]);
   });
 });

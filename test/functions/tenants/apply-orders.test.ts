@@ -7,6 +7,7 @@ import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { interceptTableCalls, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { synthesize } from "../../support/models/template.ts";
+import { invalidBody } from "../../support/requests/client.ts";
 
 const Condition = z.object({
   "ForAllValues:StringLike": z.object({ "dynamodb:LeadingKeys": z.array(z.string()) }),
@@ -100,14 +101,11 @@ describe("the function for ordering systems", () => {
       keys: {},
       orders: { o: { id: order, account } },
     };
-    const problem = (section: string) => ({
-      code: "invalid_parameter",
-      title: "Invalid Parameter",
-      sub_code: "constraint.enum",
-      detail: "can't be in this file, which may have orders and requests only",
-      source: { in: "body", pointer: `/${section}` },
-    });
-    expect(await apply(file)).toEqual({ errors: ["accounts", "users", "keys"].map(problem) });
+    const detail = "can't be in this file, which may have orders and requests only";
+    const errors = ["accounts", "users", "keys"].flatMap(
+      (section) => invalidBody("body", `/${section}`, { sub_code: "constraint.enum", detail }).errors,
+    );
+    expect(await apply(file)).toEqual({ errors });
     expect(calls.filter((call) => !isAllowed(call))).toEqual([]);
     expect(await get(keys.order(order))).toBeUndefined();
   });

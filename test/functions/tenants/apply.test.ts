@@ -7,6 +7,7 @@ import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
+import { invalidBody } from "../../support/requests/client.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
 import { proxies } from "../../support/servers/own-table.ts";
 
@@ -76,26 +77,13 @@ describe("the function that applies files, invoked with the SDK", () => {
     const { output, error } = await invoke({
       Payload: '{"accounts": {"a": {"name": "A"}}, "orders": {"o": {"account": 7}, "p": {}}}',
     });
-    const invalid = { code: "invalid_parameter", title: "Invalid Parameter" };
-    expect([error, output]).toEqual([
-      undefined,
-      {
-        errors: [
-          {
-            ...invalid,
-            sub_code: "constraint.type",
-            detail: "must be a string",
-            source: { in: "body", pointer: "/orders/o/account" },
-          },
-          {
-            ...invalid,
-            sub_code: "constraint.required",
-            detail: "can't be blank",
-            source: { in: "body", pointer: "/orders/p/account" },
-          },
-        ],
-      },
-    ]);
+    const invalid = (pointer: string, sub_code: string, detail: string) =>
+      invalidBody("body", pointer, { sub_code, detail }).errors;
+    const errors = [
+      ...invalid("/orders/o/account", "constraint.type", "must be a string"),
+      ...invalid("/orders/p/account", "constraint.required", "can't be blank"),
+    ];
+    expect([error, output]).toEqual([undefined, { errors }]);
     expect(await apply("text")).toMatchObject({ errors: [{ source: { in: "body", pointer: "" } }] });
   });
 
@@ -107,14 +95,8 @@ describe("the function that applies files, invoked with the SDK", () => {
     const { errors, ...applied } = await apply({ accounts: { acme: { id: account, name: "Acme" } }, orders });
     expect(applied.accounts).toEqual({ acme: { id: account, status: "created" } });
     expect(Object.keys(applied.orders).length).toBeLessThan(60);
-    expect(errors).toEqual([
-      {
-        code: "service_unavailable",
-        title: "Service Unavailable",
-        detail: expect.stringContaining("Apply it again to complete it"),
-        sub_code: "none",
-      },
-    ]);
+    const detail = expect.stringContaining("Apply it again to complete it");
+    expect(errors).toEqual([{ code: "service_unavailable", title: "Service Unavailable", detail, sub_code: "none" }]);
     expect(logs.lines()).toMatchObject([{ level: "ERROR", created: 1 + Object.keys(applied.orders).length }]);
   });
 

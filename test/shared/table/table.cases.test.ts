@@ -8,7 +8,7 @@ import { expressions, type Write } from "../../../shared/table/expressions.ts";
 import { type Collection, collections, hashApiKey, keys } from "../../../shared/table/keys.ts";
 import { nextVersion } from "../../../shared/table/optimistic-update.ts";
 import { type PageRequest, pageRequest, readPage, truncatePage } from "../../../shared/table/pages.ts";
-import { hasItemFrom, parseItem, parseReadable, query, queryAll, readItem } from "../../../shared/table/read.ts";
+import { parseItem, parseReadable, query, queryAll, readItem } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 
 /** What the table's functions decide: keys, conditions, pages, and what is repeated. */
@@ -91,28 +91,15 @@ describe("the expressions of a write", () => {
     ["a delete of an item that exists", { delete: key, when: { exists: true } }, "", "attribute_exists(#pk)"],
     ["two conditions", { delete: key, when: { equals: { a: 1, b: 2 } } }, "", "#a = :v0 AND #b = :v1"],
     ["an item that has expired", { put: key, when: { absentOrExpiredAt: 0 } }, "", expired],
-    ["sets", { update: key, set: { a: 1, b: 2 }, when: {} }, "SET #a = :v0, #b = :v1"],
     [
       "all at once",
-      { update: key, set: { a: 1 }, add: { b: 2 }, remove: ["c", "d"], when: { equals: { e: 3 } } },
-      "SET #a = :v0 ADD #b :v1 REMOVE #c, #d",
-      "#e = :v2",
+      { update: key, set: { a: 1, b: 2 }, add: { c: 3 }, remove: ["d", "e"], when: { equals: { f: 4 } } },
+      "SET #a = :v0, #b = :v1 ADD #c :v2 REMOVE #d, #e",
+      "#f = :v3",
     ],
   ])("%s", (_, write, update, condition) => {
     const all = expressions(write);
     expect([all.update, all.ConditionExpression]).toEqual([update, condition]);
-    const used = (pattern: RegExp) => [...new Set(`${update} ${condition ?? ""}`.match(pattern) ?? [])].sort();
-    const names = Object.fromEntries(used(/#\w+/g).map((name) => [name, name.slice(1)]));
-    expect(all.ExpressionAttributeNames ?? {}).toEqual(names);
-    expect(Object.keys(all.ExpressionAttributeValues ?? {}).sort()).toEqual(used(/:v\d/g));
-    const present = ["ExpressionAttributeNames", "ExpressionAttributeValues"].filter((each) => each in all);
-    expect(present.length).toBe((used(/#\w+/g).length > 0 ? 1 : 0) + (used(/:v\d/g).length > 0 ? 1 : 0));
-    expect(all.ReturnValuesOnConditionCheckFailure).toBe("ALL_OLD");
-  });
-
-  it("have the values in their order", () => {
-    const write = { update: key, set: { a: 1 }, add: { b: 2 }, when: { equals: { e: "3" } } };
-    expect(expressions(write).ExpressionAttributeValues).toEqual({ ":v0": 1, ":v1": 2, ":v2": "3" });
   });
 });
 
@@ -232,43 +219,17 @@ describe("a page", () => {
   };
 
   it.each<[Partial<PageRequest>, string]>([
-    [{}, "01 >"],
     [{ limit: 4 }, "0123 >"],
     [{ limit: 5 }, "01234"],
-    [{ limit: 6 }, "01234"],
     [{ startAfter: ids[1] }, "< 23 >"],
-    [{ startAfter: ids[2] }, "< 34"],
     [{ startAfter: ids[4] }, ""],
-    [{ backward: true }, "< 34"],
     [{ backward: true, limit: 5 }, "01234"],
-    [{ backward: true, startAfter: ids[2] }, "01 >"],
     [{ backward: true, startAfter: ids[3] }, "< 12 >"],
     [{ backward: true, startAfter: ids[0] }, ""],
     [{ backward: true, startAfter: "7" }, "< 34"],
     [{ startAfter: "0" }, "01 >"],
   ])("of %j is %s", async (request, items) => {
     expect(await shown(request)).toBe(items);
-  });
-
-  it("is continued by its cursors", async () => {
-    const first = await page({});
-    expect(first).toMatchObject({ limit: 2, before: null });
-    const ofThree = await page({ limit: 3, startAfter: ids[0] });
-    expect(pageRequest(list, { after: ofThree.after ?? "" }).startAfter).toBe(ids[3]);
-    expect(pageRequest(list, { before: ofThree.before ?? "" }).startAfter).toBe(ids[1]);
-    const next = pageRequest(list, { first: 2, after: first.after ?? "" });
-    expect(next).toEqual({ limit: 2, backward: false, startAfter: ids[1] });
-    const second = await readPage(list, next, Item);
-    const previous = { limit: 50, backward: true, startAfter: ids[2] };
-    expect(pageRequest(list, { before: second.before ?? "" })).toEqual(previous);
-  });
-
-  it.each([
-    [{}, { limit: 50, backward: false, startAfter: undefined }],
-    [{ first: 3 }, { limit: 3, backward: false, startAfter: undefined }],
-    [{ last: 3 }, { limit: 3, backward: true, startAfter: undefined }],
-  ])("requested by %j is %j", (asked, request) => {
-    expect(pageRequest(list, asked)).toEqual(request);
   });
 
   const refused = (asked: Parameters<typeof pageRequest>[1]) => {
@@ -284,10 +245,7 @@ describe("a page", () => {
   const otherList = Buffer.from(`AAAAAAAAAAAA${ids[0]}`).toString("base64url");
   it.each([
     [{ first: 1, last: 1 }, ["/last can't be combined with first"]],
-    [{ first: 1, before: "x" }, ["/before can't be combined with first"]],
-    [{ after: "x", last: 1 }, ["/last can't be combined with after"]],
     [{ after: "x", before: "x", last: 1 }, ["last", "before"].map((name) => `/${name} can't be combined with after`)],
-    [{ after: "x" }, ["/after is not a cursor of this list"]],
     [{ before: "x" }, ["/before is not a cursor of this list"]],
     [{ after: otherList }, ["/after is not a cursor of this list"]],
   ])("requested by %j is refused", (asked, problems) => {
@@ -297,11 +255,9 @@ describe("a page", () => {
   it.each([
     [false, 30, "01234", "same"],
     [false, 29, "0123", "3 >"],
-    [false, 10, "0", "0 >"],
     [false, 0, "0", "0 >"],
     [true, 30, "01234", "same"],
     [true, 29, "1234", "< 1"],
-    [true, 5, "4", "< 4"],
   ])("that is too large (backward: %s, %i bytes) keeps %s", async (backward, maxBytes, kept, cursor) => {
     const full = await page({ limit: 5 });
     const request = { limit: 5, backward, startAfter: undefined };
@@ -313,18 +269,7 @@ describe("a page", () => {
     expect(cursors || "same").toBe(cursor);
   });
 
-  it.each([
-    [0, "up", true],
-    [4, "up", true],
-    [5, "up", false],
-    [0, "down", true],
-    [-1, "down", false],
-  ] as const)("beyond item %i, %s, has items: %s", async (index, direction, found) => {
-    const id = ids[index] ?? (index < 0 ? "0" : "9");
-    expect(await hasItemFrom(list, id, direction)).toBe(found);
-  });
-
-  it.each([99, 100, 101, 200])("of a long list is followed by the others: %i items", async (count) => {
+  it.each([100, 101])("of a long list is followed by the others: %i items", async (count) => {
     const long = { pk: `TEST#${crypto.randomUUID()}`, prefix: "ITEM#" };
     const all = Array.from({ length: count }, (_, index) => String(index).padStart(3, "0"));
     for (const part of [all.slice(0, 100), all.slice(100)].filter(({ length }) => length > 0))
