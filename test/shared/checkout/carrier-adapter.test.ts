@@ -56,6 +56,7 @@ afterAll(() => close());
 
 const call = async (method: "PUT" | "DELETE" | "POST", path: string, adapter: string) => {
   vi.stubEnv("CARRIER_FUNCTION", adapter);
+  vi.stubEnv("CARRIER_URL", adapter ? url : `${url}/`);
   received = [];
   const sent = { ...metadata, bytes: file.bytes };
   const part = { sent, contentType: "application/pdf", ...file, open: async () => Readable.from([content]) };
@@ -94,22 +95,13 @@ const rows: [name: string, method: "PUT" | "DELETE" | "POST", row: Row, kind: st
   ["a wrong token", "PUT", { status: 401 }, "refused"],
   ["a refusal", "PUT", { status: 422, body: "no such number" }, "refused"],
   ["a conflict", "PUT", { status: 409 }, "refused"],
-  ...[301, 302, 303, 307, 308].map((status): [string, "PUT", Row, string] => [
-    `a redirect ${status}`,
-    "PUT",
-    { status, headers: { Location: "/elsewhere" } },
-    "refused",
-  ]),
+  ["a redirect", "PUT", { status: 302, headers: { Location: "/elsewhere" } }, "refused"],
+  ["a redirect of a body", "PUT", { status: 308, headers: { Location: "/elsewhere" } }, "refused"],
 ];
 
 it.each(rows)("%s means the same through the adapter in docs/examples: %s", async (_name, method, response, kind) => {
-  const environment = {
-    CARRIER_URL: url,
-    CARRIER_TOKEN: "token",
-    CARRIER_SECRET_ARN: "",
-    AWS_ENDPOINT_URL_LAMBDA: lambda.url,
-  };
-  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
+  vi.stubEnv("CARRIER_TOKEN", "token").stubEnv("CARRIER_SECRET_ARN", "");
+  vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", lambda.url);
   vi.stubEnv("CARRIER_TIMEOUT_MS", response.status === 0 ? "300" : "20000");
   row = response;
   const path = "/carts/O/requests/R/attachments/A";
@@ -125,8 +117,7 @@ it.each(rows)("%s means the same through the adapter in docs/examples: %s", asyn
 });
 
 it("sends nothing if storage has another file", async () => {
-  for (const [name, value] of Object.entries({ CARRIER_URL: url, AWS_ENDPOINT_URL_LAMBDA: lambda.url }))
-    vi.stubEnv(name, value);
+  vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", lambda.url);
   stored = Buffer.from("%PDF-1.7 forged");
   const { outcome, received: sent } = await call("PUT", "/carts/O/requests/R/attachments/A", "adapter");
   expect([outcome.kind, sent]).toEqual(["unavailable", []]);

@@ -2,7 +2,6 @@ import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   callCarrier,
-  describeRefusal,
   interpret,
   isRepeatedInStep,
   longestRetryAfterSeconds,
@@ -28,37 +27,23 @@ describe("a response of the carrier", () => {
       const result = await interpret(response, [], 500);
       const acted = "mayHaveActed" in result && result.mayHaveActed ? "may have acted" : "has not acted";
       const open = "mayBeInProgress" in result && result.mayBeInProgress ? "may be in progress" : acted;
-      expect(result.kind === "unavailable" ? `retry, ${open}` : result.kind, String(status)).toBe(meaning);
+      expect(result.kind === "retry" ? `retry, ${open}` : result.kind, String(status)).toBe(meaning);
       if (open === "may be in progress") expect(acted).toBe("may have acted");
-      if (result.kind === "unavailable") expect(result.reason).toBe(`it responded with ${status}`);
+      if (result.kind === "retry") expect(result.reason).toBe(`it responded with ${status}`);
     }
   });
 
   it.each([
-    [404, [404, 410], "done"],
-    [410, [404, 410], "done"],
     [409, [404, 410], "refused"],
-    [409, [409], "done"],
     [503, [503], "done"],
   ])("%i, if %j count as done: %s", async (status, alsoDone, kind) => {
-    expect(await interpret(new Response("why", { status }), alsoDone, 500)).toMatchObject({
-      kind,
-      status,
-      answer: "why",
-    });
-  });
-
-  it("asks for a wait in Retry-After", async () => {
-    const response = new Response(null, { status: 503, headers: { "Retry-After": "7" } });
-    expect(await interpret(response, [], 500)).toMatchObject({ kind: "unavailable", wait_seconds: 7 });
+    const result = await interpret(new Response("why", { status }), alsoDone, 500);
+    expect(result).toMatchObject({ kind, status, answer: "why" });
   });
 
   it.each([
-    [0, 0],
-    [499, 499],
     [500, 500],
     [501, 500],
-    [2_000, 500],
   ])("of %i characters is kept up to the 500th: %i", async (length, kept) => {
     const result = await interpret(new Response("x".repeat(length), { status: 422 }), [], 500);
     expect(result).toMatchObject({ answer: "x".repeat(kept) });
@@ -89,45 +74,30 @@ describe("a response of the carrier", () => {
     const result = await interpret(new Response(ReadableStream.from(chunks())), [], 500);
     expect([result, read <= 5]).toMatchObject([{ answer: `€${"x".repeat(499)}` }, true]);
   });
-
-  it.each([
-    [422, "why", "422 why"],
-    [422, "", "422"],
-    [null, "it redirects to another address", "it redirects to another address"],
-  ])("%j %j is described as %j", (status, answer, described) => {
-    expect(describeRefusal({ status, answer })).toBe(described);
-  });
 });
 
 describe("a wait", () => {
   const now = new Date("2026-11-21T10:00:00Z");
   it.each([
     [null, 0],
-    ["0", 0],
     ["7", 7],
     [" 7 ", 7],
-    ["-7", 0],
     ["7.5", 0],
     ["7 s", 0],
     ["14400", longestRetryAfterSeconds],
-    ["14399", 14_399],
     ["14401", 14_400],
     ["soon", 0],
     ["Sat, 21 Nov 2026 10:00:30 GMT", 30],
     ["2026-11-21T10:00:00.001Z", 1],
     ["Sat, 21 Nov 2026 09:00:00 GMT", 0],
-    ["Sat, 21 Nov 2026 14:00:01 GMT", 14_400],
   ])("Retry-After %j is %i seconds", (given, seconds) => {
     expect(retryAfterSeconds(given, now)).toBe(seconds);
   });
 
   it.each([
     [1, 0, 0, 125],
-    [1, 0, 1, 250],
-    [2, 0, 1, 500],
     [3, 0, 0.5, 750],
     [1, 1, 1, 1_000],
-    [3, 1, 1, 1_000],
     [4, 1, 1, 2_000],
   ])("after attempt %i with Retry-After %i and jitter %f takes %i ms", (attempt, retryAfter, jitter, ms) => {
     expect(waitMs(attempt, retryAfter, () => jitter)).toBe(ms);
@@ -141,16 +111,6 @@ describe("a wait", () => {
     [1, 5_000, 5_000, false],
   ])("after attempt %i of %i ms, of %i that are left, is in the step: %s", (attempt, wait, left, inStep) => {
     expect(isRepeatedInStep(attempt, wait, left)).toBe(inStep);
-  });
-
-  it("that the carrier asks for is the workflow's if the step has no time for it", async () => {
-    vi.stubEnv("CARRIER_URL", "http://carrier.test");
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const busy = async () => new Response(null, { status: 503, headers: { "Retry-After": "4" } });
-    vi.spyOn(globalThis, "fetch").mockImplementation(busy);
-    onTestFinished(() => void vi.restoreAllMocks());
-    const call = { method: "POST", path: "/", idempotencyKey: "1", endsBy: Date.now() + 4_000 } as const;
-    expect(await callCarrier(call)).toMatchObject({ kind: "unavailable", wait_seconds: 4, mayHaveActed: false });
   });
 });
 
@@ -178,24 +138,17 @@ describe("a call", () => {
     return vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
       const attempt = left.shift();
       if (typeof attempt === "number") return new Response("why", { status: attempt });
-      throw attempt === "redirect"
-        ? new TypeError("fetch failed", { cause: new Error("unexpected redirect") })
-        : networkError(attempt ?? "TOO_MANY");
+      throw networkError(attempt ?? "TOO_MANY");
     });
   };
   const call = { method: "POST", path: "/carts/1/checkout", idempotencyKey: "checkout-1" } as const;
 
   it.each<[string, Attempt[], object]>([
-    ["is done at once", [200], { kind: "done", status: 200, answer: "why" }],
-    ["is refused at once", [422], { kind: "refused", status: 422, answer: "why", mayBeInProgress: false }],
-    ["is repeated after 500", [500, 200], { kind: "done" }],
     ["is done in the fourth attempt", [503, 503, 503, 200], { kind: "done" }],
     ["has four attempts", [503, 503, 503, 503], { kind: "unavailable", wait_seconds: 0, mayHaveActed: false }],
-    ["remembers an earlier attempt that may have acted", [500, 429, 429, 429], { mayHaveActed: true }],
+    ["remembers an attempt that may have acted", [500, 429, 429, 429], { mayHaveActed: true, mayBeInProgress: false }],
     ["may have acted in its last attempt", [429, 429, 429, 500], { kind: "unavailable", mayHaveActed: true }],
-    ["is not in progress after responses", [500, 500, 500, 500], { mayHaveActed: true, mayBeInProgress: false }],
     ["may be in progress behind a proxy", [504, 500, 500, 500], { mayHaveActed: true, mayBeInProgress: true }],
-    ["is refused by a redirect", ["redirect"], { kind: "refused", status: null, mayBeInProgress: false }],
     ["may be in progress where the connection broke", ["ECONNRESET", 422], { kind: "refused", mayBeInProgress: true }],
     ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].map(
       (code): [string, Attempt[], object] => [`never arrived with ${code}`, [code, 422], { mayBeInProgress: false }],
@@ -220,34 +173,10 @@ describe("a call", () => {
     expect(timeout).toHaveBeenCalledExactlyOnceWith(ms);
   });
 
-  const body = (failure?: Error) => ({
-    headers: { "Content-Type": "text/plain" },
-    chunks: async function* () {
-      yield Buffer.from("body");
-    },
-    failure: () => failure,
-  });
-
-  it("is sent with its key, its token and its body to the carrier's address", async () => {
-    vi.stubEnv("CARRIER_TOKEN", "the-token");
-    const fetched = carrierThat(200, 200);
-    await callCarrier({ ...call, body });
-    const headers = { "Idempotency-Key": "checkout-1", Accept: "application/json" };
-    const [url, init] = fetched.mock.calls[0] ?? [];
-    const sent = { method: "POST", redirect: "error", signal: expect.any(AbortSignal) };
-    expect(url).toBe("http://carrier.test/api/carts/1/checkout");
-    expect(init).toEqual({
-      ...{ ...sent, duplex: "half", body: expect.any(ReadableStream) },
-      headers: { ...headers, Authorization: "Bearer the-token", "Content-Type": "text/plain" },
-    });
-    vi.stubEnv("CARRIER_TOKEN", "");
-    await callCarrier(call);
-    expect(fetched.mock.calls[1]?.[1]).toEqual({ ...sent, headers });
-  });
-
   it("throws the error that interrupted its body", async () => {
     carrierThat("ECONNRESET");
-    await expect(callCarrier({ ...call, body: () => body(new Error("no file")) })).rejects.toThrow("no file");
+    const body = () => ({ headers: {}, chunks: async function* () {}, failure: () => new Error("no file") });
+    await expect(callCarrier({ ...call, body })).rejects.toThrow("no file");
   });
 
   const reasonAfter = async (error: Error, signal = new AbortController().signal) => {
@@ -295,7 +224,6 @@ describe("a call", () => {
       ["is refused after two 401", ["old", "new"], [401, 401], { kind: "refused", status: 401 }, 2],
       ["is refused after 403 at once", ["old"], [403], { kind: "refused", status: 403 }, 1],
       ["is renewed once in all its attempts", ["old", "new"], [401, 500, 401], { kind: "refused", status: 401 }, 2],
-      ["is done at once", ["old"], [200], { kind: "done" }, 1],
     ])("%s", async (_, tokens, attempts, outcome, reads) => {
       const read = secrets(...tokens);
       const fetched = carrierThat(...attempts);
@@ -334,11 +262,7 @@ describe("a call", () => {
       ["too high a status", returns({ status: 600 }), { reason: failed, mayHaveActed: true }],
       ["an error", returns({ errorMessage: "x" }), { reason: failed, mayHaveActed: true }],
       ["nothing", new Response(""), { reason: failed, mayHaveActed: true }],
-      [
-        "headers",
-        returns({ status: 503, headers: { "Retry-After": "60" } }),
-        { wait_seconds: 60, mayHaveActed: false },
-      ],
+      ["headers", returns({ status: 503, headers: { "Retry-After": "60" } }), { wait_seconds: 60 }],
       ["429 of Lambda", fails(429), { reason: "it responded with 429", mayHaveActed: false }],
       ["404 of Lambda", fails(404, "Gone:x"), { reason: `${notInvoked} Gone`, mayHaveActed: false }],
       ["499 of Lambda", fails(499), { reason: `${notInvoked} 499`, mayHaveActed: false }],
@@ -352,35 +276,21 @@ describe("a call", () => {
       const event = { method: "POST", path: "/carts/1/checkout", headers, body: null, file: null };
       expect([JSON.parse(String(init?.body)), init?.redirect]).toEqual([event, "error"]);
     });
-
-    it("gets a description in place of the body", async () => {
-      const fetched = vi.spyOn(globalThis, "fetch").mockResolvedValue(returns({ status: 200 }));
-      const described = async () => ({ body: { id: "1" }, file: null });
-      await callCarrier({ ...call, body, described });
-      expect(JSON.parse(String(fetched.mock.calls[0]?.[1]?.body))).toMatchObject({ body: { id: "1" }, file: null });
-    });
   });
 });
 
 describe("the limits of a call", () => {
-  it.each([
-    [0, 30_000, 135_000],
-    [1, 30_001, 135_004],
-    [1_000, 30_001, 135_004],
-    [1_001, 30_002, 135_008],
-    [1_000_000, 31_000, 139_000],
-  ])("with %i bytes: %i ms for an attempt, %i ms in all", (bytes, attempt, all) => {
-    expect([callTimeoutMs(bytes), longestCallMs(bytes)]).toEqual([attempt, all]);
+  it("are those of its file, and of four attempts with three waits", () => {
+    expect([0, 1, 1_000, 1_001].map(callTimeoutMs)).toEqual([30_000, 30_001, 30_001, 30_002]);
+    expect([0, 1_000_000].map(longestCallMs)).toEqual([135_000, 139_000]);
   });
 
   it.each([
     [0, 0, 0, 3],
-    [0, 0, 1, 5],
     [1, 0, 1, 10],
     [7, 0, 1, 640],
     [8, 0, 1, 900],
     [8, 0, 0, 450],
-    [0, 3, 0, 3],
     [0, 4, 0, 4],
   ])("after %i waits, with Retry-After %i and jitter %f: %i s", (waits, retryAfter, jitter, seconds) => {
     expect(pauseSeconds(waits, retryAfter, () => jitter)).toBe(seconds);
