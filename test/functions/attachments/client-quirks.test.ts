@@ -98,29 +98,6 @@ describe("a hostile form", () => {
   });
 });
 
-describe("the text parts of a form", () => {
-  it("may declare UTF-8 as their charset", async () => {
-    const notes: [string, string] = [
-      'Content-Disposition: form-data; name="data[notes]"\r\nContent-Type: text/plain; charset=UTF-8',
-      "Gebühr",
-    ];
-    expect(attachmentOf(await postRaw(name, notes, file(`; filename="a.pdf"`))).notes).toBe("Gebühr");
-  });
-});
-
-describe("a file name", () => {
-  it("in a PATCH must equal the stored one exactly, while ids are compared without case", async () => {
-    const reference_id = crypto.randomUUID();
-    const { id } = await upload(path, key, { "data[filename]": "LOA.pdf", "data[reference_id]": reference_id });
-    const patch = (data: object) => call("PATCH", `${path}/${id}`, { key, json: { type: "request_attachment", data } });
-    expect(invalidParametersOf(await patch({ filename: "loa.PDF" }))).toEqual([
-      "body /data/filename constraint.immutable",
-    ]);
-    const same = { filename: "LOA.pdf", id: id.toLowerCase(), reference_id: reference_id.toUpperCase() };
-    expect((await patch(same)).status).toBe(200);
-  });
-});
-
 describe("a header", () => {
   const sendLines = async (method: string, below: string, lines: readonly string[], body: string | Buffer = "") => {
     const url = new URL(path + below, inject("baseUrl"));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { attachmentOf, form, pageOf, pdf, rawForm, upload } from "../../support/fixtures/attachments.ts";
+import { attachmentOf, form, pageOf, pdf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
 
@@ -13,7 +13,6 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
   const parentId = t[kind]("acme");
 
   const post = (body: FormData, headers = {}) => call("POST", path, { key, body, headers });
-  const postRaw = (...parts: Parameters<typeof rawForm>) => call("POST", path, { key, ...rawForm(...parts) });
 
   describe("an upload", () => {
     it("returns 201 with the whole document, an ETag and a request id", async () => {
@@ -121,24 +120,18 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       ["with an empty file", form({}, pdf("loa.pdf", "")), "/data/file constraint.length"],
       ["with a text in place of the file", form({ "data[file]": "loa.pdf" }, null), "/data/file constraint.type"],
       ["with a long filename", form({ "data[filename]": "f".repeat(256) }), "/data/filename constraint.length"],
-      ...[".", "..", " ", "a\u202efdp.exe", "\u061c", "a\u200e", "a\u200f", "a\u202a", "a\u2066", "a\u2069"].map(
-        (name): [string, FormData, string] => [
-          `with the filename ${JSON.stringify(name)}`,
-          form({ "data[filename]": name }),
-          "/data/filename constraint.format",
-        ],
-      ),
     ])("%s returns 422", async (_, body, parameter) => {
       const response = await post(body);
       expect([response.status, invalidParametersOf(response)]).toEqual([422, [`body ${parameter}`]]);
     });
 
-    it("with two files returns 422", async () => {
-      const header = 'Content-Disposition: form-data; name="data[file]"; filename="a"\r\nContent-Type: text/plain';
-      const name = ['Content-Disposition: form-data; name="data[name]"', "LOA"] as const;
-      const response = await postRaw(name, [header, "one"], [header, "two"]);
-      expect(invalidParametersOf(response)).toEqual(["body /data/file constraint.type"]);
-    });
+    it.each([".", "..", " ", "a\u202efdp.exe", "\u061c", "a\u200e", "a\u200f", "a\u202a", "a\u2066", "a\u2069"])(
+      "with the filename %j returns 422",
+      async (name) => {
+        const response = await post(form({ "data[filename]": name }));
+        expect(invalidParametersOf(response)).toEqual(["body /data/filename constraint.format"]);
+      },
+    );
 
     it("with a file over the limit returns 413 from the function or from the gateway", async () => {
       const postFile = (bytes: number) => post(form({}, new File([new Uint8Array(bytes)], "big.bin")));

@@ -80,21 +80,6 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       ]);
     });
 
-    it("refuses a body without the type and the data", async () => {
-      const { id } = await upload(path, key);
-      for (const [json, parameters] of [
-        [{}, ["body /type constraint.required", "body /data constraint.required"]],
-        [{ type: `${kind}_attachment` }, ["body /data constraint.required"]],
-        [{ type: `${kind}_attachment`, data: [] }, ["body /data constraint.type"]],
-        [[], ["body  constraint.type"]],
-        ["text", ["body  constraint.type"]],
-        [null, ["body  constraint.type"]],
-      ] as const) {
-        const response = await call("PATCH", `${path}/${id}`, { key, json });
-        expect(invalidParametersOf(response), JSON.stringify(json)).toEqual(parameters);
-      }
-    });
-
     it("returns 412 with the current ETag for an outdated If-Match instead of losing an update", async () => {
       const { id } = await upload(path, key);
       expect((await patch(id, { name: "a" }, { "if-match": '"1"' })).status).toBe(200);

@@ -16,8 +16,10 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/http/*.ts", "shared/deadline.ts"],
     tests: [
       "test/shared/http/http.cases.test.ts",
+      "test/shared/log.test.ts",
       "test/functions/attachments/{idempotency,list,show-update-delete,client-quirks,access}.test.ts",
       "test/functions/switches/create.test.ts",
+      "test/functions/include.test.ts",
     ],
     setup: "service",
   },
@@ -113,13 +115,19 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: [
       "shared/checkout/{carrier-client,carrier-form,carrier-function,carrier-token,for-each-concurrently,limits}.ts",
     ],
-    tests: ["test/shared/checkout/carrier-client.cases.test.ts", "test/shared/checkout/for-each-concurrently.test.ts"],
+    tests: [
+      "test/shared/checkout/carrier-client.cases.test.ts",
+      "test/shared/checkout/{for-each-concurrently,carrier-adapter,carrier-function}.test.ts",
+    ],
   },
   "steps of the checkout": {
     mutate: [
       "shared/checkout/{carrier,end,forward,forward-attachment,plan,receipts,checkout-run,checkout-schema,seal}.ts",
     ],
-    tests: ["test/shared/checkout/steps.cases.test.ts"],
+    tests: [
+      "test/shared/checkout/steps.cases.test.ts",
+      "test/shared/checkout/{run,carrier,carrier-function,changes,duplicates}.test.ts",
+    ],
     ignoreStatic: true,
   },
   "functions of the checkout": {
