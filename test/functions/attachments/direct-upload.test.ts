@@ -109,34 +109,14 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
 
   it("is refused with every invalid property", async () => {
     const valid = declaredFile(newContent());
-    const invalid = {
-      filename: "a/b.pdf",
-      content_type: "text/plain\r\nx-evil: 1",
-      bytes: "12",
-      sha256: "g".repeat(64),
-    };
-    for (const [label, type, data, problems] of [
-      [
-        "nothing",
-        "upload",
-        {},
-        ["filename constraint.required", "bytes constraint.required", "sha256 constraint.required"],
-      ],
-      [
-        "no value",
-        "upload",
-        invalid,
-        [
-          "filename constraint.format",
-          "content_type constraint.format",
-          "bytes constraint.type",
-          "sha256 constraint.format",
-        ],
-      ],
-      ["too much", "upload", { ...valid, bytes: limits.uploadBytes + 1 }, ["bytes constraint.range"]],
+    const invalid = { filename: "a/b.pdf", content_type: "text/plain\r\nx: 1", bytes: "12", sha256: "g".repeat(64) };
+    for (const [label, data, problems] of [
+      ["left out", {}, ["filename required", "bytes required", "sha256 required"]],
+      ["invalid", invalid, ["filename format", "content_type format", "bytes type", "sha256 format"]],
+      ["too large", { ...valid, bytes: limits.uploadBytes + 1 }, ["bytes range"]],
     ] as const) {
-      const response = await call("POST", uploadsPath(path), { key, json: { type, data } });
-      const expected = problems.map((problem) => `body /data/${problem}`);
+      const response = await prepare(data);
+      const expected = problems.map((problem) => `body /data/${problem.replace(" ", " constraint.")}`);
       expect([response.status, invalidParametersOf(response)], label).toEqual([422, expected]);
     }
     const wrongType = await call("POST", uploadsPath(path), { key, json: { type, data: valid } });
@@ -310,11 +290,7 @@ describe("the URL of a direct upload", () => {
       ["another type", "403 SignatureDoesNotMatch", put(content, { "Content-Type": "text/html" })],
       ["no condition", "403 SignatureDoesNotMatch", put(content, { "If-None-Match": "" })],
       ["another object", "403 AccessDenied", put(content, { "x-amz-copy-source": `/${process.env.BUCKET_NAME}/any` })],
-      [
-        "a chunked file",
-        "403 AccessDenied",
-        put(content, { "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER" }),
-      ],
+      ["a chunked file", "403 AccessDenied", put(content, { "x-amz-content-sha256": "STREAMING-UNSIGNED" })],
       ["another place", "403 SignatureDoesNotMatch", put(content, {}, upload.url.replace(upload.id, unknownId))],
       ["reading", "403 SignatureDoesNotMatch", storageResponse(upload.url, { method: "GET" })],
       ["deleting", "403 SignatureDoesNotMatch", storageResponse(upload.url, { method: "DELETE" })],

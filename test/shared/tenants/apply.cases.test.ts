@@ -74,61 +74,40 @@ it.each([
   expect(await versionOf(created.orders.o?.id ?? "")).toBe(0);
 });
 
-it.each<[string, (ids: Awaited<ReturnType<typeof stored>>) => object, string[]]>([
-  [
-    "a key with another id",
-    ({ acme, sha256 }) => ({ keys: { k: { id: newId(), account: acme, user: null, sha256 } } }),
-    ["/keys/k/sha256 constraint.immutable is the hash of a key with another id"],
-  ],
-  [
-    "an unknown section",
-    () => ({ $schema: "s", dry_run: true, reqests: {}, others: {} }),
-    [" constraint.enum has unknown properties: reqests, others"],
-  ],
-  [
-    "a long name of an entry",
-    () => ({ accounts: { ["n".repeat(255)]: { name: "A" }, ["n".repeat(256)]: { name: "A" } } }),
-    ["/accounts constraint.length has a name of more than 255 characters"],
-  ],
-  [
-    "no boolean",
-    () => ({ dry_run: "yes", accounts: { a: { id: "x", name: "A" } } }),
-    ["/accounts/a/id constraint.format must be a ULID", "/dry_run constraint.type must be true or false"],
-  ],
-  [
-    "an id that is none",
-    () => ({ orders: { o: { id: "0".repeat(26), account: "0".repeat(26) } } }),
-    [
-      "/orders/o/id constraint.format must be a ULID",
-      "/orders/o/account constraint.reference there is no account 00000000000000000000000000",
-    ],
-  ],
-  [
-    "no section and no entry",
-    () => ({ users: [], orders: { o: null } }),
-    ["/users constraint.type must be an object", "/orders/o constraint.type must be an object"],
-  ],
-  [
-    "references that mean nothing",
-    () => ({
-      accounts: { a: { name: "A" } },
-      users: { u: { account: " a " } },
-      orders: { o: { account: "a", state: "CHECKED_OUT" } },
-      requests: { r: { order: "o", account: "u", type: "t" }, s: { order: "a", type: "t" } },
-    }),
-    [
-      "/requests/r/account constraint.reference there is no account u",
-      "/requests/s/order constraint.reference there is no order a",
-    ],
-  ],
-  [
-    "an id and a hash that two entries have",
-    ({ key, sha256 }) => ({ keys: { k: { id: key, sha256 }, l: { sha256 } } }),
-    [
-      "/keys/l/id constraint.unique duplicates the id of k",
-      "/keys/l/sha256 constraint.unique duplicates the sha256 of k",
-    ],
-  ],
-])("is refused with %s", async (_, documentOf, problems) => {
-  expect(await problemsOf(documentOf(await stored()))).toEqual(problems);
+it("names everything that is wrong with the form of a file at once", async () => {
+  const file = {
+    ...{ $schema: "s", dry_run: "yes", reqests: {}, others: {} },
+    accounts: { a: { id: "x", name: "A" }, ["n".repeat(255)]: { name: "A" }, ["n".repeat(256)]: { name: "A" } },
+    users: [],
+    orders: { o: null, p: { id: "0".repeat(26), account: "0".repeat(26) } },
+  };
+  expect(await problemsOf(file)).toEqual([
+    "/accounts constraint.length has a name of more than 255 characters",
+    "/accounts/a/id constraint.format must be a ULID",
+    "/users constraint.type must be an object",
+    "/orders/o constraint.type must be an object",
+    "/orders/p/id constraint.format must be a ULID",
+    "/dry_run constraint.type must be true or false",
+    " constraint.enum has unknown properties: reqests, others",
+    "/orders/p/account constraint.reference there is no account 00000000000000000000000000",
+  ]);
+});
+
+it("names every reference that means nothing, and every id and hash that is another entry's", async () => {
+  const { acme, key, sha256 } = await stored();
+  const file = {
+    accounts: { a: { name: "A" } },
+    users: { u: { account: " a " } },
+    keys: { k: { id: key, sha256 }, l: { sha256 }, m: { id: newId(), account: acme, user: null, sha256 } },
+    orders: { o: { account: "a", state: "CHECKED_OUT" } },
+    requests: { r: { order: "o", account: "u", type: "t" }, s: { order: "a", type: "t" } },
+  };
+  expect(await problemsOf(file)).toEqual([
+    "/keys/l/id constraint.unique duplicates the id of k",
+    "/keys/l/sha256 constraint.unique duplicates the sha256 of k",
+    "/keys/m/sha256 constraint.unique duplicates the sha256 of l",
+    "/requests/r/account constraint.reference there is no account u",
+    "/requests/s/order constraint.reference there is no order a",
+    "/keys/m/sha256 constraint.immutable is the hash of a key with another id",
+  ]);
 });
