@@ -11,6 +11,17 @@ import { captureLogs } from "../support/servers/captured-logs.ts";
 afterEach(() => void vi.unstubAllEnvs());
 
 describe("the environment variable", () => {
+  it("LOG_LEVEL is one of five, and MAX_UPLOAD_BYTES lowers a limit only", () => {
+    vi.stubEnv("LOG_LEVEL", undefined);
+    expect(env.logLevel()).toBe("INFO");
+    vi.stubEnv("LOG_LEVEL", "WARN");
+    expect(env.logLevel()).toBe("WARN");
+    vi.stubEnv("LOG_LEVEL", "TRACE");
+    expect(env.logLevel).toThrow("LOG_LEVEL must be one of DEBUG, INFO, WARN, ERROR, SILENT, not TRACE.");
+    vi.stubEnv("MAX_UPLOAD_BYTES", "104857601");
+    expect(env.maxUploadBytes()).toBe(104_857_600);
+  });
+
   it.each([
     ["TABLE_NAME", env.tableName],
     ["BUCKET_NAME", env.bucketName],
@@ -53,17 +64,6 @@ describe("the environment variable", () => {
     expect(read()).toBe(fallback);
     vi.stubEnv(name, "x");
     expect(read()).toBe("x");
-  });
-
-  it("LOG_LEVEL is one of five, and MAX_UPLOAD_BYTES lowers a limit only", () => {
-    vi.stubEnv("LOG_LEVEL", undefined);
-    expect(env.logLevel()).toBe("INFO");
-    vi.stubEnv("LOG_LEVEL", "WARN");
-    expect(env.logLevel()).toBe("WARN");
-    vi.stubEnv("LOG_LEVEL", "TRACE");
-    expect(env.logLevel).toThrow("LOG_LEVEL must be one of DEBUG, INFO, WARN, ERROR, SILENT, not TRACE.");
-    vi.stubEnv("MAX_UPLOAD_BYTES", "104857601");
-    expect(env.maxUploadBytes()).toBe(104_857_600);
   });
 
   it.each([

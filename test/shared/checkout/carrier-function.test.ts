@@ -97,10 +97,11 @@ describe("a checkout with an adapter function", () => {
       status: "FAILED",
       cause: "The carrier refused to check the cart out: 422 the cart is empty",
     });
-    expect(calls.map(({ method, body }) => [method, body?.id])).toEqual([
-      ["PUT", order.attachment],
-      ["DELETE", undefined],
-      ["POST", undefined],
+    const ids = `${order.requests[0]}-${order.attachment}`;
+    expect(calls.map(({ method, headers }) => `${method} ${headers["Idempotency-Key"]}`)).toEqual([
+      `PUT forward-${ids}-1`,
+      `DELETE withdraw-${ids}-1`,
+      `POST checkout-${order.id}`,
     ]);
   });
 });

@@ -129,6 +129,23 @@ describe("the end of a run", () => {
 });
 
 describe("the checkout of the cart", () => {
+  it("twice at once is in doubt until the call that was announced last has its response", async () => {
+    const { order, ref, parent } = await storedOrder();
+    await running(order);
+    await sealBy("this", parent);
+    let calls = 0;
+    carrier.respondWith(async () => {
+      calls += 1;
+      // Another copy announces its call while this one is in progress, and returns first.
+      if (calls === 1) await submitCart(ref, 0, now);
+      return 422;
+    });
+    await submitCart(ref, 0, now);
+    // The call that was in progress before it still may be.
+    const settled = { outcome_unknown: false, status: "STOPPING", calls_end_by: at(150.001) };
+    expect([calls, await readRun(order)]).toMatchObject([2, settled]);
+  });
+
   const failed = { outcome: "FAILED", wait_seconds: 0 };
   const waiting = { outcome_unknown: false, calls_end_by: at(0), last_answer: was503, next_try_at: at(60) };
   it.each<[string, CarrierResponse[], number, object, object]>([
@@ -145,23 +162,6 @@ describe("the checkout of the cart", () => {
     expect(await submitCart(ref, waits, now)).toMatchObject({ ...ref, ...submitted });
     expect(await readRun(order)).toMatchObject(stored);
     expect(calls).toEqual(statuses.map(() => "POST checkout"));
-  });
-
-  it("twice at once is in doubt until the call that was announced last has its response", async () => {
-    const { order, ref, parent } = await storedOrder();
-    await running(order);
-    await sealBy("this", parent);
-    let calls = 0;
-    carrier.respondWith(async () => {
-      calls += 1;
-      // Another copy announces its call while this one is in progress, and returns first.
-      if (calls === 1) await submitCart(ref, 0, now);
-      return 422;
-    });
-    await submitCart(ref, 0, now);
-    // The call that was in progress before it still may be.
-    const settled = { outcome_unknown: false, status: "STOPPING", calls_end_by: at(150.001) };
-    expect([calls, await readRun(order)]).toMatchObject([2, settled]);
   });
 });
 

@@ -44,6 +44,16 @@ const ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const uuid = "7b3e4c1a-5d2f-4e8a-9c61-0f2d8a4b6e13";
 const at = "2026-11-21T10:00:00.000Z";
 
+it("reads ids and times as a whole", () => {
+  expect([parseUlid(ulid.toLowerCase()), parseUlid(`${ulid}0`), parseUlid(`0${ulid}`)]).toEqual([
+    ulid,
+    undefined,
+    undefined,
+  ]);
+  const times = [at, `x${at}`, `${at}x`].map((time) => z.safeParse(Timestamp, time).success);
+  expect(times).toEqual([true, false, false]);
+});
+
 it.each([
   [z.object({ "a/b~c": z.boolean() }), { "a/b~c": 1 }, "/a~1b~0c constraint.type must be true or false"],
   [z.array(z.string()), "x", " constraint.type must be an array"],
@@ -99,16 +109,6 @@ it.each([
   [isSameId, "a", null, false],
 ])("%s: %j and %j are the same: %s", (same, sent, current, expected) => {
   expect(same(sent, current)).toBe(expected);
-});
-
-it("reads ids and times as a whole", () => {
-  expect([parseUlid(ulid.toLowerCase()), parseUlid(`${ulid}0`), parseUlid(`0${ulid}`)]).toEqual([
-    ulid,
-    undefined,
-    undefined,
-  ]);
-  const times = [at, `x${at}`, `${at}x`].map((time) => z.safeParse(Timestamp, time).success);
-  expect(times).toEqual([true, false, false]);
 });
 
 it("a stored text has no rules, neither those of a check nor those of a format", () => {
