@@ -1,10 +1,8 @@
-import { inspect } from "node:util";
 import * as fc from "fast-check";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { createAttachmentRoute, updateAttachmentRoute } from "../../../shared/attachments/routes.ts";
-import { cleanUp, limitAttempt, limitCall, remainingMs, withDeadline } from "../../../shared/deadline.ts";
-import { ApiError, isUnavailable, unavailableAs503 } from "../../../shared/errors.ts";
+import { ApiError } from "../../../shared/errors.ts";
 import { readForm } from "../../../shared/http/form.ts";
 import { idempotencyOf, readIdempotencyKey } from "../../../shared/http/idempotency.ts";
 import { readJson } from "../../../shared/http/input.ts";
@@ -18,8 +16,6 @@ import { rawForm } from "../../support/fixtures/attachments.ts";
 import { eventOf, type Input } from "../../support/requests/event.ts";
 
 /** What the middleware decides about a request and its response, where requests over HTTP would be slow or many. */
-
-afterEach(() => void vi.restoreAllMocks());
 
 /** The status and the details of an error, or what was returned. */
 const outcomeOf = async (work: () => unknown) => {
@@ -270,61 +266,5 @@ describe("a form", () => {
     [`; filename="${x250}.y zyxw"`, `${x250}.y zy`],
   ])("with a file named %s", async (more, filename, contentType = "text/plain") => {
     expect(await dataOf(file(more))).toMatchObject({ file: { filename, contentType } });
-  });
-});
-
-describe("an error of AWS", () => {
-  it("is a 503 if another attempt may succeed, and stays as it is otherwise", () => {
-    const named = (name: string, properties = {}) => Object.assign(new Error("injected"), { name, ...properties });
-    const names = ["InternalServerError", "InternalError", "LimitExceededException", "RequestLimitExceeded"]
-      .concat("ProvisionedThroughputExceededException", "RequestTimeout", "ServiceUnavailable", "SlowDown")
-      .concat("ThrottlingException", "TimeoutError", "TransactionConflictException", "TransactionInProgressException");
-    const statuses = [500, 499, "500"].map((httpStatusCode) => named("x", { $metadata: { httpStatusCode } }));
-    const codes = ["EPIPE", "ERR_STREAM_PREMATURE_CLOSE", "ERR_INVALID_ARG", "E1", 7].map((code) =>
-      named("x", { code }),
-    );
-    const unparsable = Object.assign(new SyntaxError(), { $metadata: {} });
-    const temporary = [...names.map((name) => named(name)), statuses[0], codes[0], codes[1], unparsable];
-    for (const error of [...temporary, named("x", { $responseBodyText: "<" })]) {
-      expect(isUnavailable(error), inspect(error)).toBe(true);
-      expect(() => unavailableAs503(error)).toThrow(expect.objectContaining({ status: 503, cause: error }));
-    }
-    const others = [...statuses.slice(1), ...codes.slice(2), named("x", { $metadata: null }), new SyntaxError()];
-    for (const error of [...others, { name: "SlowDown" }]) {
-      expect(isUnavailable(error), inspect(error)).toBe(false);
-      expect(() => unavailableAs503(error)).toThrow(expect.objectContaining(error));
-    }
-  });
-});
-
-describe("a deadline", () => {
-  it("is six seconds before the function's timeout, and four more for what must follow a failed call", async () => {
-    vi.spyOn(performance, "now").mockReturnValue(1_000);
-    const both = async () => [remainingMs(), await cleanUp(async () => remainingMs())];
-    expect(await both()).toEqual([Infinity, Infinity]);
-    expect(await withDeadline(10_000, both)).toEqual([4_000, 4_000]);
-    expect(await withDeadline(29_000, both)).toEqual([23_000, 4_000]);
-  });
-
-  const contextOf = () => ({ clientName: "DynamoDBClient", commandName: "GetItemCommand" });
-  const late = { name: "TimeoutError", message: "The request's deadline has passed." };
-
-  it("ends a call and its attempts, whose number is in the error", async () => {
-    const context = contextOf();
-    const attempt = limitAttempt(() => Promise.reject(new Error("injected")), context);
-    const twice = limitCall(() => attempt({}).catch(() => attempt({})), context);
-    await expect(twice({})).rejects.toMatchObject({ message: "injected", call: "dynamodb GetItem", attempts: 2 });
-    const never = limitCall(() => new Promise(() => undefined), contextOf());
-    await expect(withDeadline(6_010, () => never({}))).rejects.toMatchObject({ ...late, attempts: 0 });
-  });
-
-  it("that has passed lets no call and no attempt start", async () => {
-    vi.spyOn(performance, "now").mockReturnValue(1_000);
-    const send = vi.fn(async () => undefined);
-    for (const limit of [limitCall, limitAttempt])
-      await expect(withDeadline(6_000, () => limit(send, contextOf())({}))).rejects.toMatchObject(late);
-    expect(send).not.toHaveBeenCalled();
-    await withDeadline(6_001, () => limitAttempt(send, contextOf())({}));
-    expect(send).toHaveBeenCalledOnce();
   });
 });

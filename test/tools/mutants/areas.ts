@@ -16,7 +16,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/http/*.ts", "shared/deadline.ts"],
     tests: [
       "test/shared/http/http.cases.test.ts",
-      "test/shared/log.test.ts",
+      "test/shared/{deadline.cases,log}.test.ts",
       "test/functions/attachments/{idempotency,list,show-update-delete,client-quirks,access}.test.ts",
       "test/functions/switches/create.test.ts",
       "test/functions/include.test.ts",
@@ -38,8 +38,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/schema/*.ts", "shared/{attachments,switches}/*-schema.ts", "shared/{errors,limits}.ts"],
     tests: [
       openapi,
-      "test/shared/schema/schema.cases.test.ts",
-      "test/shared/http/http.cases.test.ts",
+      "test/shared/{schema/schema,errors,http/http}.cases.test.ts",
       "test/functions/switches/{create,list}.test.ts",
       "test/functions/attachments/create.test.ts",
     ],
