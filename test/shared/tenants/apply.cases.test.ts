@@ -78,13 +78,16 @@ it("names everything that is wrong with the form of a file at once", async () =>
   const file = {
     ...{ $schema: "s", dry_run: "yes", reqests: {}, others: {} },
     accounts: { a: { id: "x", name: "A" }, ["n".repeat(255)]: { name: "A" }, ["n".repeat(256)]: { name: "A" } },
-    users: [],
+    users: { u: { account: 7, permissions: ["bad perm"] } },
+    keys: [],
     orders: { o: null, p: { id: "0".repeat(26), account: "0".repeat(26) } },
   };
   expect(await problemsOf(file)).toEqual([
     "/accounts constraint.length has a name of more than 255 characters",
     "/accounts/a/id constraint.format must be a ULID",
-    "/users constraint.type must be an object",
+    "/users/u/account constraint.type must be a string",
+    "/users/u/permissions/0 constraint.format must be a text without spaces",
+    "/keys constraint.type must be an object",
     "/orders/o constraint.type must be an object",
     "/orders/p/id constraint.format must be a ULID",
     "/dry_run constraint.type must be true or false",
@@ -96,16 +99,19 @@ it("names everything that is wrong with the form of a file at once", async () =>
 it("names every reference that means nothing, and every id and hash that is another entry's", async () => {
   const { acme, key, sha256 } = await stored();
   const file = {
-    accounts: { a: { name: "A" } },
-    users: { u: { account: " a " } },
+    accounts: { a: { name: "A" }, b: { id: acme }, c: { id: acme }, d: { name: "D", parent: "nope" } },
+    users: { u: { account: " a " }, v: { account: "gone" } },
     keys: { k: { id: key, sha256 }, l: { sha256 }, m: { id: newId(), account: acme, user: null, sha256 } },
     orders: { o: { account: "a", state: "CHECKED_OUT" } },
     requests: { r: { order: "o", account: "u", type: "t" }, s: { order: "a", type: "t" } },
   };
   expect(await problemsOf(file)).toEqual([
+    "/accounts/c/id constraint.unique duplicates the id of b",
     "/keys/l/id constraint.unique duplicates the id of k",
     "/keys/l/sha256 constraint.unique duplicates the sha256 of k",
     "/keys/m/sha256 constraint.unique duplicates the sha256 of l",
+    "/accounts/d/parent constraint.reference there is no account nope",
+    "/users/v/account constraint.reference there is no account gone",
     "/requests/r/account constraint.reference there is no account u",
     "/requests/s/order constraint.reference there is no order a",
     "/keys/m/sha256 constraint.immutable is the hash of a key with another id",
