@@ -1,4 +1,3 @@
-import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   callCarrier,
@@ -9,7 +8,6 @@ import {
   waitMs,
 } from "../../../shared/checkout/carrier-client.ts";
 import { FileError, filePartBody, verified } from "../../../shared/checkout/carrier-form.ts";
-import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carrier-token.ts";
 import { callTimeoutMs, longestCallMs, pauseSeconds } from "../../../shared/checkout/limits.ts";
 
 /** The decisions about the carrier's responses, without a carrier. */
@@ -199,47 +197,6 @@ describe("a call", () => {
 
   it("is unavailable after its timeout", async () => {
     expect(await reasonAfter(new Error("aborted"), AbortSignal.abort())).toEqual(["it did not respond in time", true]);
-  });
-
-  describe("with a token from a secret", () => {
-    const send = () => vi.spyOn(SecretsManagerClient.prototype, "send");
-    /** The token is cached in this process, also for other files. One that cannot be read is not cached. */
-    const forgetToken = async () => {
-      vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:carrier");
-      send().mockImplementation(() => Promise.reject(new Error("no secret")));
-      const cached = await carrierToken().catch(() => undefined);
-      await renewedCarrierToken(cached).catch(() => undefined);
-    };
-    beforeEach(forgetToken);
-    afterEach(forgetToken);
-    const secrets = (...tokens: readonly string[]) => {
-      const left = [...tokens];
-      return send()
-        .mockClear()
-        .mockImplementation(async () => ({ SecretString: left.shift() }));
-    };
-
-    it.each<[string, readonly string[], Attempt[], object, number]>([
-      ["is repeated once with a new token after 401", ["old", "new"], [401, 200], { kind: "done" }, 2],
-      ["is refused after two 401", ["old", "new"], [401, 401], { kind: "refused", status: 401 }, 2],
-      ["is refused after 403 at once", ["old"], [403], { kind: "refused", status: 403 }, 1],
-      ["is renewed once in all its attempts", ["old", "new"], [401, 500, 401], { kind: "refused", status: 401 }, 2],
-    ])("%s", async (_, tokens, attempts, outcome, reads) => {
-      const read = secrets(...tokens);
-      const fetched = carrierThat(...attempts);
-      expect(await callCarrier(call)).toMatchObject(outcome);
-      expect([fetched.mock.calls.length, read.mock.calls.length]).toEqual([attempts.length, reads]);
-      const sent = fetched.mock.calls.map(([, init]) => new Headers(init?.headers).get("authorization"));
-      expect(sent).toEqual(attempts.map((_attempt, index) => `Bearer ${tokens[Math.min(index, tokens.length - 1)]}`));
-    });
-
-    it("is refused after one 401 where there is no secret", async () => {
-      vi.stubEnv("CARRIER_SECRET_ARN", "");
-      vi.stubEnv("CARRIER_TOKEN", "the-token");
-      const fetched = carrierThat(401);
-      expect(await callCarrier(call)).toMatchObject({ kind: "refused", status: 401 });
-      expect(fetched.mock.calls.length).toBe(1);
-    });
   });
 
   describe("through an adapter function", () => {

@@ -177,8 +177,9 @@ describe("an unknown checkout of the cart, after which a wrong letter is replace
 });
 
 describe("a carrier that rejects the token", () => {
-  it("is called once more after one new read of the secret for all calls", async () => {
-    const tokens = ["the-old-token", "carrier-token"];
+  let hours = 0;
+  /** Starts Secrets Manager with a secret that is each of these tokens in turn. Returns how often it has been read. */
+  const secretOf = async (tokens: readonly string[]) => {
     let reads = 0;
     const server = createServer((_, response) => {
       response.writeHead(200, { "content-type": "application/x-amz-json-1.1" });
@@ -189,12 +190,37 @@ describe("a carrier that rejects the token", () => {
     onTestFinished(() => void server.close());
     vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", url);
     vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:carrier");
+    // A token that an earlier test has read expires.
+    hours += 1;
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hours * 3_600_000 });
+    return () => reads;
+  };
+
+  it("is called once more after one new read of the secret for all calls", async () => {
     const order = await newOrder(addMessagingNumbers);
     await Promise.all(Array.from({ length: 6 }, () => order.attach(0)));
-    // A token that an earlier test has read expires.
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 600_000 });
+    const reads = await secretOf(["the-old-token", "carrier-token"]);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
     expect((await upstream.forwarded(order.id)).length).toBe(6);
-    expect(reads).toBe(2);
+    expect(reads()).toBe(2);
+  });
+
+  it.each([
+    ["rejects the new token, too", ["old", "older"], [], '401 {"error":"the token is invalid"}', 2],
+    ["rejects the new token later", ["old", "carrier-token"], [500, 401], '401 {"error":"injected fault"}', 2],
+    ["permits nothing", ["carrier-token"], [403], '403 {"error":"injected fault"}', 1],
+  ])("refuses the call if it %s", async (_, tokens, statuses, why, times) => {
+    const order = await orderWithOneAttachment();
+    const reads = await secretOf(tokens);
+    for (const status of statuses) await upstream.misbehave({ method: "PUT", action: "status", status });
+    expect((await checkOut(order.id)).cause).toContain(`not forwarded: ${why}`);
+    expect(reads()).toBe(times);
+  });
+
+  it("refuses the call at once where there is no secret", async () => {
+    const order = await orderWithOneAttachment();
+    await upstream.misbehave({ method: "PUT", action: "status", status: 401 });
+    expect((await checkOut(order.id)).cause).toContain("not forwarded: 401");
+    expect(await upstream.calls(order.id)).toEqual(["PUT 401"]);
   });
 });

@@ -116,7 +116,7 @@ export const areas: Readonly<Record<string, Area>> = {
     ],
     tests: [
       "test/shared/checkout/carrier-client.cases.test.ts",
-      "test/shared/checkout/{for-each-concurrently,carrier-adapter,carrier-function}.test.ts",
+      "test/shared/checkout/{for-each-concurrently,carrier-adapter,carrier-function,carrier}.test.ts",
     ],
   },
   "steps of the checkout": {
