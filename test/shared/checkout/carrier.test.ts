@@ -220,7 +220,7 @@ describe("a carrier that rejects the token", () => {
   it("refuses the call at once where there is no secret", async () => {
     const order = await orderWithOneAttachment();
     await upstream.misbehave({ method: "PUT", action: "status", status: 401 });
-    expect((await checkOut(order.id)).cause).toContain("not forwarded: 401");
+    expect((await checkOut(order.id)).cause).toContain('not forwarded: 401 {"error":"injected fault"}');
     expect(await upstream.calls(order.id)).toEqual(["PUT 401"]);
   });
 });
