@@ -4,10 +4,11 @@ import * as z from "zod/mini";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { readRun, startRun } from "../../../shared/checkout/checkout-run.ts";
-import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
+import type { CheckoutRun, Receipt } from "../../../shared/checkout/checkout-schema.ts";
 import { failRun, finishRun, submitCart } from "../../../shared/checkout/end.ts";
-import { forwardPage } from "../../../shared/checkout/forward.ts";
-import { receiptsOf } from "../../../shared/checkout/plan.ts";
+import { forwardPage, mostSevere } from "../../../shared/checkout/forward.ts";
+import { planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
+import { announcement, isInFlight, secondsInFlight } from "../../../shared/checkout/receipts.ts";
 import { beginRound, endRound, liftSeal, sealPage } from "../../../shared/checkout/seal.ts";
 import { collections, keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { get, queryAll } from "../../../shared/table/read.ts";
@@ -439,6 +440,50 @@ describe("a page", () => {
     expect(await receiptsOf(request)).toMatchObject([{ state: "refused", status: 422, answer: "why", version: 1 }]);
     await forwardPage(page);
     expect(await receiptsOf(request)).toMatchObject([{ state: "forwarded", status: 201, version: 2, attempts: 3 }]);
+  });
+});
+
+describe("the receipt of a call", () => {
+  const announced = async () => {
+    const { request, own } = await attachedOne();
+    const [planned] = (await planOf(request, [])).forward;
+    if (!planned) throw new Error("there is nothing to forward");
+    return { own, planned, first: announcement(planned, now) };
+  };
+
+  it("announces the current metadata, or repeats what may have arrived, for as long as its attempts take", async () => {
+    const { own, planned, first } = await announced();
+    const sent = { of: "request", state: "pending", at: at(0), version: 1, attempts: 1, status: null, bytes: 15 };
+    expect(first).toMatchObject({ attachment: own, ...sent, in_flight_until: at(145.004) });
+    const next = (receipt: Partial<Receipt>) => {
+      const attachment = { ...planned.attachment, name: "New", version: 2 };
+      return announcement({ of: "request", attachment, receipt: { ...first, ...receipt } }, now);
+    };
+    expect(next({ in_flight_until: at(900) })).toEqual({ ...first, attempts: 2, in_flight_until: at(900) });
+    const current = { sent: { name: "New" }, version: 2, in_flight_until: at(145.004) };
+    expect(next({ state: "forwarded" })).toMatchObject({ ...current, attempts: 2 });
+    // It waited for its malware scan, and was not sent.
+    expect(next({ attempts: 0 })).toMatchObject({ ...current, attempts: 1 });
+  });
+
+  it("says how long the call may be in flight", async () => {
+    const { first } = await announced();
+    const ends = [at(-1), at(0), at(0.5), at(90), null].map((in_flight_until) => ({ ...first, in_flight_until }));
+    expect(ends.map(secondsInFlight)).toEqual([-1, 0, 1, 90, 0]);
+    expect(ends.map(isInFlight)).toEqual([false, false, true, true, false]);
+  });
+
+  it("of several decides by the end of the run, then the longer wait, then the end of the time", async () => {
+    const { first: receipt } = await announced();
+    const [stop, time] = [{ kind: "stop" } as const, { kind: "time" } as const];
+    const [short, long] = [
+      { kind: "wait", wait_seconds: 5, reason: "", receipt } as const,
+      { kind: "wait", wait_seconds: 9, reason: "", receipt } as const,
+    ];
+    const inOrder = [undefined, time, short, long, stop] as const;
+    for (const [index, one] of inOrder.entries())
+      for (const other of inOrder.slice(1))
+        expect(other && mostSevere(one, other)).toBe(inOrder[Math.max(index, inOrder.indexOf(other))]);
   });
 });
 
