@@ -38,9 +38,9 @@ describe("a response of the carrier", () => {
       const result = await interpret(response, [], 500);
       const acted = "mayHaveActed" in result && result.mayHaveActed ? "may have acted" : "has not acted";
       const open = "mayBeInProgress" in result && result.mayBeInProgress ? "may be in progress" : acted;
-      expect(result.kind === "retry" ? `retry, ${open}` : result.kind, String(status)).toBe(meaning);
+      expect(result.kind === "unavailable" ? `retry, ${open}` : result.kind, String(status)).toBe(meaning);
       if (open === "may be in progress") expect(acted).toBe("may have acted");
-      if (result.kind === "retry") expect(result.reason).toBe(`it responded with ${status}`);
+      if (result.kind === "unavailable") expect(result.reason).toBe(`it responded with ${status}`);
     }
   });
 

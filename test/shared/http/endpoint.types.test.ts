@@ -47,7 +47,7 @@ describe("an endpoint", () => {
       // @ts-expect-error a form is not read as JSON
       endpoint(createAttachmentRoute("request"), attachmentParent, reply),
       // @ts-expect-error JSON is not read as a form
-      uploadEndpoint(createSwitchRoute, accountOfSwitches, reply),
+      uploadEndpoint(createSwitchRoute(null), accountOfSwitches, reply),
       // @ts-expect-error only lists have pages
       listEndpoint(createAttachmentRoute("request"), attachmentParent, attachmentPage, reply),
     ];

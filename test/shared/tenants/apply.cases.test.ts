@@ -83,8 +83,8 @@ it("names everything that is wrong with the form of a file at once", async () =>
     orders: { o: null, p: { id: "0".repeat(26), account: "0".repeat(26) } },
   };
   expect(await problemsOf(file)).toEqual([
-    "/accounts constraint.length has a name of more than 255 characters",
     "/accounts/a/id constraint.format must be a ULID",
+    "/accounts constraint.length has a name of more than 255 characters",
     "/users/u/account constraint.type must be a string",
     "/users/u/permissions/0 constraint.format must be a text without spaces",
     "/keys constraint.type must be an object",
