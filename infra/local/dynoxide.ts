@@ -4,8 +4,6 @@ import { join } from "node:path";
 import { findDynoxide } from "./dynoxide-binary.ts";
 import { isFree } from "./listen.ts";
 
-export type LocalService = { readonly endpoint: string; readonly stop: () => Promise<void> };
-
 export type DynoxideOptions = {
   /** The database file. Without it, data are in memory, and lost when dynoxide exits. */
   readonly dbPath?: string | undefined;
@@ -78,7 +76,7 @@ export const startDynoxide = async ({ dbPath, onEnd }: DynoxideOptions) => {
   const args = ["--host", host, "--port", String(port), ...(dbPath === undefined ? [] : ["--db-path", dbPath])];
   let [running, stopped] = [run(binary, args), false];
   return {
-    endpoint: `http://${host}:${port}`,
+    url: `http://${host}:${port}`,
     /** Rejects when dynoxide exits. */
     failed: running.exited.then((reason) => Promise.reject(new Error(reason))),
     /** Restarts dynoxide when it exits. If it keeps exiting, calls `onEnd`. */
@@ -92,7 +90,7 @@ export const startDynoxide = async ({ dbPath, onEnd }: DynoxideOptions) => {
         running = run(binary, args);
       }
     },
-    stop: async () => {
+    close: async () => {
       stopped = true;
       running.child.kill("SIGKILL");
       await running.exited;

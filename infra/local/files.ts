@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { pipeline, Readable } from "node:stream";
 import { CreateBucketCommand, S3Client, S3ServiceException } from "@aws-sdk/client-s3";
-import type { LocalService } from "./dynoxide.ts";
 import { temporaryFolder } from "./json-file.ts";
 import { isLocalRequest, listen } from "./listen.ts";
 import { scanned } from "./malware-scan.ts";
@@ -133,7 +132,7 @@ const respond = async (incoming: IncomingMessage, root: string, options: Options
   }
 };
 
-const startStore = async (options: Options): Promise<LocalService> => {
+const startStore = async (options: Options) => {
   const { folder = temporaryFolder(), port, uploadOrigins = () => [] } = options;
   const root = await openObjects(folder);
   const server = createServer(async (incoming, outgoing) => {
@@ -146,19 +145,18 @@ const startStore = async (options: Options): Promise<LocalService> => {
     if (body instanceof Readable) pipeline(body, outgoing, () => {});
     else outgoing.end(body);
   });
-  const { url, close } = await listen(server, port);
-  return { endpoint: url, stop: close };
+  return listen(server, port);
 };
 
 /** Starts the embedded S3, or uses the one at AWS_ENDPOINT_URL_S3, and creates the bucket. */
-export const startFiles = async (bucket: string, options: Options = {}): Promise<LocalService> => {
+export const startFiles = async (bucket: string, options: Options = {}) => {
   const given = process.env.AWS_ENDPOINT_URL_S3;
-  const service = given ? { endpoint: given, stop: async () => {} } : await startStore(options);
-  const client = new S3Client({ endpoint: service.endpoint, forcePathStyle: true });
+  const service = given ? { url: given, close: async () => {} } : await startStore(options);
+  const client = new S3Client({ endpoint: service.url, forcePathStyle: true });
   await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: unknown) => {
     const name = error instanceof Error ? error.name : String(error);
     if (!/BucketAlready/.test(name))
-      throw new Error(`There is no working S3 at ${service.endpoint}: ${name}.`, { cause: error });
+      throw new Error(`There is no working S3 at ${service.url}: ${name}.`, { cause: error });
   });
   client.destroy();
   return service;

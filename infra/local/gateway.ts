@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -107,16 +106,7 @@ export const startGateway = async (options: GatewayOptions) => {
   server.on("checkExpectation", serve);
   server.on("connect", (_request, socket: Duplex) => endWith(socket, errorResponse(notFound(), randomUUID())));
   server.on("clientError", rejectUnreadable);
-  const address = await listen(server, options.port);
-  const close = async () => {
-    const closed = once(server, "close");
-    server.close();
-    server.closeIdleConnections();
-    const timer = setTimeout(() => server.closeAllConnections(), closeGraceMs);
-    await closed;
-    clearTimeout(timer);
-  };
-  return { ...address, close };
+  return listen(server, options.port, closeGraceMs);
 };
 
 /** The URL of a request, whose target is a path or an absolute URL. Undefined for any other target. */

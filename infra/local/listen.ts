@@ -9,8 +9,8 @@ export const isFree = (host: string, port: number): Promise<boolean> =>
     server.listen(port, host, () => server.close(() => resolve(true)));
   });
 
-/** Listens on 127.0.0.1 only; port 0 is any free port. Returns the address. Rejects if the port is in use. */
-export const listen = async (server: Server, port = 0) => {
+/** Listens on 127.0.0.1 only; port 0 is any free port. Rejects if it is in use. `close` gives requests in progress `graceMs`. */
+export const listen = async (server: Server, port = 0, graceMs = 0) => {
   // Node leaves a socket to the listeners of `connect` and `upgrade`, where an error that nobody handles would end the process.
   server.on("connection", (socket) => socket.on("error", () => socket.destroy()));
   server.listen(port, "127.0.0.1");
@@ -20,8 +20,9 @@ export const listen = async (server: Server, port = 0) => {
   const close = async () => {
     const closed = once(server, "close");
     server.close();
-    server.closeAllConnections();
+    const timer = setTimeout(() => server.closeAllConnections(), graceMs);
     await closed;
+    clearTimeout(timer);
   };
   return { port: actualPort, url: `http://127.0.0.1:${actualPort}`, close };
 };

@@ -100,8 +100,8 @@ const startServices = async (
   const environment = {
     TABLE_NAME: tableName,
     BUCKET_NAME: bucketName,
-    AWS_ENDPOINT_URL_DYNAMODB: table.endpoint,
-    AWS_ENDPOINT_URL_S3: files.endpoint,
+    AWS_ENDPOINT_URL_DYNAMODB: table.url,
+    AWS_ENDPOINT_URL_S3: files.url,
     AWS_ENDPOINT_URL_LAMBDA: lambda.url,
     APPLY_FUNCTION_NAME: applyFunction,
     ORDERING_FUNCTION_NAME: orderingFunction,
@@ -109,10 +109,10 @@ const startServices = async (
     CARRIER_FUNCTION: carrierFunction ? adapterFunction : "",
     MALWARE_SCAN: malwareScan ? "stand-in" : "",
   };
-  const stop = async () => {
-    await Promise.all([table.stop(), files.stop(), carrier?.close(), lambda.close()]);
+  const close = async () => {
+    await Promise.all([table.close(), files.close(), carrier?.close(), lambda.close()]);
   };
-  return { environment, tableDoor: table.door, stop };
+  return { environment, tableDoor: table.door, close };
 };
 
 /**
@@ -136,13 +136,13 @@ export const startStack = async (options: StackOptions) => {
     ...used,
     ...services.environment,
     AWS_ENDPOINT_URL_DYNAMODB: services.tableDoor,
-    AWS_ENDPOINT_URL_SFN: workflow.endpoint,
+    AWS_ENDPOINT_URL_SFN: workflow.url,
     STATE_MACHINE_ARN: workflow.stateMachineArn,
   };
   const stop = async () => {
     await gateway.close();
-    await workflow.stop();
-    await services.stop();
+    await workflow.close();
+    await services.close();
   };
   const replacedPorts = replaced.map(({ service, port }) => `${port} (${service})`);
   return { url: gateway.url, port: gateway.port, eventsPort: portOf("events"), replacedPorts, environment, stop };

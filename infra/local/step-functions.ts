@@ -74,13 +74,9 @@ export const startStepFunctions = async (options: WorkflowOptions, port = 0) => 
       send(400, { __type: known.find((each) => each === name) ?? "ValidationException", message });
     }
   }, port);
-  return {
-    endpoint: url,
-    stateMachineArn,
-    workflow,
-    stop: async () => {
-      workflow.stop();
-      await close();
-    },
+  const stop = async () => {
+    workflow.stop();
+    await close();
   };
+  return { url, stateMachineArn, workflow, close: stop };
 };

@@ -8,7 +8,7 @@ import {
   DynamoDBClient,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
-import { type DynoxideOptions, type LocalService, startDynoxide } from "./dynoxide.ts";
+import { type DynoxideOptions, startDynoxide } from "./dynoxide.ts";
 import { serveLocally } from "./listen.ts";
 
 const createTable = async (endpoint: string, name: string, hasStream: boolean) => {
@@ -75,29 +75,29 @@ const startDoor = (endpoint: string, port: number) => {
 export const startTable = async (
   name: string,
   { doorPort = 0, ...options }: DynoxideOptions & { readonly doorPort?: number } = {},
-): Promise<LocalService & { readonly door: string }> => {
+) => {
   const { dbPath } = options;
   const hasStream = dbPath !== undefined;
   const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
   if (given) {
     await createTable(given, name, hasStream);
-    return { endpoint: given, door: given, stop: async () => {} };
+    return { url: given, door: given, close: async () => {} };
   }
   const dynoxide = await startDynoxide(options);
   try {
-    await Promise.race([createTable(dynoxide.endpoint, name, hasStream), dynoxide.failed]);
+    await Promise.race([createTable(dynoxide.url, name, hasStream), dynoxide.failed]);
     if (hasStream) indexStream(dbPath);
   } catch (error) {
-    await dynoxide.stop();
+    await dynoxide.close();
     throw new Error(startError(error, dbPath), { cause: error });
   }
   void dynoxide.keepRunning();
-  // For other programs. This process uses `endpoint`, which is faster and which no browser connects to.
-  const door = await startDoor(dynoxide.endpoint, doorPort);
-  const stop = async () => {
-    await Promise.all([door.close(), dynoxide.stop()]);
+  // For other programs. This process uses `url`, which is faster and which no browser connects to.
+  const door = await startDoor(dynoxide.url, doorPort);
+  const close = async () => {
+    await Promise.all([door.close(), dynoxide.close()]);
   };
-  return { endpoint: dynoxide.endpoint, door: door.url, stop };
+  return { url: dynoxide.url, door: door.url, close };
 };
 
 const startError = (error: unknown, dbPath: string | undefined): string => {

@@ -17,6 +17,6 @@ const options = z.parse(Options, (await once(process, "message"))[0]);
 const parts = await Promise.all([startTable(options.table), startFiles(options.bucket)]);
 const { latencyMs } = options;
 const [table, files] = await Promise.all(
-  parts.map(async ({ endpoint }) => (latencyMs > 0 ? (await startFaultProxy(endpoint, { latencyMs })).url : endpoint)),
+  parts.map(async ({ url }) => (latencyMs > 0 ? (await startFaultProxy(url, { latencyMs })).url : url)),
 );
 process.send?.({ table, files });

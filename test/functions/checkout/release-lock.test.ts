@@ -60,8 +60,8 @@ it("a report without the execution's input, which EventBridge leaves out where i
   const order = await orderWithOneAttachment();
   const stuck = (name: string) => (name === "checkout/paginate" ? () => new Promise<never>(() => {}) : loadStep(name));
   const stepFunctions = await startStepFunctions({ load: stuck });
-  onTestFinished(() => stepFunctions.stop());
-  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.endpoint;
+  onTestFinished(() => stepFunctions.close());
+  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.url;
   const { stateMachineArn } = stepFunctions;
   const input = JSON.stringify({ order_id: order.id, about: "x".repeat(200_000) });
   const { executionArn = "" } = await new SFNClient().send(new StartExecutionCommand({ stateMachineArn, input }));

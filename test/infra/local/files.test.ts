@@ -42,15 +42,15 @@ const start = async (port = 0) => {
 };
 
 const restart = async () => {
-  const port = Number(new URL(running.endpoint).port);
-  await running.stop();
+  const port = Number(new URL(running.url).port);
+  await running.close();
   return start(port);
 };
 
 /** Another S3 to compare with, such as moto: `npx vitest run test/infra/local/files.test.ts -t "the SDK"`. */
 const { TEST_S3_ENDPOINT } = process.env;
 
-const client = (endpoint = running.endpoint) => new S3Client({ endpoint, forcePathStyle: true, maxAttempts: 1 });
+const client = (endpoint = running.url) => new S3Client({ endpoint, forcePathStyle: true, maxAttempts: 1 });
 type Body = string | Readable;
 const put = (Body: Body, other: object = {}) =>
   client().send(new PutObjectCommand({ Bucket, Key, Body, ContentLength: 10, ContentType: "text/plain", ...other }));
@@ -72,7 +72,7 @@ beforeEach(async () => {
   await start();
 });
 afterEach(async () => {
-  await running.stop();
+  await running.close();
   vi.unstubAllEnvs();
 });
 
@@ -195,7 +195,7 @@ describe("the SDK's calls", () => {
 
 /** Sends a request as it is, without the normalization of fetch. */
 const raw = async (method: string, path: string, headers: Record<string, string>, body = "") => {
-  const sent = request(running.endpoint, { method, path, headers: { ...headers, "content-length": body.length } });
+  const sent = request(running.url, { method, path, headers: { ...headers, "content-length": body.length } });
   sent.end(body);
   const [response]: IncomingMessage[] = await once(sent, "response");
   return [response?.statusCode, /<Code>(\w*)/.exec(response ? await text(response) : "")?.[1]];
@@ -224,7 +224,7 @@ describe("the embedded S3", () => {
   it("refuses requests that others have signed or changed, and what it does not implement", async () => {
     await put("0123456789");
     const sendWith = async (credentials: object, command = new GetObjectCommand({ Bucket, Key })) => {
-      const { endpoint } = running;
+      const { url: endpoint } = running;
       const s3 = new S3Client({ endpoint, forcePathStyle: true, maxAttempts: 1, ...credentials });
       return s3.send(command).then(() => "done", nameOf);
     };
@@ -363,7 +363,7 @@ describe("the embedded S3 with a folder", () => {
   it("has its files after a restart, and a signed URL still works", async () => {
     const sign = new PutObjectCommand({ Bucket, Key: `${Key}2`, ContentType: "text/plain" });
     const s3 = new S3Client({
-      endpoint: running.endpoint,
+      endpoint: running.url,
       forcePathStyle: true,
       requestChecksumCalculation: "WHEN_REQUIRED",
     });

@@ -12,7 +12,7 @@ beforeAll(async () => {
   const Item = { pk: { S: "switch" }, sk: { S: "one" }, secret: { S: "hunter2" } };
   await client.send(new PutItemCommand({ TableName: "behind-a-door", Item }));
 });
-afterAll(() => table.stop());
+afterAll(() => table.close());
 
 /** The addresses that other programs use. At S3 no key of it, which is refused before the signature is verified. */
 const addresses = (): [name: string, url: string][] => {

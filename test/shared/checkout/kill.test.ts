@@ -94,14 +94,14 @@ beforeAll(async () => {
   // Calls end with the process that is killed.
   Object.assign(checkoutLimits, { graceSeconds: 0 });
   stepFunctions = await startStepFunctions({ load: loadStep });
-  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.endpoint;
+  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.url;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
   for (const moment of moments) orders.set(moment, await orderToKill(moment));
   await killAtTheirMoments();
 });
 afterAll(async () => {
   Object.assign(checkoutLimits, { graceSeconds });
-  await stepFunctions.stop();
+  await stepFunctions.close();
   await upstream.close();
 });
 

@@ -13,11 +13,11 @@ let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
 beforeAll(async () => {
   upstream = await carrier();
   stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitForOldCalls: 0 } });
-  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.endpoint;
+  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.url;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
 });
 afterAll(async () => {
-  await stepFunctions.stop();
+  await stepFunctions.close();
   await upstream.close();
 });
 
