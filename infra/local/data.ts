@@ -7,15 +7,10 @@ import { makeFolder, readJson, writeJson } from "./json-file.ts";
 /** Where a local stack stores its data between runs. */
 export type Data = ReturnType<typeof open>;
 
-const read = (file: string): string | undefined => (existsSync(file) ? readFileSync(file, "utf8") : undefined);
-
 /** SQLITE_BUSY: https://www.sqlite.org/rescode.html#busy */
 const busy = 5;
 
-/**
- * Locks the folder with SQLite's lock on a file, which the operating system releases when the process ends, even after a
- * crash. A file with a process id is not enough: another process may get the same id, and in a container always does.
- */
+/** SQLite's lock ends with its process. A file with a process id does not: another process may get the same id, as in containers. */
 const lock = (folder: string): DatabaseSync => {
   const database = new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
   try {
@@ -24,7 +19,8 @@ const lock = (folder: string): DatabaseSync => {
   } catch (error) {
     database.close();
     if (!(error instanceof Error && "errcode" in error && error.errcode === busy)) throw error;
-    const holder = read(join(folder, "pid"));
+    const file = join(folder, "pid");
+    const holder = existsSync(file) && readFileSync(file, "utf8");
     const who = holder ? `process ${holder}` : "another process";
     throw new Error(`The data in ${folder} is in use by ${who}: stop it, or choose another folder.`);
   }
@@ -37,9 +33,8 @@ export const openData = (folder: string) => {
   } catch (error) {
     // Errors of the file system and of SQLite have a code, and do not say what to do.
     if (!(error instanceof Error && "code" in error)) throw error;
-    throw new Error(`Data cannot be stored in ${folder} (${error.message}): choose another folder with --data.`, {
-      cause: error,
-    });
+    const message = `Data cannot be stored in ${folder} (${error.message}): choose another folder with --data.`;
+    throw new Error(message, { cause: error });
   }
 };
 
@@ -47,8 +42,7 @@ const open = (folder: string) => {
   makeFolder(folder);
   const openLock = lock(folder);
   const [table, demoFile] = [join(folder, "table.db"), join(folder, "demo.json")];
-  // Other users of this machine must not read customer data, even if the folder comes from a backup. The permissions of a
-  // folder that has other content do not change.
+  // Restored data may have been readable for other users. A folder with other content keeps its permissions.
   if (existsSync(table)) chmodSync(folder, 0o700);
   writeFileSync(join(folder, "pid"), String(process.pid), { mode: 0o600 });
   return {
@@ -60,9 +54,8 @@ const open = (folder: string) => {
     readDemo: () => {
       const demo = readJson(Demo, demoFile);
       if (demo || !existsSync(demoFile)) return demo;
-      throw new Error(
-        `${demoFile} is damaged: delete it, and the next start creates a new demo customer beside your data.`,
-      );
+      const advice = "delete it, and the next start creates a new demo customer beside your data.";
+      throw new Error(`${demoFile} is damaged: ${advice}`);
     },
     saveDemo: (demo: Demo) => writeJson(demoFile, demo),
     close: () => openLock.close(),

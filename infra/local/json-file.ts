@@ -6,19 +6,14 @@ import * as z from "zod/mini";
 /** The folder with the addresses of running local stacks and of deployments to emulators. */
 export const stateFolder = () => process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay");
 
-const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-
-/**
- * Creates a private folder and its parents, if they do not exist. Node's own `recursive` never returns if the file system
- * refuses a folder with ENOENT, as /proc and a deleted mount do.
- */
+/** Creates a private folder and its parents. Node's `recursive` never returns where mkdir fails with ENOENT, as in /proc. */
 export const makeFolder = (folder: string): void => {
   const parent = dirname(folder);
   if (parent !== folder && !existsSync(parent)) makeFolder(parent);
   try {
     mkdirSync(folder, 0o700);
   } catch (error) {
-    if (!isFolder(folder)) throw error;
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 };
 
@@ -38,7 +33,7 @@ export const temporaryFolder = (): string => {
   return folder;
 };
 
-/** Reads JSON from a file. Undefined if there is none, or if it does not fit the schema. */
+/** Undefined if the file cannot be read, is not JSON, or does not fit the schema. */
 export const readJson = <S extends z.core.$ZodType>(schema: S, file: string): z.output<S> | undefined => {
   try {
     return parseJson(schema, readFileSync(file, "utf8"));

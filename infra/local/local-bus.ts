@@ -22,6 +22,8 @@ type Options = {
   readonly warn: (message: string) => void;
 };
 
+type Deliver = Follower["deliver"];
+
 const Stored = z.object({
   /** How far the stream is on the bus. */
   checkpoint: z.optional(Checkpoint),
@@ -51,14 +53,18 @@ const deliveryOf = (detail: Event) => ({
 
 const types = Object.entries(actions).flatMap(([resource, names]) => names.map((name) => `${resource}.${name}`));
 
+const unknownType = problemIn(
+  "query",
+  "/type",
+  "constraint.enum",
+  'is not a type of event, or a prefix like "switch."',
+);
+
 /** The events after one, of a type or of all types whose names begin with a prefix. */
 const eventsIn = (events: Stored["events"], query: URLSearchParams) => {
   const [after, type] = [query.get("after"), query.get("type")];
   const matches = (each: string) => type === null || each === type || (type.endsWith(".") && each.startsWith(type));
-  if (!types.some(matches))
-    throw invalid([
-      problemIn("query", "/type", "constraint.enum", 'is not a type of event, or a prefix like "switch."'),
-    ]);
+  if (!types.some(matches)) throw invalid([unknownType]);
   const position = events.findLastIndex(({ detail }) => detail.id === after);
   const following = events.slice(position + 1).filter(({ detail }) => matches(detail.type));
   return { events: following.map(({ detail }) => deliveryOf(detail)), gap: Boolean(after) && position < 0 };
@@ -153,27 +159,21 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
   Object.assign(process.env, { EVENT_BUS_NAME: "patchbay", AWS_ENDPOINT_URL_EVENTBRIDGE: url });
   const stream = await tableStream();
   if (!stream) warn("The table has no stream, so no event is published.");
-  const toBus: Follower["deliver"] = async (records) => {
-    const { batchItemFailures } = await publish({ Records: records }, ({ reason }) =>
-      warn(`EVENT_UNREADABLE, and skipped: ${reason}`),
-    );
+  const onUnreadable: Parameters<typeof publish>[1] = ({ reason }) => warn(`EVENT_UNREADABLE, and skipped: ${reason}`);
+  const toBus: Deliver = async (records) => {
+    const { batchItemFailures } = await publish({ Records: records }, onUnreadable);
     if (batchItemFailures.length > 0) throw new Error("The bus refused events.");
   };
-  const toUrl = (receiver: string): Follower["deliver"] => {
-    return async (records, stopped) => {
+  const toUrl =
+    (receiver: string): Deliver =>
+    async (records, stopped) => {
       for (const { dynamodb } of records) {
         // The function that publishes has reported an event that cannot be read.
         const { data } = z.safeParse(Event, unmarshall(dynamodb?.NewImage ?? {}));
         if (data) await postUntilAccepted(receiver, data, stopped, warn);
       }
     };
-  };
-  const follow = (
-    stream: string,
-    position: "checkpoint" | "posted_until",
-    limit: number,
-    deliver: Follower["deliver"],
-  ) => {
+  const follow = (stream: string, position: "checkpoint" | "posted_until", limit: number, deliver: Deliver) => {
     const onDelivered: Follower["onDelivered"] = (reached) => {
       state[position] = reached;
       if (!postTo) state.posted_until = reached;

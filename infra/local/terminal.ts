@@ -22,17 +22,14 @@ const LogLine = z.object({
   order_id: z.optional(z.string()),
   next: z.optional(z.string()),
   outcome: z.optional(z.string()),
-  error: z.optional(z.looseObject({ ...LoggedError.shape, cause: z.optional(z.unknown()) })),
+  error: z.optional(LoggedError),
 });
 
 const AdapterEvent = z.object({ method: z.string(), path: z.string() });
 const AdapterAnswer = z.object({ status: z.number() });
 
-const ErrorBody = z.object({
-  errors: z.array(
-    z.object({ code: z.string(), source: z.optional(z.object({ in: z.string(), pointer: z.string() })) }),
-  ),
-});
+const Source = z.object({ in: z.string(), pointer: z.string() });
+const ErrorBody = z.object({ errors: z.array(z.object({ code: z.string(), source: z.optional(Source) })) });
 
 const root = new URL("../..", import.meta.url).href;
 
@@ -41,9 +38,8 @@ const wrapper = "shared/deadline.ts";
 
 /** The first frame of a stack that is in this project, such as `shared/table/write.ts:40:3`. */
 const firstOwnFrame = (stack = ""): string | undefined => {
-  const frames = Array.from(stack.matchAll(/file:\/\/[^\s():]+:\d+:\d+/g), ([frame]) => frame)
-    .filter((frame) => frame.startsWith(root))
-    .map((frame) => frame.slice(root.length));
+  const all = stack.match(/file:\/\/[^\s():]+:\d+:\d+/g) ?? [];
+  const frames = all.filter((frame) => frame.startsWith(root)).map((frame) => frame.slice(root.length));
   return frames.find((frame) => !frame.startsWith("node_modules/") && !frame.startsWith(`${wrapper}:`));
 };
 
