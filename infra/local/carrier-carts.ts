@@ -70,14 +70,7 @@ export const cartStore = (folder?: string) => {
 };
 
 /** A cart as `GET /carts/{order}` returns it, to the checkout and to people. */
-export const CartDocument = z.object({
-  checked_out: z.boolean(),
-  attachments: z.array(StoredFile),
-  withdrawn: z.array(StoredFile),
-  calls: z.array(ReceivedCall),
-});
-
-export const cartDocument = ({ checked_out, held, withdrawn, calls }: Cart): z.infer<typeof CartDocument> => ({
+export const cartDocument = ({ checked_out, held, withdrawn, calls }: Cart) => ({
   checked_out,
   attachments: Object.values(held),
   withdrawn: Object.values(withdrawn),
@@ -151,7 +144,6 @@ export const withdrawAttachment = (cart: Cart, ids: { request: string; attachmen
   return { status: 200, body: { withdrawn: file !== undefined } };
 };
 
-/** Checks the cart out. Returns 409 if it is already checked out. */
 export const checkOut = (cart: Cart): Reply => {
   if (cart.checked_out) return checkedOut;
   cart.checked_out = true;

@@ -9,10 +9,7 @@ export const fail = (error: unknown): never => {
 /** Options of these commands that are short for another option of npm. */
 const short: Readonly<Record<string, string>> = { call: "-c" };
 
-/**
- * Throws if options precede `--`. npm keeps them, and passes them on only as variables, so the command would run without them:
- * not as a dry run, or on another stack.
- */
+/** Throws if options precede `--`. npm keeps them, so the command would run without them: not as a dry run, or on another stack. */
 export const requireSeparator = (script: string, names: readonly string[]): void => {
   const { npm_lifecycle_event: running, ...environment } = process.env;
   const kept = names.find((name) => environment[`npm_config_${name.replaceAll("-", "_")}`]);

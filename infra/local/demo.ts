@@ -37,7 +37,6 @@ export const Demo = z.object({
 });
 export type Demo = z.infer<typeof Demo>;
 
-/** Creates the demo's data, and returns the keys and ids for the examples. */
 export const createDemo = async (): Promise<Demo> => {
   const { apply } = await import("../../shared/tenants/apply.ts");
   const { accounts, keys, orders, requests } = await apply(demoTenants, {

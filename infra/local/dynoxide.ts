@@ -16,10 +16,7 @@ const root = join(import.meta.dirname, "../..");
 /** The number of restarts within a minute. */
 const maxRestarts = 3;
 
-/**
- * dynoxide lets every web page read and write everything, and has no option against it. So it gets a port that no browser
- * connects to, whatever a page asks for: https://fetch.spec.whatwg.org/#port-blocking
- */
+/** No browser connects to these, and dynoxide lets every web page read and write: https://fetch.spec.whatwg.org/#port-blocking */
 const blockedPorts = [
   6667, 6665, 6666, 6668, 6669, 6697, 6566, 5060, 5061, 4045, 3659, 2049, 1719, 1720, 1723, 10_080, 6000,
 ];
@@ -31,10 +28,7 @@ const freeAddress = async (platform: NodeJS.Platform) => {
   throw new Error(`The embedded DynamoDB needs one of these ports: ${blockedPorts.join(", ")}. All are in use.`);
 };
 
-/**
- * Kills a child process when this process exits, even after `kill -9`: the watcher reads from a pipe that closes only then.
- * Windows does this by itself.
- */
+/** Kills a child when this process exits, also by `kill -9`, which closes the watcher's pipe. Windows does this by itself. */
 const killWithParent = (pid: number): (() => void) => {
   if (process.platform === "win32") return () => {};
   const watcher = spawn("/bin/sh", ["-c", 'read -r _; kill -9 "$0"', String(pid)], {
@@ -68,7 +62,6 @@ const run = (binary: string, args: readonly string[]) => {
   return { child, exited };
 };
 
-/** Starts dynoxide at an address that no web page can reach. */
 export const startDynoxide = async ({ dbPath, onEnd }: DynoxideOptions) => {
   const { platform, arch, env } = process;
   const binary = await findDynoxide({ root, platform, arch, env });

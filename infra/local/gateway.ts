@@ -43,7 +43,6 @@ export type Handler = (event: GatewayEvent, context: FunctionContext) => Promise
 /** API Gateway throttles a stage with a token bucket: `rate` requests per second, and `burst` at once. */
 type Throttle = { readonly rate: number; readonly burst: number };
 
-/** A request and its response, for the terminal. */
 export type Served = {
   readonly method: string;
   readonly path: string;
@@ -52,7 +51,6 @@ export type Served = {
   readonly requestId: string;
   /** Undefined if the client has disconnected before its request was complete. */
   readonly response: Response | undefined;
-  /** The error that the gateway or the function has thrown. */
   readonly error?: unknown;
 };
 
@@ -121,7 +119,6 @@ const send = (outgoing: ServerResponse, { status, headers, body }: Response) => 
   outgoing.writeHead(status, { ...headers, ...length }).end(body);
 };
 
-/** The gateway's own checks, then the function. */
 const requestHandler = (options: GatewayOptions) => {
   const { routes, throttle } = options;
   const match = matcher(routes);

@@ -3,7 +3,6 @@ import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { serveLocally } from "./listen.ts";
 
-/** A function's handler, and what it gets beside its event. */
 export type LambdaHandler = (event: unknown, context: LambdaContext) => unknown;
 type LambdaContext = { readonly functionName: string; readonly awsRequestId: string };
 
@@ -57,10 +56,7 @@ const invoke = async (handler: LambdaHandler, request: IncomingMessage, context:
   return type === "Event" ? { status: 202 } : ended;
 };
 
-/**
- * Serves the action Invoke of Lambda, as the SDK calls it, on 127.0.0.1, for the handlers of these names.
- * Source: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
- */
+/** Serves Lambda's Invoke to the SDK: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html */
 export const startLambda = (handlers: ReadonlyMap<string, LambdaHandler>, port = 0) =>
   serveLocally(async (request, response) => {
     const { pathname } = new URL(request.url ?? "", "http://lambda");

@@ -29,10 +29,7 @@ export const listen = async (server: Server, port = 0, graceMs = 0) => {
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
-/**
- * Whether a request comes from this machine. Browsers mark the requests of other sites' pages; a host name that is not
- * local can be another site's (DNS rebinding). `origins` are those whose pages may send requests, too.
- */
+/** False for pages of other sites than `origins`, which browsers mark, and for other host names (DNS rebinding). */
 export const isLocalRequest = ({ headers }: IncomingMessage, origins: readonly string[] = []): boolean => {
   const { host = "", origin, "sec-fetch-site": site = "none" } = headers;
   if (!loopback.test(host)) return false;
@@ -49,10 +46,7 @@ const refusal = JSON.stringify({
 
 type Handle = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
-/**
- * Serves programs on this machine, and refuses web pages: they could read and change everything otherwise. A request that
- * cannot be handled, or is cut off, gets a 400 in the format of AWS JSON.
- */
+/** Refuses web pages: they could read and change everything otherwise. An error is a 400 in the format of AWS JSON. */
 export const serveLocally = (handle: Handle, port?: number) =>
   listen(
     createServer(async (incoming, outgoing) => {

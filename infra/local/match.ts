@@ -4,10 +4,7 @@ export type Matched = { readonly route: Route; readonly pathParameters: Readonly
 
 const pattern = (path: string) => new RegExp(`^/+${path.slice(1).replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)")}/?$`);
 
-/**
- * Finds the route for a method and a path like API Gateway: repeated leading slashes and a trailing slash are ignored, and
- * path parameters stay percent-encoded. HEAD has the route of GET.
- */
+/** As API Gateway, ignores repeated leading slashes and a trailing one, and keeps path parameters percent-encoded. */
 export const matcher = (routes: readonly Route[]) => {
   const patterns = routes.map((route) => ({ route, pattern: pattern(route.path) }));
   return (method: string, path: string): Matched | undefined => {

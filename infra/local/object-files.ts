@@ -6,10 +6,7 @@ import * as z from "zod/mini";
 import { parseJson, readJson } from "./json-file.ts";
 import { objectKey, s3Error } from "./s3-request.ts";
 
-/**
- * The objects of the embedded S3. Each is one file: its properties as JSON in 1,024 bytes, then its content. It is written beside
- * the stored one and renamed, so the two cannot part. Its name is the key with dots for slashes, its folder that of the bucket.
- */
+/** An object is one file: its properties as JSON in 1,024 bytes, then its content. They are written at once, so they cannot part. */
 const headBytes = 1_024;
 export const fileOf = (bucket: string, key: string) => join(bucket, key.replaceAll("/", "."));
 
@@ -111,10 +108,7 @@ const convert = async (old: string, root: string) => {
   else console.error(`${left.length} files in ${old} are not those of attachments. They stay there.`);
 };
 
-/**
- * Opens a folder: converts it, removes what was being written, and prints a line for each object that has lost bytes. Returns the
- * folder with a folder for each bucket.
- */
+/** Converts a folder, and removes what was being written. Prints each object that has lost bytes. Returns the buckets' folder. */
 export const openObjects = async (folder: string): Promise<string> => {
   const [root, old] = [join(folder, "objects"), join(folder, "buckets")];
   fs.mkdirSync(root, { recursive: true });

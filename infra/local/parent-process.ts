@@ -1,12 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setInterval } from "node:timers";
 
-/**
- * Watches npm and the shell through which npm has started this process. npm forwards a signal only to its shell, and a shell
- * that does not replace itself with the command (dash, which is `sh` on Debian and Ubuntu) exits without forwarding it. An npm
- * that is killed forwards nothing.
- */
-
 /** The parent of a shell that runs a command (`sh -c`), from /proc. Undefined for any other process, or without /proc. */
 const parentOfShell = (pid: number): number | undefined => {
   try {
@@ -19,7 +13,10 @@ const parentOfShell = (pid: number): number | undefined => {
 
 const parents = () => [process.ppid, parentOfShell(process.ppid)].join();
 
-/** Calls `stop` when `npm start` or its shell exits. Does nothing if this process was started in another way. */
+/**
+ * Calls `stop` when `npm start` or its shell exits. npm forwards a signal only to its shell, and dash, which is `sh` on Debian and
+ * Ubuntu, exits without forwarding it. An npm that is killed forwards nothing.
+ */
 export const onParentExit = (stop: () => void): void => {
   if (process.env.npm_lifecycle_event !== "start") return;
   const first = parents();

@@ -3,10 +3,7 @@ import { isFree } from "./listen.ts";
 /** The services beside the gateway, in the order of the ports that follow its own. */
 const services = ["carrier", "events", "lambda", "workflow", "table", "files"] as const;
 
-/**
- * Chooses the same ports for each start, so that what other programs have stored stays valid: signed URLs and addresses. A port
- * that another program uses is replaced by any free one (0), and named in `replaced`. A gateway on any free port has only such.
- */
+/** The same ports for each start keep signed URLs and stored addresses valid. One in use is replaced by any free one (0). */
 export const portsBeside = async (gateway: number) => {
   const chosen = services.map(async (service, index) => {
     const port = gateway === 0 ? 0 : gateway + 1 + index;

@@ -16,10 +16,7 @@ export const errorResponse = (error: ApiError, requestId: string, status = error
   body: JSON.stringify(error.body),
 });
 
-/**
- * Lambda's limit for the result of a function: 6 MB plus 100 bytes, as JSON. `body` is a string in it, so its JSON is escaped
- * again. https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
- */
+/** 6 MB and 100 bytes as JSON, which escapes `body`: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
 const maxResultBytes = 6_291_556;
 
 /** Converts a function's result to a response. Throws for a result that would be a 502 in API Gateway. */

@@ -81,10 +81,7 @@ export const notImplemented = () => s3Error(501, "NotImplemented", "The embedded
 
 export type S3Request = Awaited<ReturnType<typeof readRequest>>;
 
-/**
- * Reads a request: its operation, such as `GET object tagging`, its bucket and its key. Throws unless it is signed, and refuses what
- * is not implemented rather than ignoring it: copies, tags of a PUT, other checksums.
- */
+/** Throws unless a request is signed, and for what is not implemented rather than ignoring it. An operation is `GET object tagging`. */
 export const readRequest = async (incoming: IncomingMessage) => {
   const request = sentRequest(incoming);
   const { method, path, query, headers } = request;

@@ -44,10 +44,7 @@ const credentials = {
   AWS_PROFILE: "",
 };
 
-/**
- * Sets the region and the credentials of this process, and returns them. The embedded S3 accepts no others. Those of the shell are
- * for AWS, and a profile may have none, so they are used only where the shell also names a DynamoDB or an S3.
- */
+/** The embedded S3 accepts no others. The shell's are for AWS: they are used only where it also names a DynamoDB or an S3. */
 const useCredentials = (): Readonly<Record<string, string>> => {
   const isGiven = Boolean(process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL_S3);
   const used = Object.fromEntries(
@@ -63,7 +60,6 @@ const apply: LambdaHandler = async (file, context) =>
 const applyOrders: LambdaHandler = async (file, context) =>
   (await import("../../functions/tenants/apply-orders.ts")).handler(file, context);
 
-/** An event for the adapter function, and what it has returned or thrown. */
 export type AdapterReport = { readonly event: unknown; readonly answer?: unknown; readonly error?: unknown };
 
 const reporting =
@@ -79,7 +75,6 @@ const reporting =
     }
   };
 
-/** Starts the services that the functions use, and returns the environment with their endpoints. */
 const startServices = async (
   { data, onEnd, carrierUrl, carrierFunction, onCarrierCall, onAdapterCall, malwareScan }: StackOptions,
   uploadOrigins: () => readonly string[],
@@ -115,10 +110,7 @@ const startServices = async (
   return { environment, tableDoor: table.door, close };
 };
 
-/**
- * Starts the whole stack on this machine. The other services have the ports after the gateway's. If one does not start, those that did
- * end with this process.
- */
+/** The other services have the ports after the gateway's. If one does not start, those that did end with this process. */
 export const startStack = async (options: StackOptions) => {
   const { port, throttle, onRequest, prefill = () => undefined, uploadOrigins = [] } = options;
   const used = useCredentials();

@@ -12,12 +12,10 @@ import { type StackOptions, startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
 import { terminal } from "./terminal.ts";
 
-/** What `npm start` was asked for. */
 type StackChoices = "port" | "throttle" | "carrierUrl" | "carrierFunction" | "uploadOrigins" | "malwareScan";
 type StartOptions = Pick<StackOptions, StackChoices> & {
   readonly quiet: boolean;
   readonly verbose: boolean;
-  /** The folder that stores the data. */
   readonly data: string | undefined;
   readonly postTo: string | undefined;
 };
@@ -40,7 +38,6 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
   return demo;
 };
 
-/** Starts the stack, creates the demo customer, and prints examples. */
 export const start = async ({ quiet, verbose, data: folder, postTo, ...options }: StartOptions): Promise<void> => {
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.

@@ -4,11 +4,7 @@ import * as z from "zod/mini";
 import { serveLocally } from "./listen.ts";
 import { type Execution, startWorkflow, type WorkflowOptions } from "./workflow.ts";
 
-/**
- * The wire protocol of Step Functions (AWS JSON 1.0) for the local workflow: StartExecution, DescribeExecution and
- * ListExecutions, as far as the SDK's client needs it.
- * Source: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
- */
+/** What the SDK needs of Step Functions: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html */
 const arnPrefix = "arn:aws:states:us-east-1:000000000000";
 export const stateMachineArn = `${arnPrefix}:stateMachine:checkout`;
 const arnOf = (name: string) => `${arnPrefix}:execution:checkout:${name}`;
@@ -57,7 +53,6 @@ const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
   return new Map(Object.entries(actions));
 };
 
-/** Starts a server for the workflow on 127.0.0.1. */
 export const startStepFunctions = async (options: WorkflowOptions, port = 0) => {
   const workflow = startWorkflow(options);
   const actions = actionsOf(workflow);

@@ -46,11 +46,7 @@ export type Follower = {
   readonly warn: (message: string) => void;
 };
 
-/**
- * Reads the stream from a checkpoint on, or from its beginning, until it is stopped. `onDelivered` gets how far the events are
- * delivered. After an error, it continues from there, so an event can be delivered twice, but none is lost. `caughtUp` resolves
- * when the end of the stream is reached for the first time, or it cannot be read.
- */
+/** Reads a stream from a checkpoint, or from its beginning. After an error, an event can be delivered twice, but none is lost. */
 export const followStream = ({ stream, from, limit, deliver, onDelivered, warn }: Follower) => {
   const streams = client();
   const stopping = new AbortController();
@@ -106,6 +102,7 @@ export const followStream = ({ stream, from, limit, deliver, onDelivered, warn }
   };
   const done = follow();
   return {
+    /** Resolves at the first end of the stream, or if it cannot be read. */
     caughtUp,
     stop: async () => {
       stopping.abort();

@@ -111,7 +111,6 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
     event: ({ type, id, resource, actor }: Event): void =>
       print("blue", `event        ${type}  ${resource.id}  by ${actor.type} ${actor.id}  ${id}`),
     warning: (text: string): void => console.error(paint("yellow", text, process.stderr)),
-    /** Called with each line that the functions log. */
     log: (fields: unknown): void => {
       const { request_id: requestId, step, ms = 0, error, ...line } = z.safeParse(LogLine, fields).data ?? {};
       if (requestId !== undefined && error) errors.set(requestId, error);

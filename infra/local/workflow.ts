@@ -18,7 +18,6 @@ export type WorkflowOptions = {
   readonly waits?: Readonly<Record<string, number>>;
   /** Overrides the interval before each retry of a task, in milliseconds. */
   readonly retryMs?: number;
-  /** Called with each event of each execution. */
   readonly onEvent?: (event: WorkflowEvent) => void;
 };
 

@@ -126,7 +126,6 @@ const ErrorObject = z.object({
 
 export const ErrorDocument = z.object({ errors: z.array(ErrorObject).check(z.minLength(1)) });
 
-/** The parts of the body that are named schemas in the OpenAPI document. */
 export const errorSchemas: readonly NamedSchema[] = [
   named(
     "ErrorDocument",

@@ -6,7 +6,6 @@ import { named } from "../../shared/schema/documents.ts";
 const [apiKeyActor, operatorActor, checkoutActor] = Actor.def.options;
 const type = "The type.";
 
-/** EventBridge's envelope. */
 export const EventDelivery = z.object({
   version: z.string(),
   id: z.string(),
@@ -19,7 +18,6 @@ export const EventDelivery = z.object({
   detail: WrittenEvent,
 });
 
-/** The parts of an event that are named schemas in the OpenAPI document. */
 export const eventSchemas: readonly NamedSchema[] = [
   {
     name: "Actor",

@@ -23,10 +23,7 @@ const pageParameter = (name: string, schema: JsonSchema, description: string): J
   return { name, in: "query", description, schema: { ...schema, ...own }, ...example };
 };
 
-/**
- * A string of comma-separated names. For an array, several generators ignore `explode` and send one parameter for each name, of
- * which the service reads only the last.
- */
+/** A string: of an array, several generators ignore `explode` and send one parameter for each name. The service reads the last. */
 const includeParameter = (name: string, names: readonly string[], texts: Readonly<Record<string, string>>): Json => {
   const intro = "What to return with each document under `associations`, separated by commas.";
   const one = names.join("|");
@@ -75,11 +72,7 @@ const ifNoneMatch: Json = {
   schema: { type: "string" },
 };
 
-/**
- * The parameters of an operation, as references to components. Those that are required have an example, and those that do no
- * harm. Tools such as Bruno send every parameter that has one: another list's cursor, another document's version, the same
- * `Idempotency-Key` each time.
- */
+/** Tools such as Bruno send every parameter that has an example, so those that would do harm have none. */
 export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
   const { path, method, operation, resource } = route;
   const inPath = pathParameters(path).map((name) => {
@@ -120,7 +113,6 @@ const formSchema = ({ properties = {} }: JsonSchema, example: Readonly<Record<st
   };
 };
 
-/** Undefined for an operation without a body. */
 export const requestBodyOf = (route: DocumentedRoute, schemas: Schemas): Json | undefined => {
   const { reads, docs } = route;
   if (reads.from !== "form" && reads.from !== "json") return undefined;

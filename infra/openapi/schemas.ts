@@ -25,7 +25,6 @@ export type JsonSchema = Json & {
   readonly texts?: Readonly<Record<string, string>>;
 };
 
-/** The same names with other values. */
 export const mapped = <T, R>(values: Readonly<Record<string, T>>, change: (value: T, name: string) => R) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]));
 
@@ -56,7 +55,6 @@ export type Share = ReturnType<typeof componentsOf>["add"];
 const documents = new Map(contracts.flatMap((contract) => Object.entries(contract.documents)));
 const lists = new Map([...documents].map(([type, document]) => [type, listOf(document)]));
 
-/** The schema of an operation's response. */
 export const responseSchema = ({ document: type, operation }: Route): z.core.$ZodType => {
   const schema = (operation === "index" ? lists : documents).get(type);
   if (!schema) throw new Error(`There is no schema of the document ${type}.`);
@@ -163,7 +161,6 @@ const convert = (schema: z.core.$ZodType, io: Io, metadata = registry) => {
   return { json: described(json), parts: mapped($defs, described) };
 };
 
-/** The properties of an object by name. */
 export const propertiesOf = (schema: z.core.$ZodType) => convert(schema, "output").json.properties ?? {};
 
 /** The schema of a form without references: openapi-generator's Rust client does not compile with them. */
@@ -173,10 +170,7 @@ export const formJson = (form: z.core.$ZodType): JsonSchema => convert(form, "in
 export const collectSchemas = () => {
   const { add, sorted } = componentsOf("schemas");
 
-  /**
-   * Moves an enum to a component that is named after its property. A generator names an inline one by its position, such
-   * as `CreateSwitchBodyDataSmsAuthMethod`, and generates a type for each position.
-   */
+  /** Generators name an inline enum by its position, such as `CreateSwitchBodyDataSmsAuthMethod`, and generate a type for each. */
   const withNamedEnums = (schema: JsonSchema): JsonSchema => {
     if (!schema.properties) return schema;
     const properties = mapped(schema.properties, (inner, name) => {

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { startCarrier } from "../../../infra/local/carrier.ts";
-import { CartDocument } from "../../../infra/local/carrier-carts.ts";
+import type { cartDocument } from "../../../infra/local/carrier-carts.ts";
 
 export type Misbehaviour = {
   readonly method?: string;
@@ -13,8 +13,10 @@ export type Misbehaviour = {
   readonly delay_ms?: number;
 };
 
+const Cart = z.custom<ReturnType<typeof cartDocument>>();
+
 const readCart = async (url: string, order: string) =>
-  z.parse(CartDocument, await (await fetch(`${url}/carts/${order}`)).json());
+  z.parse(Cart, await (await fetch(`${url}/carts/${order}`)).json());
 
 /** The files that a carrier has of a checked-out order, sorted, each as "request attachment bytes sha256". */
 export const forwardedTo = async (url: string, order: string) => {
