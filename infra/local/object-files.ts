@@ -25,6 +25,8 @@ const Properties = z.object({
   scan: z.optional(z.object({ result: z.string(), at: z.string() })),
 });
 
+const unknownType = "application/octet-stream";
+
 /** The properties of an object. `bytes` are those that are there, `declared` those that were stored. */
 export const propertiesOf = (file: string) => {
   if (!fs.existsSync(file)) throw s3Error(404, "NoSuchKey", "The specified key does not exist.");
@@ -32,12 +34,8 @@ export const propertiesOf = (file: string) => {
   fs.readSync(descriptor, head);
   const { size, mtime } = fs.fstatSync(descriptor);
   fs.closeSync(descriptor);
-  const damaged = { bytes: -1, content_type: "application/octet-stream", etag: '"damaged"', checksums: {} };
-  const stored = parseJson(Properties, head.toString("latin1")) ?? {
-    ...damaged,
-    stored_at: mtime.toISOString(),
-    scan: undefined,
-  };
+  const damaged = { bytes: -1, content_type: unknownType, etag: '"damaged"', checksums: {}, scan: undefined };
+  const stored = parseJson(Properties, head.toString("latin1")) ?? { ...damaged, stored_at: mtime.toISOString() };
   return { ...stored, declared: stored.bytes, bytes: Math.max(0, size - headBytes) };
 };
 
@@ -87,20 +85,14 @@ const convert = async (old: string, root: string) => {
     const metadata = data.replace(/data$/, "meta.json");
     const content = fs.readFileSync(data);
     const { contentType, contentLength, etag, lastModified } = readJson(Metadata, metadata) ?? {
-      contentType: "application/octet-stream",
+      contentType: unknownType,
       contentLength: content.length,
       etag: '"converted"',
       lastModified: fs.statSync(data).mtime.toISOString(),
     };
-    const properties = {
-      bytes: contentLength,
-      content_type: contentType,
-      etag,
-      stored_at: lastModified,
-      checksums: {},
-    };
+    const stored = { bytes: contentLength, content_type: contentType, etag, stored_at: lastModified, checksums: {} };
     fs.mkdirSync(join(root, bucket), { recursive: true });
-    await writeObject(fileOf(join(root, bucket), key), properties, content, { durable: true, isNew: false });
+    await writeObject(fileOf(join(root, bucket), key), stored, content, { durable: true, isNew: false });
     for (const file of [data, metadata]) fs.rmSync(file, { force: true });
   }
   const left = fs.readdirSync(old, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".data"));
