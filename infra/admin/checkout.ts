@@ -33,7 +33,7 @@ const waitFor = async (order: string, run: string): Promise<CheckoutEnd> => {
   process.on("SIGINT", stopWaiting);
   console.error(`The run ${run} is in progress. Ctrl-C stops waiting; the run continues.`);
   let last = "";
-  const end = await waitForCheckout(run, 500, async () => {
+  const end = await waitForCheckout(order, run, 500, async () => {
     const report = await orderReport(order);
     const progress = report ? progressOf(report) : last;
     if (progress !== last) console.error(safe(`${new Date().toISOString().slice(11, 19)}  ${progress}`));
@@ -91,7 +91,7 @@ export const checkOutFailed = async (account: string | undefined): Promise<void>
   console.error(`${orders.length} to check out. Ctrl-C stops waiting; runs that have started continue.`);
   const ends = await pLimit(atOnce).map(orders, async ({ id }) => {
     const end = await startCheckout(id)
-      .then((run) => waitForCheckout(run, 2_000))
+      .then((run) => waitForCheckout(id, run, 2_000))
       .catch((error: unknown) => ({ run: null, status: "FAILED", reason: explain(error) }));
     console.error(`${id}  ${end.status}`);
     return { id, ...end };

@@ -6,9 +6,7 @@ import {
   SFNClient,
   StartExecutionCommand,
 } from "@aws-sdk/client-sfn";
-import * as z from "zod/mini";
 import { isActive, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
-import { OrderId } from "../../shared/checkout/checkout-schema.ts";
 import { env } from "../../shared/env.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
@@ -55,31 +53,29 @@ export type CheckoutEnd = {
   readonly reason: string | null;
 };
 
-const Input = z.object({ order_id: OrderId });
-
 /** Undefined while the run is in progress, or while another is that was faster. */
-const endOf = async (client: SFNClient, run: string): Promise<CheckoutEnd | undefined> => {
+const endOf = async (client: SFNClient, orderId: string, run: string): Promise<CheckoutEnd | undefined> => {
   const execution = await describe(client, run);
   if (!execution) return { run, status: "FAILED", reason: "There is no such run." };
-  const { status, cause, error, input = "" } = execution;
+  const { status, cause, error } = execution;
   if (status === "RUNNING") return undefined;
-  const last = await readRun(z.parse(Input, JSON.parse(input)).order_id);
-  if (error === "AlreadyRunning") return endOf(client, last?.run ?? "");
+  const last = await readRun(orderId);
+  if (error === "AlreadyRunning") return endOf(client, orderId, last?.run ?? "");
   // The reason says what came too late for the carrier.
   if (status === "SUCCEEDED") return { run, status, reason: last?.run === run ? last.reason : null };
   return { run, status: "FAILED", reason: cause ?? error ?? `The execution ended as ${status}.` };
 };
 
-/** Waits until a run has ended. Calls `onPoll` after each poll. */
 export const waitForCheckout = async (
+  orderId: string,
   run: string,
-  pollMs = 500,
+  pollMs: number,
   onPoll = async (): Promise<void> => {},
 ): Promise<CheckoutEnd> => {
   const client = new SFNClient();
   for (;;) {
     const started = Date.now();
-    const end = await endOf(client, run);
+    const end = await endOf(client, orderId, run);
     await onPoll();
     if (end) return end;
     // Reading a large order takes long. Leave most of the capacity to the run.

@@ -37,7 +37,7 @@ const leaveOneToWithdraw = async (order: TestOrder) => {
   const [forwarded, refused] = [await order.attach(0, "withdrawn"), await order.attach(0, "refused")];
   await upstream.misbehave({ method: "PUT", path: refused, action: "status", status: 422 });
   const run = await startCheckout(order.id);
-  expect(await waitForCheckout(run, 10)).toMatchObject({ status: "FAILED" });
+  expect(await waitForCheckout(order.id, run, 10)).toMatchObject({ status: "FAILED" });
   expect(await upstream.forwarded(order.id)).toContain(`${order.requests[0]} ${forwarded}`);
   for (const id of [forwarded, refused]) await order.remove(0, id);
   return [forwarded, refused];
@@ -46,7 +46,7 @@ const leaveOneToWithdraw = async (order: TestOrder) => {
 /** Lets a run end without knowing whether the cart is checked out, so that the next run must ask. */
 const leaveOutcomeOpen = async ({ id }: TestOrder) => {
   for (const status of [500, 404]) await upstream.misbehave({ method: "POST", path: id, action: "status", status });
-  expect(await waitForCheckout(await startCheckout(id), 10)).toMatchObject({ status: "FAILED" });
+  expect(await waitForCheckout(id, await startCheckout(id), 10)).toMatchObject({ status: "FAILED" });
 };
 
 /** Creates an order whose run is killed at this moment. */
@@ -112,7 +112,7 @@ describe("a checkout whose process was killed", () => {
     expect(before.state).toBe(moment === "after checkout/finish" ? "CHECKED_OUT" : "CART");
 
     const run = await startCheckout(order.id);
-    expect(await waitForCheckout(run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
+    expect(await waitForCheckout(order.id, run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
 
     expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 3, reason: null });
     expect(await upstream.forwarded(order.id)).toEqual(expected);

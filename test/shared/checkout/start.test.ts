@@ -26,7 +26,7 @@ describe("starting a checkout with the SDK's client", () => {
     const order = await orderWithOneAttachment();
     const [one, other] = await Promise.all([startCheckout(order.id), startCheckout(order.id)]);
     expect([one, other]).toEqual(Array(2).fill(`checkout-${order.id}-1`));
-    expect(await waitForCheckout(one, 10)).toEqual({ run: one, status: "SUCCEEDED", reason: null });
+    expect(await waitForCheckout(order.id, one, 10)).toEqual({ run: one, status: "SUCCEEDED", reason: null });
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
     expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
   });
@@ -40,21 +40,25 @@ describe("starting a checkout with the SDK's client", () => {
     expect(await late?.ended).toMatchObject({ error: "AlreadyRunning" });
     await finishRun(faster, new Date());
     await workflow.start("the-faster", JSON.stringify({ order_id: order.id }));
-    expect(await waitForCheckout("the-slower", 10)).toEqual({ run: "the-faster", status: "SUCCEEDED", reason: null });
+    expect(await waitForCheckout(order.id, "the-slower", 10)).toEqual({
+      run: "the-faster",
+      status: "SUCCEEDED",
+      reason: null,
+    });
   });
 
   it("again after a failure starts the next run", async () => {
     const order = await newOrder(addMessagingNumbers);
     await upstream.misbehave({ method: "POST", action: "status", status: 422 });
     const first = await startCheckout(order.id);
-    expect(await waitForCheckout(first, 10)).toEqual({
+    expect(await waitForCheckout(order.id, first, 10)).toEqual({
       run: first,
       status: "FAILED",
       reason: 'The carrier refused to check the cart out: 422 {"error":"injected fault"}',
     });
     const second = await startCheckout(order.id);
     expect(second).toBe(`checkout-${order.id}-2`);
-    expect((await waitForCheckout(second, 10)).status).toBe("SUCCEEDED");
+    expect((await waitForCheckout(order.id, second, 10)).status).toBe("SUCCEEDED");
   });
 
   it("replaces a run that still locks the order although its execution has ended", async () => {
@@ -62,7 +66,7 @@ describe("starting a checkout with the SDK's client", () => {
     await startRun({ order_id: order.id, run: `checkout-${order.id}-1` }, new Date());
     const run = await startCheckout(order.id);
     expect(run).toBe(`checkout-${order.id}-2`);
-    expect((await waitForCheckout(run, 10)).status).toBe("SUCCEEDED");
+    expect((await waitForCheckout(order.id, run, 10)).status).toBe("SUCCEEDED");
   });
 
   it("takes an id in lower case from another system, and refuses at once what is no id", async () => {
@@ -80,7 +84,7 @@ describe("starting a checkout with the SDK's client", () => {
     const id = "01J00000000000000000000001";
     for (const attempt of [1, 2]) {
       const run = await startCheckout(id);
-      expect(await waitForCheckout(run, 10)).toEqual({
+      expect(await waitForCheckout(id, run, 10)).toEqual({
         run: `checkout-${id}-${attempt}`,
         status: "FAILED",
         reason: `There is no order ${id}.`,
