@@ -17,10 +17,7 @@ import {
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/**
- * Yields the checks of one item in the partition of an order or a request: attachments, their references and unfinished deletes.
- * Links are checked one by one only where they do not add up, because each takes a call.
- */
+/** Links are checked one by one only where they do not add up, because each takes a call. */
 export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string>, sums: Sums): Generator<Check> {
   const { pk, sk, reference_id, bytes } = item;
   const [, type, parentId] = /^(ORDER|REQUEST)#(.+)$/.exec(pk) ?? [];
@@ -29,7 +26,7 @@ export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string
   const parent: ParentRef = { type: type === "ORDER" ? "order" : "request", id: parentId };
   const at = keyText(item);
   const [kind, id = ""] = sk.split("#");
-  if (kind === "UNFINISHED_DELETE") yield unfinishedDelete(at, parent, id);
+  if (kind === "UNFINISHED_DELETE") yield () => unfinishedDelete(at, parent, id);
   if (kind === "REFERENCE") {
     toggleLink(sums, pk, id, item.attachment);
     if (suspects.has(pk)) yield ownerCheck(at, parent, String(item.attachment), id);
@@ -41,18 +38,16 @@ export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string
   const file = fileKey(parent, id);
   const day = fileDay(file) ?? "";
   toggleLink(sums, day, file, bytes);
-  if (suspects.has(day)) yield fileCheck(at, file);
+  if (suspects.has(day)) yield () => missingFile(at, file);
   if (typeof reference_id !== "string") return;
   toggleLink(sums, pk, reference_id, id);
   if (suspects.has(pk)) yield referenceCheck(at, parent, id, reference_id);
 }
 
-const fileCheck =
-  (at: string, file: string): Check =>
-  async () => {
-    const [found] = await Array.fromAsync(allFiles(file));
-    return found?.key === file ? [] : [violation("metadata has its file", at, `there is no file ${file}`)];
-  };
+const missingFile = async (at: string, file: string): Promise<Finding[]> => {
+  const [found] = await Array.fromAsync(allFiles(file));
+  return found?.key === file ? [] : [violation("metadata has its file", at, `there is no file ${file}`)];
+};
 
 const referenceCheck = (at: string, parent: ParentRef, id: string, uuid: string) =>
   checkOf("a reference_id has its item", at, keys.reference(parent, uuid), (reference) => {
@@ -64,14 +59,11 @@ const ownerCheck = (at: string, parent: ParentRef, id: string, uuid: string) =>
     return owner?.reference_id === uuid || `${id} does not have ${uuid}`;
   });
 
-const unfinishedDelete =
-  (at: string, parent: ParentRef, id: string): Check =>
-  async () => {
-    const rule = "a delete is finished";
-    if (await get(keys.attachment(parent, id))) return [violation(rule, at, "its attachment is still there")];
-    const detail = "its file may still exist: repeat the delete, or wait for the sweep";
-    return [{ level: "notice", rule, at, detail }];
-  };
+const unfinishedDelete = async (at: string, parent: ParentRef, id: string): Promise<Finding[]> => {
+  const rule = "a delete is finished";
+  if (await get(keys.attachment(parent, id))) return [violation(rule, at, "its attachment is still there")];
+  return [{ level: "notice", rule, at, detail: "its file may still exist: repeat the delete, or wait for the sweep" }];
+};
 
 /** `sweptSince` is the oldest day whose files the sweep removes, if there has been a sweep. */
 export type Sweeps = { readonly now: Date; readonly sweptSince: string | undefined };
@@ -108,13 +100,9 @@ const orphan = ({ key, storedAt }: StoredFile, day: string, { now, sweptSince }:
   return { level: "notice", rule, at: key, detail: "the sweep will remove it" };
 };
 
-/** The check of a partition whose count is not the number of its attachments. */
-export const attachmentCountCheck =
-  (pk: string, difference: number): Check =>
-  async () => {
-    const parent = await get({ pk, sk: pk });
-    if (!parent) return [violation("an attachment has its parent", pk, `${-difference} of its attachments are stored`)];
-    const { attachment_count: count } = parent;
-    const detail = `it is ${count}, but ${Number(count) - difference} are stored`;
-    return [violation("attachment_count is exact", pk, detail)];
-  };
+export const wrongAttachmentCount = async (pk: string, difference: number): Promise<Finding[]> => {
+  const parent = await get({ pk, sk: pk });
+  if (!parent) return [violation("an attachment has its parent", pk, `${-difference} of its attachments are stored`)];
+  const { attachment_count: count } = parent;
+  return [violation("attachment_count is exact", pk, `it is ${count}, but ${Number(count) - difference} are stored`)];
+};

@@ -2,7 +2,7 @@ import { allFiles } from "../../shared/attachments/files.ts";
 import { oldestSweptDay } from "../../shared/attachments/sweep.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { getMany, scan } from "../../shared/table/read.ts";
-import { attachmentChecks, attachmentCountCheck, type Sweeps, storedFileChecks } from "./attachment-invariants.ts";
+import { attachmentChecks, type Sweeps, storedFileChecks, wrongAttachmentCount } from "./attachment-invariants.ts";
 import { type Check, type Finding, keyText, type StoredItem, type Sums, violation } from "./finding.ts";
 import { switchChecks } from "./switch-invariants.ts";
 
@@ -30,13 +30,10 @@ async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): 
     progress.files += 1;
     yield* storedFileChecks(file, suspects, sums, sweeps);
   }
-  for (const [pk, difference] of sums.counts) yield countCheck(pk, difference);
+  for (const [pk, difference] of sums.counts) yield () => wrongCount(pk, difference);
 }
 
-/**
- * Yields the check of a run and its order's entry: there is one while the checkout has started and not succeeded. Otherwise only
- * a notice, because the functions of version 1.0 neither write entries nor remove them.
- */
+/** Only a notice, because the functions of version 1.0 neither write entries of open checkouts nor remove them. */
 function* checkoutChecks(item: StoredItem): Generator<Check> {
   const [, order] = /^(?=ORDER.* CHECKOUT$|OPEN_CHECKOUTS ).*ORDER#(\w+)/.exec(keyText(item)) ?? [];
   if (order === undefined) return;
@@ -49,11 +46,9 @@ function* checkoutChecks(item: StoredItem): Generator<Check> {
   };
 }
 
-/** The check of what a partition counts, where the count is wrong. */
-const countCheck = (pk: string, difference: number): Check => {
-  if (!pk.startsWith("ACCOUNT#")) return attachmentCountCheck(pk, difference);
-  const detail = `it differs by ${difference} from the switches that are stored`;
-  return async () => [violation("switch_count is exact", pk, detail)];
+const wrongCount = async (pk: string, difference: number): Promise<Finding[]> => {
+  if (!pk.startsWith("ACCOUNT#")) return wrongAttachmentCount(pk, difference);
+  return [violation("switch_count is exact", pk, `it differs by ${difference} from the switches that are stored`)];
 };
 
 const batchSize = 100;

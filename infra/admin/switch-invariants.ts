@@ -15,10 +15,7 @@ const listingAccounts = ({ account, ancestors }: Owner) => [...ancestors, accoun
 const nameKey = ({ account, name }: Owner) =>
   keys.switchName(account, createHash("sha256").update(name).digest("base64url"));
 
-/**
- * Yields the checks of one item: switches, their names, and their entries in the lists of their accounts and all accounts above.
- * An account's count is the sum of its own item's and those of its count items.
- */
+/** An account's count is the sum of its own item's and those of its count items. */
 export function* switchChecks(item: StoredItem, sums: Sums): Generator<Check> {
   const { pk, sk } = item;
   if (sk === "SWITCH") yield* ofSwitch(item, sums);
