@@ -1,4 +1,5 @@
-import { logToStderr } from "./output.ts";
+import { setLogOutput } from "../../shared/log.ts";
+import { safeLines } from "./output.ts";
 import { runCommand } from "./program.ts";
 
 /** The operators' CLI: `npm run admin -- <command>`. */
@@ -10,5 +11,6 @@ for (const stream of [process.stdout, process.stderr])
     process.exit();
   });
 
-logToStderr();
+// The log goes to stderr, so that stdout has the command's output only.
+setLogOutput((line) => process.stderr.write(safeLines(`${JSON.stringify(line)}\n`)));
 await runCommand(process.argv.slice(2));

@@ -19,7 +19,6 @@ const principal = async (): Promise<string> => {
 
 export const onBehalfOf: { text: string | undefined } = { text: undefined };
 
-/** Where a change by this command comes from, for its event. */
 export const operatorOrigin = async (): Promise<Origin> => ({
   now: new Date(),
   actor: { type: "operator", id: await principal(), ...(onBehalfOf.text && { on_behalf_of: onBehalfOf.text }) },

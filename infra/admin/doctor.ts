@@ -27,12 +27,10 @@ const lackOfEmulators = /not enabled on expires_at|NotImplemented|UnknownOperati
 const isOnEmulator = () =>
   Object.entries(process.env).some(([name, value]) => name.startsWith("AWS_ENDPOINT_URL") && value);
 
-/** The remedy of what neither an error says nor `adviceOn` knows. */
 const generalRemedy = "Deploy the stack (`npm run deploy`), or correct --stack or the environment variables.";
 
 type Find = () => Promise<string> | string;
 
-/** Runs one check. An error is a finding, too. */
 const runCheck = async (check: string, find: Find, remedy = generalRemedy): Promise<Diagnosis> => {
   try {
     return { check, status: "ok", found: await find(), remedy: null };
@@ -40,7 +38,7 @@ const runCheck = async (check: string, find: Find, remedy = generalRemedy): Prom
     const found = describe(error);
     if (isOnEmulator() && lackOfEmulators.test(found))
       return { check, status: "skipped", found: `emulators need not support it: ${found}`, remedy: null };
-    // The message of a CommandError contains the remedy.
+    // A CommandError's message contains the remedy.
     const own = error instanceof CommandError ? null : remedy;
     return { check, status: "FAULT", found, remedy: adviceOn(error) ?? own };
   }

@@ -20,7 +20,6 @@ const isDirectory = async (path: string) => (await stat(path).catch(() => undefi
 const fileName = (filename: string, id: string) =>
   basename(filename.replaceAll(/[\\\p{Cc}]/gu, "_")).replace(/^\.*$/, id);
 
-/** Creates a file that is readable only by its owner. */
 const create = (path: string) =>
   open(path, "wx", 0o600).catch((error: Error) => {
     throw new CommandError(`The file cannot be written (${error.message}): choose another path with --to.`);

@@ -105,7 +105,7 @@ export const keyByReference = async (reference: string): Promise<StoredKey> => {
   return key;
 };
 
-type Owned = { readonly id: string; readonly account: string };
+type Owned = { readonly account: string };
 
 /** Returns what `read` lists for one account or, without one, for every account from the root accounts down. */
 export const ofAccounts = async <T>(account: string | undefined, read: (id: string) => Promise<T[]>): Promise<T[]> => {
@@ -117,7 +117,7 @@ export const ofAccounts = async <T>(account: string | undefined, read: (id: stri
   });
 };
 
-export const accountNames = async (owned: readonly Pick<Owned, "account">[]): Promise<ReadonlyMap<string, string>> => {
+export const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap<string, string>> => {
   const accounts = await Promise.all(owned.map(({ account }) => readAccount(account)));
   return new Map(accounts.flatMap((account) => (account ? [[account.id, account.name] as const] : [])));
 };
@@ -126,12 +126,9 @@ export const accountNames = async (owned: readonly Pick<Owned, "account">[]): Pr
 export const printOwned = async (rows: readonly (Row & Owned)[]): Promise<void> => {
   if (format.json) return printRows(rows);
   const names = await accountNames(rows);
-  const withName = ([property, value]: [string, unknown]) =>
-    property === "account"
-      ? [
-          ["account's name", names.get(String(value))],
-          [property, value],
-        ]
-      : [[property, value]];
+  const withName = ([property, value]: [string, unknown]) => [
+    ...(property === "account" ? [["account's name", names.get(String(value))]] : []),
+    [property, value],
+  ];
   printRows(rows.map((row) => Object.fromEntries(Object.entries(row).flatMap(withName))));
 };

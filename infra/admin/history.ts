@@ -30,12 +30,8 @@ const Named = z.object({ id: z.string(), name: z.string() });
 const namesOf = async (events: readonly Event[], subject: EventSubject): Promise<ReadonlyMap<string, string>> => {
   const order = subject.type === "request" ? (await readRequest(subject.id))?.order : undefined;
   const found = await getMany(events.flatMap((event) => namedKey(event, order) ?? []));
-  return new Map(
-    found.flatMap((item) => {
-      const { data } = z.safeParse(Named, item);
-      return data ? [[data.id, data.name]] : [];
-    }),
-  );
+  const named = found.flatMap((item) => z.safeParse(Named, item).data ?? []);
+  return new Map(named.map(({ id, name }) => [id, name]));
 };
 
 /** The names of the accounts of the API keys that made changes, by the keys' ids. */

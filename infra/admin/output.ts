@@ -1,6 +1,5 @@
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
-import { setLogOutput } from "../../shared/log.ts";
 
 /** The CLI's output: tables for people, JSON for programs. */
 
@@ -14,12 +13,8 @@ const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16
 /** Escapes characters that could control a terminal, as in `\u001b`. */
 export const safe = (text: string): string => text.replace(unsafe, escaped);
 
-/** Escapes text of several lines, and keeps its line breaks. */
+/** Keeps line breaks. */
 export const safeLines = (text: string): string => text.split("\n").map(safe).join("\n");
-
-/** Sends the log to stderr, so that stdout has the command's output only. */
-export const logToStderr = (): void =>
-  setLogOutput((line) => process.stderr.write(safeLines(`${JSON.stringify(line)}\n`)));
 
 /** The columns of the terminal, or COLUMNS. A file or a pipe has no limit. */
 const terminalWidth = () => process.stdout.columns || Number(process.env.COLUMNS) || Number.POSITIVE_INFINITY;
@@ -55,10 +50,7 @@ const fitColumns = (natural: readonly number[], width: number, whole: boolean): 
   return widths;
 };
 
-/**
- * A table with a heading; the first row determines the columns. If the terminal is too narrow, long texts are truncated. If
- * that is not enough, or `whole` forbids it, each row becomes a block of lines.
- */
+/** Truncates long texts on a narrow terminal. Where that is not enough, or `whole` forbids it, rows become blocks of lines. */
 export const table = (rows: readonly Row[], { width = terminalWidth(), whole = false } = {}): string => {
   const [first] = rows;
   if (!first) return "Nothing found.";
@@ -72,13 +64,12 @@ export const table = (rows: readonly Row[], { width = terminalWidth(), whole = f
   return cells.map((texts) => line(texts).trimEnd()).join("\n");
 };
 
-/** The width of a ULID. */
-const idWidth = 26;
+const ulidWidth = 26;
 
 /** One line for each property. Long values continue on the next line; on a very narrow terminal, values start there. */
 const block = (record: Row, width: number): string => {
   const widest = Math.max(...Object.keys(record).map((name) => stringWidth(name))) + gap;
-  const isNarrow = width - widest < idWidth;
+  const isNarrow = width - widest < ulidWidth;
   const indent = isNarrow ? gap : widest;
   const lines = Object.entries(record).flatMap(([name, value]) => {
     const [first = "", ...others] = wrap(cell(value), Math.max(width - indent, minWidth)).map((text) => text.trimEnd());

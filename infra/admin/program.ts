@@ -93,10 +93,7 @@ const optionsOf = (command: Command): readonly string[] => [
   ...command.commands.flatMap(optionsOf),
 ];
 
-/**
- * Runs one command, and sets the exit code of the process: 2 for a command that is used wrongly, 1 for any other failure. With
- * `--json`, errors are JSON, too.
- */
+/** Sets the exit code: 2 for a command that is used wrongly, 1 for any other failure. With `--json`, errors are JSON, too. */
 export const runCommand = async (args: readonly string[]): Promise<void> => {
   startClock();
   format.json = args.includes("--json");

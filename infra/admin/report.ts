@@ -20,7 +20,6 @@ export type RequestReport = OrderReport["requests"][number];
 
 const sealOf = (item: Item | undefined) => parseItem(Sealed, item).seal ?? null;
 
-/** Reports on an order for operators: what belongs to it, and what the carrier has of it. */
 export const orderReport = async (orderId: string) => {
   const item = await get(keys.order(orderId));
   if (!item) return undefined;

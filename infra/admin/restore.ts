@@ -23,10 +23,7 @@ import { CommandError, UsageError } from "./command-errors.ts";
 import { format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
-/**
- * `restore`: the restore drill of infra/README.md. Each step looks first at what is done already, so a command that was
- * interrupted continues when it is repeated.
- */
+/** The restore drill of infra/README.md. Each step looks first at what is done, so a command that is repeated continues. */
 
 const client = new DynamoDBClient(clientSettings(10_000));
 
@@ -136,9 +133,8 @@ const seconds = (text: string): number => {
   return Number(text);
 };
 
-type Options = { readonly to?: Date; readonly as?: string; readonly poll: number };
-
-const restore = async (source: string, { to, as, poll }: Options): Promise<void> => {
+const restore = async ({ to, as, poll }: { to?: Date; as?: string; poll: number }): Promise<void> => {
+  const source = env.tableName();
   const target = as ?? (to && nameAt(source, to));
   if (!target) throw new UsageError("Say --to <time>, or --as <table> for a table that is restored already.");
   if (target === source) throw new UsageError("--as names the table that is in service.");
@@ -166,5 +162,5 @@ export const addRestoreCommand = (program: Command): void => {
       "after",
       "\nChanges nothing in the table that is in service. If it is interrupted, repeat it: it continues. With --as alone, it continues\nwith a table that AWS Backup has restored.",
     )
-    .action(async (options: Options) => restore(env.tableName(), options));
+    .action(restore);
 };

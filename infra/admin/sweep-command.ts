@@ -3,8 +3,6 @@ import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import { printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 
-type Options = { readonly dryRun: boolean; readonly all: boolean; readonly force: boolean };
-
 export const addSweepCommand = (program: Command): void => {
   program
     .command("sweep")
@@ -14,7 +12,7 @@ export const addSweepCommand = (program: Command): void => {
     .option("--dry-run", "count files, but remove nothing", false)
     .option("--all", "include days that are not due", false)
     .option("--force", "remove files even if the table does not know many of a day (see SWEEP_STOPPED)", false)
-    .action(async (options: Options) => {
+    .action(async (options: { dryRun: boolean; all: boolean; force: boolean }) => {
       const counts = { days: 0, files: 0, removed: 0 };
       const { removed, stopped, ...swept } = await withProgress(
         () => sweepOrphanFiles({ now: new Date(), counts, ...options }),

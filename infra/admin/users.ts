@@ -11,11 +11,7 @@ const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${on
 
 const collect = (value: string, all: readonly string[] = []) => [...all, value];
 
-type Change = {
-  readonly add?: readonly string[];
-  readonly remove?: readonly string[];
-  readonly set?: readonly string[];
-};
+type Change = Readonly<Partial<Record<"add" | "remove" | "set", readonly string[]>>>;
 
 /** Tries again if someone else has changed the permissions since they were read. */
 const changePermissions = async (id: string, { add = [], remove = [], set }: Change): Promise<User> => {
