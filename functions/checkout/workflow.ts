@@ -128,10 +128,6 @@ export const workflow = {
     Fail: task(failStep, "Failed", "FailedTwice"),
     Failed: { Type: "Fail", Error: "CheckoutFailed", CausePath: "$.reason" },
     // The lock remains. On AWS, functions/checkout/release-lock.ts releases it when the execution has ended.
-    FailedTwice: {
-      Type: "Fail",
-      Error: "CheckoutFailed",
-      Cause: "The failure path failed too: its log says why.",
-    },
+    FailedTwice: { Type: "Fail", Error: "CheckoutFailed", Cause: "The failure path failed too: its log says why." },
   },
 } as const;

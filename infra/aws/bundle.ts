@@ -17,7 +17,6 @@ export const otherFunctions = {
   publish: "events/publish",
 } as const;
 
-/** The names of all functions. */
 export const functionNames: readonly string[] = [
   ...[...routes, ...steps].map(({ name }) => name),
   ...Object.values(otherFunctions),
@@ -75,8 +74,7 @@ const shakeSchemas: Plugin = {
 /**
  * Removes the packages from a source map, in place; stack frames in packages keep their positions in the bundle. The map of
  * an upload shrinks from 671 KB to 48 KB. It is not read in a cold start, but when the first error is logged (shared/log.ts),
- * which takes 10 ms instead of 50.
- * Paths in the map are relative to the project.
+ * which takes 10 ms instead of 50. Its paths are relative to the project.
  */
 const keepOwnSources = async (file: string): Promise<void> => {
   const { sources, mappings }: { sources: string[]; mappings: string } = JSON.parse(await readFile(file, "utf8"));
@@ -90,10 +88,7 @@ const keepOwnSources = async (file: string): Promise<void> => {
   await writeFile(file, JSON.stringify({ version: 3, sources: own, mappings: encode(decode(mappings).map(cut)) }));
 };
 
-/**
- * Bundles functions in one esbuild call. Each file below `functions/` that has one of them is written to a directory of its own in
- * `outdir`: `<file>/index.mjs` and its source map. Returns esbuild's metafile, which lists the contents of each bundle.
- */
+/** Writes `<file>/index.mjs` and its source map for each file that has one of these functions. Returns esbuild's metafile. */
 export const bundle = async (names: readonly string[], outdir: string) => {
   await rm(outdir, { recursive: true, force: true });
   const files = [...new Set(names.map((name) => entryPointOf(name).file))];

@@ -75,14 +75,11 @@ const functionArn = (reference: string) =>
     ? reference
     : `arn:${Aws.PARTITION}:lambda:${Aws.REGION}:${Aws.ACCOUNT_ID}:function:${reference}`;
 
-/** By the placeholders in the workflow. */
-type Arns = readonly (readonly [placeholder: string, arn: string])[];
-
 /**
  * The workflow calls aliases, so an execution that is running when a version is deployed continues with that version's steps.
  * test/shared/checkout/states-of-1.0.json is the promise that any version reads what any other wrote.
  */
-const stateMachine = (scope: Construct, { settings }: Deployment, arns: Arns) => {
+const stateMachine = (scope: Construct, { settings }: Deployment, arns: readonly (readonly [string, string])[]) => {
   const role = new Role(scope, "CheckoutRole", {
     assumedBy: new ServicePrincipal("states.amazonaws.com"),
     description: "Patchbay: the checkout calls its steps",

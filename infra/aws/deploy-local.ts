@@ -35,7 +35,10 @@ ${stackName} is deployed to ${endpoint}. Next:
   npm run test:e2e -- --stack ${stackName} --base-url ${url}
   AWS_ENDPOINT_URL=${endpoint} npm run destroy${chosen.length > 0 ? ` --${chosen.join("")}` : ""}   # deletes the stack`);
   const problem = await tryRequest(`${url}/api/v1/switches`).catch(String);
-  if (problem) console.error(explain(problem));
+  if (problem)
+    console.error(`
+The stack is deployed, but its functions do not work. ${problem}
+The functions need Node 24. MiniStack runs them with the \`node\` on its PATH: see "Emulators" in infra/README.md.`);
 };
 
 /** Makes a request with an unknown API key, which reads the table and must be a 401. Returns what is wrong. */
@@ -44,10 +47,5 @@ const tryRequest = async (url: string) => {
   const response = await fetch(url, { headers, signal: AbortSignal.timeout(30_000) });
   if (response.status !== 401) return `GET ${url} returns ${response.status}: ${await response.text()}`;
 };
-
-const explain = (problem: string) =>
-  `
-The stack is deployed, but its functions do not work. ${problem}
-The functions need Node 24. MiniStack runs them with the \`node\` on its PATH: see "Emulators" in infra/README.md.`;
 
 await deployLocal().catch(fail);

@@ -4,7 +4,6 @@ import type { Construct } from "constructs";
 import { rateLimited } from "../../shared/errors.ts";
 import type { Settings } from "./settings.ts";
 
-/** Whether a web ACL protects the API. */
 export const hasFirewall = ({ webAclArn, requestsPerKey, requestsPerAddress }: Settings): boolean =>
   Boolean(webAclArn ?? requestsPerKey ?? requestsPerAddress);
 

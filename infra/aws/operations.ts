@@ -50,10 +50,8 @@ export const letPublish = (topic: Topic, key: Key, service: "cloudwatch" | "even
   );
 };
 
-type AlarmProps = cloudwatch.AlarmProps;
-
 /** An alarm that is raised by `threshold` or more. No data means that nothing happened. */
-const atLeast = (threshold: number, metric: cloudwatch.IMetric, alarmDescription: string): AlarmProps => ({
+const atLeast = (threshold: number, metric: cloudwatch.IMetric, alarmDescription: string): cloudwatch.AlarmProps => ({
   metric,
   threshold,
   alarmDescription,
@@ -76,10 +74,9 @@ const unfinished = "A sweep ran out of time. The next one continues where it sto
 const dead = "A sweep and both its retries failed: files without metadata accumulate.";
 const missed = "No sweep has started for two days or more: files without metadata accumulate.";
 
-/** The name of the alarm for the functions of a wave. */
 export const killsOf = (wave: number) => `KilledFunctions${wave + 1}`;
 
-const alarmsOf = (metrics: Metrics): Readonly<Record<string, AlarmProps>> => ({
+const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmProps>> => ({
   Defects: atLeast(3, metrics.defects, defective),
   ...Object.fromEntries(metrics.kills.map((metric, wave) => [killsOf(wave), atLeast(3, metric, killed)])),
   ServerErrors: atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx."),

@@ -76,7 +76,6 @@ const Stage = z
     }),
   );
 
-/** What `-c` chooses. */
 const Choice = z.strictObject({
   stage: z._default(z.string(), ""),
   name: z.optional(matching(/^[A-Za-z][A-Za-z0-9-]{0,30}$/)),
