@@ -16,11 +16,6 @@ type Diagnosis = {
   readonly remedy: string | null;
 };
 
-const describe = (error: unknown) => {
-  const name = error instanceof Error && !["Error", "CommandError"].includes(error.name) ? `${error.name}: ` : "";
-  return name + messageOf(error);
-};
-
 /** What emulators lack is not a fault of the stack. They expire no items, and not all of them store that they should. */
 const lackOfEmulators = /not enabled on expires_at|NotImplemented|UnknownOperation|not (yet )?(implemented|supported)/i;
 
@@ -35,7 +30,8 @@ const runCheck = async (check: string, find: Find, remedy = generalRemedy): Prom
   try {
     return { check, status: "ok", found: await find(), remedy: null };
   } catch (error) {
-    const found = describe(error);
+    const name = error instanceof Error && !["Error", "CommandError"].includes(error.name) ? `${error.name}: ` : "";
+    const found = name + messageOf(error);
     if (isOnEmulator() && lackOfEmulators.test(found))
       return { check, status: "skipped", found: `emulators need not support it: ${found}`, remedy: null };
     // A CommandError's message contains the remedy.
