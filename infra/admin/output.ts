@@ -8,10 +8,9 @@ export type Row = Readonly<Record<string, unknown>>;
 /** Control characters, lone surrogates, line separators and marks that change the direction of text. */
 const unsafe = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
-const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-
 /** Escapes characters that could control a terminal, as in `\u001b`. */
-export const safe = (text: string): string => text.replace(unsafe, escaped);
+export const safe = (text: string): string =>
+  text.replace(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** Keeps line breaks. */
 export const safeLines = (text: string): string => text.split("\n").map(safe).join("\n");

@@ -1,9 +1,7 @@
 /** When the command began, in the time of `performance.now()`, and how many milliseconds later its next line is due. */
 const clock = { began: 0, next: 3_000 };
 
-export const startClock = (began = performance.now()): void => {
-  Object.assign(clock, { began, next: 3_000 });
-};
+export const startClock = (began = performance.now()) => Object.assign(clock, { began, next: 3_000 });
 
 /** Runs `work`, and prints its progress on stderr once the command has taken three seconds, then every ten seconds. */
 export const withProgress = async <T>(

@@ -25,7 +25,9 @@ export const orderReport = async (orderId: string) => {
   if (!item) return undefined;
   const { id, account, state } = parseItem(Order, item);
   const ofOrder = await attachmentsOf({ type: "order", id });
-  const requests = await Array.fromAsync(requestsOfOrder(id), (request) => requestReport(request.id, state, ofOrder));
+  const requests = await Array.fromAsync(requestsOfOrder(id), async (request) =>
+    requestReport(await get(keys.request(request.id)), state, ofOrder),
+  );
   const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
   const run = await readRun(id);
   const checkout = run ? { ...run, waits_until: waitsUntil(run, new Date()) } : null;
@@ -44,12 +46,11 @@ export const requestReportById = async (requestId: string) => {
   const order = item && (await get(keys.order(parseItem(Request, item).order)));
   if (!order) return undefined;
   const { id, state } = parseItem(Order, order);
-  return requestReport(requestId, state, await attachmentsOf({ type: "order", id }));
+  return requestReport(item, state, await attachmentsOf({ type: "order", id }));
 };
 
 /** The attachments are its own, those of its order if they are forwarded, and withdrawn ones. */
-const requestReport = async (requestId: string, state: Order["state"], ofOrder: readonly OwnedAttachment[]) => {
-  const item = await get(keys.request(requestId));
+const requestReport = async (item: Item | undefined, state: Order["state"], ofOrder: readonly OwnedAttachment[]) => {
   const { id, account, type } = parseItem(Request, item);
   const about = { id, account, type, seal: sealOf(item) };
   const own = await attachmentsOf({ type: "request", id });

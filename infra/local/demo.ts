@@ -1,15 +1,6 @@
 import * as z from "zod/mini";
+import { knownPermissions } from "../../shared/tenants/permissions.ts";
 import type { Prefill } from "../openapi/reference.ts";
-
-const allPermissions = [
-  "ordering_cart_requests:*",
-  "ordering_requests:*",
-  "ordering_request_attachments:*",
-  "ordering_carts:*",
-  "ordering_orders:*",
-  "ordering_order_attachments:*",
-  "messaging_switches:*",
-];
 
 /** A customer with a sub-account, an API key for each, an order in CART and one in CHECKED_OUT. */
 const demoTenants = {
@@ -17,7 +8,7 @@ const demoTenants = {
     acme: { name: "Acme Telecom", features: { ordering_attachment_access: true } },
     east: { name: "Acme East", parent: "acme", features: { ordering_attachment_access: true } },
   },
-  users: { operator: { account: "acme", permissions: allPermissions } },
+  users: { operator: { account: "acme", permissions: knownPermissions.filter((name) => name.endsWith(":*")) } },
   keys: { acme: { account: "acme", user: "operator" }, east: { account: "east", user: "operator" } },
   orders: { cart: { account: "acme" }, done: { account: "acme", state: "CHECKED_OUT" } },
   requests: {

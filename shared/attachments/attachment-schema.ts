@@ -84,10 +84,7 @@ export type AttachmentData = z.infer<typeof AttachmentData>;
 export const AttachmentChanges = z.partial(z.pick(AttachmentData, changeable));
 export type AttachmentChanges = z.infer<typeof AttachmentChanges>;
 
-export const FileKind = z.object({
-  detected_type: z.nullable(z.string()),
-  encrypted: z.nullable(z.boolean()),
-});
+export const FileKind = z.object({ detected_type: z.nullable(z.string()), encrypted: z.nullable(z.boolean()) });
 export type FileKind = z.infer<typeof FileKind>;
 
 /** The properties that a PATCH can contain but not change, with the comparisons to use. */

@@ -41,10 +41,7 @@ const attachmentRoute = <P extends ParentType, O extends Operation, R extends Re
 };
 
 export const createAttachmentBody = <T extends string>(type: T) =>
-  z.object({
-    type: z.optional(z.literal(type)),
-    data: NewAttachment,
-  });
+  z.object({ type: z.optional(z.literal(type)), data: NewAttachment });
 
 /** A form's parts: `type`, `data[file]`, `data[name]` … */
 const formParts = ({ shape }: ReturnType<typeof createAttachmentBody>): Record<string, PartKind> => {
@@ -90,10 +87,7 @@ export const updateAttachmentRoute = <P extends ParentType>(parent: P) =>
     operation: "update",
     reads: {
       from: "json",
-      schema: z.object({
-        type: z.literal(`${parent}_attachment` as const),
-        data: AttachmentChanges,
-      }),
+      schema: z.object({ type: z.literal(`${parent}_attachment` as const), data: AttachmentChanges }),
       immutable: immutableAttachmentProperties,
     },
     grants: { table: ["PutItem", "UpdateItem"], files: [] },
@@ -131,10 +125,7 @@ export const completeUploadRoute = <P extends ParentType>(parent: P) =>
       operation: "create",
       reads: {
         from: "json",
-        schema: z.object({
-          type: z.literal(`${parent}_attachment` as const),
-          data: NewMetadata,
-        }),
+        schema: z.object({ type: z.literal(`${parent}_attachment` as const), data: NewMetadata }),
       },
       grants: { table: ["PutItem", "UpdateItem"], files: ["GetObject"] },
     }),
