@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { orderReport } from "../../../infra/admin/report.ts";
 import { listen } from "../../../infra/local/listen.ts";
+import { carrierToken } from "../../../shared/checkout/carrier-token.ts";
 import { newOrder, orderWithOneAttachment, type TestOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { carrier, type Misbehaviour } from "../../support/servers/carrier.ts";
@@ -176,7 +177,7 @@ describe("an unknown checkout of the cart, after which a wrong letter is replace
   });
 });
 
-describe("a carrier that rejects the token", () => {
+describe("a carrier that requires a token", () => {
   let hours = 0;
   /** Starts Secrets Manager with a secret that is each of these tokens in turn. Returns how often it has been read. */
   const secretOf = async (tokens: readonly string[]) => {
@@ -195,6 +196,14 @@ describe("a carrier that rejects the token", () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hours * 3_600_000 });
     return () => reads;
   };
+
+  it("gets the one in the secret, which is read once in five minutes", async () => {
+    const reads = await secretOf(["first", "second"]);
+    expect(await Promise.all([carrierToken(), carrierToken()])).toEqual(["first", "first"]);
+    expect([await carrierToken(), reads()]).toEqual(["first", 1]);
+    vi.advanceTimersByTime(301_000);
+    expect(await carrierToken()).toBe("second");
+  });
 
   it("is called once more after one new read of the secret for all calls", async () => {
     const order = await newOrder(addMessagingNumbers);
