@@ -1,7 +1,13 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import { text } from "node:stream/consumers";
+import { SignatureV4 } from "@smithy/signature-v4";
+import { afterAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { startLambda } from "../../../infra/local/lambda.ts";
+import { listen } from "../../../infra/local/listen.ts";
+import { invokeAdapter } from "../../../shared/checkout/carrier-function.ts";
+import { dynamodb } from "../../../shared/table/client.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 
@@ -104,4 +110,28 @@ describe("a checkout with an adapter function", () => {
       `POST checkout-${order.id}`,
     ]);
   });
+});
+
+/** No emulator verifies the signature, and on AWS every call would be a 403. */
+it("is invoked with a signature for Lambda that covers the host, the body and the time", async () => {
+  const { promise: received, resolve } = Promise.withResolvers<{ headers: IncomingHttpHeaders; body: string }>();
+  const { url, close } = await listen(
+    createServer(async (request, response) => {
+      resolve({ headers: request.headers, body: await text(request) });
+      response.end(JSON.stringify({ status: 204 }));
+    }),
+  );
+  onTestFinished(close);
+  vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", url);
+  const call = { method: "GET", path: "/carts/1", headers: {}, body: null, file: null };
+  expect((await invokeAdapter("adapter", call, AbortSignal.timeout(5_000))).status).toBe(204);
+  vi.unstubAllEnvs();
+  const { headers, body } = await received;
+  const { credentials, sha256 } = dynamodb().config;
+  const signer = new SignatureV4({ service: "lambda", region: "us-east-1", credentials, sha256 });
+  const { host = "", hostname } = new URL(url);
+  const path = "/2015-03-31/functions/adapter/invocations";
+  const request = { method: "POST", protocol: "http:", hostname, path, headers: { host }, body };
+  const signingDate = new Date(String(headers["x-amz-date"]).replace(/^(....)(..)(.....)(..)(..Z)$/, "$1-$2-$3:$4:$5"));
+  expect(headers.authorization).toBe((await signer.sign(request, { signingDate })).headers.authorization);
 });
