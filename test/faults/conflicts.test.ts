@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { upload } from "../support/fixtures/attachments.ts";
 import { post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
@@ -52,32 +52,22 @@ const deleteWithRetries = async (id: string) => {
   }
 };
 
-/** Creates switches two levels deep in a new table; returns them and the number of transactions. */
-const createConcurrently = async () => {
-  await newTable();
-  proxies.table.arm();
-  const created = await times(switchCount, (n) => createWithRetries(`Switch-${n}`));
-  const transactions = proxies.table.calls.filter(({ operation }) => operation === "TransactWriteItems").length;
-  return { created, transactions };
-};
-
-describe("switches of one account tree, changed concurrently", () => {
-  it("are created with fewer than three retries each, and counted exactly", { timeout: 180_000 }, async () => {
-    for (let round = 0; round < rounds; round += 1) {
-      const { transactions } = await createConcurrently();
-      if (assertsTiming) expect(transactions).toBeLessThan(4 * switchCount);
-      await expectTotal(switchesPath, switchCount);
-    }
+it("switches of one account tree are created and deleted concurrently with fewer than three retries each, and counted exactly", {
+  timeout: 180_000,
+}, async () => {
+  for (let round = 0; round < rounds; round += 1) {
+    await newTable();
+    proxies.table.arm();
+    const created = await times(switchCount, (n) => createWithRetries(`Switch-${n}`));
+    const transactions = proxies.table.calls.filter(({ operation }) => operation === "TransactWriteItems").length;
+    if (assertsTiming) expect(transactions).toBeLessThan(4 * switchCount);
+    await expectTotal(switchesPath, switchCount);
     await expectInvariants();
-  });
-
-  it("are deleted and counted exactly", async () => {
-    const { created } = await createConcurrently();
     const deleted = await times(switchCount, (n) => deleteWithRetries(created[n]?.id ?? ""));
     expect(deleted).toEqual(created.map(() => 200));
     await expectTotal(switchesPath, 0);
     await expectInvariants();
-  });
+  }
 });
 
 it("a request counts every concurrent upload, and refuses none", { timeout: 300_000 }, async () => {

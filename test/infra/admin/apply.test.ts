@@ -77,25 +77,10 @@ describe("admin apply", () => {
   const deep = Array.from({ length: 9 }, (_, n) => [`l${n}`, { name: "L", ...(n > 0 && { parent: `l${n - 1}` }) }]);
   it.each<[string, object, string[]]>([
     [
-      "every invalid place",
-      {
-        accounts: { a: { name: " " }, b: { name: "B", parnt: "a" } },
-        users: { u: { account: 7 } },
-        keys: { k: { account: "a", user: null, expires_at: "soon" }, "~/": { account: "a" } },
-        orders: { o: { account: "a", state: "LOST" } },
-        reqests: {},
-      },
-      [
-        "/accounts/a/name: can't be blank",
-        "/accounts/b: has unknown properties: parnt",
-        "/users/u/account: must be a string",
-        "/keys/k/expires_at: must be an ISO 8601 date and time, with Z or an offset",
-        "/orders/o/state: must be one of CART, CHECKED_OUT",
-        ": has unknown properties: reqests",
-        "/keys/~0~1/user: can't be blank",
-      ],
+      "an unknown property, and an unknown state",
+      { accounts: { b: { name: "B", parnt: "a" } }, orders: { o: { account: "b", state: "LOST" } } },
+      ["/accounts/b: has unknown properties: parnt", "/orders/o/state: must be one of CART, CHECKED_OUT"],
     ],
-    ["a file that is no object", [], [": must be an object"]],
     [
       "an account that is its own ancestor",
       { accounts: { a: { name: "A", parent: "b" }, b: { name: "B", parent: "a" } } },

@@ -166,13 +166,6 @@ describe("doctor", () => {
       expect.objectContaining({ status: "FAULT", remedy: expect.stringContaining("AWS_REGION") }),
     ]);
   });
-
-  it("lists the running local stacks if the named one does not run", async () => {
-    const { stdout } = await admin(["--port", "49999", "doctor"], { env: await localStacks(49001, 49002) });
-    expect(stdout).toMatch(
-      /FAULT {4}target: There is no local stack running on port 49999\. These are running:\n +--port 49001 .+\n +--port 49002 .+\n/,
-    );
-  });
 });
 
 describe("an AWS error", () => {

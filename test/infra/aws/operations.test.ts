@@ -19,58 +19,33 @@ const alarm = (name: string, properties: object) =>
     ...properties,
   });
 
+const atLeast = { ComparisonOperator: "GreaterThanOrEqualToThreshold" };
 const ofFunction = (name: string) => ({
-  Namespace: "AWS/Lambda",
   Dimensions: Match.arrayWith([{ Name: "FunctionName", Value: { Ref: Match.stringLikeRegexp(`^${name}`) } }]),
 });
 
 describe("an alarm", () => {
-  it.each([
-    [
-      "Defects",
-      {
-        Namespace: "Patchbay",
-        MetricName: "Defects",
-        Dimensions: [{ Name: "stack", Value: "Patchbay-production" }],
-        Statistic: "Sum",
-        Period: 300,
-        EvaluationPeriods: 1,
-        Threshold: 3,
-      },
-    ],
-    ["ServerErrors", { Namespace: "AWS/ApiGateway", MetricName: "5XXError", Statistic: "Sum", Threshold: 5 }],
-    ["SlowRequests", { Namespace: "AWS/ApiGateway", MetricName: "Latency", ExtendedStatistic: "p99", Threshold: 3000 }],
-    ["FunctionThrottles", { Namespace: "AWS/Lambda", MetricName: "Throttles", Threshold: 1 }],
-    ["ReadThrottles", { Namespace: "AWS/DynamoDB", MetricName: "ReadThrottleEvents", Threshold: 1 }],
-    ["WriteThrottles", { Namespace: "AWS/DynamoDB", MetricName: "WriteThrottleEvents", Threshold: 1 }],
-    [
-      "Conflicts",
-      {
-        Namespace: "AWS/DynamoDB",
-        MetricName: "TransactionConflict",
-        Statistic: "Sum",
-        Period: 300,
-        EvaluationPeriods: 3,
-        Threshold: 100,
-        ComparisonOperator: "GreaterThanOrEqualToThreshold",
-      },
-    ],
-    ["FailedCheckouts", { ...ofFunction("checkoutfail"), MetricName: "Invocations", Threshold: 1 }],
-    ["FailedReleases", { ...ofFunction("checkoutreleaselock"), MetricName: "Errors", Threshold: 1 }],
-    [
-      "DeadLetters",
-      {
-        MetricName: "ApproximateNumberOfMessagesVisible",
-        Dimensions: [
-          { Name: "QueueName", Value: { "Fn::GetAtt": [Match.stringLikeRegexp("^DeadLetters"), "QueueName"] } },
-        ],
-        Threshold: 1,
-      },
-    ],
-    ["LateEvents", { Namespace: "AWS/Lambda", MetricName: "IteratorAge", Statistic: "Maximum", Threshold: 600_000 }],
-    ["EndlessCheckouts", { Namespace: "AWS/States", MetricName: "ExecutionsTimedOut", Threshold: 1 }],
-  ])("watches its metric, and also notifies when it is over: %s", (name, properties) => {
-    alarm(name, { ...properties, TreatMissingData: "notBreaching" });
+  const ofStack = [{ Name: "stack", Value: "Patchbay-production" }];
+  const ofQueue = [
+    { Name: "QueueName", Value: { "Fn::GetAtt": [Match.stringLikeRegexp("^DeadLetters"), "QueueName"] } },
+  ];
+  const fiveMinutes = { Statistic: "Sum", Period: 300 };
+
+  it.each<[name: string, namespace: string, metric: string, threshold: number, more?: object]>([
+    ["Defects", "Patchbay", "Defects", 3, { ...fiveMinutes, EvaluationPeriods: 1, Dimensions: ofStack }],
+    ["ServerErrors", "AWS/ApiGateway", "5XXError", 5, fiveMinutes],
+    ["SlowRequests", "AWS/ApiGateway", "Latency", 3000, { ExtendedStatistic: "p99" }],
+    ["FunctionThrottles", "AWS/Lambda", "Throttles", 1],
+    ["ReadThrottles", "AWS/DynamoDB", "ReadThrottleEvents", 1],
+    ["WriteThrottles", "AWS/DynamoDB", "WriteThrottleEvents", 1],
+    ["Conflicts", "AWS/DynamoDB", "TransactionConflict", 100, { ...fiveMinutes, EvaluationPeriods: 3, ...atLeast }],
+    ["FailedCheckouts", "AWS/Lambda", "Invocations", 1, ofFunction("checkoutfail")],
+    ["FailedReleases", "AWS/Lambda", "Errors", 1, ofFunction("checkoutreleaselock")],
+    ["DeadLetters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", 1, { Dimensions: ofQueue }],
+    ["LateEvents", "AWS/Lambda", "IteratorAge", 600_000, { Statistic: "Maximum" }],
+    ["EndlessCheckouts", "AWS/States", "ExecutionsTimedOut", 1],
+  ])("watches its metric, and also notifies when it is over: %s", (name, Namespace, MetricName, Threshold, more) => {
+    alarm(name, { Namespace, MetricName, Threshold, ...more, TreatMissingData: "notBreaching" });
   });
 
   it("does not count executions that end because another run is checking the order out", () => {

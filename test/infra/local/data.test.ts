@@ -1,8 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
-import { ListObjectsV2Command, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keys } from "../../../shared/table/keys.ts";
@@ -57,7 +55,6 @@ const planForNewRecord = (): unknown => {
 };
 
 const patiently = { timeout: 20_000, interval: 50 };
-const exhaustive = byExtent({ sample: false, most: true, all: true });
 const ends = byExtent({ sample: ["kill"], most: ["stop", "kill"], all: ["stop", "kill"] } as const);
 
 describe("npm start -- --data", () => {
@@ -80,25 +77,5 @@ describe("npm start -- --data", () => {
     expect((await readEvents(second)).slice(0, before.length)).toEqual(before);
     await expectWhole(second);
     await checkOut(second);
-  });
-
-  it.runIf(exhaustive)("keeps a confirmed file when it is killed while the file is sent again", async () => {
-    let service = await services.start();
-    await uploadTwo(service);
-    for (let kill = 0; kill < 5; kill += 1) {
-      const { AWS_ENDPOINT_URL_S3: endpoint = "", BUCKET_NAME: Bucket = "" } = service.environment;
-      const client = new S3Client({ endpoint, forcePathStyle: true, maxAttempts: 1 });
-      const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
-      const sending = Array.from({ length: 4 }, async (_, n) => {
-        // The kill breaks the connection.
-        for (;;) await client.send(new PutObjectCommand({ Bucket, Key: Contents[n % 2]?.Key, Body: content }));
-      });
-      const ended = Promise.allSettled(sending);
-      await sleep(150 + 61 * kill);
-      await service.kill();
-      await ended;
-      service = await services.start();
-      await expectWhole(service);
-    }
   });
 });
