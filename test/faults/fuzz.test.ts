@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 import middy from "@middy/core";
 import type { APIGatewayProxyResult, Context } from "aws-lambda";
 import * as fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { readForm } from "../../shared/http/form.ts";
 import { readInput, readJson } from "../../shared/http/input.ts";
 import type { RequestEvent } from "../../shared/http/request.ts";
@@ -13,7 +13,7 @@ import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
 import { hostileFormCorpus, hostileForms } from "../support/fixtures/hostile-forms.ts";
 import { hostileJson, hostileText, hostileTexts } from "../support/fixtures/hostile-texts.ts";
-import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { tenants } from "../support/fixtures/tenants.ts";
 import { eventOf, type Input, invoke } from "../support/requests/event.ts";
 import { parentId, resourceFor } from "../support/requests/repeatable-request.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
@@ -29,16 +29,11 @@ const runs = (most: number) => byExtent({ sample: Math.ceil(most / 80), most, al
 const stride = byExtent({ sample: 59, most: 1, all: 1 });
 const maxMs = 20_000;
 
-let t: Tenants;
-let logs: ReturnType<typeof captureLogs>;
+const t = await tenants();
 const resources = new Map<string, string>();
-
-beforeAll(async () => {
-  t = await tenants();
-  for (const route of routes) resources.set(route.name, await resourceFor(t, route, `fuzzed by ${route.name}`));
-  // Once, since Vitest keeps every spy that it ever made.
-  logs = captureLogs();
-});
+for (const route of routes) resources.set(route.name, await resourceFor(t, route, `fuzzed by ${route.name}`));
+// Once, since Vitest keeps every spy that it ever made.
+const logs = captureLogs();
 afterAll(() => logs.stop());
 
 /** The part of a route that reads its body. */

@@ -1,9 +1,8 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import * as z from "zod";
+import schema from "../../../infra/admin/apply.schema.json" with { type: "json" };
 import { historyOf } from "../../../infra/admin/history.ts";
 import { ApiError } from "../../../shared/errors.ts";
 import { newId } from "../../../shared/schema/fields.ts";
@@ -12,6 +11,7 @@ import { get, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import type { Applied } from "../../../shared/tenants/apply.ts";
 import { apply } from "../../support/fixtures/apply.ts";
+import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
@@ -38,7 +38,7 @@ const faultsOf = async (doc: unknown) => {
 
 describe("admin apply", () => {
   it("creates the entries of the file and prints only JSON", async () => {
-    const file = join(await mkdtemp(join(tmpdir(), "patchbay-")), "tenants.json");
+    const file = join(newFolder(), "tenants.json");
     await writeFile(file, JSON.stringify(document));
     const { stdout } = await admin(["apply", file]);
     const response = JSON.parse(stdout);
@@ -317,29 +317,12 @@ describe("admin apply with ids in the file", () => {
 });
 
 describe("the JSON Schema of the file", () => {
-  const path = join(import.meta.dirname, "../../../infra/admin/apply.schema.json");
-
   it("equals the CLI's output: `npm run -s admin -- schema > infra/admin/apply.schema.json` updates it", async () => {
-    expect(await adminJson(["schema"])).toEqual(JSON.parse(await readFile(path, "utf8")));
+    expect(await adminJson(["schema"])).toEqual(schema);
   });
 
   it("is printed as JSON with --json, like the result of apply", async () => {
     expect(await adminJson(["schema", "--json"])).toEqual(await adminJson(["schema"]));
     expect(await adminJson(["apply", "--json", "-"], "{}")).toEqual(await adminJson(["apply", "-"], "{}"));
-  });
-
-  it("accepts the files that apply accepts, and no others", async () => {
-    const schema = z.fromJSONSchema(JSON.parse(await readFile(path, "utf8")));
-    const { secret: _, ...file } = withIds();
-    for (const valid of [document, file, {}, { $schema: "apply.schema.json" }])
-      expect(schema.safeParse(valid).success, JSON.stringify(valid)).toBe(true);
-    for (const invalid of [
-      { accounts: { a: {} } },
-      { users: { u: { account: "a", permissions: ["bad perm"] } } },
-      { orders: { o: { account: "a", state: "LOST" } } },
-      { orders: { o: { account: "a", id: "1" } } },
-      { reqests: {} },
-    ])
-      expect(schema.safeParse(invalid).success, JSON.stringify(invalid)).toBe(false);
   });
 });

@@ -9,7 +9,7 @@ import {
   TagResourceCommand,
 } from "@aws-sdk/client-dynamodb";
 import { PutCommand, ScanCommand } from "@aws-sdk/lib-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { listen } from "../../../infra/local/listen.ts";
 import { env } from "../../../shared/env.ts";
@@ -97,14 +97,9 @@ const server = createServer(async (request, response) => {
   response.writeHead(status, type).end(JSON.stringify(body));
 });
 
-let aws = {};
-beforeAll(async () => {
-  aws = { AWS_ENDPOINT_URL_DYNAMODB: (await listen(server)).url };
-});
-afterAll(() => {
-  server.close();
-  server.closeAllConnections();
-});
+const { url, close } = await listen(server);
+afterAll(close);
+const aws = { AWS_ENDPOINT_URL_DYNAMODB: url };
 
 const restore = (...args: readonly string[]) => admin(["restore", "--poll", "0", ...args], { env: aws });
 

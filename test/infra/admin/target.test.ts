@@ -1,16 +1,15 @@
-import { mkdir, mkdtemp, readdir, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { afterAll, describe, expect, inject, it } from "vitest";
 import { listen } from "../../../infra/local/listen.ts";
-import { writeState } from "../../../infra/local/state.ts";
+import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { admin } from "../../support/requests/admin.ts";
 import { cloudFormation } from "../../support/servers/cloudformation.ts";
 
 /** Writes the state of running local stacks. All of them are the stack of these tests, under different ports. */
 const localStacks = async (...ports: readonly number[]) => {
-  const folder = await mkdtemp(join(tmpdir(), "patchbay-"));
+  const folder = newFolder();
   for (const port of ports) {
     const state = {
       pid: process.pid,
@@ -72,32 +71,12 @@ describe("the target of a command", () => {
   });
 });
 
-describe("the state files of running stacks", () => {
-  it("can be read by their owner only, since they contain the demo's key", async () => {
-    const folder = join(await mkdtemp(join(tmpdir(), "patchbay-")), "state");
-    vi.stubEnv("PATCHBAY_STATE", folder);
-    const state = { pid: 1, url: "", port: 49001, environment: {}, demo: {}, startedAt: "" };
-    writeState(state);
-    vi.unstubAllEnvs();
-    expect(await readdir(folder)).toEqual(["49001.json"]);
-    expect((await stat(join(folder, "49001.json"))).mode & 0o777).toBe(0o600);
-    expect((await stat(folder)).mode & 0o777).toBe(0o700);
-  });
-});
+const { TABLE_NAME: TableName = "", BUCKET_NAME: BucketName = "", ...others } = inject("environment");
+const outputs = { TableName, BucketName, StateMachineArn: others.STATE_MACHINE_ARN ?? "" };
+const { url, close } = await listen(cloudFormation("Patchbay-here", outputs));
+afterAll(close);
 
 describe("a stack on an emulator", () => {
-  const { TABLE_NAME: TableName = "", BUCKET_NAME: BucketName = "", ...others } = inject("environment");
-  const outputs = { TableName, BucketName, StateMachineArn: others.STATE_MACHINE_ARN ?? "" };
-  const server = cloudFormation("Patchbay-here", outputs);
-  let url = "";
-  beforeAll(async () => {
-    ({ url } = await listen(server));
-  });
-  afterAll(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-
   const noted = async () => {
     const env = await localStacks();
     await mkdir(join(env.PATCHBAY_STATE, "emulators"));

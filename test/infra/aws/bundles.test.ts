@@ -65,11 +65,6 @@ describe("a function's bundle", () => {
       expect(text(name).length, name).toBeLessThan((grants.files.length > 0 ? 410 : 252) * 1024);
   });
 
-  it("contains only the schemas of the S3 operations that it calls", () => {
-    expect(text("request-attachments/create")).toContain("x-amz-storage-class");
-    expect(text("request-attachments/create")).not.toContain("x-amz-object-ownership");
-  });
-
   it("reports errors with positions in the sources", () => {
     const bundle = pathToFileURL(join(folder, "checkout/lock/index.mjs")).href;
     const script = `const { handler } = await import("${bundle}"); await handler({}).catch(() => undefined);`;

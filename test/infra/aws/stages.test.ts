@@ -234,10 +234,6 @@ describe("production", () => {
       TracingConfiguration: { Enabled: false },
     });
   });
-
-  it("records access to each file", () => {
-    production.template.hasResourceProperties("AWS::S3::Bucket", { LoggingConfiguration: { LogFilePrefix: "files/" } });
-  });
 });
 
 it.each([

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -24,6 +23,7 @@ import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { startFiles } from "../../../infra/local/files.ts";
 import { eicar } from "../../../infra/local/malware-scan.ts";
+import { newFolder } from "../../support/fixtures/new-folder.ts";
 
 const Bucket = "files";
 const Key = "attachments/2026/11/21/order/a/b";
@@ -68,7 +68,7 @@ const nameOf = (error: unknown) => (error instanceof Error ? error.name : error)
 
 beforeEach(async () => {
   vi.stubEnv("AWS_ENDPOINT_URL_S3", "");
-  folder = mkdtempSync(join(tmpdir(), "patchbay-files-"));
+  folder = newFolder();
   scanDelayMs = undefined;
   await start();
 });

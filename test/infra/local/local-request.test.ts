@@ -1,18 +1,15 @@
 import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { afterAll, describe, expect, inject, it, vi } from "vitest";
 import { startTable } from "../../../infra/local/table.ts";
 import { sendPlain } from "../../support/requests/plain-request.ts";
 
 /** A DynamoDB of its own, as `npm start` has it: with a door. */
-let table: Awaited<ReturnType<typeof startTable>>;
-beforeAll(async () => {
-  vi.stubEnv("AWS_ENDPOINT_URL_DYNAMODB", "");
-  table = await startTable("behind-a-door");
-  const client = new DynamoDBClient({ endpoint: table.door });
-  const Item = { pk: { S: "switch" }, sk: { S: "one" }, secret: { S: "hunter2" } };
-  await client.send(new PutItemCommand({ TableName: "behind-a-door", Item }));
-});
-afterAll(() => table.close());
+vi.stubEnv("AWS_ENDPOINT_URL_DYNAMODB", "");
+const table = await startTable("behind-a-door");
+afterAll(table.close);
+const client = new DynamoDBClient({ endpoint: table.door });
+const Item = { pk: { S: "switch" }, sk: { S: "one" }, secret: { S: "hunter2" } };
+await client.send(new PutItemCommand({ TableName: "behind-a-door", Item }));
 
 /** The addresses that other programs use. At S3 no key of it, which is refused before the signature is verified. */
 const addresses = (): [name: string, url: string][] => {

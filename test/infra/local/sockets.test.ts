@@ -3,16 +3,13 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as fc from "fast-check";
 import pLimit from "p-limit";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { type LocalService, localServices } from "../../support/processes/local-service.ts";
+import { afterAll, expect, it } from "vitest";
+import { localServices } from "../../support/processes/local-service.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
 const services = localServices();
-let service: LocalService;
-beforeAll(async () => {
-  service = await services.start();
-});
 afterAll(() => services.remove());
+const service = await services.start();
 
 const addresses = (): string[] => {
   const { CARRIER_URL, EVENTS, ...all } = service.environment;
