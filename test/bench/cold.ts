@@ -96,7 +96,7 @@ export const cold = async (repetitions: number): Promise<Section> => {
       "ms with AWS": round(median(wholes.get(name) ?? []), 1),
     };
   });
-  for (const front of fronts) front.close();
+  for (const front of fronts) await front.close();
   await service.close();
   return {
     title: `Cold start: import and first response, medians of ${repetitions}`,

@@ -14,8 +14,7 @@ export const startParts = async (latencyMs = 0) => {
   const names = { TABLE_NAME: "patchbay", BUCKET_NAME: "files" };
   const aws = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
   Object.assign(process.env, aws, { LOG_LEVEL: "SILENT" });
-  const child = fork(join(import.meta.dirname, "aws-process.ts"));
-  child.send({ table: names.TABLE_NAME, bucket: names.BUCKET_NAME, latencyMs });
+  const child = fork(join(import.meta.dirname, "aws-process.ts"), [...Object.values(names), String(latencyMs)]);
   const [[message], carrier] = await Promise.all([once(child, "message"), startCarrier()]);
   const urls = z.parse(Urls, message);
   const environment = {

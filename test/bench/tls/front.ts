@@ -9,8 +9,8 @@ export const certificate = join(import.meta.dirname, "cert.pem");
 
 /** Starts a TLS proxy for an embedded server. Calls to AWS always use TLS, for which Node loads other modules. */
 export const startTls = async (target: string) => {
-  const [cert, key] = [certificate, join(import.meta.dirname, "key.pem")].map((file) => readFileSync(file));
-  const server = createServer({ ...(cert && { cert }), ...(key && { key }) }, (incoming, outgoing) => {
+  const files = { cert: readFileSync(certificate), key: readFileSync(join(import.meta.dirname, "key.pem")) };
+  const server = createServer(files, (incoming, outgoing) => {
     const { method = "GET", headers, url = "/" } = incoming;
     const passed = request(target + url, { method, headers }, (response) => {
       outgoing.writeHead(response.statusCode ?? 502, response.headers);
@@ -19,12 +19,6 @@ export const startTls = async (target: string) => {
     passed.on("error", () => outgoing.destroy());
     incoming.pipe(passed);
   });
-  const { port } = await listen(server);
-  return {
-    url: `https://127.0.0.1:${port}`,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  const { port, close } = await listen(server);
+  return { url: `https://127.0.0.1:${port}`, close };
 };

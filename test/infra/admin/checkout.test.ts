@@ -245,14 +245,8 @@ describe("doctor", () => {
     const env = { TABLE_NAME: "no-such-table", AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9", STATE_MACHINE_ARN: "" };
     const { code, stdout } = await admin(["doctor", "--json"], { env });
     const faults = JSON.parse(stdout).checks.filter(({ status }: { status: string }) => status === "FAULT");
-    expect(code).toBe(1);
-    expect(faults.map(({ check, remedy }: { check: string; remedy: string }) => [check, remedy.length > 0])).toEqual([
-      ["table", true],
-      ["table's TTL", true],
-      ["table's stream", true],
-      ["bucket", true],
-      ["workflow", true],
-    ]);
+    const named = faults.map(({ check, remedy }: { check: string; remedy: string }) => remedy && check);
+    expect([code, named]).toEqual([1, ["table", "table's TTL", "table's stream", "bucket", "workflow"]]);
   });
 });
 

@@ -35,29 +35,19 @@ describe("a command with invalid values", () => {
   it("says in one line what is wrong with which option, and exits with 2 if it is used wrongly", async () => {
     const { acme, foreigner } = await customer();
     const issue = ["key", "issue", "--account", acme, "--user", foreigner];
+    const createUser = ["user", "create", "--account", acme];
+    const named = ["account", "create", "--name"];
     for (const [args, expected, message] of [
-      [
-        ["user", "create", "--account", acme, "--permission", "bad perm"],
-        1,
-        /^--permission: must be a text without spaces$/m,
-      ],
+      [[...createUser, "--permission", "bad perm"], 1, /^--permission: must be a text without spaces$/m],
       [[...issue, "--expires-at", "2020-01-01T00:00:00Z"], 2, /--expires-at.*It is in the past/],
       [[...issue, "--expires-at", "soon"], 2, /ISO 8601/],
       [issue, 1, /^--user: must be a user in the same account tree/m],
-      [["account", "create", "--name", " "], 1, /^--name: can't be blank$/m],
-      [
-        ["account", "create", "--name", "A", "--parent", nobody],
-        1,
-        new RegExp(`^--parent: there is no account ${nobody}$`, "m"),
-      ],
+      [[...named, " "], 1, /^--name: can't be blank$/m],
+      [[...named, "A", "--parent", nobody], 1, new RegExp(`^--parent: there is no account ${nobody}$`, "m")],
       [["account", "rename", acme, " "], 1, /^The name can't be blank\.$/m],
       [["account", "feature", acme, "maybe"], 2, /^The feature can be on or off, not maybe\.$/m],
       [["attachment", "list"], 2, /missing required argument 'request\|order'/m],
-      [
-        ["apply", "/no/such/file.json"],
-        1,
-        /^There is no file \/no\/such\/file\.json: pass an existing file, or - for standard input\.$/m,
-      ],
+      [["apply", "/no/file"], 1, /^There is no file \/no\/file: pass an existing file, or - for standard input\.$/m],
       [["apply", "/"], 1, /^\/ is a directory/m],
     ] as const) {
       const { code, stdout, stderr } = await admin(args);

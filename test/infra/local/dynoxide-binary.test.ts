@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, cpSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -51,6 +51,13 @@ const offline = { npm_config_registry: "http://127.0.0.1:1" };
 const manifests = () => ["package.json", "package-lock.json"].map((name) => readFileSync(join(root, name), "utf8"));
 
 describe("the embedded DynamoDB's binary", () => {
+  it("comes from the platform's package", async () => {
+    const folder = join(root, "node_modules/@dynoxide/linux-x64");
+    mkdirSync(folder, { recursive: true });
+    copyFileSync(installed, join(folder, "dynoxide"));
+    expect(await find(offline)).toBe(join(folder, "dynoxide"));
+  });
+
   it.runIf(extent !== "sample")(
     "is installed once in the right version, with a message, if it is missing",
     async () => {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -343,6 +343,13 @@ describe("the embedded S3 with a folder", () => {
     expect([await restart(), await content()]).toEqual([[], ["text/plain", "0123456789"]]);
     expect((await fetch(url, { method: "PUT", body: "01234" })).status).toBe(200);
     expect(await sizes()).toEqual([10, 5]);
+  });
+
+  it("writes an object beside the one that it replaces, which a kill meanwhile leaves whole", async () => {
+    await put("0123456789");
+    const { ino } = statSync(file());
+    await put("9876543210");
+    expect(statSync(file()).ino).not.toBe(ino);
   });
 
   it("reports a file that does not have its declared size at each start, and changes nothing", async () => {
