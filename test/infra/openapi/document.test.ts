@@ -74,6 +74,22 @@ describe("openapi.json", () => {
     expect(new Set(routes.map(operationId)).size).toBe(routes.length);
   });
 
+  it("names the parameters of each operation", () => {
+    for (const route of routes) {
+      const names = operationOf(route).parameters.map(({ $ref }) => $ref.replace("#/components/parameters/", ""));
+      const expected = [
+        ...[...route.path.matchAll(/\{(\w+)\}/g)].map(() => expect.stringMatching(/Id$/)),
+        ...(route.operation === "index" ? ["First", "After", "Last", "Before"] : []),
+        ...(route.operation === "index" && route.resource !== "switch" ? ["ReferenceId"] : []),
+        ...(route.method === "GET" ? [expect.stringMatching(/^Include(FileForwarding|File|Account)$/)] : []),
+        ...(route.operation === "show" ? ["IfNoneMatch"] : []),
+        ...(route.method === "POST" ? ["IdempotencyKey"] : []),
+        ...(["PATCH", "DELETE"].includes(route.method) ? ["IfMatch"] : []),
+      ];
+      expect(names, route.name).toEqual(expected);
+    }
+  });
+
   it("describes every property", () => {
     const Properties = z.record(z.string(), z.looseObject({}));
     const undescribed = schemasBelow(openapi().components.schemas, "").flatMap(({ at, schema }) => {
