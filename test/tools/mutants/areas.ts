@@ -19,7 +19,8 @@ export const areas: Readonly<Record<string, Area>> = {
       "test/shared/{deadline.cases,log}.test.ts",
       "test/functions/attachments/{idempotency,list,show-update-delete,client-quirks,access}.test.ts",
       "test/functions/switches/create.test.ts",
-      "test/functions/include.test.ts",
+      "test/functions/{include,every-route}.test.ts",
+      "test/shared/history/history.test.ts",
     ],
     setup: "service",
   },
@@ -116,8 +117,9 @@ export const areas: Readonly<Record<string, Area>> = {
     ],
     tests: [
       "test/shared/checkout/carrier-client.cases.test.ts",
-      "test/shared/checkout/{for-each-concurrently,carrier-adapter,carrier-function,carrier}.test.ts",
+      "test/shared/checkout/{for-each-concurrently,carrier-function,carrier}.test.ts",
     ],
+    setup: "service",
   },
   "steps of the checkout": {
     mutate: [
