@@ -57,7 +57,7 @@ export const areas: Readonly<Record<string, Area>> = {
     ],
     tests: [
       "test/functions/include.test.ts",
-      "test/functions/attachments/{create,direct-upload,idempotency,list,reference,show-update-delete}.test.ts",
+      "test/functions/attachments/{create,direct-upload,idempotency,list,show-update-delete}.test.ts",
       "test/shared/attachments/forwarding.test.ts",
       "test/shared/history/history.test.ts",
     ],
