@@ -60,10 +60,12 @@ type Ending = Exclude<CallResult, { kind: "done" }> | { readonly kind: "time" };
 type Postponed = { readonly request: string; readonly receipt: Receipt };
 
 /** Returns the more severe of two endings: the end of the run, then the longer wait, then the end of the time. */
-export const mostSevere = (one: Ending | undefined, other: Ending): Ending => {
-  if (!one || one.kind === "time" || other.kind === "stop") return other;
-  if (one.kind === "stop" || other.kind === "time") return one;
-  return other.wait_seconds > one.wait_seconds ? other : one;
+export const mostSevere = (one: Ending | undefined, other: Ending): Ending =>
+  one && severityOf(one) >= severityOf(other) ? one : other;
+
+const severityOf = (ending: Ending): number => {
+  if (ending.kind === "wait") return ending.wait_seconds;
+  return ending.kind === "stop" ? Number.POSITIVE_INFINITY : -1;
 };
 
 const pageResult = async (page: RequestPage, ending: Ending | undefined): Promise<ForwardedPage> => {

@@ -37,10 +37,13 @@ export const withdrawAnnouncement = async ({ target: { request }, before, announ
   else await transact({ receipt: { delete: keys.receipt(request, announced.attachment), when: unchanged(announced) } });
 };
 
+/** What the carrier, or a malware scan, has decided. */
+type Decision = Exclude<Receipt["state"], "pending">;
+
 /** Records the outcome of a call, and the carrier's decision as an event, unless another step has changed the receipt. */
 export const completeReceipt = async (
   { target, before, announced }: AnnouncedCall,
-  outcome: Partial<Receipt>,
+  outcome: Partial<Receipt> & { readonly state?: Decision },
 ): Promise<Receipt> => {
   const now = new Date();
   // A call of another step, or of one that was killed, may still be in flight.
@@ -57,10 +60,9 @@ export const completeReceipt = async (
 const recordDecision = (
   { ref, request, accounts }: Target,
   { of, attachment, version, bytes, sha256 }: Receipt,
-  state: Receipt["state"],
+  state: Decision,
   now: Date,
 ) => {
-  if (state === "pending") return undefined;
   const type = `${of}_attachment` as const;
   const parent = { type: "request", id: request } as const;
   const file = state === "forwarded" ? { bytes, sha256 } : undefined;
