@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { S3Client } from "@aws-sdk/client-s3";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
@@ -8,8 +9,9 @@ import type { CheckoutRun, Receipt } from "../../../shared/checkout/checkout-sch
 import { failRun, finishRun, submitCart } from "../../../shared/checkout/end.ts";
 import { forwardPage, mostSevere } from "../../../shared/checkout/forward.ts";
 import { planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
-import { announcement, isInFlight, secondsInFlight } from "../../../shared/checkout/receipts.ts";
+import { announcement, isInFlight, replaceReceipt, secondsInFlight } from "../../../shared/checkout/receipts.ts";
 import { beginRound, endRound, liftSeal, sealPage } from "../../../shared/checkout/seal.ts";
+import { noId } from "../../../shared/schema/fields.ts";
 import { collections, keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { get, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
@@ -44,6 +46,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
   vi.unstubAllEnvs();
 });
 
@@ -65,6 +68,7 @@ describe("the start of a run", () => {
   const beside = { next: "ALREADY_RUNNING" };
   it.each<[string, Partial<CheckoutRun>, object, boolean]>([
     ["after one that failed with calls in flight", { calls_end_by: at(7.1) }, { wait_seconds: 8 }, false],
+    ["after one that succeeded", { status: "SUCCEEDED" }, { wait_seconds: 0 }, false],
     ["after one that crashed", { status: "CRASHED" }, { next: "PAGINATE", wait_seconds: 150 }, false],
     ["after one with later calls", { status: "CRASHED", calls_end_by: at(151) }, { wait_seconds: 151 }, false],
     ["after one whose outcome is unknown", { outcome_unknown: true }, { next: "SUBMIT" }, true],
@@ -72,12 +76,17 @@ describe("the start of a run", () => {
     ["beside one that is almost too old", { status: "RUNNING", started_at: at(1 - week) }, beside, true],
     ["after one that is too old", { status: "RUNNING", started_at: at(-week) }, { wait_seconds: 150 }, false],
     ["of itself again", { run: "this", status: "RUNNING", calls_end_by: at(3) }, { wait_seconds: 3 }, true],
+    ["of itself after its end", { run: "this" }, { next: "FAIL" }, true],
   ])("%s: what it does, and whether the order stays sealed", async (_, last, start, sealed) => {
     const { order, ref, parent } = await storedOrder();
     await storeRun(order, last);
     await sealBy("last", parent);
     expect(await startRun(ref, now)).toMatchObject(start);
     expect(await isSealed(parent)).toBe(sealed);
+  });
+
+  it.each([noId, "no order"])("of %s fails", async (order_id) => {
+    expect(await startRun({ order_id, run: "this" }, now)).toMatchObject({ next: "FAIL" });
   });
 
   it("beside another that starts at the same time finds its lock", async () => {
@@ -112,12 +121,20 @@ describe("the end of a run", () => {
     ["is running lifts its seals and those of crashed runs", {}, "FAILED", [false, false, true]],
     ["has lost its lock lifts none", { run: "other", status: "STOPPING", reason: "x" }, "STOPPING", [true, true, true]],
   ])("as a failure of a run that %s", async (_, changes, status, sealed) => {
-    const { order, requests, ref, parent } = await storedOrder(forwardableType, forwardableType);
+    const { order, ref, parents } = await storedOrder(forwardableType, forwardableType);
     await running(order, { earlier_runs: ["crashed"], ...changes });
-    const parents = [parent, ...requests.map((id) => ({ type: "request", id }) as const)];
     for (const [index, each] of parents.entries()) await sealBy(["this", "crashed", "unknown"][index] ?? "", each);
-    expect(await failRun(ref, "default", now)).toEqual({ reason: "default" });
+    for (const _ of ["fails", "is repeated"]) expect(await failRun(ref, "default", now)).toEqual({ reason: "default" });
     expect([(await readRun(order))?.status, await Promise.all(parents.map(isSealed))]).toEqual([status, sealed]);
+  });
+
+  it("counts what the carrier lacks of the requests that have changed since their seal", async () => {
+    const { order, ref, parents, attach } = await storedOrder(forwardableType, forwardableType);
+    await running(order);
+    for (const of of ["order", 1, 1] as const) await attach(of);
+    for (const each of parents) await sealBy("this", each, Number((await get(keys.parent(each)))?.attachments_version));
+    await attach(0);
+    expect(await finishRun(ref, now)).toMatch(/: 2 added or changed and not forwarded\.$/);
   });
 
   it("leaves a seal that another run sets meanwhile", async () => {
@@ -179,7 +196,7 @@ describe("a run after a checkout of the cart whose outcome is unknown", () => {
     const { ref } = await stored({ calls_end_by: at(9.5) });
     const calls = carrier.respondInTurn(says(false));
     expect(await submitCart(ref, 3, now)).toMatchObject({ outcome: "WAIT", wait_seconds: 10, consecutive_waits: 3 });
-    expect(calls).toEqual([]);
+    expect([calls, await readRun(ref.order_id)]).toMatchObject([[], { next_try_at: at(9.5) }]);
     expect(await submitCart(ref, 3, new Date(at(9.5)))).toMatchObject({ outcome: "OPEN" });
   });
 
@@ -199,6 +216,23 @@ describe("a run after a checkout of the cart whose outcome is unknown", () => {
     expect(await submitCart(ref, 3, now)).toMatchObject({ ...ref, ...submitted });
     expect(calls).toEqual(["GET cart", "POST checkout"].slice(0, answers.length));
     expect([await readRun(order), await isSealed(parent)]).toMatchObject([run, run !== settled]);
+  });
+
+  it.each([{ run: "other" }, { status: "STOPPING" } as const, undefined])("asks nothing as %j", async (changes) => {
+    const { ref } = changes ? await stored(changes) : await storedOrder();
+    const calls = carrier.respondInTurn(says(true));
+    expect([await submitCart(ref, 3, now), calls]).toMatchObject([{ outcome: "FAILED" }, []]);
+  });
+
+  it.each<[string, (of: Awaited<ReturnType<typeof stored>>) => Promise<unknown>]>([
+    ["its run ends", ({ order }) => running(order, { status: "STOPPING" })],
+    ["the order is sealed again", ({ parent }) => sealBy("this", parent)],
+  ])("changes nothing if %s after the answer", async (_, meanwhile) => {
+    const all = await stored();
+    carrier.respondInTurn(says(false));
+    beforeTableCall(isWrite, () => meanwhile(all));
+    const { outcome } = await submitCart(all.ref, 0, now);
+    expect([outcome, await isSealed(all.parent)]).toEqual(["FAILED", true]);
   });
 
   it("never repeats the call if the order is not sealed: what is missing is forwarded first", async () => {
@@ -241,6 +275,8 @@ describe("a round", () => {
     expect([round, pages]).toEqual([{ ...ref, version: 0 }, []]);
     expect(await endRound(round, 9, [])).toEqual({ ...ref, next: "SUBMIT", passes_left: 8 });
     expect(await get(keys.parent(parent))).toMatchObject({ seal: { run: "this", version: 0, at: at(0) } });
+    await running(order, { status: "STOPPING" });
+    expect(await endRound(round, 9, [])).toEqual({ ...ref, next: "FAIL", passes_left: 8 });
   });
 
   it.each([
@@ -291,7 +327,7 @@ describe("a round", () => {
 
 describe("a page", () => {
   it("forwards what is missing and withdraws what was deleted, with events of the account that owns it", async () => {
-    const { order, request, shared, own, page, remove } = await attached();
+    const { order, request, shared, own, page, attach, remove } = await attached();
     await transact({ owner: { update: keys.order(order), set: { account: "another" }, when: {} } });
     const account = (await get(keys.request(request)))?.account;
     const calls = carrier.respondInTurn(201, 200, 404);
@@ -299,17 +335,28 @@ describe("a page", () => {
     expect(await forwardPage(page)).toEqual(done);
     expect(await readRun(order)).toMatchObject({ consecutive_waits: 0, last_answer: null, next_try_at: null });
     await remove(0, own);
+    const added = await attach(0);
+    expect(await sealPage(page)).toMatchObject({ outcome: "CHANGED" });
+    await remove(0, added);
     expect(await forwardPage(page)).toMatchObject({ outcome: "FORWARDED" });
     expect(calls.toSorted()).toEqual([`DELETE ${own}`, `PUT ${own}`, `PUT ${shared}`].sort());
     const events = await Array.fromAsync(queryAll(collections.events({ type: "request", id: request })));
-    const Recorded = z.object({ type: z.string(), account: z.string(), expires_at: z.number() });
+    const [string, any] = [z.string(), z.unknown()];
+    const Recorded = z.object({
+      type: string,
+      account: string,
+      actor: any,
+      file: z.optional(any),
+      expires_at: z.number(),
+    });
     const decided = events.filter(({ type }) => /forwarded|withdrawn/.test(String(type)));
-    const expires_at = now.getTime() / 1000 + 400 * 86_400;
+    const both = { actor: { type: "checkout", id: "this" }, expires_at: now.getTime() / 1000 + 400 * 86_400 };
+    const sent = { ...both, file: { bytes: 15, sha256: expect.any(String) } };
     expect(new Set(decided.map((event) => z.parse(Recorded, event)))).toEqual(
       new Set([
-        { type: "order_attachment.forwarded", account: "another", expires_at },
-        { type: "request_attachment.forwarded", account, expires_at },
-        { type: "request_attachment.withdrawn", account, expires_at },
+        { type: "order_attachment.forwarded", account: "another", ...sent },
+        { type: "request_attachment.forwarded", account, ...sent },
+        { type: "request_attachment.withdrawn", account, ...both },
       ]),
     );
   });
@@ -353,21 +400,34 @@ describe("a page", () => {
     expect(await statesOf(request)).toEqual(["forwarded", "pending"]);
   });
 
+  it("leaves what another page has stored of its wait", async () => {
+    const { order, page } = await attachedOne();
+    carrier.respondInTurn(201);
+    // The first forwards a file, the second has nothing to do.
+    for (const consecutive_waits of [0, 1]) {
+      await forwardPage({ ...page, consecutive_waits });
+      expect(await readRun(order)).toMatchObject({ consecutive_waits: 2, last_answer: "x" });
+    }
+  });
+
   it("that is refused with 409 fails, and leaves open whether the cart is checked out", async () => {
     const { order, request, own, page } = await attachedOne();
-    carrier.respondInTurn(409);
+    const answer = JSON.stringify({ reason: "not now" });
+    carrier.respondInTurn([409, {}, answer]);
     expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED", wait_seconds: 0 });
-    const reason = `The attachment ${own} of the request ${request} was refused by the carrier, not forwarded: 409 why`;
+    const reason = `The attachment ${own} of the request ${request} was refused by the carrier, not forwarded: 409 ${answer}`;
     expect(await readRun(order)).toMatchObject({ reason, outcome_unknown: true });
-    expect(await receiptsOf(request)).toMatchObject([{ state: "refused", status: 409, answer: "why", reason: null }]);
+    expect(await receiptsOf(request)).toMatchObject([{ state: "refused", status: 409, answer, reason: "not now" }]);
   });
 
   it("calls no carrier without its lock, and leaves its receipts as they are", async () => {
     const { order, request, own, page, update, remove } = await attachedOne();
     const calls = carrier.respondInTurn(201);
     const isFailed = async () => {
-      await running(order, { status: "STOPPING" });
-      expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED" });
+      for (const lost of [{ status: "STOPPING" }, { run: "other" }] as const) {
+        await running(order, lost);
+        expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED" });
+      }
     };
     await isFailed();
     expect(await receiptsOf(request)).toEqual([]);
@@ -411,15 +471,19 @@ describe("a page", () => {
   const other = { content, sha256: sha256Of(content), filename: "a.pdf", contentType: "application/pdf" };
   const isGone = /its file is gone from storage\.$/;
   const isAnother = /its stored file is not the one uploaded\.$/;
-  it.each<[string, (of: Attached) => Promise<unknown>, string, RegExp | null, string?]>([
+  const [adapter, scan] = [{ CARRIER_FUNCTION: "the-adapter" }, { MALWARE_SCAN: "stand-in" }];
+  it.each<[string, (of: Attached) => Promise<unknown>, string, RegExp | null, Record<string, string>?]>([
     ["is gone", ({ file }) => removeFile(file), "FAILED", isGone],
     ["is another", ({ file }) => putFile(file, other), "FAILED", isAnother],
-    ["is gone from an adapter", ({ file }) => removeFile(file), "FAILED", isGone, "the-adapter"],
-    ["is another for an adapter", ({ file }) => putFile(file, other), "FAILED", isAnother, "the-adapter"],
+    ["is gone from an adapter", ({ file }) => removeFile(file), "FAILED", isGone, adapter],
+    ["is another for an adapter", ({ file }) => putFile(file, other), "FAILED", isAnother, adapter],
+    ["is gone from its scan", ({ file }) => removeFile(file), "FAILED", isGone, scan],
     ["is deleted meanwhile", deleteMeanwhile, "FORWARDED", null],
+    ["is deleted before an adapter has it", deleteMeanwhile, "FORWARDED", null, adapter],
+    ["is deleted before its scan", deleteMeanwhile, "FORWARDED", null, scan],
     ["is in no bucket", async () => void vi.stubEnv("BUCKET_NAME", "none"), "throws", null],
-  ])("whose file %s", async (_, change, outcome, reason, adapter = "") => {
-    vi.stubEnv("CARRIER_FUNCTION", adapter);
+  ])("whose file %s", async (_, change, outcome, reason, variables = {}) => {
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
     vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", carrier.url);
     const one = await attachedOne();
     await change(one);
@@ -429,6 +493,30 @@ describe("a page", () => {
     expect((await readRun(one.order))?.reason ?? null).toEqual(reason && expect.stringMatching(reason));
     const answer = outcome === "throws" ? null : expect.stringMatching(/^its /);
     expect(await receiptsOf(one.request)).toMatchObject([{ state: "pending", answer, last_answer: null }]);
+  });
+
+  const scanned = (result?: string) => async () => ({
+    TagSet: result ? [{ Key: "GuardDutyMalwareScanStatus", Value: result }] : [],
+  });
+  const unavailable = () => Promise.reject(Object.assign(new Error(), { name: "SlowDown" }));
+  const unscanned = { state: "pending", attempts: 0, last_answer: "waits for the malware scan" };
+  const unread = { state: "pending", answer: null, last_answer: "S3 is unavailable" };
+  const answer = expect.stringMatching(/^malware scan: [A-Z_]+$/);
+  const refused = (reason: string | null) => ({ state: "refused", answer, reason });
+  it.each<[string, number, () => Promise<object>, string, RegExp, object]>([
+    ["is not there yet", 9, scanned(), "WAIT", /waits for the malware scan\.$/, unscanned],
+    ["cannot be read", 1, unavailable, "WAIT", /S3 is unavailable\.$/, unread],
+    ["finds malware", 1, scanned("THREATS_FOUND"), "FAILED", /THREATS_FOUND$/, refused("The file contains malware.")],
+    ["fails", 1, scanned("UNSUPPORTED"), "FAILED", /not forwarded: UNSUPPORTED$/, refused(null)],
+  ])("whose scan %s, with %i files", async (_, files, send, outcome, reason, receipt) => {
+    const { order, request, page, attach } = await attachedOne();
+    for (let file = 1; file < files; file += 1) await attach(0);
+    vi.stubEnv("MALWARE_SCAN", "stand-in");
+    vi.spyOn(S3Client.prototype, "send").mockImplementation(send);
+    expect(await forwardPage(page)).toMatchObject({ outcome });
+    expect(await receiptsOf(request)).toEqual(Array(files).fill(expect.objectContaining(receipt)));
+    expect(await forwardPage({ ...page, consecutive_waits: 10 })).toMatchObject({ outcome: "FAILED" });
+    expect((await readRun(order))?.reason).toMatch(reason);
   });
 
   it("whose repeated call is refused gets its current metadata next", async () => {
@@ -448,7 +536,7 @@ describe("the receipt of a call", () => {
     const { request, own } = await attachedOne();
     const [planned] = (await planOf(request, [])).forward;
     if (!planned) throw new Error("there is nothing to forward");
-    return { own, planned, first: announcement(planned, now) };
+    return { request, own, planned, first: announcement(planned, now) };
   };
 
   it("announces the current metadata, or repeats what may have arrived, for as long as its attempts take", async () => {
@@ -466,6 +554,12 @@ describe("the receipt of a call", () => {
     expect(next({ attempts: 0 })).toMatchObject({ ...current, attempts: 1 });
   });
 
+  it("is announced by one of two steps", async () => {
+    const { request, first } = await announced();
+    const both = [1, 2].map(() => replaceReceipt(request, undefined, first));
+    expect((await Promise.all(both)).sort()).toEqual([false, true]);
+  });
+
   it("says how long the call may be in flight", async () => {
     const { first } = await announced();
     const ends = [at(-1), at(0), at(0.5), at(90), null].map((in_flight_until) => ({ ...first, in_flight_until }));
@@ -477,7 +571,7 @@ describe("the receipt of a call", () => {
     const { first: receipt } = await announced();
     const [stop, time] = [{ kind: "stop" } as const, { kind: "time" } as const];
     const [short, long] = [
-      { kind: "wait", wait_seconds: 5, reason: "", receipt } as const,
+      { kind: "wait", wait_seconds: 0, reason: "", receipt } as const,
       { kind: "wait", wait_seconds: 9, reason: "", receipt } as const,
     ];
     const inOrder = [undefined, time, short, long, stop] as const;
@@ -497,15 +591,16 @@ async function deleteMeanwhile({ file, own, remove }: Awaited<ReturnType<typeof 
 async function storedOrder(...types: readonly string[]) {
   const { id: order, requests, ...all } = await newOrder(...types);
   const parent: ParentRef = { type: "order", id: order };
-  return { ...all, order, requests: requests.toSorted(), parent, ref: { order_id: order, run: "this" } };
+  const parents = [parent, ...requests.toSorted().map((id) => ({ type: "request", id }) as const)];
+  return { ...all, order, requests: requests.toSorted(), parent, parents, ref: { order_id: order, run: "this" } };
 }
 
 function running(order: string, changes: Partial<CheckoutRun> = {}) {
   return storeRun(order, { run: "this", status: "RUNNING", ...changes });
 }
 
-function sealBy(run: string, of: ParentRef) {
-  return transact({ seal: { update: keys.parent(of), set: { seal: { run, version: 0, at: at(0) } }, when: {} } });
+function sealBy(run: string, of: ParentRef, version = 0) {
+  return transact({ seal: { update: keys.parent(of), set: { seal: { run, version, at: at(0) } }, when: {} } });
 }
 
 async function isSealed(of: ParentRef) {
