@@ -107,7 +107,6 @@ const readForm = (incoming: IncomingMessage) =>
     incoming.pipe(form);
   });
 
-/** Stores a file under a request. Returns 409 after checkout, and 422 for an invalid form or a wrong SHA-256. */
 export const putAttachment = async (
   cart: Cart,
   ids: { request: string; attachment: string },
@@ -134,7 +133,6 @@ const countKeys = (cart: Cart, place: string, key: string | string[] | undefined
   return cart.keys[place].length;
 };
 
-/** Withdraws a file. Succeeds if there is no such file. Returns 409 after checkout. */
 export const withdrawAttachment = (cart: Cart, ids: { request: string; attachment: string }): Reply => {
   if (cart.checked_out) return checkedOut;
   const place = `${ids.request}/${ids.attachment}`;

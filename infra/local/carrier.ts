@@ -15,7 +15,6 @@ import {
 } from "./carrier-carts.ts";
 import { serveLocally } from "./listen.ts";
 
-/** The faults that `POST /faults` injects. */
 const InjectedFault = z.object({
   /** A GET is disturbed only by name, because it also shows a cart to people and tests. */
   method: z._default(z.string(), "PUT|POST|DELETE"),
@@ -137,9 +136,8 @@ const handleCall = async (cart: Cart, incoming: IncomingMessage, path: string): 
   return { status: 404, body: { error: "not found" } };
 };
 
-const send = (outgoing: ServerResponse, { status, body, headers }: Reply) => {
+const send = (outgoing: ServerResponse, { status, body, headers }: Reply) =>
   outgoing.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
-};
 
 const sendHalf = (outgoing: ServerResponse, { status, body }: Reply) => {
   const text = JSON.stringify(body);
