@@ -1,6 +1,6 @@
 import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { createAttachmentRoute } from "../../../shared/attachments/routes.ts";
 import { readForm } from "../../../shared/http/form.ts";
@@ -92,7 +92,7 @@ describe("a hostile form", () => {
 
 describe("a header", () => {
   const sendLines = async (method: string, below: string, lines: readonly string[], body: string | Buffer = "") => {
-    const url = new URL(path + below, inject("baseUrl"));
+    const url = new URL(path + below, process.env.PATCHBAY_URL);
     const headers = ["host", url.host, "authorization", `Bearer ${key}`, "content-length", `${body.length}`, ...lines];
     const outgoing = httpRequest(url, { method, headers }).end(body);
     const response = await new Promise<import("node:http").IncomingMessage>((resolve) =>

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
-import { call, invalidParametersOf } from "../../support/requests/client.ts";
+import { call, invalidBody, invalidParametersOf } from "../../support/requests/client.ts";
 
 const kinds = await Promise.all(sampledParentTypes("order").map(async (kind) => ({ kind, t: await tenants() })));
 
@@ -96,6 +96,11 @@ describe.each(kinds)("the attachments of one $kind", ({ kind, t }) => {
     ])("returns 422: %s", async (query, parameters) => {
       const response = await list(query);
       expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
+    });
+
+    it("names a repeated parameter", async () => {
+      const problem = { sub_code: "constraint.type", detail: "must be given only once" };
+      expect((await list("?first=1&first=1")).body).toEqual(invalidBody("query", "/first", problem));
     });
 
     it("returns 422 for a cursor of another list", async () => {

@@ -138,6 +138,12 @@ describe("an Idempotency-Key", () => {
     const place = { in: "header", pointer: "/Idempotency-Key" };
     expect((await present(key))?.problems).toMatchObject(problems.map((problem) => ({ ...place, ...problem })));
   });
+
+  it("is not looked up for an unknown caller, and is ignored by other methods than POST", async () => {
+    expect(await readIdempotencyKey(event("a"), Promise.resolve(undefined))).toMatchObject({ stored: undefined });
+    const patch = eventOf(updateAttachmentRoute("request"), { headers: { "Idempotency-Key": "a b" } });
+    expect(await readIdempotencyKey(patch, Promise.resolve(apiKey))).toBeUndefined();
+  });
 });
 
 describe("a form", () => {
@@ -211,6 +217,11 @@ describe("a form", () => {
     expect(await read({ headers: { "Content-Type": type }, body: Buffer.from(body) })).toEqual(outcome);
   });
 
+  it("that arrives as text is not read, because its bytes may have changed", async () => {
+    const { headers, body } = rawForm(name);
+    expect(await read({ headers, body: `${body}` })).toEqual([500, expect.any(String)]);
+  });
+
   const bytesOf = (...parts: readonly Part[]) => parts.reduce((sum, [headers]) => sum + headers.length + 4, 0);
   const room = limits.form.headerBytes - bytesOf(name, part("", ""), part("x".repeat(16_000), ""));
   const longNames = (left: number) => ["x".repeat(16_000), "x".repeat(left)];
@@ -231,6 +242,7 @@ describe("a form", () => {
     ["a part that is no form data", ['Content-Disposition: attachment; name="data[name]"', "x"], {}],
     ["a part without a disposition", ["X: y", "x"], because("a part has no Content-Disposition")],
     ["a folded header", ['Content-Disposition: form-data;\r\n name="data[name]"', "LOA"], { name: "LOA" }],
+    ["a header twice", sent("LOA", '\r\nContent-Disposition: form-data; name="type"'), { name: "LOA" }],
     ["a line that is no header", sent("LOA", "\r\nX y"), because("a part has a line that is not a header")],
     ["JSON", sent('"LOA"', json), { name: "LOA" }],
     ["JSON's null", sent("null", json), {}],

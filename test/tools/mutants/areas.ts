@@ -17,7 +17,7 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: [
       "test/shared/http/http.cases.test.ts",
       "test/shared/{deadline.cases,log}.test.ts",
-      "test/functions/attachments/{idempotency,list,show-update-delete,client-quirks,access}.test.ts",
+      "test/functions/attachments/{create,idempotency,list,show-update-delete,client-quirks,access}.test.ts",
       "test/functions/switches/create.test.ts",
       "test/functions/{include,every-route}.test.ts",
       "test/shared/history/history.test.ts",
@@ -58,10 +58,12 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: [
       "test/functions/include.test.ts",
       "test/functions/attachments/{create,direct-upload,idempotency,list,show-update-delete}.test.ts",
+      "test/functions/every-route.test.ts",
       "test/shared/attachments/forwarding.test.ts",
       "test/shared/history/history.test.ts",
+      "test/faults/sweep.test.ts",
     ],
-    setup: "service",
+    setup: "own-table",
     ignoreStatic: true,
   },
   "kinds of files": {
@@ -83,7 +85,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/switches/{read,switches}.ts", "functions/switches/*.ts"],
     tests: [
       "test/functions/switches/*.test.ts",
-      "test/functions/include.test.ts",
+      "test/functions/{include,every-route}.test.ts",
       "test/shared/history/history.test.ts",
     ],
     setup: "service",
