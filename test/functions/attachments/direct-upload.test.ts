@@ -47,7 +47,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     const content = newContent();
     const startedAt = Date.now();
     const prepared = await prepare(declaredFile(content, { sha256: sha256Of(content).toUpperCase() }));
-    expect(prepared.status).toBe(201);
+    expect([prepared.status, prepared.headers.get("etag")]).toEqual([201, '"1"']);
     const upload = uploadOf(prepared);
     expect(upload).toMatchObject({ ...declaredFile(content), method: "PUT" });
     expect(upload.headers).toEqual({
@@ -220,6 +220,8 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
       expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
       expect(responses.filter((each) => each.headers.get("idempotency-replayed") === null)).toHaveLength(1);
       const [first] = responses;
+      const again = await prepare(declaredFile(content), headers);
+      expect([again.text, again.headers.get("idempotency-replayed")]).toEqual([first?.text, "true"]);
       const upload = first && uploadOf(first);
       expect(upload && (await sendFile(upload, content))).toBe(200);
       expect((await complete(upload?.id ?? "")).status).toBe(201);

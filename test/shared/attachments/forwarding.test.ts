@@ -74,14 +74,23 @@ describe("the forwarding of an order's attachment", () => {
     expect(await show()).toMatchObject(
       document({ state: "pending", requests: inOrder(state(first, "pending"), state(last, "pending")) }),
     );
-    const receipt = { attachment, state: "forwarded", at: "2026-01-02T03:04:05.678Z" };
-    await transact({ receipt: { put: { ...keys.receipt(first, attachment), ...receipt } } });
-    const done = state(first, "forwarded", receipt.at);
-    expect(await show()).toMatchObject(document({ state: "pending", requests: inOrder(done, state(last, "pending")) }));
-    for (const lastState of ["refused", "withdrawn", "forwarded"]) {
-      await transact({ receipt: { put: { ...keys.receipt(last, attachment), ...receipt, state: lastState } } });
-      const requests = inOrder(done, state(last, lastState, receipt.at));
-      expect(await show(), lastState).toMatchObject(document({ state: lastState, requests }));
+    const receivedAt = "2026-01-02T03:04:05.678Z";
+    const receive = (id: string, name: string) =>
+      transact({ receipt: { put: { ...keys.receipt(id, attachment), attachment, state: name, at: receivedAt } } });
+    for (const [one, other] of [
+      [first, last],
+      [last, first],
+    ] as const) {
+      await transact({ receipt: { delete: keys.receipt(other, attachment) } });
+      await receive(one, "forwarded");
+      for (const least of ["pending", "refused", "withdrawn", "forwarded"]) {
+        if (least !== "pending") await receive(other, least);
+        const requests = inOrder(
+          state(one, "forwarded", receivedAt),
+          state(other, least, least === "pending" ? null : receivedAt),
+        );
+        expect(await show(), `${least} ${other}`).toMatchObject(document({ state: least, requests }));
+      }
     }
   });
 });
