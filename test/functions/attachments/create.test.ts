@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { attachmentOf, form, pageOf, pdf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
@@ -159,9 +160,8 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
 
     it("is given to one of 12 concurrent uploads, and the total counts only that one", async () => {
       const own = t.attachments(kind, "done");
-      const responses = await Promise.all(
-        Array.from({ length: 12 }, () => call("POST", own, { key, body: form({ "data[reference_id]": reference }) })),
-      );
+      const body = () => form({ "data[reference_id]": reference });
+      const responses = await atOnce(12, () => call("POST", own, { key, body: body() }));
       expect(responses.map(({ status }) => status).sort()).toEqual([201, ...Array(11).fill(422)]);
       expect(pageOf(await call("GET", own, { key }))).toMatchObject({ total: 1 });
     });

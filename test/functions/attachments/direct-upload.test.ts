@@ -8,6 +8,7 @@ import { limits } from "../../../shared/limits.ts";
 import { keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
+import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { attachmentOf, form, pageOf, upload as uploadForm } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { declaredFile, newContent, sendFile, sha256Of } from "../../support/fixtures/upload-content.ts";
@@ -127,7 +128,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
   it("creates one attachment for concurrent requests, and none after it is deleted", async () => {
     const { id } = await sentUpload(path, key);
     const before = pageOf(await call("GET", path, { key })).total;
-    const responses = await Promise.all(Array.from({ length: 5 }, () => complete(id)));
+    const responses = await atOnce(5, () => complete(id));
     expect(responses.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422, 422]);
     for (const { status, body } of responses)
       if (status === 422) expect(body).toEqual(refusal("has already been used"));
@@ -215,7 +216,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     it("is prepared once by concurrent requests, which return the same upload and URL", async () => {
       const headers = withKey();
       const content = newContent();
-      const responses = await Promise.all(Array.from({ length: 5 }, () => prepare(declaredFile(content), headers)));
+      const responses = await atOnce(5, () => prepare(declaredFile(content), headers));
       expect(responses.map(({ status }) => status)).toEqual(Array(5).fill(201));
       expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
       expect(responses.filter((each) => each.headers.get("idempotency-replayed") === null)).toHaveLength(1);
@@ -232,7 +233,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     it("is completed once, and retries return the first response even after an update, a delete and the expiry", async () => {
       const headers = withKey();
       const { id } = await sentUpload(path, key);
-      const responses = await Promise.all(Array.from({ length: 5 }, () => complete(id, {}, headers)));
+      const responses = await atOnce(5, () => complete(id, {}, headers));
       expect(responses.map(({ status }) => status)).toEqual(Array(5).fill(201));
       expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
       expect(responses.filter((each) => each.headers.get("idempotency-replayed") === null)).toHaveLength(1);

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { apply } from "../../support/fixtures/apply.ts";
 import { attachmentOf, form, pageOf, pdf, rawForm } from "../../support/fixtures/attachments.ts";
 import { allPermissions, sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
@@ -93,7 +94,7 @@ describe.each(sampledParentTypes("order"))("an Idempotency-Key on an upload to a
   it("creates one attachment for 20 concurrent POSTs, which all return the same response", async () => {
     const ownList = t.attachments(kind, "done");
     const key = newKey();
-    const responses = await Promise.all(Array.from({ length: 20 }, () => post(key, form(), ownList)));
+    const responses = await atOnce(20, () => post(key, form(), ownList));
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([201]));
     expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
     expect(responses.filter(({ headers }) => headers.get("idempotency-replayed") === null)).toHaveLength(1);

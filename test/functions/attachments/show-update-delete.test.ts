@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, errorBody, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
@@ -95,13 +96,11 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
     it("keeps every one of several concurrent changes", async () => {
       const { id } = await upload(path, key);
       const changes = [{ name: "n" }, { notes: "o" }, { file_hint: "LOA" }];
-      const responses = await Promise.all(changes.map((data) => patch(id, data)));
+      const responses = await atOnce(3, (n) => patch(id, changes[n]));
       expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
       const final = attachmentOf(await call("GET", `${path}/${id}`, { key }));
       expect(final).toMatchObject({ name: "n", notes: "o", file_hint: "LOA" });
-      const conditional = await Promise.all(
-        ["p", "q", "r", "s"].map((name) => patch(id, { name }, { "if-match": '"4"' })),
-      );
+      const conditional = await atOnce(4, (n) => patch(id, { name: `${n}` }, { "if-match": '"4"' }));
       expect(conditional.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412]);
     });
   });
@@ -122,8 +121,8 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       const own = await tenants();
       const list = own.attachments(kind, "acme");
       const uploads = await Promise.all(Array.from({ length: 12 }, () => upload(list, own.key("acme"))));
-      const responses = await Promise.all(
-        [...uploads, ...uploads].map(({ id }) => call("DELETE", `${list}/${id}`, { key: own.key("acme") })),
+      const responses = await atOnce(24, (n) =>
+        call("DELETE", `${list}/${uploads[n % 12]?.id}`, { key: own.key("acme") }),
       );
       expect(responses.filter(({ status }) => status === 200)).toHaveLength(12);
       expect(responses.filter(({ status }) => status === 404)).toHaveLength(12);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { defaultSettings, newSwitch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
@@ -215,9 +216,7 @@ describe("an Idempotency-Key", () => {
     // If-None-Match is for a GET only.
     const headers = { "idempotency-key": "k1", "if-none-match": "*" };
     const data = { name: "Once", sms_secret: "s" };
-    const responses = await Promise.all(
-      Array.from({ length: 20 }, () => post(t.key("acme"), data, switchesPath, headers)),
-    );
+    const responses = await atOnce(20, () => post(t.key("acme"), data, switchesPath, headers));
     const [first] = responses;
     for (const [index, response] of responses.entries())
       expect([response.status, response.body], `request ${index}`).toEqual([201, first?.body]);

@@ -85,3 +85,25 @@ export const beforeTableCall = (matches: (call: TableCall) => boolean, act: () =
   });
   onTestFinished(() => void stop());
 };
+
+/**
+ * Sends this many requests to the service in this process. None writes before all have read what they decide by, so that their
+ * transactions meet: without this, the first is often done before the others are connected.
+ */
+export const atOnce = async <T>(count: number, send: (n: number) => Promise<T>): Promise<T[]> => {
+  const { promise: allHaveRead, resolve } = Promise.withResolvers<void>();
+  let left = count;
+  const stop = interceptTableCalls(async ({ operation }, pass) => {
+    if (operation === "TransactWriteItems") {
+      left -= 1;
+      if (left === 0) resolve();
+      await allHaveRead;
+    }
+    return pass();
+  });
+  try {
+    return await Promise.all(Array.from({ length: count }, (_, n) => send(n)));
+  } finally {
+    stop();
+  }
+};
