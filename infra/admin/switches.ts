@@ -1,6 +1,8 @@
 import type { Command } from "commander";
-import { allSwitches, readSwitch } from "../../shared/switches/read.ts";
+import { readSwitch, readSwitches, SwitchEntry } from "../../shared/switches/read.ts";
 import type { Switch } from "../../shared/switches/switch-schema.ts";
+import { collections } from "../../shared/table/keys.ts";
+import { parseItem, queryAll } from "../../shared/table/read.ts";
 import { readAccount } from "../../shared/tenants/accounts.ts";
 import { childAccounts, findAccount, finder, parseId, printOwned } from "./find.ts";
 import { format, printRecord } from "./output.ts";
@@ -20,7 +22,10 @@ const withoutSecrets = (settings: object) =>
 /** Yields the switches of an account and of all accounts below it or, without one, of every account. */
 async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> {
   const accounts = account === undefined ? await childAccounts(null) : [await findAccount(account)];
-  for (const { id } of accounts) yield* allSwitches(id);
+  for (const { id } of accounts) {
+    const entries = await Array.fromAsync(queryAll(collections.switches(id)));
+    yield* await readSwitches(entries.map((entry) => parseItem(SwitchEntry, entry).id));
+  }
 }
 
 const list = async ({ account }: { account?: string }) => {

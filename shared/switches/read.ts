@@ -3,7 +3,7 @@ import type { Route } from "../route.ts";
 import { noId, type PageQuery, Ulid } from "../schema/fields.ts";
 import { collections, keys } from "../table/keys.ts";
 import { type Page, pageRequest, readPage, truncatePage } from "../table/pages.ts";
-import { getMany, parseItem, parseReadable, queryAll, readItem } from "../table/read.ts";
+import { getMany, parseReadable, readItem } from "../table/read.ts";
 import type { PageReader } from "../tenants/access.ts";
 import { readAccount } from "../tenants/accounts.ts";
 import type { Account } from "../tenants/tenant-schema.ts";
@@ -18,7 +18,8 @@ export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(
  */
 const maxPageBytes = 6_291_556 - 65_536;
 
-const Entry = z.object({ id: Ulid });
+/** An entry in the list of an account. */
+export const SwitchEntry = z.object({ id: Ulid });
 
 const sizeOf = (one: ListedSwitch) =>
   Buffer.byteLength(JSON.stringify(JSON.stringify(switchDocument(one, one.included))));
@@ -34,7 +35,7 @@ export const includedAssociations = async ({ account }: Switch, include: Include
 };
 
 /** Reads switches. Leaves out those that were deleted after their entries were read. */
-const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
+export const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
   const found = await getMany(ids.map((id) => keys.switch(id)));
   return parseReadable(
     Switch,
@@ -59,16 +60,10 @@ export const switchPage: PageReader<
   const account = parent ? (await loaded).account?.id : (await apiKey)?.account;
   const list = collections.switches(account ?? noId);
   const request = pageRequest(list, query);
-  const entries = await readPage(list, request, Entry);
+  const entries = await readPage(list, request, SwitchEntry);
   const switches = await readSwitches(entries.items.map(({ id }) => id));
   const items = await Promise.all(
     switches.map(async (one) => ({ ...one, included: await includedAssociations(one, query.include) })),
   );
   return truncatePage(list, request, { ...entries, items }, sizeOf, maxPageBytes);
 };
-
-/** Yields every switch of an account and all accounts below it, in ascending order of their ids. */
-export async function* allSwitches(account: string): AsyncGenerator<Switch> {
-  const entries = await Array.fromAsync(queryAll(collections.switches(account)));
-  yield* await readSwitches(entries.map((entry) => parseItem(Entry, entry).id));
-}
