@@ -17,7 +17,13 @@ describe("a response of the carrier", () => {
     let read = 0;
     const [euro, rest] = [Buffer.from("€").subarray(0, 1), Buffer.from("€").subarray(1)];
     const chunks = async function* () {
-      for (const chunk of [euro, rest, Buffer.alloc(499, "x"), Buffer.from("y"), Buffer.from("never read")]) {
+      for (const chunk of [
+        euro,
+        rest,
+        Buffer.alloc(499, "x"),
+        Buffer.from("y"),
+        ...Array(9).fill(Buffer.from("never read")),
+      ]) {
         read += 1;
         yield chunk;
       }
@@ -155,6 +161,17 @@ describe("a call", () => {
     const fetched = carrierThat(...attempts);
     expect(await callCarrier(call)).toMatchObject(outcome);
     expect(fetched.mock.calls.length).toBe(attempts.length);
+  });
+
+  it("is sent to its path below the carrier's address, with its key if it has one", async () => {
+    const fetched = carrierThat(200, 200);
+    await callCarrier(call);
+    await callCarrier({ method: "GET", path: "/carts/1" });
+    const headers = { Accept: "application/json" };
+    expect(fetched.mock.calls.map(([url, init]) => [url, init?.headers])).toEqual([
+      ["http://carrier.test/api/carts/1/checkout", { ...headers, "Idempotency-Key": "checkout-1" }],
+      ["http://carrier.test/api/carts/1", headers],
+    ]);
   });
 
   it.each([

@@ -205,6 +205,12 @@ describe("a carrier that requires a token", () => {
     expect(await carrierToken()).toBe("second");
   });
 
+  it("is not called while its secret is empty, which is read again at the next call", async () => {
+    await secretOf(["", "first"]);
+    await expect(carrierToken()).rejects.toThrow("The carrier's secret is empty.");
+    expect(await carrierToken()).toBe("first");
+  });
+
   it("is called once more after one new read of the secret for all calls", async () => {
     const order = await newOrder(addMessagingNumbers);
     await Promise.all(Array.from({ length: 6 }, () => order.attach(0)));

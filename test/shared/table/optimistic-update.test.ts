@@ -36,4 +36,20 @@ describe("an optimistic update", () => {
     );
     expect([versions, written]).toEqual([[1, 2], { version: 3, updated_at }]);
   });
+
+  it.each([
+    ["2026-11-21T09:59:59.999Z", updated_at],
+    ["2026-11-21T10:00:00.001Z", "2026-11-21T10:00:00.001Z"],
+  ])("of a request of %s is made at %s, not before the version that it replaces", async (requested, made) => {
+    vi.spyOn(Math, "random").mockReturnValue(0);
+    const [first, second] = [
+      { version: 1, updated_at: "2026-11-20T10:00:00.000Z" },
+      { version: 2, updated_at },
+    ];
+    const origin = { now: new Date(requested), actor: "anyone" };
+    const write = vi.fn(async (latest: typeof first) => (latest === second ? latest : undefined));
+    const reread = async () => second;
+    await optimisticWrite(first, origin, () => {}, reread, write);
+    expect(write).toHaveBeenLastCalledWith(second, { ...origin, now: new Date(made) });
+  });
 });

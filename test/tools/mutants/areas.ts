@@ -11,7 +11,11 @@ export type Area = {
 const openapi = "test/infra/openapi/document.test.ts";
 
 export const areas: Readonly<Record<string, Area>> = {
-  "shared/table": { mutate: ["shared/table/*.ts"], tests: ["test/shared/table/*.test.ts"] },
+  "shared/table": {
+    mutate: ["shared/table/*.ts"],
+    tests: ["test/shared/table/*.test.ts", "test/functions/switches/show-update-delete.test.ts"],
+    setup: "service",
+  },
   "shared/http": {
     mutate: ["shared/http/*.ts", "shared/deadline.ts"],
     tests: [
