@@ -1,10 +1,7 @@
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
-import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
 import {
   CreateBucketCommand,
   DeleteObjectCommand,
@@ -24,6 +21,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { startFiles } from "../../../infra/local/files.ts";
 import { eicar } from "../../../infra/local/malware-scan.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
+import { sendPlain } from "../../support/requests/plain-request.ts";
 
 const Bucket = "files";
 const Key = "attachments/2026/11/21/order/a/b";
@@ -185,14 +183,6 @@ describe("the SDK's calls", () => {
   });
 });
 
-/** Sends a request as it is, without the normalization of fetch. */
-const raw = async (method: string, path: string, headers: Record<string, string>, body = "") => {
-  const sent = request(running.url, { method, path, headers: { ...headers, "content-length": body.length } });
-  sent.end(body);
-  const [response]: IncomingMessage[] = await once(sent, "response");
-  return [response?.statusCode, /<Code>(\w*)/.exec(response ? await text(response) : "")?.[1]];
-};
-
 describe("the embedded S3", () => {
   it.each([
     "../../app",
@@ -208,8 +198,9 @@ describe("the embedded S3", () => {
     `attachments/${"a".repeat(240)}`,
   ])("refuses the key %s, and writes nothing", async (key) => {
     const before = readdirSync(folder, { recursive: true });
+    const [path, headers] = [`/${Bucket}/${key}`, { authorization: "any" }];
     for (const method of ["PUT", "GET", "DELETE", "HEAD"])
-      expect((await raw(method, `/${Bucket}/${key}`, { authorization: "any" }, "x"))[0], method).toBe(400);
+      expect((await sendPlain(running.url, { method, path, headers }, "x")).status, method).toBe(400);
     expect([readdirSync(folder, { recursive: true }), existsSync(join(folder, "../app"))]).toEqual([before, false]);
   });
 
@@ -217,32 +208,32 @@ describe("the embedded S3", () => {
     await put("0123456789");
     const unsigned = "SignatureDoesNotMatch";
     const command = new GetObjectCommand({ Bucket, Key });
-    const sendWith = (credentials: object) =>
-      client(running.url, credentials)
-        .send(command)
-        .then(() => "done", nameOf);
+    const signedBy = async (accessKeyId: string, secretAccessKey: string) => {
+      const s3 = client(running.url, { credentials: { accessKeyId, secretAccessKey } });
+      return s3.send(command).then(() => "done", nameOf);
+    };
+    const send = async (to: string, init: RequestInit = {}) =>
+      /<Code>(\w+)/.exec(await (await fetch(to, init)).text())?.[1] ?? "done";
+    const authorizedBy = (authorization: string) =>
+      send(`${running.url}/${Bucket}/${Key}`, { headers: { authorization } });
     const url = await getSignedUrl(client(), command, { expiresIn: 60 });
-    const get = async (of: string) => /<Code>(\w+)/.exec(await (await fetch(of)).text())?.[1] ?? "done";
     const old = await getSignedUrl(client(), command, { expiresIn: 60, signingDate: new Date(Date.now() - 61_000) });
-    const { AWS_ACCESS_KEY_ID: accessKeyId = "", AWS_SECRET_ACCESS_KEY: secretAccessKey = "" } = process.env;
-    const scope = `${accessKeyId}/20261121/us-east-1/s3/aws4_request`;
+    const { AWS_ACCESS_KEY_ID: id = "", AWS_SECRET_ACCESS_KEY: secret = "" } = process.env;
+    const scope = `${id}/20261121/us-east-1/s3/aws4_request`;
     const dateless = `AWS4-HMAC-SHA256 Credential=${scope}, SignedHeaders=host, Signature=0`;
     const outcomes = {
-      "our credentials": [await sendWith({ credentials: { accessKeyId, secretAccessKey } }), "done"],
-      "another key id": [
-        await sendWith({ credentials: { accessKeyId: "other", secretAccessKey } }),
-        "InvalidAccessKeyId",
-      ],
-      "another secret": [await sendWith({ credentials: { accessKeyId, secretAccessKey: "other" } }), unsigned],
-      "no date": [(await raw("GET", `/${Bucket}/${Key}`, { authorization: dateless }))[1], "AccessDenied"],
-      "a signed URL": [await get(url), "done"],
-      "a URL for a month": [await get(url.replace("Expires=60", "Expires=2592000")), "AccessDenied"],
-      "another key in it": [await get(url.replace("/b?", "/c?")), unsigned],
-      "another parameter in it": [await get(`${url}&versionId=1`), unsigned],
-      "an expired one": [await get(old), "AccessDenied"],
-      "a longer life for it": [await get(old.replace("Expires=60", "Expires=600")), unsigned],
-      "any Authorization": [(await raw("GET", `/${Bucket}/${Key}`, { authorization: "any" }))[1], "AccessDenied"],
-      none: [(await raw("DELETE", `/${Bucket}/${Key}`, {}))[1], "AccessDenied"],
+      "our credentials": [await signedBy(id, secret), "done"],
+      "another key id": [await signedBy("other", secret), "InvalidAccessKeyId"],
+      "another secret": [await signedBy(id, "other"), unsigned],
+      "no date": [await authorizedBy(dateless), "AccessDenied"],
+      "a signed URL": [await send(url), "done"],
+      "a URL for a month": [await send(url.replace("Expires=60", "Expires=2592000")), "AccessDenied"],
+      "another key in it": [await send(url.replace("/b?", "/c?")), unsigned],
+      "another parameter in it": [await send(`${url}&versionId=1`), unsigned],
+      "an expired one": [await send(old), "AccessDenied"],
+      "a longer life for it": [await send(old.replace("Expires=60", "Expires=600")), unsigned],
+      "any Authorization": [await authorizedBy("any"), "AccessDenied"],
+      none: [await send(`${running.url}/${Bucket}/${Key}`, { method: "DELETE" }), "AccessDenied"],
     };
     for (const [label, [found, expected]] of Object.entries(outcomes)) expect(found, label).toBe(expected);
   });
@@ -305,7 +296,6 @@ describe("the stand-in for the malware scan", () => {
   const [clean, infected] = [`${scanTag} NO_THREATS_FOUND`, `${scanTag} THREATS_FOUND`];
 
   it.each([
-    ["no file of EICAR", "0123456789", clean],
     ["almost one", eicar.slice(1), clean],
     ["the file itself", eicar, infected],
     ["it inside another file", `%PDF-1.7\n${eicar}\n%%EOF`, infected],
@@ -372,19 +362,18 @@ describe("the embedded S3 with a folder", () => {
 
   it("converts a folder of version 1.0.0, also one whose conversion was interrupted, and loses nothing", async () => {
     const old = join(folder, "buckets", Bucket, "objects");
-    const write = (key: string, data: string | undefined, metadata: object | string) => {
+    const lastModified = "2026-11-01T00:00:00.000Z";
+    const metadata = JSON.stringify({ contentType: "text/plain", contentLength: 10, etag: '"0"', lastModified });
+    const write = (key: string, data: string | undefined, described = metadata) => {
       mkdirSync(join(old, key, ".."), { recursive: true });
       if (data !== undefined) writeFileSync(join(old, `${key}.data`), data);
-      writeFileSync(join(old, `${key}.meta.json`), typeof metadata === "string" ? metadata : JSON.stringify(metadata));
+      writeFileSync(join(old, `${key}.meta.json`), described);
     };
-    const metadata = { contentType: "text/plain", contentLength: 10, etag: '"0"', metadata: {} };
-    const at = { lastModified: "2026-11-01T00:00:00.000Z" };
-    write(Key, "0123456789", { key: Key, ...metadata, ...at });
+    write(Key, "0123456789");
     write(`${Key}-truncated`, "01234", "{");
-    write(`${Key}-damaged`, "012", { key: `${Key}-damaged`, ...metadata, ...at });
-    write(`${Key}-unwritten`, undefined, { ...metadata, ...at });
-    write("other/key", "0", { ...metadata, ...at });
-    writeFileSync(join(folder, "objects", Bucket, "broken.part"), "0");
+    write(`${Key}-damaged`, "012");
+    write(`${Key}-unwritten`, undefined);
+    write("other/key", "0");
     expect(await restart()).toEqual([
       expect.stringContaining("1 files in"),
       expect.stringContaining(`${Key}-damaged is damaged: it has 3 of 10 bytes.`),
@@ -395,13 +384,9 @@ describe("the embedded S3 with a folder", () => {
       [`${Key}-damaged`, 3],
       [`${Key}-truncated`, 5],
     ]);
-    expect([Contents?.[0]?.LastModified?.toJSON(), await content()]).toEqual([
-      at.lastModified,
-      ["text/plain", "0123456789"],
-    ]);
-    expect(readdirSync(old, { recursive: true }).filter((name) => `${name}`.endsWith(".data"))).toEqual([
-      "other/key.data",
-    ]);
+    expect(Contents?.[0]?.LastModified?.toJSON()).toBe(lastModified);
+    expect(await content()).toEqual(["text/plain", "0123456789"]);
+    expect(existsSync(join(old, "other/key.data"))).toBe(true);
     rmSync(join(old, "other"), { recursive: true });
     await restart();
     expect(readdirSync(folder)).toEqual(["objects"]);
