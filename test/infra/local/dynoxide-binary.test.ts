@@ -82,17 +82,12 @@ describe("the embedded DynamoDB's binary", () => {
   it.each([
     [
       "x64",
-      /^There is no embedded DynamoDB for this machine: npm could not install \S+ \(ECONNREFUSED: FetchError: request to \S+ failed, reason: .+\)\.$/m,
+      "npm could not install @dynoxide/linux-x64@.* \\(ECONNREFUSED: FetchError: request to .* failed, reason: .+\\)",
     ],
-    ["riscv64", /^There is no embedded DynamoDB for this machine: dynoxide is not published for linux-riscv64\.$/m],
+    ["riscv64", "dynoxide is not published for linux-riscv64"],
   ])("is missing on linux-%s while offline, and the error says how to get it", async (arch, reason) => {
-    const error = await find(offline, arch).catch((each: unknown) => each);
-    expect(error).toMatchObject({ message: expect.stringMatching(reason) });
-    expect(String(error)).toContain(`
-Install it:
-  npm i --no-save @dynoxide/linux-${arch}@${version}
-or run another DynamoDB, and set its endpoint:
-  docker run --rm -p 8000:8000 amazon/dynamodb-local
-  AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`);
+    const install = `Install it:\n  npm i --no-save @dynoxide/linux-${arch}@${version}`;
+    const message = new RegExp(`^There is no embedded DynamoDB for this machine: ${reason}\\.\n${install}\n`);
+    await expect(find(offline, arch)).rejects.toThrow(message);
   });
 });

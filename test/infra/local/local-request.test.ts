@@ -30,7 +30,6 @@ const scan = {
   "x-amz-date": "20260101T000000Z",
   "x-amz-target": "DynamoDB_20120810.Scan",
 };
-const scanned = '{"TableName":"behind-a-door"}';
 
 const loopback = ["localhost:3000", "127.0.0.1", "127.1.2.3:80", "[::1]:3000"];
 const allowed: [string, Record<string, string>][] = [
@@ -50,6 +49,7 @@ const refused: [string, Record<string, string>][] = [
 
 describe("an endpoint for this machine's user only", () => {
   it.each(allowed)("is open to %s", async (_label, headers) => {
+    expect(addresses()).toHaveLength(5);
     for (const [name, url] of addresses())
       expect(await statusOf(url, "GET", { authorization: "any", ...headers }), name).not.toBe(403);
   });
@@ -60,20 +60,11 @@ describe("an endpoint for this machine's user only", () => {
         expect(await statusOf(url, method, { authorization: "any", ...headers }), `${method} ${name}`).toBe(403);
   });
 
-  it("is each of five", () => {
-    expect(addresses().map(([name]) => name)).toHaveLength(5);
-  });
-
   it("says in the door's 403 why, as an error of DynamoDB", async () => {
     const headers = { ...scan, origin: "https://evil.example" };
-    const response = await sendPlain(table.door, { method: "POST", headers }, scanned);
-    expect([response.headers["access-control-allow-origin"], JSON.parse(response.body)]).toEqual([
-      undefined,
-      {
-        __type: "AccessDeniedException",
-        message: expect.stringContaining("Web pages and other host names are refused"),
-      },
-    ]);
+    const response = await sendPlain(table.door, { method: "POST", headers }, '{"TableName":"behind-a-door"}');
+    expect(response.headers["access-control-allow-origin"]).toBeUndefined();
+    expect(JSON.parse(response.body)).toMatchObject({ __type: "AccessDeniedException" });
   });
 });
 
