@@ -13,7 +13,7 @@ import { interleaved, median, round, type Section } from "./figures.ts";
 import { benchService } from "./service.ts";
 import { certificate, startTls } from "./tls/front.ts";
 
-const others = ["bare-dynamodb", "bare-both", "hono", "express"] as const;
+const others = ["bare-dynamodb", "bare-both", "hono", "express"];
 
 /** Builds the alternatives with the same options as the functions, but with the SDK's defaults. */
 const bundleOthers = (outdir: string) =>
@@ -46,27 +46,22 @@ export const cold = async (repetitions: number): Promise<Section> => {
   await bundle(names, join(folder, "ours"));
   bundleOthers(join(folder, "others"));
   const prepare = requestPerEndpoint(service.send, service.place);
-  const fronts = await Promise.all(
-    [service.environment.AWS_ENDPOINT_URL_DYNAMODB, service.environment.AWS_ENDPOINT_URL_S3].map(startTls),
-  );
+  const table = await startTls(service.environment.AWS_ENDPOINT_URL_DYNAMODB);
+  const files = await startTls(service.environment.AWS_ENDPOINT_URL_S3);
   const overTls = {
-    AWS_ENDPOINT_URL_DYNAMODB: fronts[0]?.url,
-    AWS_ENDPOINT_URL_S3: fronts[1]?.url,
+    AWS_ENDPOINT_URL_DYNAMODB: table.url,
+    AWS_ENDPOINT_URL_S3: files.url,
     NODE_EXTRA_CA_CERTS: certificate,
   };
   const entryOf = (name: string) => {
     const { file, handler } = entryPointOf(name);
-    return {
-      file: join(folder, others.some((other) => other === name) ? "others" : "ours", file, "index.mjs"),
-      handler,
-    };
+    return { file: join(folder, others.includes(name) ? "others" : "ours", file, "index.mjs"), handler };
   };
   const eventsOf = async (name: string) => {
     if (name.startsWith("checkout/")) return { refused: {}, whole: stateOf(service.place.order, name) };
     const whole = await service.eventOf(await (prepare[name] ?? prepare["switches/show"] ?? Promise.reject)());
     return { refused: { ...whole, headers: {}, multiValueHeaders: {} }, whole };
   };
-  const wholes = new Map<string, number[]>();
   const start = async (name: string) => {
     const eventFile = join(folder, "event.json");
     writeFileSync(eventFile, JSON.stringify(await eventsOf(name)));
@@ -76,28 +71,27 @@ export const cold = async (repetitions: number): Promise<Section> => {
     });
     const { first, whole, status }: { first: number; whole: number; status: number } = JSON.parse(stdout);
     if (status >= 400) throw new Error(`${name} returned ${status}`);
-    wholes.set(name, [...(wholes.get(name) ?? []), whole]);
-    return first;
+    return { first, whole };
   };
   const all = [...others, ...names];
   const times = await interleaved(Object.fromEntries(all.map((name) => [name, () => start(name)])), repetitions);
+  const firstOf = (name: string) => median(times.get(name)?.map(({ first }) => first) ?? []);
   const sizes = new Map(all.map((name) => [name, statSync(entryOf(name).file).size]));
   rmSync(folder, { recursive: true });
   const rows = all.map((name) => {
     const bare = needsFiles(name) || name === "bare-both" ? "bare-both" : "bare-dynamodb";
-    const ms = median(times[name] ?? []);
-    const target = others.some((other) => other === name) ? "" : needsFiles(name) ? 0.8 : 0.75;
+    const ms = firstOf(name);
+    const target = others.includes(name) ? "" : needsFiles(name) ? 0.8 : 0.75;
     return {
       bundle: name,
       KB: Math.round((sizes.get(name) ?? 0) / 1024),
       ms: round(ms, 1),
-      "beside the bare client": round(ms / median(times[bare] ?? [])),
+      "beside the bare client": round(ms / firstOf(bare)),
       target,
-      "ms with AWS": round(median(wholes.get(name) ?? []), 1),
+      "ms with AWS": round(median(times.get(name)?.map(({ whole }) => whole) ?? []), 1),
     };
   });
-  for (const front of fronts) await front.close();
-  await service.close();
+  for (const each of [table, files, service]) await each.close();
   return {
     title: `Cold start: import and first response, medians of ${repetitions}`,
     notes: [

@@ -11,13 +11,10 @@ export const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0;
 
 /** Runs each of `runs` in turn, `repetitions` times, so that other load on the machine affects all of them. */
-export const interleaved = async (
-  runs: Readonly<Record<string, () => Promise<number>>>,
-  repetitions: number,
-): Promise<Record<string, number[]>> => {
-  const results: Record<string, number[]> = Object.fromEntries(Object.keys(runs).map((name) => [name, []]));
+export const interleaved = async <T>(runs: Readonly<Record<string, () => Promise<T>>>, repetitions: number) => {
+  const results = new Map<string, T[]>();
   for (let repetition = 0; repetition < repetitions; repetition += 1)
-    for (const [name, run] of Object.entries(runs)) results[name]?.push(await run());
+    for (const [name, run] of Object.entries(runs)) results.set(name, [...(results.get(name) ?? []), await run()]);
   return results;
 };
 

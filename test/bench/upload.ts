@@ -21,10 +21,8 @@ const uploadOf = ({ place }: BenchService, size: number) => {
 /** Measures the upload of a 4.2 MB file, compared with decoding base64, one PUT and one transaction of the same bytes. */
 export const upload = async (repetitions: number): Promise<Section> => {
   const service = await benchService();
-  const [small, event] = [
-    await service.eventOf(uploadOf(service, 10)),
-    await service.eventOf(uploadOf(service, bytes)),
-  ];
+  const small = await service.eventOf(uploadOf(service, 10));
+  const event = await service.eventOf(uploadOf(service, bytes));
   const handler = service.handlers.get("request-attachments/create");
   const { uploadBare } = await import("./upload-bare.ts");
   const checked = (send: () => Promise<{ statusCode: number }> | undefined) => async () => async () => {
@@ -50,7 +48,7 @@ export const upload = async (repetitions: number): Promise<Section> => {
   const peaks = await interleaved({ ours: () => peak("ours"), bare: () => peak("bare") }, 7);
   rmSync(folder, { recursive: true });
   const [ours, bare] = [median(ourTimes), median(bareTimes)];
-  const copies = (name: string) => round(median(peaks[name] ?? []) / bytes);
+  const copies = (name: string) => round(median(peaks.get(name) ?? []) / bytes);
   await service.close();
   return {
     title: `Upload of ${bytes} bytes, medians of ${repetitions}`,

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { DeleteObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
-import * as documents from "@aws-sdk/lib-dynamodb";
+import { S3Client } from "@aws-sdk/client-s3";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { ulid } from "ulid";
 import { lambdaContext } from "../../infra/local/proxy-event.ts";
@@ -10,28 +9,20 @@ import { type EndpointRequest, requestPerEndpoint } from "../support/requests/re
 import { alternating, median, percentile, round, type Section } from "./figures.ts";
 import { benchService } from "./service.ts";
 
-/** One AWS call of our code: its command, its input, and its time. */
-type Recorded = { readonly operation: string; readonly input: object; readonly startedAt: number; endedAt: number };
+/** One AWS call of our code: its command and its time. */
+type Recorded = { readonly command: { readonly input: object }; readonly startedAt: number; endedAt: number };
 
-const commands = { ...documents, PutObjectCommand, DeleteObjectCommand };
-
-/** Records every command of the SDK's clients. `delayMs` makes concurrent calls overlap. */
+/** Records every command of the SDK's clients, later than it was sent, so that concurrent calls overlap. */
 const recorder = () => {
   let calls: Recorded[] | undefined;
-  let delayMs = 0;
   for (const { prototype } of [DynamoDBDocumentClient, S3Client]) {
     const send: unknown = Reflect.get(prototype, "send");
     if (typeof send !== "function") throw new Error("the SDK's clients have changed");
-    const recorded = async function (this: unknown, command: { input: object }, ...rest: readonly unknown[]) {
+    const recorded = async function (this: unknown, command: Recorded["command"], ...rest: readonly unknown[]) {
       if (!calls) return Reflect.apply(send, this, [command, ...rest]);
-      const call = {
-        operation: command.constructor.name,
-        input: command.input,
-        startedAt: performance.now(),
-        endedAt: 0,
-      };
+      const call = { command, startedAt: performance.now(), endedAt: 0 };
       calls.push(call);
-      if (delayMs > 0) await sleep(delayMs);
+      await sleep(25);
       try {
         return await Reflect.apply(send, this, [command, ...rest]);
       } finally {
@@ -40,10 +31,9 @@ const recorder = () => {
     };
     Object.defineProperty(prototype, "send", { value: recorded });
   }
-  return async <T>(run: () => Promise<T>, slowed = 0) => {
+  return async <T>(run: () => Promise<T>) => {
     const during: Recorded[] = [];
     calls = during;
-    delayMs = slowed;
     const result = await run();
     calls = undefined;
     return { result, calls: during };
@@ -74,10 +64,9 @@ const withNewIds = (value: unknown, ids: readonly [string, string], fresh: strin
 const bareClients = () => {
   const table = DynamoDBDocumentClient.from(new DynamoDBClient());
   const files = new S3Client({ forcePathStyle: true });
-  return (operation: string, input: unknown): Promise<unknown> => {
-    const Command = Reflect.get(commands, operation);
-    const client = operation.includes("Object") ? files : table;
-    return Reflect.apply(client.send, client, [Reflect.construct(Command, [input])]);
+  return (command: Recorded["command"], input: unknown): Promise<unknown> => {
+    const client = command.constructor.name.includes("Object") ? files : table;
+    return Reflect.apply(client.send, client, [Reflect.construct(command.constructor, [input])]);
   };
 };
 
@@ -100,7 +89,7 @@ export const warm = async (repetitions: number): Promise<Section> => {
     // Completing an upload reads bodies from S3, which the bare calls here do not.
     if (name.endsWith("/complete-upload")) continue;
     const first = await prepare();
-    const { result, calls } = await record(await handle(name, first), 25);
+    const { result, calls } = await record(await handle(name, first));
     const rounds = roundsOf(calls);
     const creates = name.includes("/create");
     const id = creates ? JSON.parse(result.body).data.id : lastOf(first);
@@ -113,9 +102,9 @@ export const warm = async (repetitions: number): Promise<Section> => {
     };
     const bareReady = async () => {
       const ids = [id, creates ? ulid() : lastOf(await prepare())] as const;
-      const sends = calls.map(({ operation, input }) => {
-        const fresh = withNewIds(input, ids, crypto.randomUUID());
-        return () => bare(operation, fresh);
+      const sends = calls.map(({ command }) => {
+        const fresh = withNewIds(command.input, ids, crypto.randomUUID());
+        return () => bare(command, fresh);
       });
       return async () => {
         for (let level = 1; level <= Math.max(...rounds); level += 1)

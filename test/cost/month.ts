@@ -25,7 +25,7 @@ export const prices = {
 } as const;
 
 /** The billed time of one invocation: a millisecond of our code, and 5 ms for each sequential AWS call. */
-export const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
+const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
 
 /** A checkout of one request with ten files, as `month.test.ts` measures it. */
 export const checkoutCost = { states: 14, steps: 7, readUnits: 42, writeUnits: 84, events: 11 };
@@ -42,7 +42,8 @@ const logs = (kilobytes: number) => (kilobytes / 1e6) * prices.logGigabyte;
 const event =
   prices.busEvent + (prices.lambdaRequest + secondsOf(2) * prices.lambdaSecond) / 10 + logs(logKilobytes.event);
 
-const ofEndpoint = (name: string) => {
+/** The dollars of one request to an endpoint, without those of S3. */
+export const ofEndpoint = (name: string) => {
   const [, , , rounds, readUnits, writeUnits] = endpointCosts.find(([each]) => each === name) ?? ["", 0, 0, 0, 0, 0];
   return {
     gateway: prices.gatewayRequest,
