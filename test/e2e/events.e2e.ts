@@ -32,18 +32,14 @@ const subscribe = async (EventBusName: string): Promise<() => Promise<Delivery[]
   const Rule = "e2e";
   const EventPattern = JSON.stringify({ source: ["patchbay"] });
   const { RuleArn } = await eventBridge.send(new PutRuleCommand({ Name: Rule, EventBusName, EventPattern }));
-  const Policy = JSON.stringify({
-    Version: "2012-10-17",
-    Statement: [
-      {
-        Effect: "Allow",
-        Principal: { Service: "events.amazonaws.com" },
-        Action: "sqs:SendMessage",
-        Resource: Arn,
-        Condition: { ArnEquals: { "aws:SourceArn": RuleArn } },
-      },
-    ],
-  });
+  const statement = {
+    Effect: "Allow",
+    Principal: { Service: "events.amazonaws.com" },
+    Action: "sqs:SendMessage",
+    Resource: Arn,
+    Condition: { ArnEquals: { "aws:SourceArn": RuleArn } },
+  };
+  const Policy = JSON.stringify({ Version: "2012-10-17", Statement: [statement] });
   await sqs.send(new SetQueueAttributesCommand({ QueueUrl, Attributes: { Policy } }));
   await eventBridge.send(new PutTargetsCommand({ EventBusName, Rule, Targets: [{ Id: "queue", Arn }] }));
   const received: Delivery[] = [];
@@ -107,11 +103,8 @@ describe("the bus", () => {
   });
 
   it("has what the carrier did with an attachment, and how each checkout of its order ended", async () => {
-    const [order, first, second] = [
-      customer.id("orders", "acme"),
-      customer.id("requests", "acme"),
-      customer.id("requests", "second"),
-    ];
+    const order = customer.id("orders", "acme");
+    const [first, second] = [customer.id("requests", "acme"), customer.id("requests", "second")];
     const { id } = await upload(customer.attachments("order", "acme"), customer.key("acme"));
     const fault = { method: "POST", path: order, action: "status", status: 422, times: 1 };
     await fetch(`${carrier}/faults`, { method: "POST", body: JSON.stringify(fault) });
@@ -122,10 +115,7 @@ describe("the bus", () => {
       `order_attachment.forwarded 1 checkout ${first}`,
       `order_attachment.forwarded 1 checkout ${second}`,
     ]);
-    await expectEvents(order, [
-      "order.created operator",
-      "order.checkout_failed checkout",
-      "order.checked_out checkout",
-    ]);
+    const ends = ["order.checkout_failed checkout", "order.checked_out checkout"];
+    await expectEvents(order, ["order.created operator", ...ends]);
   });
 });

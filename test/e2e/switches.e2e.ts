@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import * as z from "zod/mini";
+import { pageOf } from "../support/fixtures/attachments.ts";
 import { defaultSettings, newSwitch, patch, post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
 import { call, codeOf, notFoundBody } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
@@ -11,10 +11,6 @@ beforeAll(async () => {
   customer = await newCustomer();
   key = customer.key("acme");
 });
-
-const List = z.object({ data: z.object({ items: z.array(z.object({ data: z.object({ id: z.string() }) })) }) });
-const idsOf = ({ body }: { body: unknown }) => z.parse(List, body).data.items.map(({ data }) => data.id);
-const under = (account: string) => `/api/v1/accounts/${customer.id("accounts", account)}/switches`;
 
 describe("a switch", () => {
   it("is created, shown, updated and deleted", async () => {
@@ -29,12 +25,8 @@ describe("a switch", () => {
 
     const updated = await patch(key, original.id, { name: "Renamed", mms_secret: "s" });
     expect([updated.status, updated.headers.get("etag")]).toEqual([200, '"2"']);
-    expect(switchOf(updated)).toEqual({
-      ...original,
-      name: "Renamed",
-      mms_secret: "s",
-      updated_at: switchOf(updated).updated_at,
-    });
+    const changed = { name: "Renamed", mms_secret: "s", updated_at: expect.any(String) };
+    expect(switchOf(updated)).toEqual({ ...original, ...changed });
 
     const deleted = await call("DELETE", `${switchesPath}/${original.id}`, { key });
     expect([deleted.status, deleted.body]).toEqual([200, updated.body]);
@@ -44,10 +36,11 @@ describe("a switch", () => {
 
   it("under a sub-account is listed in the account above it and no other", async () => {
     const own = await newSwitch(key, { name: "Own" });
-    const eastern = await newSwitch(key, { name: "Eastern" }, under("east"));
-    expect(idsOf(await call("GET", switchesPath, { key }))).toEqual([own.id, eastern.id].sort());
-    expect(idsOf(await call("GET", `${switchesPath}?first=1`, { key }))).toEqual([own.id]);
-    expect(idsOf(await call("GET", switchesPath, { key: customer.key("other") }))).toEqual([]);
+    const path = `/api/v1/accounts/${customer.id("accounts", "east")}/switches`;
+    const eastern = await newSwitch(key, { name: "Eastern" }, path);
+    const idsOf = async (name: string) => pageOf(await call("GET", switchesPath, { key: customer.key(name) })).ids;
+    expect(await idsOf("acme")).toEqual([own.id, eastern.id].sort());
+    expect(await idsOf("other")).toEqual([]);
   });
 
   it("is created once for one Idempotency-Key, and not overwritten with an outdated If-Match", async () => {
