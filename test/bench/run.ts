@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { parseArgs, promisify } from "node:util";
 import { table } from "../../infra/admin/output.ts";
 import { startClock, withProgress } from "../../infra/admin/progress.ts";
+import { fail } from "../../infra/local/command.ts";
 import { setup } from "../tools/install.ts";
 import { cold } from "./cold.ts";
 import { cost } from "./cost.ts";
@@ -39,8 +40,7 @@ const read = () => {
       if (!/^[1-9]\d*$/.test(values[name])) throw new Error(`--${name} must be a number from 1, not ${values[name]}.`);
     return values;
   } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\n\n${help}`);
-    process.exit(1);
+    return fail(`${error instanceof Error ? error.message : error}\n\n${help}`);
   }
 };
 
@@ -87,10 +87,4 @@ const main = async () => {
   if (values.plot) await (await import("../tools/plot.ts")).plot(sections, "docs/images");
 };
 
-main().then(
-  () => process.exit(0),
-  (error: unknown) => {
-    console.error(error instanceof Error ? error.message : error);
-    process.exit(1);
-  },
-);
+main().then(() => process.exit(0), fail);
