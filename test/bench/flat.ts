@@ -5,13 +5,13 @@ import { startParts } from "./parts.ts";
 /** Measures the cost of each request with little and with much data stored. test/cost/flat.test.ts asserts that it is the same. */
 export const flat = async (): Promise<Section> => {
   const parts = await startParts();
-  const { pairs, close } = await growths({ many: 100_000, subAccounts: 1_000 });
+  const { withLittle, withMuch, close } = await growths({ many: 100_000, subAccounts: 1_000 });
   const rows: Section["rows"][number][] = [];
-  for (const [growth, measure] of Object.entries(pairs)) {
-    const { few, many } = await measure();
-    for (const [endpoint, before] of few) {
+  for (const [growth, measure] of Object.entries(withMuch)) {
+    const much = await measure();
+    for (const [endpoint, before] of withLittle) {
       const figures = (cost = before) => `${cost.rounds} / ${cost.readUnits} / ${cost.writeUnits}`;
-      rows.push({ growth, endpoint, few: figures(), many: figures(many.get(endpoint)) });
+      rows.push({ growth, endpoint, few: figures(), many: figures(much.get(endpoint)) });
     }
   }
   await close();

@@ -1,14 +1,12 @@
 import type { Collection } from "../../shared/table/keys.ts";
 import type { customer } from "../support/fixtures/tenants.ts";
 import { type KeyAndParents, requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
-import type { Cost, MeasuredService } from "../support/servers/measured-service.ts";
-import { measuredService } from "../support/servers/measured-service.ts";
+import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured-service.ts";
 import { expectedRounds, queryRounds } from "./expected.ts";
 
 /** Measures each endpoint with little and with much data stored. */
 
 type Costs = ReadonlyMap<string, Cost>;
-type Pair = { readonly few: Costs; readonly many: Costs };
 
 /** Enough to fill a page of 50 and have a next one. */
 const few = 60;
@@ -24,14 +22,11 @@ const placeOf = ({ key, order, requests, accounts }: Customer): KeyAndParents =>
 
 const measureAll = (service: MeasuredService, owner: Customer): Promise<Costs> => {
   const place = placeOf(owner);
-  const requests = {
-    ...requestPerEndpoint(service.send, place),
-    ...requestPerQuery(service.send, place, [...queryRounds.keys()]),
-  };
-  return service.measureAll(requests, expectedRounds);
+  const queries = requestPerQuery(service.send, place, [...queryRounds.keys()]);
+  return service.measureAll({ ...requestPerEndpoint(service.send, place), ...queries }, expectedRounds);
 };
 
-/** Returns a function for each kind of growth, which seeds it and measures every endpoint and query. */
+/** Measures every endpoint and query with little data. Returns a function for each kind of growth, which does so with much. */
 export const growths = async ({ many, subAccounts }: { readonly many: number; readonly subAccounts: number }) => {
   const service = await measuredService();
   const { seedAttachments, seedItems, seedSwitches } = await import("../support/fixtures/seed-items.ts");
@@ -69,13 +64,10 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
     return measureAll(service, one);
   };
 
-  const base = await measured(few, { subAccounts: few });
-  const pairs = {
-    "stored data": async (): Promise<Pair> => ({ few: base, many: await measured(many, { subAccounts }) }),
-    "account levels": async (): Promise<Pair> => ({
-      few: base,
-      many: await measured(few, { levels: 7, subAccounts: few }),
-    }),
+  const withLittle = await measured(few, { subAccounts: few });
+  const withMuch = {
+    "stored data": () => measured(many, { subAccounts }),
+    "account levels": () => measured(few, { levels: 7, subAccounts: few }),
   };
-  return { pairs, close: service.close };
+  return { withLittle, withMuch, close: service.close };
 };

@@ -28,11 +28,6 @@ describe("the cost of one request: status, AWS calls, sequential calls, read uni
     },
   );
 
-  it("is stated here once for every route", async () => {
-    const { routes } = await import("../../shared/routes.ts");
-    expect(endpointCosts.map(([name]) => name).sort()).toEqual(routes.map(({ name }) => name).sort());
-  });
-
   it("includes reading both ends of the file of a direct upload", () => {
     const { calls = [] } = costs.get("request-attachments/complete-upload") ?? {};
     expect(calls.filter((call) => call.endsWith("Object"))).toEqual(["GetObject", "GetObject"]);
