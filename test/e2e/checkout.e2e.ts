@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import * as z from "zod/mini";
 import { attachmentOf, form, upload } from "../support/fixtures/attachments.ts";
+import { sha256Of } from "../support/fixtures/upload-content.ts";
 import { admin, adminJson } from "../support/processes/admin-cli.ts";
 import { call } from "../support/requests/client.ts";
 import { type Customer, newCustomer } from "./customer.ts";
@@ -57,7 +57,7 @@ describe("a checkout", () => {
     expect(cart.attachments.map(({ request_id }) => request_id).sort()).toEqual([first, first, second].sort());
     expect(cart.attachments.map(({ received }) => received)).toEqual([1, 1, 1]);
     const forwarded = cart.attachments.find(({ attachment_id }) => attachment_id === uploaded);
-    expect(forwarded?.sha256).toBe(createHash("sha256").update(content).digest("hex"));
+    expect(forwarded?.sha256).toBe(sha256Of(content));
     expect((await call("GET", customer.attachments("request", "acme"), { key })).status).toBe(200);
   });
 });
