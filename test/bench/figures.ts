@@ -1,14 +1,9 @@
 /** Statistics of interleaved runs, for machines with noise. */
 
-export const median = (values: readonly number[]): number => {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const [below = 0, above = 0] = [sorted[sorted.length % 2 === 0 ? middle - 1 : middle], sorted[middle]];
-  return (below + above) / 2;
-};
-
 export const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0;
+
+export const median = (values: readonly number[]): number => percentile(values, 0.5);
 
 /** Runs each of `runs` in turn, `repetitions` times, so that other load on the machine affects all of them. */
 export const interleaved = async <T>(runs: Readonly<Record<string, () => Promise<T>>>, repetitions: number) => {

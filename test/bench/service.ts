@@ -12,17 +12,8 @@ export const benchService = async (latencyMs = 0) => {
   const { startGateway } = await import("../../infra/local/gateway.ts");
   const { tenants } = await import("../support/fixtures/tenants.ts");
   const handlers = await loadEndpoints(routes);
-  let captured: GatewayEvent | undefined;
-  let capturing = false;
-  const capture: Handler = async (event) => {
-    captured = event;
-    return { statusCode: 200, body: "{}" };
-  };
-  const gateway = await startGateway({
-    routes,
-    load: ({ name }) => (capturing ? capture : handlers.get(name)),
-    port: 0,
-  });
+  let capture: Handler | undefined;
+  const gateway = await startGateway({ routes, load: ({ name }) => capture ?? handlers.get(name), port: 0 });
   const send = ({ method, path, init }: EndpointRequest) => fetch(gateway.url + path, { ...init, method });
   const t = await tenants();
   return {
@@ -33,11 +24,16 @@ export const benchService = async (latencyMs = 0) => {
     place: { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") },
     /** The event that the gateway passes to the function. */
     eventOf: async (request: EndpointRequest): Promise<GatewayEvent> => {
-      capturing = true;
+      const events: GatewayEvent[] = [];
+      capture = async (event) => {
+        events.push(event);
+        return { statusCode: 200, body: "{}" };
+      };
       await send(request);
-      capturing = false;
-      if (!captured) throw new Error(`${request.method} ${request.path} reached no function`);
-      return captured;
+      capture = undefined;
+      const [event] = events;
+      if (!event) throw new Error(`${request.method} ${request.path} reached no function`);
+      return event;
     },
     close: async () => {
       await gateway.close();
