@@ -11,12 +11,7 @@ import { createSwitchRoute } from "../../../shared/switches/routes.ts";
 import { errorBody } from "../../support/requests/client.ts";
 
 const upload: Route = { ...showAttachmentRoute("request"), name: "upload", method: "POST", path: "/things/{thing_id}" };
-const routes: Route[] = [
-  upload,
-  showAttachmentRoute("order"),
-  createAttachmentRoute("request"),
-  createSwitchRoute(null),
-];
+const routes = [upload, showAttachmentRoute("order"), createAttachmentRoute("request"), createSwitchRoute(null)];
 const [shown, switches] = ["/api/v1/orders/1/attachments/1", "/api/v1/switches"];
 
 const gateway = async (handler: Handler, options: Partial<GatewayOptions> = {}) => {

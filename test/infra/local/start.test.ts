@@ -147,18 +147,16 @@ it.runIf(exhaustive)(
 );
 
 describe("npm start", () => {
-  it.each(exhaustive ? (["SIGTERM", "SIGKILL"] as const) : [])(
-    "leaves nothing behind when npm alone is sent %s",
-    async (signal) => {
-      const { child, ready, output } = services.spawnService([], {}, ["npm", "start", "--"]);
-      expect(await ready, output.stderr).toBe(true);
-      const url = /^ready (\S+)$/m.exec(output.stdout)?.[1] ?? "";
-      expect((await fetch(url)).status).toBe(404);
-      child.kill(signal);
-      await vi.waitUntil(() => readdirSync(services.state).length === 0, patiently);
-      await expect(fetch(url)).rejects.toThrow("fetch failed");
-    },
-  );
+  const signals = ["SIGTERM", "SIGKILL"] as const;
+  it.runIf(exhaustive).each(signals)("leaves nothing behind when npm alone is sent %s", async (signal) => {
+    const { child, ready, output } = services.spawnService([], {}, ["npm", "start", "--"]);
+    expect(await ready, output.stderr).toBe(true);
+    const url = /^ready (\S+)$/m.exec(output.stdout)?.[1] ?? "";
+    expect((await fetch(url)).status).toBe(404);
+    child.kill(signal);
+    await vi.waitUntil(() => readdirSync(services.state).length === 0, patiently);
+    await expect(fetch(url)).rejects.toThrow("fetch failed");
+  });
 
   const count = extent === "all" ? 200 : 60;
   it.runIf(exhaustive)(
@@ -208,10 +206,8 @@ it("npm start -- --carrier-function checks out through the adapter in docs/examp
   const { ORDER = "", REQUEST } = service.demo;
   expect((await service.call("POST", service.attachments, form())).status).toBe(201);
   expect((await service.admin("order", "checkout", ORDER, "--wait")).code).toBe(0);
-  expect(await service.cart()).toMatchObject({
-    checked_out: true,
-    attachments: [{ request_id: REQUEST, bytes: 15, received: 1 }],
-  });
+  const attachments = [{ request_id: REQUEST, bytes: 15, received: 1 }];
+  expect(await service.cart()).toMatchObject({ checked_out: true, attachments });
   const calls = [...service.output.stdout.matchAll(/^adapter {2}(---|\d{3}) +([A-Z]+) +\/carts\/.+$/gm)];
   expect(calls.map(([, ...call]) => call.join(" "))).toEqual(["--- PUT", "--- PUT", "201 PUT", "200 POST"]);
   expect(service.output.stderr).toMatch(
