@@ -16,14 +16,11 @@ const [key = "", request_id = "", upload_id = "", file = ""] = process.argv.slic
 const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
 const ids = { request_id };
 const query = { include: "file,forwarding" };
-const json = JSON.stringify({ type: "request_attachment", data: { name: "Scan" } });
+const declared = JSON.stringify({ type: "upload", data: JSON.parse(file) });
+const named = JSON.stringify({ type: "request_attachment", data: { name: "Scan" } });
 const responses = [
-  await invoke(createUploadRoute("request"), {
-    headers,
-    ids,
-    body: JSON.stringify({ type: "upload", data: JSON.parse(file) }),
-  }),
-  await invoke(completeUploadRoute("request"), { headers, ids: { ...ids, upload_id }, body: json }),
+  await invoke(createUploadRoute("request"), { headers, ids, body: declared }),
+  await invoke(completeUploadRoute("request"), { headers, ids: { ...ids, upload_id }, body: named }),
   await invoke(showAttachmentRoute("request"), { headers, ids: { ...ids, attachment_id: upload_id }, query }),
   await invoke(listAttachmentsRoute("request"), { headers, ids, query }),
 ];
