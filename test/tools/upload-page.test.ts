@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
-import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../infra/local/listen.ts";
 import { type LocalService, localServices } from "../support/processes/local-service.ts";
 import { chromiumPath, launchChromium } from "./chromium.ts";
@@ -20,29 +20,27 @@ const page = `<!doctype html><script>
 const services = localServices();
 afterAll(() => services.remove());
 
-describe.runIf(chromiumPath)("npm start -- --upload-origin", () => {
-  it("lets a page of that origin send a file to S3, and no page of another", async () => {
-    let service: LocalService | undefined;
-    const server = createServer(async (incoming, outgoing) => {
-      if (incoming.method === "GET") return outgoing.writeHead(200, { "Content-Type": "text/html" }).end(page);
-      const headers = { authorization: `Bearer ${service?.demo.KEY}`, "content-type": "application/json" };
-      const url = `${service?.url}/api/v1/requests/${service?.demo.REQUEST}${incoming.url}`;
-      outgoing.end(await (await fetch(url, { method: "POST", headers, body: await text(incoming) })).text());
-    });
-    const { port, close } = await listen(server);
-    onTestFinished(() => close());
-    service = await services.start(["--upload-origin", `http://localhost:${port}`]);
-    const browser = await launchChromium();
-    onTestFinished(() => browser.close());
-    const uploadFrom = async (origin: string) => {
-      const tab = await browser.newPage();
-      await tab.goto(origin);
-      return tab.evaluate('upload(new File([new Uint8Array(5_000_000)], "scan.bin")).catch(String)');
-    };
-    expect(await uploadFrom(`http://localhost:${port}`)).toMatchObject({
-      type: "request_attachment",
-      data: { name: "Scan", filename: "scan.bin" },
-    });
-    expect(await uploadFrom(`http://127.0.0.1:${port}`)).toBe("TypeError: Failed to fetch");
+it.runIf(chromiumPath)("npm start -- --upload-origin lets only pages of that origin send a file to S3", async () => {
+  let service: LocalService | undefined;
+  const server = createServer(async (incoming, outgoing) => {
+    if (incoming.method === "GET") return outgoing.writeHead(200, { "Content-Type": "text/html" }).end(page);
+    const headers = { authorization: `Bearer ${service?.demo.KEY}`, "content-type": "application/json" };
+    const url = `${service?.url}/api/v1/requests/${service?.demo.REQUEST}${incoming.url}`;
+    outgoing.end(await (await fetch(url, { method: "POST", headers, body: await text(incoming) })).text());
   });
+  const { port, close } = await listen(server);
+  onTestFinished(() => close());
+  service = await services.start(["--upload-origin", `http://localhost:${port}`]);
+  const browser = await launchChromium();
+  onTestFinished(() => browser.close());
+  const uploadFrom = async (origin: string) => {
+    const tab = await browser.newPage();
+    await tab.goto(origin);
+    return tab.evaluate('upload(new File([new Uint8Array(5_000_000)], "scan.bin")).catch(String)');
+  };
+  expect(await uploadFrom(`http://localhost:${port}`)).toMatchObject({
+    type: "request_attachment",
+    data: { name: "Scan", filename: "scan.bin" },
+  });
+  expect(await uploadFrom(`http://127.0.0.1:${port}`)).toBe("TypeError: Failed to fetch");
 });
