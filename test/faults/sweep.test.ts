@@ -365,7 +365,7 @@ describe("the sweep's function", () => {
 describe("admin sweep", () => {
   it("counts without removing with --dry-run", async () => {
     await orphan(1, ago(9));
-    expect(await adminJson(["sweep", "--dry-run", "--json"])).toMatchObject({ files: 1, would_remove: 0 });
+    expect(await adminJson(["sweep", "--dry-run"])).toMatchObject({ files: 1, would_remove: 0 });
     expect(await get(keys.sweep())).not.toHaveProperty("swept_on");
     expect((await admin(["sweep", "--all"])).stdout).toMatch(/^removed +0$/m);
     expect(await sweep(2, { dryRun: true })).toMatchObject({ removed: 1 });
@@ -376,7 +376,7 @@ describe("admin sweep", () => {
     for (let n = 1; n <= 11; n += 1) await orphan(n);
     vi.useFakeTimers({ toFake: ["Date"], now: later(2) });
     const { stdout, stderr, code } = await admin(["sweep", "--json"]);
-    const forced = await adminJson(["sweep", "--force", "--json"]);
+    const forced = await adminJson(["sweep", "--force"]);
     vi.useRealTimers();
     const stopped = { code: "SWEEP_STOPPED", day: ago(0), files: 11, unknown: 11 };
     expect([code, JSON.parse(stdout)]).toMatchObject([1, { finished: false, removed: 0, stopped }]);

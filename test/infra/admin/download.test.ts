@@ -7,7 +7,7 @@ import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
-import { admin, adminJson } from "../../support/requests/admin.ts";
+import { admin, adminJson, failure } from "../../support/requests/admin.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -22,9 +22,8 @@ describe("attachment download", () => {
   it.each(["request", "order"] as const)("writes the file of an attachment of a %s, and records it", async (type) => {
     const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(type === "order" ? "order" : 0);
-    const options = ["--to", folder, "--json"];
     const parent = { type, id: (type === "order" ? order.id : order.requests[0]) ?? "" };
-    const printed = await adminJson(["attachment", "download", parent.id, attachment.toLowerCase(), ...options]);
+    const printed = await adminJson(["attachment", "download", parent.id, attachment.toLowerCase(), "--to", folder]);
     const path = join(folder, "loa.pdf");
     expect(printed).toEqual({ id: attachment, path, bytes: 15, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
     expect(await readFile(path, "utf8")).toBe(content);
@@ -44,12 +43,9 @@ describe("attachment download", () => {
     const path = join(folder, "evidence");
     await writeFile(path, "mine");
     const args = ["attachment", "download", order.id, attachment, "--to", path];
-    const refused = await admin(args);
-    expect([refused.code, refused.stderr, await readFile(path, "utf8")]).toEqual([
-      1,
-      expect.stringContaining(`${path} exists: choose another path with --to, or replace it with --force.`),
-      "mine",
-    ]);
+    const exists = `${path} exists: choose another path with --to, or replace it with --force.`;
+    expect(await admin(args)).toEqual(failure(1, exists));
+    expect(await readFile(path, "utf8")).toBe("mine");
     expect(await downloads({ type: "order", id: order.id })).toEqual([]);
     expect((await admin([...args, "--force"])).code).toBe(0);
     expect(await readFile(path, "utf8")).toBe(content);
@@ -58,11 +54,9 @@ describe("attachment download", () => {
   it("records nothing if the file cannot be written", async () => {
     const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach("order");
-    const refused = await admin(["attachment", "download", order.id, attachment, "--to", join(folder, "no", "file")]);
-    expect([refused.code, refused.stderr]).toEqual([
-      1,
-      expect.stringMatching(/The file cannot be written \(ENOENT.+\): choose another path with --to\.\n$/),
-    ]);
+    const cannot = /The file cannot be written \(ENOENT.+\): choose another path with --to\.\n$/;
+    const args = ["attachment", "download", order.id, attachment, "--to", join(folder, "no", "file")];
+    expect(await admin(args)).toEqual(failure(1, cannot));
     expect(await downloads({ type: "order", id: order.id })).toEqual([]);
   });
 
@@ -73,13 +67,13 @@ describe("attachment download", () => {
     const args = ["attachment", "download", order.id, attachment, "--to", folder];
     const other = { content: Buffer.from("%PDF-1.7 forged"), contentType: "application/pdf", filename: "loa.pdf" };
     await putFile(key, { ...other, sha256: "d244c304ae073e22106cac5c9a4c6f80666bf8ac65fafee92ac5b58ffb55aa81" });
-    expect((await admin(args)).stderr).toContain(
-      `The attachment ${attachment}: its stored file is not the one uploaded.`,
-    );
+    const isOther = `The attachment ${attachment}: its stored file is not the one uploaded.`;
+    expect(await admin(args)).toEqual(failure(1, isOther));
     await removeFile(key);
-    expect((await admin(args)).stderr).toContain(`The attachment ${attachment}: its file is gone from storage.`);
-    expect((await admin(["attachment", "download", order.requests[0] ?? "", attachment])).stderr).toContain(
-      `There is no attachment ${attachment} in ${order.requests[0]}`,
+    expect(await admin(args)).toEqual(failure(1, `The attachment ${attachment}: its file is gone from storage.`));
+    const [request = ""] = order.requests;
+    expect(await admin(["attachment", "download", request, attachment])).toEqual(
+      failure(1, `There is no attachment ${attachment} in ${request}`),
     );
     expect(await readdir(folder)).toEqual([]);
   });

@@ -32,7 +32,7 @@ describe("stored text on a terminal", () => {
       expect([code, controlsIn(stdout)], args.join(" ")).toEqual([0, []]);
       expect(stdout, args.join(" ")).toContain("a\\u001b[2J");
     }
-    expect((await adminJson(["switch", "show", id, "--json"])).name).toBe(`Switch ${hostile}`);
+    expect((await adminJson(["switch", "show", id])).name).toBe(`Switch ${hostile}`);
   });
 
   it("has no control characters in errors", async () => {

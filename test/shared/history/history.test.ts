@@ -20,7 +20,7 @@ import { captureLogs } from "../../support/servers/captured-logs.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
 
-const historyOf = async (type: string, id: string) => (await adminJson(["history", type, id, "--json"])).events;
+const historyOf = async (type: string, id: string) => (await adminJson(["history", type, id])).events;
 
 const requestId = ({ headers }: ReceivedResponse) => headers.get("x-request-id");
 
@@ -28,8 +28,8 @@ const requestId = ({ headers }: ReceivedResponse) => headers.get("x-request-id")
 const newCustomer = async () => {
   const made = await customer({ levels: 2 });
   const [request = ""] = made.requests;
-  const [user] = await adminJson(["user", "list", "--account", made.accounts[0] ?? "", "--json"]);
-  const [key] = await adminJson(["key", "list", "--account", made.accounts[1] ?? "", "--json"]);
+  const [user] = await adminJson(["user", "list", "--account", made.accounts[0] ?? ""]);
+  const [key] = await adminJson(["key", "list", "--account", made.accounts[1] ?? ""]);
   const path = `/api/v1/requests/${request}/attachments`;
   return { ...made, request, path, owner: made.accounts[1], actor: { type: "api_key", id: key.id, user: user.id } };
 };
@@ -158,15 +158,14 @@ describe("the history of a switch", () => {
 
 describe("the history of an account, a user and an API key", () => {
   it("has the values before and after, and for whom an operator made the change", async () => {
-    const behalf = ["--on-behalf-of", "Anna, ticket 7", "--json"];
+    const behalf = ["--on-behalf-of", "Anna, ticket 7"];
     const { id: account } = await adminJson(["account", "create", "--name", "Acme", ...behalf]);
-    const { id: user } = await adminJson(["user", "create", "--account", account, "--json"]);
-    const issue = ["key", "issue", "--account", account, "--user", user, "--label", "A", "--json"];
-    const { id: key } = await adminJson(issue);
+    const { id: user } = await adminJson(["user", "create", "--account", account]);
+    const { id: key } = await adminJson(["key", "issue", "--account", account, "--user", user, "--label", "A"]);
     await adminJson(["account", "rename", account, "Acme Ltd", ...behalf]);
-    await adminJson(["account", "feature", account, "on", "--json"]);
+    await adminJson(["account", "feature", account, "on"]);
     await adminJson(["user", "disable", user, ...behalf]);
-    await adminJson(["user", "permissions", user, "--set", "a:b", "--json"]);
+    await adminJson(["user", "permissions", user, "--set", "a:b"]);
     const expires_at = "2100-01-01T00:00:00.000Z";
     const file = { on_behalf_of: " Anna ", keys: { k: { id: key, label: "B", expires_at, revoked: true } } };
     await adminJson(["apply", "-"], JSON.stringify(file));
@@ -221,7 +220,7 @@ describe("the history of an account, a user and an API key", () => {
     await set([...longest("x").slice(1), "added"]);
     await set(longest("y"));
     await set([]);
-    const { events } = await adminJson(["history", "user", id, "--json"]);
+    const { events } = await adminJson(["history", "user", id]);
     const [, few, all, none] = z.array(Event).parse(events);
     for (const event of events) expect(Buffer.byteLength(JSON.stringify(event))).toBeLessThan(25_600);
     expect(few?.changes?.permissions).toEqual({ from: [`${0}`.padEnd(255, "x")], to: ["added"], unchanged: 999 });

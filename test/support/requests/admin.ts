@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { format } from "node:util";
+import { expect } from "vitest";
 import { runCommand } from "../../../infra/admin/program.ts";
 
 let isRunning = false;
@@ -60,9 +61,16 @@ export const admin = async (
   return { ...output, code };
 };
 
-/** Runs a command that must succeed, and returns its JSON. */
+/** Runs a command that must succeed with --json, and returns what it prints. */
 export const adminJson = async (args: readonly string[], input = "") => {
-  const { stdout, stderr, code } = await admin(args, { input });
-  if (code !== 0) throw new Error(`admin ${args.join(" ")}: ${stderr}`);
+  const { stdout, stderr, code } = await admin([...args, "--json"], { input });
+  if (code !== 0) throw new Error(`admin ${args.join(" ")}: ${stdout}${stderr}`);
   return JSON.parse(stdout);
 };
+
+/** What `admin` returns for a command that exits with `code` and prints this on stderr, and nothing else. */
+export const failure = (code: number, message: string | RegExp) => ({
+  code,
+  stdout: "",
+  stderr: typeof message === "string" ? expect.stringContaining(message) : expect.stringMatching(message),
+});
