@@ -4,37 +4,18 @@ import { parentPermissions } from "../../../shared/attachments/routes.ts";
 import { routes } from "../../../shared/routes.ts";
 import { tryApply } from "../../../shared/tenants/apply.ts";
 import { knownPermissions } from "../../../shared/tenants/permissions.ts";
-import { apply, operator } from "../../support/fixtures/apply.ts";
-import { admin, adminJson } from "../../support/requests/admin.ts";
+import { operator } from "../../support/fixtures/apply.ts";
+import { tenants } from "../../support/fixtures/tenants.ts";
+import { admin, adminJson, failure } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
 const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-const customer = async () => {
-  const { accounts, users, keys, requests } = await apply({
-    accounts: {
-      acme: { name: "Acme", features: { ordering_attachment_access: true } },
-      other: { name: "Other" },
-    },
-    users: { ops: { account: "acme", permissions: ["ordering_cart_requests:show"] }, other: { account: "other" } },
-    keys: { ops: { account: "acme", user: "ops" } },
-    orders: { o: { account: "acme" } },
-    requests: { r: { order: "o", type: "PORT_IN" } },
-  });
-  return {
-    acme: accounts.acme?.id ?? "",
-    other: accounts.other?.id ?? "",
-    ops: users.ops?.id ?? "",
-    foreigner: users.other?.id ?? "",
-    key: keys.ops?.key ?? "",
-    request: requests.r?.id ?? "",
-  };
-};
-
 describe("a command with invalid values", () => {
   it("says in one line what is wrong with which option, and exits with 2 if it is used wrongly", async () => {
-    const { acme, foreigner } = await customer();
-    const issue = ["key", "issue", "--account", acme, "--user", foreigner];
+    const t = await tenants();
+    const acme = t.account("acme");
+    const issue = ["key", "issue", "--account", acme, "--user", t.user("other")];
     const createUser = ["user", "create", "--account", acme];
     const named = ["account", "create", "--name"];
     for (const [args, expected, message] of [
@@ -49,10 +30,8 @@ describe("a command with invalid values", () => {
       [["attachment", "list"], 2, /missing required argument 'request\|order'/m],
       [["apply", "/no/file"], 1, /^There is no file \/no\/file: pass an existing file, or - for standard input\.$/m],
       [["apply", "/"], 1, /^\/ is a directory/m],
-    ] as const) {
-      const { code, stdout, stderr } = await admin(args);
-      expect([code, stdout, stderr], args.join(" ")).toEqual([expected, "", expect.stringMatching(message)]);
-    }
+    ] as const)
+      expect(await admin(args), args.join(" ")).toEqual(failure(expected, message));
   });
 
   it.each([
@@ -70,8 +49,7 @@ describe("a command with invalid values", () => {
     [["request", "show", "nope"], "There is no request nope:"],
     [["attachment", "list", nobody], `There is no request and no order ${nobody}.`],
   ])("names what does not exist: %s", async (args, message) => {
-    const { code, stdout, stderr } = await admin(args);
-    expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining(`\n${message}`)]);
+    expect(await admin(args)).toEqual(failure(1, `\n${message}`));
   });
 });
 
@@ -84,7 +62,8 @@ describe("permissions", () => {
   });
 
   it("that no operation requires are granted with a warning, which names the nearest one that is known", async () => {
-    const { acme, ops } = await customer();
+    const t = await tenants();
+    const [acme, ops] = [t.account("acme"), t.user("ops")];
     const misspelt = "messaging_switchs:index";
     const detail = `${misspelt} is required by no operation: the nearest known permission is messaging_switches:index`;
     const created = await admin(["user", "create", "--account", acme, "--permission", misspelt, "--json"]);
@@ -106,30 +85,24 @@ describe("permissions", () => {
   });
 
   it("of a user can be changed, with effect at once", async () => {
-    const { ops, key, request } = await customer();
-    const status = async () => (await call("GET", `/api/v1/requests/${request}/attachments`, { key })).status;
+    const t = await tenants();
+    const [id, all] = [t.user("ops"), "ordering_request_attachments:*"];
+    const status = async () => (await call("GET", t.attachments("request", "acme"), { key: t.key("acme") })).status;
+    const permissions = (...change: string[]) => adminJson(["user", "permissions", id.toLowerCase(), ...change]);
+    expect(await permissions("--set", "ordering_cart_requests:show")).toMatchObject({ id });
     expect(await status()).toBe(403);
-    const added = ["user", "permissions", ops, "--add", "ordering_request_attachments:*", "--json"];
-    expect(await adminJson(added)).toEqual({
-      id: ops,
-      permissions: ["ordering_cart_requests:show", "ordering_request_attachments:*"],
-    });
+    const both = { id, permissions: ["ordering_cart_requests:show", all] };
+    expect(await permissions("--add", all)).toEqual(both);
     expect(await status()).toBe(200);
-    await adminJson(["user", "permissions", ops.toLowerCase(), "--remove", "ordering_request_attachments:*", "--json"]);
+    await permissions("--remove", all);
     expect(await status()).toBe(403);
-    await adminJson(["user", "permissions", ops, "--set", "messaging_switches:index", "--json"]);
-    expect((await adminJson(["user", "permissions", ops, "--json"])).permissions).toEqual(["messaging_switches:index"]);
+    expect(await permissions()).toMatchObject({ permissions: ["ordering_cart_requests:show"] });
   });
 });
 
-describe("an account", () => {
-  it("can be renamed", async () => {
-    const { acme } = await customer();
-    const name = `Acme ${randomUUID()}`;
-    expect(await adminJson(["account", "rename", acme.toLowerCase(), name, "--json"])).toMatchObject({
-      id: acme,
-      name,
-    });
-    expect(await adminJson(["account", "show", acme, "--json"])).toMatchObject({ name });
-  });
+it("an account can be renamed", async () => {
+  const id = (await tenants()).account("acme");
+  const name = `Acme ${randomUUID()}`;
+  expect(await adminJson(["account", "rename", id.toLowerCase(), name])).toMatchObject({ id, name });
+  expect(await adminJson(["account", "show", id])).toMatchObject({ name });
 });
