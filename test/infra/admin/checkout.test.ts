@@ -2,12 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { DynamoDBClient, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
 import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import { describe, expect, inject, it, vi } from "vitest";
 import { progressOf } from "../../../infra/admin/checkout.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
-import { startTable } from "../../../infra/local/table.ts";
 import { readRun, startRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
@@ -44,7 +42,7 @@ describe("order checkout and order show", () => {
     const attachment = await order.attach(0, "My LOA");
     const before = await admin(["order", "show", order.id]);
     expect(before.stdout).toMatch(new RegExp(`state +CART\n[\\s\\S]*${attachment} +My LOA +loa.pdf +request +pending`));
-    const checkout = ["order", "checkout", order.id.toLowerCase(), "--wait", "--json"];
+    const checkout = ["order", "checkout", order.id.toLowerCase(), "--wait"];
     const end = { run: `checkout-${order.id}-1`, status: "SUCCEEDED" };
     expect(await adminJson(checkout)).toEqual({ ...end, reason: null });
     const after = await admin(["order", "show", order.id]);
@@ -52,7 +50,7 @@ describe("order checkout and order show", () => {
       new RegExp(`state +CHECKED_OUT\n[\\s\\S]*${attachment} +My LOA +loa.pdf +request +forwarded`),
     );
     const [request] = order.requests;
-    expect(await adminJson(["request", "show", request ?? "", "--json"])).toMatchObject({
+    expect(await adminJson(["request", "show", request ?? ""])).toMatchObject({
       id: request,
       attachments: [{ id: attachment, of: "request", receipt: { state: "forwarded", status: 201 } }],
     });
@@ -74,9 +72,9 @@ describe("order checkout and order show", () => {
 });
 
 describe("orders whose last run has failed", () => {
-  const accountOf = async (order: string) => (await adminJson(["order", "show", order, "--json"])).account;
+  const accountOf = async (order: string) => (await adminJson(["order", "show", order])).account;
   const failedIds = async (...args: string[]) =>
-    (await adminJson(["order", "list", "--failed", ...args, "--json"])).map(({ id }: { id: string }) => id);
+    (await adminJson(["order", "list", "--failed", ...args])).map(({ id }: { id: string }) => id);
 
   it("are listed over all accounts, and started again together, or those of one account", async () => {
     const [first, second, fine] = await Promise.all([1, 2, 3].map(() => newOrder(addMessagingNumbers)));
@@ -87,7 +85,7 @@ describe("orders whose last run has failed", () => {
     }
     for (const { id } of [first, second, fine]) await admin(["order", "checkout", id, "--wait"]);
     const account = await accountOf(first.id);
-    expect(await adminJson(["order", "list", "--failed", "--account", account, "--json"])).toEqual([
+    expect(await adminJson(["order", "list", "--failed", "--account", account])).toEqual([
       {
         id: first.id,
         account,
@@ -99,8 +97,8 @@ describe("orders whose last run has failed", () => {
     ]);
     expect(await failedIds()).toEqual(expect.arrayContaining([first.id, second.id]));
     expect(await failedIds()).not.toContain(fine.id);
-    const again = ["order", "checkout", "--failed", "--account", account, "--json"];
-    const refused = await admin(again);
+    const again = ["order", "checkout", "--failed", "--account", account];
+    const refused = await admin([...again, "--json"]);
     expect([refused.code, JSON.parse(refused.stdout)]).toMatchObject([1, [{ id: first.id, status: "FAILED" }]]);
     expect(await adminJson(again)).toEqual([
       { id: first.id, run: `checkout-${first.id}-3`, status: "SUCCEEDED", reason: null },
@@ -118,9 +116,7 @@ describe("orders whose last run has failed", () => {
     const ids = Object.values(made.orders).map(({ id }) => id);
     for (const id of ids) await startRun({ order_id: id, run: "failed" }, new Date());
     for (const id of ids) await updateRun({ order_id: id, run: "failed" }, { status: "FAILED" });
-    expect(
-      await adminJson(["order", "checkout", "--failed", "--account", made.accounts.a?.id ?? "", "--json"]),
-    ).toHaveLength(12);
+    expect(await adminJson(["order", "checkout", "--failed", "--account", made.accounts.a?.id ?? ""])).toHaveLength(12);
     const listing = new ListExecutionsCommand({ stateMachineArn: process.env.STATE_MACHINE_ARN });
     const { executions = [] } = await new SFNClient().send(listing);
     const own = executions.filter(({ name }) => ids.some((id) => name?.includes(id)));
@@ -138,10 +134,10 @@ describe("orders whose last run has failed", () => {
     // As if the execution had ended without recording it.
     const unrecorded = { status: "RUNNING", ended_at: null, reason: null } as const;
     expect(await updateRun({ order_id: order.id, run: crashed }, unrecorded, { status: "FAILED" })).toBe(true);
-    expect(await adminJson(["order", "list", "--failed", "--account", account, "--json"])).toEqual([
+    expect(await adminJson(["order", "list", "--failed", "--account", account])).toEqual([
       { id: order.id, account, run: crashed, status: "CRASHED", ended_at: null, reason: null },
     ]);
-    const { run } = await adminJson(["order", "checkout", order.id, "--json"]);
+    const { run } = await adminJson(["order", "checkout", order.id]);
     await vi.waitFor(async () => expect((await readRun(order.id))?.run).toBe(run), { timeout: 20_000 });
     const { calls_end_by: until } = (await readRun(order.id)) ?? {};
     const { stdout } = await admin(["order", "show", order.id]);
@@ -169,7 +165,7 @@ describe("order checkout --wait", () => {
     const attachment = await order.attach(0);
     const away = { method: "PUT", path: attachment, action: "status", status: 503, headers: { "Retry-After": "8" } };
     await misbehave(away);
-    await adminJson(["order", "checkout", order.id, "--json"]);
+    await adminJson(["order", "checkout", order.id]);
     const waits = async () => (await orderReport(order.id))?.checkout?.next_try_at;
     await vi.waitFor(async () => expect(await waits()).toEqual(expect.any(String)), { timeout: 20_000 });
     const { stdout } = await admin(["order", "show", order.id]);
@@ -213,40 +209,12 @@ describe("switch list and show", () => {
     const made = await newSwitch(t.key("east"), { name: "Eastern", sms_secret: "planted" });
     const listed = await admin(["switch", "list", "--account", t.account("acme")]);
     expect(listed.stdout).toMatch(new RegExp(`\n${made.id}  Eastern +East +${t.account("east")} +off +off `));
-    const ofAll = await adminJson(["switch", "list", "--json"]);
+    const ofAll = await adminJson(["switch", "list"]);
     expect(ofAll.filter(({ id }: { id: string }) => id === made.id)).toHaveLength(1);
     const shown = await admin(["switch", "show", made.id]);
     expect(shown.stdout).toMatch(/^sms_secret +\(set\)$/m);
     expect(shown.stdout).toMatch(/^mms_secret +-$/m);
     expect(listed.stdout + shown.stdout).not.toContain("planted");
-  });
-});
-
-describe("doctor", () => {
-  it("finds no fault in a working setup, but a table that has no stream", async () => {
-    const TableName = `with-stream-${crypto.randomUUID()}`;
-    await startTable(TableName);
-    const findings = async () => {
-      const { code, stdout } = await admin(["doctor"], { env: { TABLE_NAME: TableName } });
-      const checks = stdout.trimEnd().split("\n");
-      return [code, checks.length, checks.filter((line) => !line.startsWith("ok "))];
-    };
-    expect(await findings()).toEqual([
-      1,
-      10,
-      ["FAULT    table's stream: it has none with new images", expect.stringContaining("restoredTableStream")],
-    ]);
-    const StreamSpecification = { StreamEnabled: true, StreamViewType: "NEW_IMAGE" } as const;
-    await new DynamoDBClient().send(new UpdateTableCommand({ TableName, StreamSpecification }));
-    expect(await findings()).toEqual([0, 9, []]);
-  });
-
-  it("prints each fault with its remedy, and exits with 1", async () => {
-    const env = { TABLE_NAME: "no-such-table", AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9", STATE_MACHINE_ARN: "" };
-    const { code, stdout } = await admin(["doctor", "--json"], { env });
-    const faults = JSON.parse(stdout).checks.filter(({ status }: { status: string }) => status === "FAULT");
-    const named = faults.map(({ check, remedy }: { check: string; remedy: string }) => remedy && check);
-    expect([code, named]).toEqual([1, ["table", "table's TTL", "table's stream", "bucket", "workflow"]]);
   });
 });
 
@@ -268,7 +236,7 @@ describe("a letter of authorization that a carrier may refuse", () => {
     const ofLocked = `Warning: attachment ${locked}: The letter of authorization is encrypted.`;
     const ofText = `Warning: attachment ${text}: The letter of authorization is not a PDF, TIFF, PNG or JPEG.`;
     expect(warnings.toSorted()).toEqual([ofLocked, ofLocked, ofText].toSorted());
-    const { attachments } = Object(await adminJson(["request", "show", request, "--json"]));
+    const { attachments } = Object(await adminJson(["request", "show", request]));
     const found = attachments.map(({ id, warning }: { id: string; warning: string | null }) => [id, warning]);
     expect(Object.fromEntries(found)).toEqual({
       [locked]: "The letter of authorization is encrypted.",
@@ -276,7 +244,7 @@ describe("a letter of authorization that a carrier may refuse", () => {
       [fine]: null,
       [general]: null,
     });
-    const shown = await adminJson(["attachment", "show", order.id, locked, "--json"]);
+    const shown = await adminJson(["attachment", "show", order.id, locked]);
     expect(shown).toMatchObject({ detected_type: "application/pdf", encrypted: true });
   });
 });

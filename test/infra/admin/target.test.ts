@@ -1,10 +1,12 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DynamoDBClient, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { listen } from "../../../infra/local/listen.ts";
+import { startTable } from "../../../infra/local/table.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
-import { admin } from "../../support/requests/admin.ts";
+import { admin, failure } from "../../support/requests/admin.ts";
 import { cloudFormation } from "../../support/servers/cloudformation.ts";
 
 /** Writes the state of running local stacks. All of them are the stack of these tests, under different ports. */
@@ -36,38 +38,27 @@ describe("the target of a command", () => {
     const { code, stdout, stderr } = await admin(["env"], { env });
     expect([code, stdout]).toEqual([0, expect.stringContaining("export URL=http://127.0.0.1:49001\n")]);
     expect(stderr).toBe("Target: local stack at http://127.0.0.1:49001\n");
-    const listed = await admin(["account", "list", "--json"], { env });
-    expect([listed.code, withoutProgress(listed.stderr)]).toEqual([
-      0,
-      "Target: local stack at http://127.0.0.1:49001\n",
-    ]);
+    const listed = await admin(["account", "list"], { env });
+    expect([listed.code, withoutProgress(listed.stderr)]).toEqual([0, stderr]);
   });
 
   it("is the local stack on PORT and no other", async () => {
     const env = { ...(await localStacks(49001)), PORT: "49999" };
-    for (const command of [["env"], ["account", "list"]]) {
-      const { code, stdout, stderr } = await admin(command, { env });
-      expect([code, stdout, stderr], command.join(" ")).toEqual([
-        1,
-        "",
-        expect.stringMatching(/^There is no local stack running on port 49999\. These are running:\n {2}--port 49001 /),
-      ]);
-    }
+    const none = /^There is no local stack running on port 49999\. These are running:\n {2}--port 49001 /;
+    for (const command of [["env"], ["account", "list"]])
+      expect(await admin(command, { env }), command.join(" ")).toEqual(failure(1, none));
   });
 
   it("must be chosen if two local stacks run, which are listed", async () => {
     const env = await localStacks(49002, 49001);
-    const { code, stdout, stderr } = await admin(["account", "list"], { env });
-    expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^Several local stacks are running.*\n {2}--port 49001 .*\n {2}--port 49002 .*\n$/);
-    const chosen = await admin(["env", "--port", "49002"], { env });
-    expect(chosen.stdout).toContain("export KEY=apik_49002\n");
+    const both = /^Several local stacks are running.*\n {2}--port 49001 .*\n {2}--port 49002 .*\n$/;
+    expect(await admin(["account", "list"], { env })).toEqual(failure(1, both));
+    expect((await admin(["env", "--port", "49002"], { env })).stdout).toContain("export KEY=apik_49002\n");
     expect((await admin(["env"], { env: { ...env, PORT: "49001" } })).stdout).toContain("export KEY=apik_49001\n");
   });
 
   it("cannot be given by both --stack and --port", async () => {
-    const { code, stderr } = await admin(["--stack", "X", "account", "list", "--port", "1"]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining("choose one of them")]);
+    expect(await admin(["--stack", "X", "account", "list", "--port", "1"])).toEqual(failure(2, "choose one of them"));
   });
 });
 
@@ -87,15 +78,13 @@ describe("a stack on an emulator", () => {
   };
 
   it("is found by --stack after deploy:local", async () => {
-    const { code, stderr } = await admin(["--stack", "Patchbay-here", "account", "list", "--json"], {
-      env: await noted(),
-    });
+    const { code, stderr } = await admin(["--stack", "Patchbay-here", "account", "list"], { env: await noted() });
     expect([code, withoutProgress(stderr)]).toEqual([0, `Target: stack Patchbay-here at ${url}\n`]);
   });
 
   it("is named in the error if it does not exist", async () => {
-    const { code, stderr } = await admin(["--stack", "Patchbay-gone", "account", "list"], { env: await noted() });
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`There is no Patchbay stack Patchbay-gone at ${url}`)]);
+    const gone = await admin(["--stack", "Patchbay-gone", "account", "list"], { env: await noted() });
+    expect(gone).toEqual(failure(1, `There is no Patchbay stack Patchbay-gone at ${url}`));
   });
 
   it("is checked by doctor, of which a service may be elsewhere", async () => {
@@ -110,40 +99,63 @@ describe("a stack on an emulator", () => {
 
 type Finding = { check: string; status: string; remedy: string | null };
 
+/** The checks of doctor by their status, those that failed with their remedies. */
 const doctor = async (args: readonly string[], env: Record<string, string>) => {
   const { code, stdout } = await admin([...args, "doctor", "--json"], { env });
   const { checks }: { checks: Finding[] } = JSON.parse(stdout);
-  const named = (status: string) => checks.filter((each) => each.status === status).map(({ check }) => check);
-  return { code, named, remedyOf: (name: string) => checks.find(({ check }) => check === name)?.remedy };
+  const { ok = [], FAULT = [], skipped = [] } = Object.groupBy(checks, ({ status }) => status);
+  const names = (found: readonly Finding[]) => found.map(({ check }) => check);
+  const faults = Object.fromEntries(FAULT.map(({ check, remedy }) => [check, remedy]));
+  return { code, ok: names(ok), faults, skipped: names(skipped) };
 };
+const checksOfTarget = ["table", "table's TTL", "table's stream", "bucket", "workflow"];
 
 describe("doctor", () => {
+  it("finds no fault in a working setup, but a table that has no stream", async () => {
+    const TableName = `with-stream-${crypto.randomUUID()}`;
+    await startTable(TableName);
+    const ok = ["node", "target", "region", "credentials", ...checksOfTarget];
+    const remedy = expect.stringContaining("restoredTableStream");
+    expect(await doctor([], { TABLE_NAME: TableName })).toEqual({
+      code: 1,
+      ok: ok.filter((check) => check !== "table's stream"),
+      faults: { "table's stream": remedy },
+      skipped: [],
+    });
+    const StreamSpecification = { StreamEnabled: true, StreamViewType: "NEW_IMAGE" } as const;
+    await new DynamoDBClient().send(new UpdateTableCommand({ TableName, StreamSpecification }));
+    expect(await doctor([], { TABLE_NAME: TableName })).toEqual({ code: 0, ok, faults: {}, skipped: [] });
+  });
+
+  it("has a remedy for each fault of the target", async () => {
+    const env = { TABLE_NAME: "no-such-table", AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9", STATE_MACHINE_ARN: "" };
+    const faults = Object.fromEntries(checksOfTarget.map((check) => [check, expect.any(String)]));
+    expect(await doctor([], env)).toMatchObject({ code: 1, faults });
+  });
+
   it("reports missing credentials and the checks that it skips", async () => {
     const env = { ...(await localStacks()), ...noCredentials };
-    const { code, named, remedyOf } = await doctor(["--stack", "Patchbay-sandbox"], env);
-    expect([code, named("ok"), named("FAULT")]).toEqual([1, ["node", "region"], ["target", "credentials"]]);
-    expect(remedyOf("credentials")).toContain("aws sso login");
-    expect(named("skipped")).toEqual(["table", "table's TTL", "table's stream", "bucket", "workflow"]);
+    expect(await doctor(["--stack", "Patchbay-sandbox"], env)).toEqual({
+      code: 1,
+      ok: ["node", "region"],
+      faults: { target: expect.anything(), credentials: expect.stringContaining("aws sso login") },
+      skipped: checksOfTarget,
+    });
   });
 
   it("reports a missing region and what to do about it", async () => {
-    const { code, named, remedyOf } = await doctor([], { ...nowhere, AWS_REGION: "", AWS_DEFAULT_REGION: "" });
-    expect([code, named("FAULT")]).toEqual([1, expect.arrayContaining(["region"])]);
-    expect(remedyOf("region")).toContain("AWS_REGION");
+    const { code, faults } = await doctor([], { ...nowhere, AWS_REGION: "", AWS_DEFAULT_REGION: "" });
+    expect([code, faults.region]).toEqual([1, expect.stringContaining("AWS_REGION")]);
   });
 });
 
 describe("an AWS error", () => {
   it("says what to do", async () => {
     const env = { ...nowhere, AWS_REGION: "", AWS_DEFAULT_REGION: "", AWS_ENDPOINT_URL_DYNAMODB: "" };
-    const { code, stderr } = await adminProcess(["account", "list"], { env });
-    expect([code, stderr]).toEqual([1, expect.stringContaining("set AWS_REGION")]);
-    const unreachable = await adminProcess(["account", "list"], {
-      env: { AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:9" },
-    });
-    expect([unreachable.code, unreachable.stderr]).toEqual([
-      1,
-      expect.stringContaining("The service could not be reached"),
-    ]);
+    expect(await adminProcess(["account", "list"], { env })).toEqual(failure(1, "set AWS_REGION"));
+    const unreachable = { AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:9" };
+    expect(await adminProcess(["account", "list"], { env: unreachable })).toEqual(
+      failure(1, "The service could not be reached"),
+    );
   });
 });
