@@ -1,8 +1,9 @@
 import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";
+import { functionNames } from "../../../infra/aws/bundle.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { routes } from "../../../shared/routes.ts";
-import { synthesize } from "../../support/models/template.ts";
+import { functionsWith, synthesize } from "../../support/models/template.ts";
 import { errorBody } from "../../support/requests/client.ts";
 
 const { template } = synthesize("production");
@@ -68,12 +69,8 @@ describe("a response of the gateway itself", () => {
         "application/json": Match.stringLikeRegexp('"params":{"limit_bytes":1234567,"direct_upload":true}'),
       },
     });
-    const functionsWithLimit = small.findResources("AWS::Lambda::Function", {
-      Properties: { Environment: { Variables: { MAX_FILE_BYTES: "1234567" } } },
-    });
-    expect(Object.values(functionsWithLimit).map(({ Properties }) => Properties.Description)).toEqual(
-      routes.filter(({ reads }) => reads.from === "form").map(({ name }) => name),
-    );
+    const reading = routes.filter(({ reads }) => reads.from === "form").map(({ name }) => name);
+    expect(functionsWith(small, { Environment: { Variables: { MAX_FILE_BYTES: "1234567" } } })).toEqual(reading.sort());
   });
 
   it("to an unknown path is a 404 without a resource", () => {
@@ -203,18 +200,15 @@ describe("the API", () => {
 
 describe("a function", () => {
   it("runs on Node 24 and arm64, with tracing and its own log group", () => {
-    const functions = template.findResources("AWS::Lambda::Function");
-    const ownFunctions = template.findResources("AWS::Lambda::Function", {
-      Properties: {
-        Runtime: "nodejs24.x",
-        Architectures: ["arm64"],
-        TracingConfig: { Mode: "Active" },
-        Environment: { Variables: { TABLE_NAME: Match.anyValue() } },
-        // REPORT lines are INFO.
-        LoggingConfig: { LogFormat: "JSON", LogGroup: Match.anyValue(), SystemLogLevel: "INFO" },
-      },
-    });
-    expect(Object.keys(ownFunctions)).toEqual(Object.keys(functions));
+    const properties = {
+      Runtime: "nodejs24.x",
+      Architectures: ["arm64"],
+      TracingConfig: { Mode: "Active" },
+      Environment: { Variables: { TABLE_NAME: Match.anyValue() } },
+      // REPORT lines are INFO.
+      LoggingConfig: { LogFormat: "JSON", LogGroup: Match.anyValue(), SystemLogLevel: "INFO" },
+    };
+    expect(functionsWith(template, properties)).toEqual([...functionNames].sort());
   });
 
   it("of an endpoint times out before the gateway's 29 seconds", () => {
@@ -223,11 +217,8 @@ describe("a function", () => {
   });
 
   it("has the bucket's name only if it uses files", () => {
-    const knowing = template.findResources("AWS::Lambda::Function", {
-      Properties: { Environment: { Variables: { BUCKET_NAME: Match.anyValue() } } },
-    });
-    const names = Object.values(knowing).map(({ Properties }) => String(Properties.Description));
+    const knowing = functionsWith(template, { Environment: { Variables: { BUCKET_NAME: Match.anyValue() } } });
     const using = [...routes, ...steps].filter(({ grants }) => grants.files.length > 0).map(({ name }) => name);
-    expect(names.sort()).toEqual([...using, "sweep-orphan-files"].sort());
+    expect(knowing).toEqual([...using, "sweep-orphan-files"].sort());
   });
 });

@@ -1,9 +1,9 @@
-import { Match, type Template } from "aws-cdk-lib/assertions";
+import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";
 import { placeholderOf } from "../../../functions/checkout/workflow.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { permissionsOf } from "../../support/models/permissions.ts";
-import { synthesize } from "../../support/models/template.ts";
+import { functionsWith, synthesize } from "../../support/models/template.ts";
 
 const { template } = synthesize("production");
 
@@ -30,11 +30,8 @@ describe("the state machine", () => {
     expect(Object.fromEntries([...found].map(([, name, seconds]) => [name, Number(seconds)]))).toEqual(
       Object.fromEntries(steps.map((step) => [placeholderOf(step), step.timeoutSeconds])),
     );
-    for (const { name, timeoutSeconds } of steps)
-      template.hasResourceProperties("AWS::Lambda::Function", {
-        Description: name,
-        Timeout: timeoutSeconds,
-      });
+    for (const { name: Description, timeoutSeconds: Timeout } of steps)
+      template.hasResourceProperties("AWS::Lambda::Function", { Description, Timeout });
   });
 });
 
@@ -53,35 +50,20 @@ it("an execution that has failed, timed out or been stopped is reported to the f
   });
 });
 
-describe("the concurrency that a stage reserves", () => {
-  const reserved = (stack: Template) =>
-    Object.values(stack.findResources("AWS::Lambda::Function")).flatMap(({ Properties }) =>
-      Properties.ReservedConcurrentExecutions
-        ? [[Properties.Description, Properties.ReservedConcurrentExecutions]]
-        : [],
-    );
+/** The steps that call the carrier. */
+const calling = ["checkout/forward", "checkout/submit"];
 
-  it("limits the two steps that call the carrier, and no other function", () => {
-    expect(reserved(template).sort()).toEqual([
-      ["checkout/forward", 100],
-      ["checkout/submit", 100],
-    ]);
-  });
-
-  it("is none unless the stage sets it", () => {
-    expect(reserved(synthesize("emulated").template)).toEqual([]);
-  });
+it("the concurrency that a stage reserves limits the steps that call the carrier, and no other function", () => {
+  const reserved = { ReservedConcurrentExecutions: Match.anyValue() };
+  expect(functionsWith(template, reserved)).toEqual(calling);
+  expect(functionsWith(template, { ReservedConcurrentExecutions: 100 })).toEqual(calling);
+  expect(functionsWith(synthesize("emulated").template, reserved)).toEqual([]);
 });
 
 describe("the carrier", () => {
   it("is configured only for the steps that call it, without its token in any environment", () => {
-    const knowing = template.findResources("AWS::Lambda::Function", {
-      Properties: {
-        Environment: { Variables: { CARRIER_URL: "https://carrier.example", CARRIER_SECRET_ARN: Match.anyValue() } },
-      },
-    });
-    const names = Object.values(knowing).map(({ Properties }) => String(Properties.Description));
-    expect(names.sort()).toEqual(["checkout/forward", "checkout/submit"]);
+    const Variables = { CARRIER_URL: "https://carrier.example", CARRIER_SECRET_ARN: Match.anyValue() };
+    expect(functionsWith(template, { Environment: { Variables } })).toEqual(calling);
     const functions = JSON.stringify(template.findResources("AWS::Lambda::Function"));
     expect(functions).not.toContain("CARRIER_TOKEN");
     expect(functions).not.toContain("resolve:secretsmanager");
@@ -92,13 +74,11 @@ describe("the carrier", () => {
     ["anna", "arn:aws:lambda:us-east-1:111122223333:function:adapter:live", "function:adapter:live"],
   ] as const)("of %s is the function %s, which only these steps may invoke", (name, carrierFunction, resource) => {
     const stack = synthesize(name).template;
-    const environment = {
-      Variables: Match.objectLike({ CARRIER_FUNCTION: carrierFunction, CARRIER_URL: Match.absent() }),
-    };
-    stack.resourcePropertiesCountIs("AWS::Lambda::Function", { Environment: environment }, 2);
+    const Variables = { CARRIER_FUNCTION: carrierFunction, CARRIER_URL: Match.absent() };
+    expect(functionsWith(stack, { Environment: { Variables } })).toEqual(calling);
     const invokers = Object.entries(permissionsOf(stack)).filter(([, all]) =>
       all.some((each) => each.startsWith("lambda:InvokeFunction on ") && each.endsWith(resource)),
     );
-    expect(invokers.map(([name]) => name).sort()).toEqual(["checkout/forward", "checkout/submit"]);
+    expect(invokers.map(([name]) => name).sort()).toEqual(calling);
   });
 });

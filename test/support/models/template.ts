@@ -100,6 +100,12 @@ export const synthesize = (name: keyof typeof choices) => {
   return { ...stack, template: Template.fromJSON(template) };
 };
 
+/** The names of the functions that have these properties, sorted. */
+export const functionsWith = (template: Template, Properties: object = {}): string[] =>
+  Object.values(template.findResources("AWS::Lambda::Function", { Properties }))
+    .map((found) => String(found.Properties.Description))
+    .sort();
+
 const stages = join(import.meta.dirname, "../../../infra/aws/stages");
 
 const synthesizeIn = (folder: string, { stage, settings, name, emulator, nag }: Choice) => {
