@@ -1,10 +1,13 @@
-import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import * as z from "zod/mini";
 import { newFolder } from "./support/fixtures/new-folder.ts";
+import { failure } from "./support/processes/failure.ts";
+import { runNode } from "./support/processes/shell.ts";
 
-/** The dependencies: the lock files are complete, no install script runs, and every licence is known. */
+/** The dependencies: the lock files are complete, no install script runs, every licence is known, and workflows pin actions. */
 
 const root = join(import.meta.dirname, "..");
 const readJson = (file: string) => JSON.parse(readFileSync(join(root, file), "utf8"));
@@ -62,25 +65,18 @@ describe.each([".", "test/tools"])("the lock file of %s", (folder) => {
   });
 });
 
-const run = (args: readonly string[]) => {
-  const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
-  return [status, stderr];
-};
-
-it("an install without optional dependencies makes the tests say what to do", () => {
-  expect(run(["test/installed.ts", root])).toEqual([0, ""]);
-  expect(run(["test/installed.ts", newFolder()])).toEqual([
-    1,
-    "The tests need dependencies that are not installed: the programs of Vitest, esbuild.\nInstall them: npm ci --include=dev --include=optional\n",
-  ]);
+it("an install without optional dependencies makes the tests say what to do", async () => {
+  expect(await runNode(["test/installed.ts"])).toMatchObject({ code: 0, stderr: "" });
+  const advice =
+    /need .* not installed: the programs of Vitest, esbuild\.\nInstall them: npm ci --include=dev --include=optional\n$/;
+  expect(await runNode(["test/installed.ts", newFolder()])).toEqual(failure(1, advice));
 });
 
-it("an install that leaves no Node but an older one makes every program say so in one line", () => {
+it("an install that leaves no Node but an older one makes every program say so in one line", async () => {
   const older = `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.20.2"}})`;
-  expect(run(["--import", older, "--import", "./infra/node.js", "infra/admin/admin.ts", "--version"])).toEqual([
-    1,
-    "Patchbay needs Node 24 or newer, and this is Node 20.20.2. Run npm ci --include=optional, which installs it on Linux and macOS (x64, arm64) and on Windows (x64); elsewhere, install it yourself.\n",
-  ]);
+  const args = ["--import", older, "--import", "./infra/node.js", "infra/admin/admin.ts", "--version"];
+  const needed = /^Patchbay needs Node 24 or newer, and this is Node 20\.20\.2\. Run npm ci --include=optional, .*\n$/;
+  expect(await runNode(args)).toEqual(failure(1, needed));
 });
 
 it("what runs has only known licences", () => {
@@ -93,3 +89,21 @@ it("what runs has only known licences", () => {
   expect(production.length).toBeGreaterThan(20);
   expect(unknown.map(([path, { license }]) => `${nameOf(path)}: ${license}`)).toEqual([]);
 });
+
+const Step = z.looseObject({ uses: z.optional(z.string()), run: z.optional(z.string()) });
+const Workflow = z.looseObject({
+  permissions: z.strictObject({ contents: z.literal("read") }),
+  jobs: z.record(z.string(), z.looseObject({ steps: z.array(Step) })),
+});
+
+it.each(globSync(".github/workflows/*.yml", { cwd: root }))(
+  "%s starts without write permissions, pins its actions, and calls npm scripts that exist",
+  (file) => {
+    const { jobs } = z.parse(Workflow, parse(readFileSync(join(root, file), "utf8")));
+    const steps = Object.values(jobs).flatMap((job) => job.steps);
+    for (const { uses } of steps) if (uses) expect(uses).toMatch(/^(actions|github)\/[\w/-]+@v\d+$/);
+    const { scripts } = readJson("package.json");
+    const called = steps.flatMap(({ run = "" }) => [...run.matchAll(/npm run (?:-s )?([\w:]+)/g)]);
+    expect(called.filter(([, name = ""]) => !(name in scripts))).toEqual([]);
+  },
+);

@@ -12,7 +12,8 @@ import { transact } from "../../../shared/table/write.ts";
 import { apply } from "../../support/fixtures/apply.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
-import { admin, adminJson, failure } from "../../support/requests/admin.ts";
+import { failure } from "../../support/processes/failure.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
 const ulid = expect.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
-import { admin, adminJson, failure } from "../../support/requests/admin.ts";
+import { failure } from "../../support/processes/failure.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 import { proxies } from "../../support/servers/own-table.ts";
 

@@ -7,7 +7,8 @@ import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
-import { admin, adminJson, failure } from "../../support/requests/admin.ts";
+import { failure } from "../../support/processes/failure.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -15,7 +15,8 @@ import { listen } from "../../../infra/local/listen.ts";
 import { env } from "../../../shared/env.ts";
 import { dynamodb } from "../../../shared/table/client.ts";
 import { customer } from "../../support/fixtures/tenants.ts";
-import { admin, failure } from "../../support/requests/admin.ts";
+import { failure } from "../../support/processes/failure.ts";
+import { admin } from "../../support/requests/admin.ts";
 
 /** The embedded DynamoDB can neither restore a table nor keep backups: this server adds both, as slow and strict as on AWS. */
 

@@ -6,7 +6,8 @@ import { listen } from "../../../infra/local/listen.ts";
 import { startTable } from "../../../infra/local/table.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
-import { admin, failure } from "../../support/requests/admin.ts";
+import { failure } from "../../support/processes/failure.ts";
+import { admin } from "../../support/requests/admin.ts";
 import { cloudFormation } from "../../support/servers/cloudformation.ts";
 
 /** Writes the state of running local stacks. All of them are the stack of these tests, under different ports. */

@@ -6,7 +6,8 @@ import { tryApply } from "../../../shared/tenants/apply.ts";
 import { knownPermissions } from "../../../shared/tenants/permissions.ts";
 import { operator } from "../../support/fixtures/apply.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { admin, adminJson, failure } from "../../support/requests/admin.ts";
+import { failure } from "../../support/processes/failure.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 
 const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";

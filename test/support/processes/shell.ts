@@ -19,3 +19,14 @@ export const runScript = async (script: string, env: NodeJS.ProcessEnv, onLine =
   const [code] = await exit;
   return { output, errors: await errors, code };
 };
+
+type Options = { readonly input?: string; readonly env?: Readonly<Record<string, string>> };
+
+/** Runs Node with these arguments, in the project's folder. */
+export const runNode = async (args: readonly string[], { input = "", env = {} }: Options = {}) => {
+  const child = spawn(process.execPath, args, { cwd, env: { ...process.env, ...env } });
+  const exit = once(child, "close");
+  child.stdin.end(input);
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), exit]);
+  return { stdout, stderr, code };
+};

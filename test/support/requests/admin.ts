@@ -1,6 +1,5 @@
 import { Readable } from "node:stream";
 import { format } from "node:util";
-import { expect } from "vitest";
 import { runCommand } from "../../../infra/admin/program.ts";
 
 let isRunning = false;
@@ -67,10 +66,3 @@ export const adminJson = async (args: readonly string[], input = "") => {
   if (code !== 0) throw new Error(`admin ${args.join(" ")}: ${stdout}${stderr}`);
   return JSON.parse(stdout);
 };
-
-/** What `admin` returns for a command that exits with `code` and prints this on stderr, and nothing else. */
-export const failure = (code: number, message: string | RegExp) => ({
-  code,
-  stdout: "",
-  stderr: typeof message === "string" ? expect.stringContaining(message) : expect.stringMatching(message),
-});
