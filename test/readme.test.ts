@@ -1,5 +1,5 @@
-import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readSettings } from "../infra/aws/settings.ts";
 import { logLevels } from "../shared/env.ts";
@@ -96,31 +96,6 @@ describe("the READMEs", () => {
     // npm runs `pre…` scripts by itself.
     const commands = Object.keys(scripts).filter((name) => !name.startsWith("pre"));
     expect(commands.filter((command) => !named.some(({ name }) => name === command))).toEqual([]);
-  });
-
-  it("link only to files that exist", () => {
-    const links = documents.flatMap((file) =>
-      [...textOf(file).matchAll(/\]\((?!https?:)([^)#]+)|(?:src|srcset)="([^"]+)"/g)].map(
-        ([, link = "", source = ""]) => ({ file, path: join(dirname(file), link || source) }),
-      ),
-    );
-    expect(links.filter(({ path }) => !existsSync(join(root, path)))).toEqual([]);
-    expect(links.length).toBeGreaterThan(10);
-  });
-
-  it("name only files of TypeScript that exist", () => {
-    const named = documents.flatMap((file) =>
-      [...textOf(file).matchAll(/`([\w./-]+\.ts)`/g)].map(([, name = ""]) => ({ file, name })),
-    );
-    const sources = globSync("{.ci,docs,functions,infra,shared,test}/**/*.ts", {
-      cwd: root,
-      exclude: ["**/node_modules/**"],
-    });
-    const exists = (file: string, name: string) =>
-      sources.some((path) => path.endsWith(`/${name}`) || [name, join(dirname(file), name)].includes(path));
-    // The types of the document are generated.
-    expect(named.filter(({ file, name }) => name !== "openapi.d.ts" && !exists(file, name))).toEqual([]);
-    expect(named.length).toBeGreaterThan(100);
   });
 
   it("describe every variable that the code reads", () => {
