@@ -1,6 +1,6 @@
 import type { Collection } from "../../shared/table/keys.ts";
 import type { customer } from "../support/fixtures/tenants.ts";
-import { type KeyAndParents, requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
+import { type KeyAndParents, requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured-service.ts";
 import { expectedRounds, queryRounds } from "./expected.ts";
 
@@ -22,7 +22,7 @@ const placeOf = ({ key, order, requests, accounts }: Customer): KeyAndParents =>
 
 const measureAll = (service: MeasuredService, owner: Customer): Promise<Costs> => {
   const place = placeOf(owner);
-  const queries = requestPerQuery(service.send, place, [...queryRounds.keys()]);
+  const queries = requestPerEndpoint(service.send, place, [...queryRounds.keys()]);
   return service.measureAll({ ...requestPerEndpoint(service.send, place), ...queries }, expectedRounds);
 };
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { requestPerEndpoint, requestPerQuery } from "../support/requests/request-per-endpoint.ts";
+import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured-service.ts";
 import { endpointCosts, expectedRounds, queryRounds } from "./expected.ts";
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
   const { tenants } = await import("../support/fixtures/tenants.ts");
   const t = await tenants();
   const place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
-  const queries = requestPerQuery(service.send, place, [...queryRounds.keys()]);
+  const queries = requestPerEndpoint(service.send, place, [...queryRounds.keys()]);
   costs = await service.measureAll({ ...requestPerEndpoint(service.send, place), ...queries }, expectedRounds);
 });
 afterAll(() => service.close());
@@ -26,6 +26,10 @@ describe("the cost of one request: status, AWS calls, sequential calls, read uni
       expect({ ...cost, calls: cost?.calls.length }).toEqual({ status, calls, rounds, readUnits, writeUnits });
     },
   );
+
+  it("is stated for every route", () => {
+    expect([...costs.keys()].sort()).toEqual([...expectedRounds.keys()].sort());
+  });
 
   it("includes reading both ends of the file of a direct upload", () => {
     const { calls = [] } = costs.get("request-attachments/complete-upload") ?? {};

@@ -95,34 +95,24 @@ export type KeyAndParents = {
   readonly account: string;
 };
 
-/** One request for each endpoint, by route name. Each call prepares a new request to a new resource. */
+/**
+ * One request for each endpoint, or for each of these names, which may have a query (`switches/list?first=1`), by name. Each call
+ * prepares a new request to a new resource. A list by reference_id finds a new attachment.
+ */
 export const requestPerEndpoint = (
   send: Send,
   place: KeyAndParents,
-): Record<string, () => Promise<EndpointRequest>> => {
-  const prepare = (route: Route) => async () => {
-    const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
-    return requestTo(route, { ...options, resource: await createResource(send, route, options) });
-  };
-  return Object.fromEntries(routes.map((route) => [route.name, prepare(route)]));
-};
-
-/** One request for each of these routes' names with a query. A list by reference_id finds a new attachment. */
-export const requestPerQuery = (
-  send: Send,
-  place: KeyAndParents,
-  queries: readonly string[],
+  names: readonly string[] = routes.map(({ name }) => name),
 ): Record<string, () => Promise<EndpointRequest>> => {
   const prepare = (named: string) => async () => {
     const [name = "", query] = named.split("?");
     const route = routes.find((one) => one.name === name);
     if (!route) throw new Error(`There is no route ${name}.`);
     const options = { key: place.key, parent: route.parent ? place[route.parent] : "" };
-    const reference_id = crypto.randomUUID();
-    const uuid = query === "reference_id=" ? reference_id : "";
-    if (uuid) await send(requestTo(creatorOf(route), { ...options, data: { name: "LOA", reference_id } }));
+    const reference_id = query === "reference_id=" ? crypto.randomUUID() : "";
+    if (reference_id) await send(requestTo(creatorOf(route), { ...options, data: { name: "LOA", reference_id } }));
     const request = requestTo(route, { ...options, resource: await createResource(send, route, options) });
-    return { ...request, path: `${request.path}?${query}${uuid}` };
+    return query === undefined ? request : { ...request, path: `${request.path}?${query}${reference_id}` };
   };
-  return Object.fromEntries(queries.map((named) => [named, prepare(named)]));
+  return Object.fromEntries(names.map((named) => [named, prepare(named)]));
 };
