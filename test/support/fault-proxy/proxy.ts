@@ -152,8 +152,6 @@ export const startFaultProxy = async (target: string, options: Options = {}) => 
     idle: async () => {
       while (open.size > 0) await Promise.all(open);
     },
-    /** Whether every armed fault was injected. */
-    spent: () => armed.every(({ left }) => left === 0),
     close,
   };
 };
