@@ -68,13 +68,8 @@ it.runIf(extent !== "sample" && hasBoto3)(
     // As its user has it: alone in a folder, in a shell that `admin env` has set up.
     const folder = mkdtempSync(join(services.state, "..", "ordering-"));
     copyFileSync(join(import.meta.dirname, "../docs/examples/ordering.py"), join(folder, "ordering.py"));
-    const run = async (command: string) => {
-      const { output, errors, code } = await runScript(
-        `cd '${folder}'\n${variables}\npython3 ordering.py ${command}`,
-        userEnvironment,
-      );
-      return { output, errors, code };
-    };
+    const run = (command: string) =>
+      runScript(`cd '${folder}'\n${variables}\npython3 ordering.py ${command}`, userEnvironment);
     const created = await run(`create ${demo.ACCOUNT}`);
     expect(created).toEqual({
       output: expect.stringMatching(/^order 01\w{24}\nrequest 01\w{24}\n$/),

@@ -10,6 +10,7 @@ import type { Watch } from "../../support/fault-proxy/proxy.ts";
 import { apply } from "../../support/fixtures/apply.ts";
 import { newSwitch } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
+import { runScript } from "../../support/processes/shell.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { proxies } from "../../support/servers/own-table.ts";
 
@@ -50,6 +51,8 @@ describe("stored text on a terminal", () => {
 
 afterEach(() => vi.unstubAllEnvs());
 
+const entry = join(import.meta.dirname, "../../../infra/admin/admin.ts");
+
 const widest = (output: string) => Math.max(...output.split("\n").map((line) => stringWidth(line)));
 
 describe("a table", () => {
@@ -64,8 +67,8 @@ describe("a table", () => {
     return { wide: accounts.wide?.id ?? "", long: accounts.long?.id ?? "", order: orders.o?.id ?? "" };
   };
 
-  it("fits the terminal's width with whole ids, and aligns columns with wide characters", async () => {
-    const { wide, order } = await names();
+  it("fits the terminal's width with whole ids, names beside them, and aligned columns of wide characters", async () => {
+    const { wide, long, order } = await names();
     for (const columns of [40, 80, 120]) {
       vi.stubEnv("COLUMNS", String(columns));
       const { stdout } = await admin(["account", "list", "--account", wide]);
@@ -73,6 +76,8 @@ describe("a table", () => {
       expect(stdout, `${columns} columns`).toContain(wide);
     }
     vi.unstubAllEnvs();
+    const { stdout: accounts } = await admin(["account", "list", "--account", wide]);
+    expect(accounts).toMatch(new RegExp(`\n${long}  A name .*日本電信電話の番号移行.*${wide}\n`));
     const { stdout } = await admin(["order", "list", "--account", wide]);
     const [heading = "", row = ""] = stdout.split("\n");
     const columnOf = (line: string, text: string) => stringWidth(line.slice(0, line.indexOf(text)));
@@ -80,15 +85,9 @@ describe("a table", () => {
     expect(columnOf(row, "CART")).toBe(columnOf(heading, "state"));
   });
 
-  it("has a name beside each id", async () => {
-    const { wide, long } = await names();
-    const { stdout } = await admin(["account", "list", "--account", wide]);
-    expect(stdout).toMatch(new RegExp(`\n${long}  A name .*日本電信電話の番号移行.*${wide}\n`));
-  });
-
   it("fits a real terminal", async () => {
     const { long } = await names();
-    const command = `stty cols 70; '${process.execPath}' '${join(import.meta.dirname, "../../../infra/admin/admin.ts")}' account show ${long}`;
+    const command = `stty cols 70; '${process.execPath}' '${entry}' account show ${long}`;
     const terminal = await promisify(execFile)("script", ["-qec", command, "/dev/null"]).catch((error: Error) => error);
     // Other systems have no `script`, or one with other options.
     if (terminal instanceof Error) return expect(process.platform, terminal.message).not.toBe("linux");
@@ -124,9 +123,8 @@ describe("the CLI itself", () => {
   });
 
   it("ends quietly if the reader of its output does", async () => {
-    const entry = join(import.meta.dirname, "../../../infra/admin/admin.ts");
     // `true` reads nothing; `sleep` makes it end before the command writes.
     const command = `{ sleep 0.1; '${process.execPath}' '${entry}' schema; echo "ended with $?" >&2; } | true`;
-    expect((await promisify(execFile)("bash", ["-c", command])).stderr).toBe("ended with 0\n");
+    expect((await runScript(command, process.env)).errors).toBe("ended with 0\n");
   });
 });

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -8,6 +7,7 @@ import { entryPointOf } from "../../../infra/entry-points.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { contracts, routes } from "../../../shared/routes.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
+import { runNode } from "../../support/processes/shell.ts";
 
 const folder = newFolder();
 const { outputs } = await bundle(functionNames, folder);
@@ -65,14 +65,11 @@ describe("a function's bundle", () => {
       expect(text(name).length, name).toBeLessThan((grants.files.length > 0 ? 410 : 252) * 1024);
   });
 
-  it("reports errors with positions in the sources", () => {
+  it("reports errors with positions in the sources", async () => {
     const bundle = pathToFileURL(join(folder, "checkout/lock/index.mjs")).href;
     const script = `const { handler } = await import("${bundle}"); await handler({}).catch(() => undefined);`;
-    const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", script], {
-      encoding: "utf8",
-      env: { ...process.env, LOG_LEVEL: "ERROR" },
-    });
-    const { error } = JSON.parse(printed);
+    const { stdout } = await runNode(["--input-type=module", "--eval", script], { env: { LOG_LEVEL: "ERROR" } });
+    const { error } = JSON.parse(stdout);
     expect(error.stack).toMatch(/ at (?:\S+ \()?shared\/checkout\/step-handler\.ts:\d+:\d+/);
     expect(error.stack).not.toContain("index.mjs");
   });
