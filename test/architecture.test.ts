@@ -32,6 +32,7 @@ const below = (...folders: readonly string[]) =>
 const pure =
   /^shared\/((routes?|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(\w+-schema|routes|contract|file-keys)\.ts|checkout\/steps\.ts|history\/event\.ts|table\/(keys|expressions)\.ts)/;
 
+const sdk = /^@aws-sdk\/|^@smithy\//;
 const mayUseTheSdk =
   /^(shared\/(table\/(client|read|write)|history\/(publish|dead-letters)|attachments\/files|checkout\/(carrier-(token|function)|execution))\.ts|infra\/)/;
 
@@ -70,30 +71,26 @@ describe("the import rules", () => {
     expect(importsOf(routeList).every((name) => /^shared\/(route|\w+\/contract)\.ts$/.test(name))).toBe(true);
   });
 
-  it("allow an SDK only in the modules of the clients", () => {
-    const sdk = /^@aws-sdk\/|^@smithy\//;
-    expect(offenders(sources, (name, file) => !sdk.test(name) || mayUseTheSdk.test(file))).toEqual([]);
-  });
+  const isShared = (name: string) => name.startsWith("shared/") && name !== routeList;
+  const isFunction = (name: string) => name.startsWith("functions/") && name !== "functions/checkout/workflow.ts";
+  const notOfTheCli = below("infra/").filter((file) => !file.startsWith("infra/admin/"));
 
-  it("allow a function to import shared and zod, but no other function, infra or SDK", () => {
-    expect(
-      offenders(
-        below("functions/"),
-        (name) => (name.startsWith("shared/") && name !== routeList) || name === "zod/mini",
-      ),
-    ).toEqual([]);
-  });
-
-  it("allow the template and OpenAPI to import only pure modules of shared", () => {
-    const shared = (name: string) => name.startsWith("shared/") && !pure.test(name);
-    const files = below("infra/aws/", "infra/openapi/");
-    const isFunction = (name: string) => name.startsWith("functions/") && name !== "functions/checkout/workflow.ts";
-    expect(offenders(files, (name) => !shared(name) && !isFunction(name))).toEqual([]);
-  });
-
-  it("allow no other folder of infra to import the CLI", () => {
-    const files = below("infra/").filter((file) => !file.startsWith("infra/admin/"));
-    expect(offenders(files, (name) => !name.startsWith("infra/admin/"))).toEqual([]);
+  it.each<[string, readonly string[], (imported: string, file: string) => boolean]>([
+    ["an SDK only in the modules of the clients", sources, (name, file) => !sdk.test(name) || mayUseTheSdk.test(file)],
+    [
+      "a function to import shared and zod, but no other function, infra or SDK",
+      below("functions/"),
+      (name) => isShared(name) || name === "zod/mini",
+    ],
+    [
+      "the template and OpenAPI to import only pure modules of shared",
+      below("infra/aws/", "infra/openapi/"),
+      (name) => pure.test(name) || !(name.startsWith("shared/") || isFunction(name)),
+    ],
+    ["no other folder of infra to import the CLI", notOfTheCli, (name) => !name.startsWith("infra/admin/")],
+    ["no import of the tests", sources, (name) => !name.startsWith("test/")],
+  ])("allow %s", (_, files, allowed) => {
+    expect(offenders(files, allowed)).toEqual([]);
   });
 
   it("allow no circle of files", () => {
@@ -104,10 +101,6 @@ describe("the import rules", () => {
       for (const [file, imported] of left) if (!imported.some((name) => left.has(name))) left.delete(file);
     }
     expect([...left.keys()]).toEqual([]);
-  });
-
-  it("allow no import of the tests", () => {
-    expect(offenders(sources, (name) => !name.startsWith("test/"))).toEqual([]);
   });
 
   it("allow only the known files at the roots of shared and infra", () => {

@@ -7,6 +7,7 @@ import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { storedFile } from "../../support/fixtures/upload-content.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 
@@ -18,6 +19,14 @@ beforeEach(() => {
 const content = "%PDF-1.7 signed";
 const downloads = async (parent: { type: "request" | "order"; id: string }) =>
   (await Array.fromAsync(historyOf(parent))).filter(({ type }) => type === "attachment.downloaded");
+
+/** An order with an attachment, and the command that downloads it. */
+const attached = async () => {
+  const order = await newOrder(addMessagingNumbers);
+  const attachment = await order.attach("order");
+  const download = (...options: string[]) => admin(["attachment", "download", order.id, attachment, ...options]);
+  return { order, attachment, parent: { type: "order", id: order.id } as const, download };
+};
 
 describe("attachment download", () => {
   it.each(["request", "order"] as const)("writes the file of an attachment of a %s, and records it", async (type) => {
@@ -39,43 +48,35 @@ describe("attachment download", () => {
   });
 
   it("replaces an existing file only with --force", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const attachment = await order.attach("order");
+    const { parent, download } = await attached();
     const path = join(folder, "evidence");
     await writeFile(path, "mine");
-    const args = ["attachment", "download", order.id, attachment, "--to", path];
     const exists = `${path} exists: choose another path with --to, or replace it with --force.`;
-    expect(await admin(args)).toEqual(failure(1, exists));
-    expect(await readFile(path, "utf8")).toBe("mine");
-    expect(await downloads({ type: "order", id: order.id })).toEqual([]);
-    expect((await admin([...args, "--force"])).code).toBe(0);
+    expect(await download("--to", path)).toEqual(failure(1, exists));
+    expect([await readFile(path, "utf8"), await downloads(parent)]).toEqual(["mine", []]);
+    expect((await download("--to", path, "--force")).code).toBe(0);
     expect(await readFile(path, "utf8")).toBe(content);
   });
 
   it("records nothing if the file cannot be written", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const attachment = await order.attach("order");
+    const { parent, download } = await attached();
     const cannot = /The file cannot be written \(ENOENT.+\): choose another path with --to\.\n$/;
-    const args = ["attachment", "download", order.id, attachment, "--to", join(folder, "no", "file")];
-    expect(await admin(args)).toEqual(failure(1, cannot));
-    expect(await downloads({ type: "order", id: order.id })).toEqual([]);
+    expect(await download("--to", join(folder, "no", "file"))).toEqual(failure(1, cannot));
+    expect(await downloads(parent)).toEqual([]);
   });
 
   it("leaves nothing behind if the stored file is another one or gone", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const attachment = await order.attach("order");
-    const key = fileKey({ type: "order", id: order.id }, attachment);
-    const args = ["attachment", "download", order.id, attachment, "--to", folder];
-    const other = { content: Buffer.from("%PDF-1.7 forged"), contentType: "application/pdf", filename: "loa.pdf" };
-    await putFile(key, { ...other, sha256: "d244c304ae073e22106cac5c9a4c6f80666bf8ac65fafee92ac5b58ffb55aa81" });
+    const { order, attachment, parent, download } = await attached();
+    const key = fileKey(parent, attachment);
+    await putFile(key, storedFile(Buffer.from("%PDF-1.7 forged")));
     const isOther = `The attachment ${attachment}: its stored file is not the one uploaded.`;
-    expect(await admin(args)).toEqual(failure(1, isOther));
+    expect(await download("--to", folder)).toEqual(failure(1, isOther));
     await removeFile(key);
-    expect(await admin(args)).toEqual(failure(1, `The attachment ${attachment}: its file is gone from storage.`));
+    const isGone = `The attachment ${attachment}: its file is gone from storage.`;
+    expect(await download("--to", folder)).toEqual(failure(1, isGone));
     const [request = ""] = order.requests;
-    expect(await admin(["attachment", "download", request, attachment])).toEqual(
-      failure(1, `There is no attachment ${attachment} in ${request}`),
-    );
+    const none = `There is no attachment ${attachment} in ${request}`;
+    expect(await admin(["attachment", "download", request, attachment])).toEqual(failure(1, none));
     expect(await readdir(folder)).toEqual([]);
   });
 });

@@ -10,15 +10,6 @@ const publishers = {
   Condition: { StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } } },
 };
 
-const alarm = (name: string, properties: object) =>
-  template.hasResourceProperties("AWS::CloudWatch::Alarm", {
-    AlarmName: `Patchbay-production-${name}`,
-    AlarmActions: [Match.anyValue()],
-    OKActions: [Match.anyValue()],
-    AlarmDescription: Match.anyValue(),
-    ...properties,
-  });
-
 const atLeast = { ComparisonOperator: "GreaterThanOrEqualToThreshold" };
 const ofFunction = (name: string) => ({
   Dimensions: Match.arrayWith([{ Name: "FunctionName", Value: { Ref: Match.stringLikeRegexp(`^${name}`) } }]),
@@ -30,6 +21,8 @@ describe("an alarm", () => {
     { Name: "QueueName", Value: { "Fn::GetAtt": [Match.stringLikeRegexp("^DeadLetters"), "QueueName"] } },
   ];
   const fiveMinutes = { Statistic: "Sum", Period: 300 };
+  const ofSweep = { Period: 86_400, Dimensions: [{ Name: "FunctionName" }] };
+  const missing = { TreatMissingData: "missing", InsufficientDataActions: [Match.anyValue()] };
 
   it.each<[name: string, namespace: string, metric: string, threshold: number, more?: object]>([
     ["Defects", "Patchbay", "Defects", 3, { ...fiveMinutes, EvaluationPeriods: 1, Dimensions: ofStack }],
@@ -44,27 +37,23 @@ describe("an alarm", () => {
     ["DeadLetters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", 1, { Dimensions: ofQueue }],
     ["LateEvents", "AWS/Lambda", "IteratorAge", 600_000, { Statistic: "Maximum" }],
     ["EndlessCheckouts", "AWS/States", "ExecutionsTimedOut", 1],
+    ["StoppedSweeps", "Patchbay", "SweepsStopped", 1, ofSweep],
+    ["UnfinishedSweeps", "Patchbay", "SweepsUnfinished", 1, ofSweep],
+    ["DeadSweeps", "AWS/Lambda", "Errors", 3, { Period: 86_400 }],
+    // An alarm starts with missing data, so its first day is no change and sends no message.
+    ["MissedSweeps", "AWS/Lambda", "Invocations", 1, { ...missing, EvaluationPeriods: 2 }],
   ])("watches its metric, and also notifies when it is over: %s", (name, Namespace, MetricName, Threshold, more) => {
-    alarm(name, { Namespace, MetricName, Threshold, ...more, TreatMissingData: "notBreaching" });
+    template.hasResourceProperties("AWS::CloudWatch::Alarm", {
+      AlarmName: `Patchbay-production-${name}`,
+      AlarmActions: [Match.anyValue()],
+      OKActions: [Match.anyValue()],
+      AlarmDescription: Match.anyValue(),
+      ...{ Namespace, MetricName, Threshold, TreatMissingData: "notBreaching", ...more },
+    });
   });
 
   it("does not count executions that end because another run is checking the order out", () => {
     expect(JSON.stringify(template.findResources("AWS::CloudWatch::Alarm"))).not.toContain("ExecutionsFailed");
-  });
-
-  it("watches a sweep that stops, does not finish, fails on every retry or never starts", () => {
-    const counted = { Namespace: "Patchbay", Threshold: 1, Period: 86_400, Dimensions: [{ Name: "FunctionName" }] };
-    alarm("StoppedSweeps", { MetricName: "SweepsStopped", ...counted });
-    alarm("UnfinishedSweeps", { MetricName: "SweepsUnfinished", ...counted });
-    alarm("DeadSweeps", { Namespace: "AWS/Lambda", MetricName: "Errors", Threshold: 3, Period: 86_400 });
-    // An alarm starts with missing data, so its first day is no change and sends no message.
-    alarm("MissedSweeps", {
-      MetricName: "Invocations",
-      EvaluationPeriods: 2,
-      TreatMissingData: "missing",
-      InsufficientDataActions: [Match.anyValue()],
-    });
-    template.hasResourceProperties("AWS::Events::Rule", { ScheduleExpression: "cron(17 3 * * ? *)" });
   });
 
   it("is sent by mail, through an encrypted topic that requires TLS", () => {
@@ -89,6 +78,10 @@ describe("an alarm", () => {
       },
     });
   });
+});
+
+it("the sweep runs every night", () => {
+  template.hasResourceProperties("AWS::Events::Rule", { ScheduleExpression: "cron(17 3 * * ? *)" });
 });
 
 const queue = { "Fn::GetAtt": [Match.stringLikeRegexp("^DeadLetters"), "Arn"] };
