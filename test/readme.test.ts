@@ -26,8 +26,7 @@ const env = { ...userEnvironment, PATCHBAY_STATE: services.state, PORT: "" };
 /** npm takes a third of a second for each command of the CLI. */
 const withoutNpm = `npm() { [ "\${*:1:4}" = "run -s admin --" ] && '${process.execPath}' infra/admin/admin.ts "\${@:5}"; }`;
 
-type Block = { readonly command: string; readonly output: string | undefined };
-const tour: Block[] = [
+const tour = [
   ...tours
     .map(textOf)
     .join("\n")
@@ -100,10 +99,7 @@ describe("the READMEs", () => {
 
   it("describe every variable that the code reads", () => {
     const read = [...textOf("shared/env.ts").matchAll(/"([A-Z][A-Z0-9_]+)"/g)].map(([, name = ""]) => name);
-    const described =
-      textOf("infra/README.md")
-        .match(/^\| `[A-Z].*? \|/gm)
-        ?.join("\n") ?? "";
+    const described = [...textOf("infra/README.md").matchAll(/^\| `[A-Z].*? \|/gm)].join("\n");
     const ofTheSystem = logLevels.map(String);
     expect(read.filter((name) => !ofTheSystem.includes(name) && !described.includes(`\`${name}\``))).toEqual([]);
     expect(read.length).toBeGreaterThan(8);

@@ -27,7 +27,7 @@ describe("a checkout", () => {
   });
 
   const checkOut = () => admin(["order", "checkout", order, "--wait", "--json"]);
-  const state = async () => (await adminJson(["order", "show", order, "--json"])).state;
+  const state = async () => (await adminJson(["order", "show", order])).state;
 
   it("that the carrier refuses is FAILED with the reason, and leaves the order in its cart, open for more attachments", async () => {
     const { id } = await upload(customer.attachments("order", "acme"), key);

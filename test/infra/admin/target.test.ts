@@ -28,7 +28,6 @@ const localStacks = async (...ports: readonly number[]) => {
 };
 
 const nowhere = { AWS_EC2_METADATA_DISABLED: "true", AWS_CONFIG_FILE: "/none", AWS_SHARED_CREDENTIALS_FILE: "/none" };
-const noCredentials = { ...nowhere, AWS_ACCESS_KEY_ID: "", AWS_SECRET_ACCESS_KEY: "" };
 
 /** Drops progress lines: on a busy machine, any command may take long enough to print them. */
 const withoutProgress = (stderr: string) => stderr.replaceAll(/^.* …, \d+ s\n/gm, "");
@@ -135,7 +134,7 @@ describe("doctor", () => {
   });
 
   it("reports missing credentials and the checks that it skips", async () => {
-    const env = { ...(await localStacks()), ...noCredentials };
+    const env = { ...(await localStacks()), ...nowhere, AWS_ACCESS_KEY_ID: "", AWS_SECRET_ACCESS_KEY: "" };
     expect(await doctor(["--stack", "Patchbay-sandbox"], env)).toEqual({
       code: 1,
       ok: ["node", "region"],

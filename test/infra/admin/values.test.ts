@@ -15,15 +15,16 @@ const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 describe("a command with invalid values", () => {
   it("says in one line what is wrong with which option, and exits with 2 if it is used wrongly", async () => {
     const t = await tenants();
-    const acme = t.account("acme");
-    const issue = ["key", "issue", "--account", acme, "--user", t.user("other")];
+    const [acme, ops, foreigner] = [t.account("acme"), t.user("ops"), t.user("other")];
+    const issue = ["key", "issue", "--account", acme, "--user"];
     const createUser = ["user", "create", "--account", acme];
     const named = ["account", "create", "--name"];
     for (const [args, expected, message] of [
       [[...createUser, "--permission", "bad perm"], 1, /^--permission: must be a text without spaces$/m],
-      [[...issue, "--expires-at", "2020-01-01T00:00:00Z"], 2, /--expires-at.*It is in the past/],
-      [[...issue, "--expires-at", "soon"], 2, /ISO 8601/],
-      [issue, 1, /^--user: must be a user in the same account tree/m],
+      [[...issue, ops, "--expires-at", "2020-01-01T00:00:00Z"], 2, /--expires-at.*It is in the past/],
+      [[...issue, ops, "--expires-at", "soon"], 2, /ISO 8601/],
+      [[...issue, ops, "--label", "x".repeat(101)], 1, /^--label: must be at most 100 characters$/m],
+      [[...issue, foreigner], 1, /^--user: must be a user in the same account tree/m],
       [[...named, " "], 1, /^--name: can't be blank$/m],
       [[...named, "A", "--parent", nobody], 1, new RegExp(`^--parent: there is no account ${nobody}$`, "m")],
       [["account", "rename", acme, " "], 1, /^The name can't be blank\.$/m],

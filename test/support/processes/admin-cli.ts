@@ -4,9 +4,13 @@ import { runNode } from "./shell.ts";
 export const admin = (args: readonly string[], options?: Parameters<typeof runNode>[1]) =>
   runNode(["infra/admin/admin.ts", ...args], options);
 
-/** Runs a command that must succeed, and returns its JSON. */
-export const adminJson = async (args: readonly string[], input = "") => {
-  const { stdout, stderr, code } = await admin(args, { input });
-  if (code !== 0) throw new Error(`admin ${args.join(" ")}: ${stderr}`);
-  return JSON.parse(stdout);
-};
+/** A function that runs a command, which must succeed with --json, and returns what it prints. */
+export const jsonOf =
+  (run: typeof admin) =>
+  async (args: readonly string[], input = "") => {
+    const { stdout, stderr, code } = await run([...args, "--json"], { input });
+    if (code !== 0) throw new Error(`admin ${args.join(" ")}: ${stdout}${stderr}`);
+    return JSON.parse(stdout);
+  };
+
+export const adminJson = jsonOf(admin);

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { format } from "node:util";
 import { runCommand } from "../../../infra/admin/program.ts";
+import { jsonOf } from "../processes/admin-cli.ts";
 
 let isRunning = false;
 
@@ -60,9 +61,4 @@ export const admin = async (
   return { ...output, code };
 };
 
-/** Runs a command that must succeed with --json, and returns what it prints. */
-export const adminJson = async (args: readonly string[], input = "") => {
-  const { stdout, stderr, code } = await admin([...args, "--json"], { input });
-  if (code !== 0) throw new Error(`admin ${args.join(" ")}: ${stdout}${stderr}`);
-  return JSON.parse(stdout);
-};
+export const adminJson = jsonOf(admin);

@@ -6,19 +6,11 @@ import type { WorkflowEvent } from "../../../infra/local/workflow.ts";
  * Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html
  */
 export const historyEvents = (event: WorkflowEvent): number => {
-  switch (event.type) {
-    case "StateEntered":
-      return event.state.type === "Task" ? 3 : event.state.type === "Map" ? 2 : 1;
-    case "StateExited":
-      return event.state.type === "Task" || event.state.type === "Map" ? 2 : 1;
-    case "StateFailed":
-      return event.state.type === "Task" ? 1 : 0;
-    case "StateRetried":
-      return 2;
-    case "StateCaught":
-      // A failed task has no success event, which its exit has counted.
-      return -1;
-    default:
-      return 1;
-  }
+  if (event.type === "StateRetried") return 2;
+  // A failed task has no success event, which its exit has counted.
+  if (event.type === "StateCaught") return -1;
+  if (event.type === "StateEntered") return event.state.type === "Task" ? 3 : event.state.type === "Map" ? 2 : 1;
+  if (event.type === "StateExited") return event.state.type === "Task" || event.state.type === "Map" ? 2 : 1;
+  if (event.type === "StateFailed") return event.state.type === "Task" ? 1 : 0;
+  return 1;
 };
