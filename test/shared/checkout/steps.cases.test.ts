@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vites
 import * as z from "zod/mini";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
-import { readRun, startRun } from "../../../shared/checkout/checkout-run.ts";
+import { markCrashed, readRun, startRun } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun, Receipt } from "../../../shared/checkout/checkout-schema.ts";
 import { failRun, finishRun, submitCart } from "../../../shared/checkout/end.ts";
 import { forwardPage, mostSevere } from "../../../shared/checkout/forward.ts";
@@ -126,6 +126,18 @@ describe("the end of a run", () => {
     for (const [index, each] of parents.entries()) await sealBy(["this", "crashed", "unknown"][index] ?? "", each);
     for (const _ of ["fails", "is repeated"]) expect(await failRun(ref, "default", now)).toEqual({ reason: "default" });
     expect([(await readRun(order))?.status, await Promise.all(parents.map(isSealed))]).toEqual([status, sealed]);
+  });
+
+  it("is recorded once, also beside a copy of its last step and a late report of a crash", async () => {
+    const { order, ref, parent } = await storedOrder();
+    await running(order, { status: "STOPPING" });
+    const stopping = await readRun(order);
+    const isRecorded = ({ items }: TableCall) => items.some(({ sk }) => sk.startsWith("EVENT#"));
+    beforeTableCall(isRecorded, () => failRun(ref, "a copy", now));
+    await failRun(ref, "late", now);
+    expect(stopping && (await markCrashed(order, stopping, now))).toBe(false);
+    const events = await Array.fromAsync(queryAll(collections.events(parent)));
+    expect(events.map(({ type }) => type)).toEqual(["order.created", "order.checkout_failed"]);
   });
 
   it("counts what the carrier lacks of the requests that have changed since their seal", async () => {
