@@ -168,7 +168,7 @@ describe("a call", () => {
     await callCarrier(call);
     await callCarrier({ method: "GET", path: "/carts/1" });
     const headers = { Accept: "application/json" };
-    expect(fetched.mock.calls.map(([url, init]) => [url, init?.headers])).toEqual([
+    expect(fetched.mock.calls.map(([url, init]) => [url, init?.headers])).toStrictEqual([
       ["http://carrier.test/api/carts/1/checkout", { ...headers, "Idempotency-Key": "checkout-1" }],
       ["http://carrier.test/api/carts/1", headers],
     ]);
