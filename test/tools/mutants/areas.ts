@@ -112,8 +112,10 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/tenants/{apply,apply-function,file,references}.ts", "functions/tenants/*.ts"],
     tests: [
       "test/shared/tenants/apply.cases.test.ts",
-      "test/infra/admin/apply.test.ts",
+      "test/infra/admin/{apply,values}.test.ts",
       "test/functions/tenants/*.test.ts",
+      "test/shared/history/history.test.ts",
+      "test/shared/checkout/changes.test.ts",
     ],
     setup: "own-table",
   },
