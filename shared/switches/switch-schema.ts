@@ -184,13 +184,13 @@ type Properties = Readonly<Record<string, unknown>>;
 
 /** Reports characters that a header cannot contain, or that would end the user name of BASIC (RFC 7617). */
 const credentialProblems = (whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
-  const { [`${channel}_identity`]: identity, [`${channel}_secret`]: secret } = whole;
+  const identity = whole[`${channel}_identity`];
   const malformed = (part: string, detail: string) => [problem(`${channel}_${part}`, "constraint.format", detail)];
   const isBroken = (value: unknown) => typeof value === "string" && !credential.test(value);
   const broken = "must not contain line breaks or NUL";
   return [
     ...(isBroken(identity) ? malformed("identity", broken) : []),
-    ...(isBroken(secret) ? malformed("secret", broken) : []),
+    ...(isBroken(whole[`${channel}_secret`]) ? malformed("secret", broken) : []),
     ...(known[`${channel}_auth_method`] === "BASIC" && typeof identity === "string" && identity.includes(":")
       ? malformed("identity", "must not contain a colon with BASIC")
       : []),
@@ -199,7 +199,7 @@ const credentialProblems = (whole: Properties, known: SwitchChanges, channel: Ch
 
 /** Reports endpoints that do not have the protocol's format. Those that are invalid by themselves are reported already. */
 const endpointProblems = (whole: Properties, protocol: keyof typeof addressRules, channel: Channel): Problem[] => {
-  const { [`${channel}_endpoints`]: endpoints } = whole;
+  const endpoints = whole[`${channel}_endpoints`];
   const address = addressRules[protocol];
   if (!address || !Array.isArray(endpoints) || endpoints.length > limits.endpoints) return [];
   return endpoints.flatMap((endpoint: unknown, index) => {
@@ -211,12 +211,11 @@ const endpointProblems = (whole: Properties, protocol: keyof typeof addressRules
 
 /** Returns the problems of one channel of a whole switch. `known` are its properties that are valid by themselves. */
 const channelProblems = (whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
-  const { [`${channel}_protocol` as const]: protocol = "NONE", [`${channel}_endpoints` as const]: endpoints } = known;
-  const { [`${channel}_auth_method` as const]: auth, [`${channel}_enabled` as const]: enabled } = known;
+  const protocol = known[`${channel}_protocol`] ?? "NONE";
   const malformed = [...endpointProblems(whole, protocol, channel), ...credentialProblems(whole, known, channel)];
-  if (enabled !== true) return malformed;
-  const missingEndpoints = addressRules[protocol] && endpoints?.length === 0 ? ["endpoints"] : [];
-  const missingCredentials = requiredCredentials[auth ?? "NONE"].filter((part) => {
+  if (known[`${channel}_enabled`] !== true) return malformed;
+  const missingEndpoints = addressRules[protocol] && known[`${channel}_endpoints`]?.length === 0 ? ["endpoints"] : [];
+  const missingCredentials = requiredCredentials[known[`${channel}_auth_method`] ?? "NONE"].filter((part) => {
     const value = known[`${channel}_${part}`];
     return value === null || value === "";
   });

@@ -27,6 +27,7 @@ describe("the environment variable", () => {
     ["BUCKET_NAME", env.bucketName],
     ["CARRIER_URL", env.carrierUrl],
     ["EVENT_BUS_NAME", env.eventBusName],
+    ["DEAD_LETTERS_URL", env.deadLettersUrl],
     ["STATE_MACHINE_ARN", env.stateMachineArn],
   ])("%s must be set", (name, read) => {
     vi.stubEnv(name, "x");
@@ -53,17 +54,18 @@ describe("the environment variable", () => {
     }
   });
 
-  it.each<[string, () => string | undefined, string | undefined]>([
+  it.each<[string, () => unknown, unknown, unknown?]>([
+    ["MALWARE_SCAN", env.malwareScan, false, true],
     ["CARRIER_FUNCTION", env.carrierFunction, undefined],
     ["CARRIER_TOKEN", env.carrierToken, undefined],
     ["CARRIER_SECRET_ARN", env.carrierSecretArn, undefined],
     ["OPERATOR", env.operator, "local"],
     ["_X_AMZN_TRACE_ID", env.traceId, undefined],
-  ])("%s may be set", (name, read, fallback) => {
+  ])("%s may be set", (name, read, fallback, set = "x") => {
     vi.stubEnv(name, "");
     expect(read()).toBe(fallback);
     vi.stubEnv(name, "x");
-    expect(read()).toBe("x");
+    expect(read()).toBe(set);
   });
 
   it.each([

@@ -141,7 +141,7 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   "functions of the checkout": {
     mutate: ["functions/checkout/*.ts"],
-    tests: ["test/functions/checkout/*.test.ts"],
+    tests: ["test/functions/checkout/*.test.ts", "test/shared/checkout/{run,carrier}.test.ts"],
     setup: "service",
   },
 };
