@@ -124,6 +124,7 @@ it("puts events on the bus in tens, and reports those that the bus refuses, with
   const unreadable = logs.lines().filter(({ message }) => message === "EVENT_UNREADABLE");
   expect(unreadable).toEqual(expected.map((one) => expect.objectContaining(one)));
 
-  queueStatus = 400;
+  [calls, queueStatus] = [[], 400];
   await expect(handler({ Records: [noActor] })).rejects.toThrow();
+  expect(calls).toEqual([]);
 });
