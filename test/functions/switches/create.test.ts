@@ -95,6 +95,8 @@ describe("POST /switches", () => {
     ["another type", { type: "request", data: { name: "n" } }, ["body /type constraint.enum"]],
     ["no data", { type: "switch" }, ["body /data constraint.required"]],
     ["no name", { type: "switch", data: {} }, ["body /data/name constraint.required"]],
+    ["null as name", { type: "switch", data: { name: null } }, ["body /data/name constraint.required"]],
+    ["a list as name", { type: "switch", data: { name: [] } }, ["body /data/name constraint.type"]],
     ["a number as name", { type: "switch", data: { name: 7 } }, ["body /data/name constraint.type"]],
     ["an array", [], ["body  constraint.type"]],
     ["null", null, ["body  constraint.type"]],

@@ -45,7 +45,7 @@ export const areas: Readonly<Record<string, Area>> = {
       openapi,
       "test/shared/{schema/schema,errors,http/http}.cases.test.ts",
       "test/functions/switches/{create,list}.test.ts",
-      "test/functions/attachments/create.test.ts",
+      "test/functions/attachments/{create,direct-upload}.test.ts",
     ],
     setup: "service",
   },
