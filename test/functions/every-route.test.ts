@@ -36,13 +36,14 @@ const uploads = new Map<Route["parent"], string>();
 /** The keys that lack a permission, by the route and the permission. */
 const lackingKeys = new Map<string, string | undefined>();
 
-/** The permissions that a route needs, in the order in which they are checked, and a user that lacks the one but has others. */
+/** The permissions that a route needs, in the order of their checks, each with those of a user that lacks it and what follows. */
 const permissionCases = ({ name, parent, permission: own }: Route) => {
   const ofParent = parent === "request" || parent === "order" ? [parentPermissions[parent].CART] : [];
   const needed = [...ofParent, own];
+  const isOther = (one: string) => needed.every((each) => each.split(":")[0] !== one.split(":")[0]);
   return needed.map((permission, nth) => {
-    const others = allPermissions.filter((other) => other.split(":")[0] !== permission.split(":")[0]);
-    return { name: `${name} ${permission}`, permission, permissions: [...others, ...needed.slice(0, nth)] };
+    const permissions = [...allPermissions.filter(isOther), ...needed.slice(0, nth)];
+    return { name: `${name} ${permission}`, permission, permissions };
   });
 };
 
@@ -97,15 +98,16 @@ const unknownId = "01AWS3NDEKTSV4RRFFQ69G5FAV";
 
 type Target = { readonly key?: string | undefined; readonly parent?: string; readonly resource?: string };
 
-/** Sends a request to a route, with the existing ids unless others are given. */
-const sendTo = (route: Route, { key, parent, resource }: Target): Promise<ReceivedResponse> =>
-  send(
-    requestTo(route, {
-      key,
-      parent: parent ?? (route.parent ? existing[route.parent] : ""),
-      resource: resource ?? existingIn(route) ?? "",
-    }),
-  );
+/** Sends a request with an invalid body and an invalid query, which are checked last. The ids exist unless others are given. */
+const sendTo = (route: Route, { key, parent, resource }: Target): Promise<ReceivedResponse> => {
+  const { path, ...request } = requestTo(route, {
+    key,
+    parent: parent ?? (route.parent ? existing[route.parent] : ""),
+    resource: resource ?? existingIn(route) ?? "",
+    data: { name: "" },
+  });
+  return send({ ...request, path: `${path}?first=0&include=nothing` });
+};
 
 /** What no response may contain: names of AWS services and resources, stack traces, keys. */
 const internals = /dynamodb|amazon|\baws\b|\bs3\b|bucket|patchbay-|lambda|node_modules|\bat .*\.ts|apik_|zod|ECONN/i;
@@ -130,7 +132,7 @@ describe.each(all)("%s", (_, route, index) => {
     });
     const label = [...invalidKeys.keys()][index % invalidKeys.size] ?? "";
     for (const key of [undefined, invalidKeys.get(label)])
-      for (const ids of [{}, { parent: unknownId, resource: unknownId }]) {
+      for (const ids of [{}, { parent: unknownId, resource: unknownId }, { parent: "not-a-ulid" }]) {
         const response = await sendTo(route, { key, ...ids });
         expectError(response, 401, unauthorized, label);
         expect(response.headers.get("www-authenticate"), label).toBe("Bearer");
@@ -162,13 +164,9 @@ describe.each(all)("%s", (_, route, index) => {
   if (route.on !== "collection") {
     it("returns 404 for a resource that does not exist, whether or not its id is a ULID", async () => {
       for (const id of [unknownId.toLowerCase(), "nonsense", noId]) {
+        const response = await sendTo(route, { key: t.key("acme"), resource: id });
         const returnedId = id === "nonsense" ? id : id.toUpperCase();
-        expectError(
-          await sendTo(route, { key: t.key("acme"), resource: id }),
-          404,
-          notFoundBody(route.on === "upload" ? "upload" : route.resource, returnedId),
-          id,
-        );
+        expectError(response, 404, notFoundBody(route.on === "upload" ? "upload" : route.resource, returnedId), id);
       }
     });
   }

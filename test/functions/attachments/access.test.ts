@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { apply } from "../../support/fixtures/apply.ts";
 import { upload } from "../../support/fixtures/attachments.ts";
 import { allPermissions, sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
-import { call, deniedBody, errorBody } from "../../support/requests/client.ts";
+import { call, codeOf, deniedBody, errorBody } from "../../support/requests/client.ts";
 
 /** What each operation needs. every-route.test.ts has the keys and the order of the checks. */
 
@@ -19,6 +19,7 @@ const operations = [
   ["POST", "", "create"],
   ["PATCH", "/id", "update"],
   ["DELETE", "/id", "delete"],
+  ["POST", "/../uploads", "create"],
 ] as const;
 
 describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
@@ -38,12 +39,13 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
   it.each([
     ["acme", "CART", "CHECKED_OUT"],
     ["done", "CHECKED_OUT", "CART"],
-  ] as const)("on %s, in %s, need the parent's permission, then the operation's own", async (name, state, other) => {
+  ] as const)("on %s, in %s, need the feature, the parent's permission, then their own", async (name, state, other) => {
     const account = t.account("acme");
     const [parent, wrong] = [parentPermission[kind][state], parentPermission[kind][other]];
     const own = (operation: string) => `ordering_${kind}_attachments:${operation}`;
     const granted: Record<string, readonly string[]> = {
-      withoutParent: allPermissions.filter((permission) => permission !== parent),
+      // Only the operation can be a wildcard.
+      withoutParent: ["*", "*:*", "*:show", "ordering_*", ...allPermissions.filter((each) => each !== parent)],
       withParentOnly: [parent, wrong],
       ...Object.fromEntries(operations.map(([, , operation]) => [operation, [parent, own(operation)]])),
     };
@@ -51,6 +53,8 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       users: Object.fromEntries(Object.entries(granted).map(([user, permissions]) => [user, { account, permissions }])),
       keys: Object.fromEntries(Object.keys(granted).map((user) => [user, { account, user }])),
     });
+    const disabled = await call("GET", t.attachments(kind, "withoutFeature"), { key: keys.withParentOnly?.key });
+    expect(codeOf(disabled)).toBe("access_denied.ordering_attachment_access");
     const { id } = await upload(t.attachments(kind, name), t.key("acme"));
     for (const [method, below, operation] of operations) {
       const send = (user: string) =>
