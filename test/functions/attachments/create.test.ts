@@ -73,8 +73,8 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         expect(response.body).toMatchObject({ associations: { request: { data: { id: parentId } } } });
     });
 
-    it("counts characters, not UTF-16 units or bytes", async () => {
-      expect((await post(form({ "data[name]": "😀".repeat(255) }))).status).toBe(201);
+    it("counts the characters of the trimmed name, not UTF-16 units or bytes", async () => {
+      expect((await post(form({ "data[name]": ` ${"😀".repeat(255)} ` }))).status).toBe(201);
       expect(invalidParametersOf(await post(form({ "data[name]": "😀".repeat(256) })))).toEqual([
         "body /data/name constraint.length",
       ]);
@@ -83,20 +83,19 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
 
   describe("an invalid upload", () => {
     it("names every invalid part of the form in one response", async () => {
-      const response = await post(
-        form(
-          {
-            type: "switch",
-            "data[name]": " ",
-            "data[notes]": "n".repeat(4001),
-            "data[file_hint]": "loa",
-            "data[reference_id]": "no-uuid",
-            "data[filename]": "a/b",
-          },
-          null,
-        ),
-      );
+      const invalid = {
+        type: "switch",
+        "data[name]": " ",
+        "data[notes]": "n".repeat(4001),
+        "data[file_hint]": "loa",
+        "data[reference_id]": "no-uuid",
+        "data[filename]": "a/b",
+      };
+      const body = form(invalid, null);
+      body.append("data[notes]", "again");
+      const response = await post(body);
       const errors = [
+        ["/data/notes", "constraint.type", "must be given only once"],
         ["/type", "constraint.enum", `must be ${kind}_attachment`, { allowed: [`${kind}_attachment`] }],
         ["/data/file", "constraint.required", "can't be blank"],
         ["/data/name", "constraint.required", "can't be blank"],
@@ -126,13 +125,11 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       expect([response.status, invalidParametersOf(response)]).toEqual([422, [`body ${parameter}`]]);
     });
 
-    it.each([".", "..", " ", "a\u202efdp.exe", "\u061c", "a\u200e", "a\u200f", "a\u202a", "a\u2066", "a\u2069"])(
-      "with the filename %j returns 422",
-      async (name) => {
-        const response = await post(form({ "data[filename]": name }));
-        expect(invalidParametersOf(response)).toEqual(["body /data/filename constraint.format"]);
-      },
-    );
+    const refused = Array.from("\\\0\x1f\x7f\x9f\u061c\u200e\u200f\u202a\u202e\u2066\u2069", (one) => `a${one}`);
+    it.each([".", "..", " ", ...refused])("with the filename %j returns 422", async (name) => {
+      const response = await post(form({ "data[filename]": name }));
+      expect(invalidParametersOf(response)).toEqual(["body /data/filename constraint.format"]);
+    });
 
     it("with a file over the limit returns 413 from the function or from the gateway", async () => {
       const postFile = (bytes: number) => post(form({}, new File([new Uint8Array(bytes)], "big.bin")));

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { defaultSettings, newSwitch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, codeOf, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
+import { call, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
 
 const t = await tenants();
 
@@ -45,8 +45,8 @@ describe("POST /switches", () => {
     expect([fetched.status, fetched.body]).toEqual([200, response.body]);
   });
 
-  it("names every invalid property in one response", async () => {
-    const response = await post(t.key("acme"), {
+  it("names every invalid property, and the Idempotency-Key, in one response", async () => {
+    const data = {
       name: "  ",
       sms_enabled: "yes",
       sms_protocol: "MM4",
@@ -56,7 +56,8 @@ describe("POST /switches", () => {
       mms_auth_method: "BASIC",
       mms_protocol: "HTTP",
       mms_identity: "x".repeat(256),
-    });
+    };
+    const response = await post(t.key("acme"), data, switchesPath, { "idempotency-key": "a b" });
     expect(response.status).toBe(422);
     expect(invalidParametersOf(response)).toEqual([
       "body /data/name constraint.required",
@@ -67,6 +68,7 @@ describe("POST /switches", () => {
       "body /data/mms_identity constraint.length",
       "body /data/mms_endpoints constraint.required",
       "body /data/mms_secret constraint.required",
+      "header /Idempotency-Key constraint.format",
     ]);
   });
 
@@ -153,12 +155,6 @@ describe("POST /switches", () => {
     }
   });
 
-  it("accepts 10 endpoints of 2,048 characters", async () => {
-    const sms_endpoints = Array(10).fill(`https://example.com/${"x".repeat(2028)}`);
-    const response = await post(t.key("acme"), { name: "ten endpoints", sms_protocol: "HTTP", sms_endpoints });
-    expect(response.status).toBe(201);
-  });
-
   it.each(["sms", "mms"])("with %s enabled requires what its protocol and its authentication need", async (channel) => {
     const send = (name: string, enabled: boolean, data: object) => {
       const settings = Object.entries({ enabled, ...data }).map(([each, value]) => [`${channel}_${each}`, value]);
@@ -166,7 +162,7 @@ describe("POST /switches", () => {
     };
     for (const [data, missing] of [
       [{ protocol: "HTTP" }, ["endpoints"]],
-      [{ protocol: "EMAIL", endpoints: [] }, ["endpoints"]],
+      [{ protocol: channel === "sms" ? "EMAIL" : "MM4", endpoints: [] }, ["endpoints"]],
       [{ protocol: "SMTP" }, ["endpoints"]],
       [{ auth_method: "BASIC" }, ["identity", "secret"]],
       [{ auth_method: "BASIC", identity: "", secret: "s" }, ["identity"]],
@@ -179,7 +175,7 @@ describe("POST /switches", () => {
       expect([response.status, invalidParametersOf(response)], label).toEqual([422, errors]);
       expect((await send(`off ${channel} ${label}`, false, data)).status, label).toBe(201);
     }
-    expect((await send(`on ${channel}`, true, {})).status).toBe(201);
+    expect((await send(`on ${channel}`, true, channel === "sms" ? { protocol: "MAILBOX" } : {})).status).toBe(201);
   });
 
   it("refuses a name that is taken in the account, and accepts it in another account", async () => {
@@ -205,11 +201,7 @@ describe("POST /accounts/{account_id}/switches", () => {
   it("refuses a name that POST /switches has used in the account", async () => {
     await newSwitch(t.key("east"), { name: "shared" });
     const response = await post(t.key("acme"), { name: "shared" }, under(t.account("east")));
-    expect([response.status, codeOf(response), invalidParametersOf(response)]).toEqual([
-      422,
-      "invalid_parameter",
-      ["body /data/name constraint.unique"],
-    ]);
+    expect(invalidParametersOf(response)).toEqual(["body /data/name constraint.unique"]);
   });
 });
 

@@ -119,8 +119,8 @@ describe("PATCH /switches/{id}", () => {
 describe("DELETE /switches/{id}", () => {
   it("returns the switch as it was, and 404 from then on, and frees its name", async () => {
     const created = await newSwitch(key, { name: "Gone", mms_secret: "s" });
-    const response = await remove(created.id);
-    expect([response.status, response.body]).toEqual([200, { type: "switch", data: created }]);
+    const { status, headers, body } = await remove(created.id);
+    expect([status, headers.get("etag"), body]).toEqual([200, '"1"', { type: "switch", data: created }]);
     expect((await remove(created.id)).body).toEqual(notFoundBody("switch", created.id));
     expect((await show(created.id)).status).toBe(404);
     expect((await post(key, { name: "Gone" })).status).toBe(201);
