@@ -229,7 +229,9 @@ describe("a page", () => {
     [{ backward: true, startAfter: "7" }, "< 34"],
     [{ startAfter: "0" }, "01 >"],
   ])("of %j is %s", async (request, items) => {
+    const send = vi.spyOn(dynamodb(), "send");
     expect(await shown(request)).toBe(items);
+    for (const [{ input }] of send.mock.calls) expect(input).toMatchObject({ ConsistentRead: true });
   });
 
   const refused = (asked: Parameters<typeof pageRequest>[1]) => {
