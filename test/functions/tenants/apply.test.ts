@@ -5,7 +5,7 @@ import { historyOf } from "../../../infra/admin/history.ts";
 import { type LambdaHandler, startLambda } from "../../../infra/local/lambda.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
-import { get } from "../../../shared/table/read.ts";
+import { get, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { invalidBody } from "../../support/requests/client.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
@@ -67,6 +67,7 @@ describe("the function that applies files, invoked with the SDK", () => {
       { ...counts, changed: 1 },
     ]);
     expect(logs.written.join()).not.toMatch(/Acme|apik_/);
+    expect(JSON.stringify(await Array.fromAsync(scan()))).not.toContain("apik_");
     expect(await Array.fromAsync(historyOf({ type: "account", id }))).toMatchObject([
       { type: "account.created", actor: { type: "operator", id: "local" }, request_id },
       { type: "account.updated", changed: ["name"] },
