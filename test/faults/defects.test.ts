@@ -67,6 +67,7 @@ describe("the metric Defects", () => {
     vi.stubEnv("STACK_NAME", "Patchbay-production").stubEnv("LOG_LEVEL", "ERROR");
     for (const name of ["TABLE_NAME", "BUCKET_NAME", "EVENT_BUS_NAME"]) vi.stubEnv(name, "");
     expect(await defectsDuring(run)).toEqual(["ERROR Patchbay-production 1"]);
+    expect(logs.written.join()).toContain('"stack":"Error: The environment variable ');
   });
 
   it.each(Object.entries(calls))(
