@@ -47,7 +47,7 @@ describe.each(sampledParentTypes("order"))("an Idempotency-Key on an upload to a
     expect((await call("GET", ownPath, { key: t.key("acme") })).status).toBe(404);
   });
 
-  it("returns 422 with another name, other notes, another file, file name or parent", async () => {
+  it("returns 422 with another name, other notes, another file, file name, media type or parent", async () => {
     const key = newKey();
     await post(key);
     for (const [label, sent] of [
@@ -55,6 +55,7 @@ describe.each(sampledParentTypes("order"))("an Idempotency-Key on an upload to a
       ["notes", form({ "data[notes]": "x" })],
       ["file", form({}, pdf("loa.pdf", "other bytes"))],
       ["file name", form({}, pdf("other.pdf"))],
+      ["media type of the file", form({}, new File(["%PDF-1.7 signed"], "loa.pdf"))],
     ] as const) {
       const response = await post(key, sent);
       expect([response.status, response.body], label).toEqual([422, conflict]);
