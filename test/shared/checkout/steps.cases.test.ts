@@ -11,7 +11,6 @@ import { forwardPage, mostSevere } from "../../../shared/checkout/forward.ts";
 import { planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
 import { announcement, isInFlight, replaceReceipt, secondsInFlight } from "../../../shared/checkout/receipts.ts";
 import { beginRound, endRound, liftSeal, sealPage } from "../../../shared/checkout/seal.ts";
-import { noId } from "../../../shared/schema/fields.ts";
 import { collections, keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { get, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
@@ -83,10 +82,6 @@ describe("the start of a run", () => {
     await sealBy("last", parent);
     expect(await startRun(ref, now)).toMatchObject(start);
     expect(await isSealed(parent)).toBe(sealed);
-  });
-
-  it.each([noId, "no order"])("of %s fails", async (order_id) => {
-    expect(await startRun({ order_id, run: "this" }, now)).toMatchObject({ next: "FAIL" });
   });
 
   it("beside another that starts at the same time finds its lock", async () => {
@@ -289,6 +284,18 @@ describe("a round", () => {
     expect(await get(keys.parent(parent))).toMatchObject({ seal: { run: "this", version: 0, at: at(0) } });
     await running(order, { status: "STOPPING" });
     expect(await endRound(round, 9, [])).toEqual({ ...ref, next: "FAIL", passes_left: 8 });
+  });
+
+  type Reader = (of: Awaited<ReturnType<typeof attachedOne>>) => Promise<{ readonly version: number }>;
+  it.each<[string, "order" | 0, Reader]>([
+    ["the order before it reads its requests", "order", ({ ref }) => beginRound(ref, 7)],
+    ["a request before it reads its attachments", 0, ({ request }) => planOf(request, [])],
+  ])("reads the version of %s", async (_, of, read) => {
+    const one = await attachedOne();
+    const { version } = await read(one);
+    const isQuery = ({ operation }: TableCall) => operation === "Query";
+    beforeTableCall(isQuery, () => one.attach(of));
+    expect(await read(one)).toMatchObject({ version });
   });
 
   it.each([
