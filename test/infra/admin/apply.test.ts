@@ -219,20 +219,24 @@ describe("admin apply with ids in the file", () => {
     await apply(file);
     const before = await allItems();
     const { accounts, keys: apiKeys, orders, requests } = file;
+    const [account, acme] = [accounts.east.id, `/account: can't be changed: it is "${accounts.acme.id}"`];
     expect(
       await faultsOf({
         accounts: { east: { id: accounts.east.id, parent: null }, new: { name: "Never created" } },
-        users: { ops: { id: file.users.ops.id, account: accounts.east.id } },
-        keys: { generated: { id: apiKeys.generated.id, user: null, sha256: "0".repeat(64) } },
-        orders: { o1: { id: orders.o1.id, account: accounts.east.id, state: "CHECKED_OUT" } },
-        requests: { r1: { id: requests.r1.id, type: "OTHER" } },
+        users: { ops: { id: file.users.ops.id, account } },
+        keys: { generated: { id: apiKeys.generated.id, account, user: null, sha256: "0".repeat(64) } },
+        orders: { o1: { id: orders.o1.id, account, state: "CHECKED_OUT" }, new: { account } },
+        requests: { r1: { id: requests.r1.id, order: "new", account, type: "OTHER" } },
       }),
     ).toEqual([
       `/accounts/east/parent: can't be changed: it is "${accounts.acme.id}"`,
-      `/users/ops/account: can't be changed: it is "${accounts.acme.id}"`,
-      `/orders/o1/account: can't be changed: it is "${accounts.acme.id}"`,
+      `/users/ops${acme}`,
+      `/orders/o1${acme}`,
       '/orders/o1/state: can\'t be changed: it is "CART"',
+      `/requests/r1/order: can't be changed: it is "${requests.r1.order}"`,
+      `/requests/r1${acme}`,
       '/requests/r1/type: can\'t be changed: it is "PORT_IN"',
+      `/keys/generated${acme}`,
       `/keys/generated/user: can't be changed: it is "${file.users.ops.id}"`,
       expect.stringMatching(/^\/keys\/generated\/sha256: can't be changed: it is "[0-9a-f]{64}"$/),
     ]);
