@@ -53,6 +53,8 @@ describe("order checkout and order show", () => {
       attachments: [{ id: attachment, of: "request", receipt: { state: "forwarded", status: 201 } }],
     });
     expect(await adminJson(checkout)).toEqual({ ...end, reason: "The order is already checked out." });
+    await order.attach(0);
+    expect(await shown()).toMatch(/\nnot_forwarded +1\nnot_withdrawn +0\n/);
   });
 
   it("exit with 1 and the reason if the carrier refuses, and can be repeated", async () => {
@@ -62,7 +64,7 @@ describe("order checkout and order show", () => {
     const failed = await admin(["order", "checkout", order.id, "--wait"]);
     expect(failed.code).toBe(1);
     expect(failed.stdout).toMatch(new RegExp(`FAILED\n.*${attachment}.*422`));
-    expect((await admin(["order", "show", order.id])).stdout).toMatch(/state +CART\n[\s\S]* refused /);
+    expect((await admin(["order", "show", order.id])).stdout).toMatch(/state +CART\n[\s\S]* refused +20\S+ .* 422 \{/);
     expect((await admin(["order", "checkout", order.id, "--wait"])).code).toBe(0);
   });
 });
