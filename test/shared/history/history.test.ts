@@ -108,8 +108,16 @@ describe("the history of a request", () => {
     const { sha256 } = decided.find(({ type }) => type === "request_attachment.forwarded")?.file ?? {};
     expect(sha256).toMatch(/^[0-9a-f]{64}$/);
     const shown = await admin(["request", "show", request]);
-    for (const of of [path, `/api/v1/orders/${order}/attachments`])
-      await call("DELETE", `${of}/${of === path ? own : shared}`, { key });
+    for (const [type, target] of [
+      ["request_attachment", `${path}/${own}`],
+      ["order_attachment", `/api/v1/orders/${order}/attachments/${shared}`],
+    ] as const) {
+      await call("PATCH", target, { key, json: { type, data: { name: "Today" } } });
+      expect((await admin(["history", "request", request])).stdout).toMatch(
+        new RegExp(`${type}.forwarded +\\w+ +Today `),
+      );
+      await call("DELETE", target, { key });
+    }
     for (const id of [own, shared]) {
       const row = new RegExp(`^${id} +LOA +loa.pdf +\\w+ +forwarded +20\\S+ +15 +${sha256} +201`, "m");
       for (const command of ["request", "order"])
