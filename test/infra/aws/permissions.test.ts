@@ -125,6 +125,12 @@ describe("a function's role", () => {
   it("exists for every function and no other", () => {
     expect(functionsWith(template)).toEqual(Object.keys(expected).sort());
   });
+
+  it("is the operator in the events of the two functions that apply files", () => {
+    const OPERATOR = { "Fn::GetAtt": [Match.stringLikeRegexp("^tenantsapply"), "Arn"] };
+    const operators = functionsWith(template, { Environment: { Variables: { OPERATOR } } });
+    expect(operators).toEqual(["tenants/apply", "tenants/apply-orders"]);
+  });
 });
 
 it("the checkout's role may call the eight steps by their aliases, write logs and send traces, and nothing else", () => {

@@ -1,5 +1,7 @@
+import { STSClient } from "@aws-sdk/client-sts";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
+import { operatorOrigin } from "../../../infra/admin/apply-command.ts";
 import { Event } from "../../../shared/history/event.ts";
 import { routes } from "../../../shared/routes.ts";
 import { newId } from "../../../shared/schema/fields.ts";
@@ -208,6 +210,14 @@ describe("the history of an account, a user and an API key", () => {
       /operator local on behalf of Anna, ticket 7 +name: "Acme" -> "Acme Ltd"\n/,
     );
     expect((await admin(["history", "user", user])).stdout).toMatch(/ operator local +permissions: \+a:b\n/);
+  });
+
+  it("names the principal of an operator on AWS", async () => {
+    vi.stubEnv("AWS_ENDPOINT_URL_DYNAMODB", "").stubEnv("AWS_ENDPOINT_URL", "");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const id = "arn:aws:iam::111122223333:user/anna";
+    vi.spyOn(STSClient.prototype, "send").mockImplementation(async () => ({ Arn: id }));
+    expect((await operatorOrigin()).actor).toEqual({ type: "operator", id });
   });
 
   it("refuses a text for whom that is blank or too long", async () => {
