@@ -536,6 +536,8 @@ describe("a page", () => {
     expect(await receiptsOf(request)).toEqual(Array(files).fill(expect.objectContaining(receipt)));
     expect(await forwardPage({ ...page, consecutive_waits: 10 })).toMatchObject({ outcome: "FAILED" });
     expect((await readRun(order))?.reason).toMatch(reason);
+    // A late copy does not wait for the scan's result, even if that is an error.
+    expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED" });
   });
 
   it("whose repeated call is refused gets its current metadata next", async () => {
