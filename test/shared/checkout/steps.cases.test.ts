@@ -524,7 +524,7 @@ describe("a page", () => {
   const refused = (reason: string | null) => ({ state: "refused", answer, reason });
   it.each<[string, number, () => Promise<object>, string, RegExp, object]>([
     ["is not there yet", 9, scanned(), "WAIT", /waits for the malware scan\.$/, unscanned],
-    ["cannot be read", 1, unavailable, "WAIT", /S3 is unavailable\.$/, unread],
+    ["cannot be read", 1, unavailable, "WAIT", /^The attachment \w+ .+: S3 is unavailable\.$/, unread],
     ["finds malware", 1, scanned("THREATS_FOUND"), "FAILED", /THREATS_FOUND$/, refused("The file contains malware.")],
     ["fails", 1, scanned("UNSUPPORTED"), "FAILED", /not forwarded: UNSUPPORTED$/, refused(null)],
   ])("whose scan %s, with %i files", async (_, files, send, outcome, reason, receipt) => {
