@@ -176,9 +176,12 @@ describe("the history of an account, a user and an API key", () => {
     await adminJson(["account", "feature", account, "on"]);
     await adminJson(["user", "disable", user, ...behalf]);
     await adminJson(["user", "permissions", user, "--set", "a:b"]);
-    const expires_at = "2100-01-01T00:00:00.000Z";
-    const file = { on_behalf_of: " Anna ", keys: { k: { id: key, label: "B", expires_at, revoked: true } } };
-    await adminJson(["apply", "-"], JSON.stringify(file));
+    const before = { label: "A", expires_at: null, revoked: false };
+    const after = { label: null, expires_at: "2100-01-01T00:00:00.000Z", revoked: true };
+    for (const properties of [after, before]) {
+      const file = { on_behalf_of: " Anna ", keys: { k: { id: key, ...properties } } };
+      await adminJson(["apply", "-"], JSON.stringify(file));
+    }
     const told = async (type: string, id: string) =>
       (await historyOf(type, id)).map(({ changed, changes, actor }: z.infer<typeof Event>) => {
         if (changes) expect(changed).toEqual(expect.arrayContaining(Object.keys(changes)));
@@ -195,16 +198,15 @@ describe("the history of an account, a user and an API key", () => {
       [{ disabled: { from: false, to: true } }, "Anna, ticket 7"],
       [{ permissions: { from: [], to: ["a:b"] } }, undefined],
     ]);
+    const change = (from: typeof before | typeof after, to: typeof from) => ({
+      label: { from: from.label, to: to.label },
+      expires_at: { from: from.expires_at, to: to.expires_at },
+      revoked: { from: from.revoked, to: to.revoked },
+    });
     expect(await told("key", key)).toEqual([
       [undefined, undefined],
-      [
-        {
-          label: { from: "A", to: "B" },
-          expires_at: { from: null, to: expires_at },
-          revoked: { from: false, to: true },
-        },
-        "Anna",
-      ],
+      [change(before, after), "Anna"],
+      [change(after, before), "Anna"],
     ]);
     expect((await admin(["history", "account", account])).stdout).toMatch(
       /operator local on behalf of Anna, ticket 7 +name: "Acme" -> "Acme Ltd"\n/,
