@@ -63,59 +63,55 @@ describe("the forwarding of a request's attachment", () => {
   });
 });
 
-describe("the forwarding of an order's attachment", () => {
-  it("lists each forwarded request, and is the least advanced state of all", async () => {
-    const order = await newOrder(addMessagingNumbers, "PORT_IN", addMessagingNumbers);
-    const [first = "", , last = ""] = order.requests;
-    const attachment = await order.attach("order");
-    const state = (id: string, name: string, time: unknown = null) => ({ id, state: name, at: time, reason: null });
-    const show = () => forwardingOf(order, order.paths.order, attachment);
-    const inOrder = (...all: readonly ReturnType<typeof state>[]) => all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    expect(await show()).toMatchObject(
-      document({ state: "pending", requests: inOrder(state(first, "pending"), state(last, "pending")) }),
-    );
-    const receivedAt = "2026-01-02T03:04:05.678Z";
-    const receive = (id: string, name: string) =>
-      transact({ receipt: { put: { ...keys.receipt(id, attachment), attachment, state: name, at: receivedAt } } });
-    for (const [one, other] of [
-      [first, last],
-      [last, first],
-    ] as const) {
-      await transact({ receipt: { delete: keys.receipt(other, attachment) } });
-      await receive(one, "forwarded");
-      for (const least of ["pending", "refused", "withdrawn", "forwarded"]) {
-        if (least !== "pending") await receive(other, least);
-        const requests = inOrder(
-          state(one, "forwarded", receivedAt),
-          state(other, least, least === "pending" ? null : receivedAt),
-        );
-        expect(await show(), `${least} ${other}`).toMatchObject(document({ state: least, requests }));
-      }
+it("the forwarding of an order's attachment lists each forwarded request, and is the least advanced state of all", async () => {
+  const order = await newOrder(addMessagingNumbers, "PORT_IN", addMessagingNumbers);
+  const [first = "", , last = ""] = order.requests;
+  const attachment = await order.attach("order");
+  const state = (id: string, name: string, time: unknown = null) => ({ id, state: name, at: time, reason: null });
+  const show = () => forwardingOf(order, order.paths.order, attachment);
+  const inOrder = (...all: readonly ReturnType<typeof state>[]) => all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  expect(await show()).toMatchObject(
+    document({ state: "pending", requests: inOrder(state(first, "pending"), state(last, "pending")) }),
+  );
+  const receivedAt = "2026-01-02T03:04:05.678Z";
+  const receive = (id: string, name: string) =>
+    transact({ receipt: { put: { ...keys.receipt(id, attachment), attachment, state: name, at: receivedAt } } });
+  for (const [one, other] of [
+    [first, last],
+    [last, first],
+  ] as const) {
+    await transact({ receipt: { delete: keys.receipt(other, attachment) } });
+    await receive(one, "forwarded");
+    for (const least of ["pending", "refused", "withdrawn", "forwarded"]) {
+      if (least !== "pending") await receive(other, least);
+      const requests = inOrder(
+        state(one, "forwarded", receivedAt),
+        state(other, least, least === "pending" ? null : receivedAt),
+      );
+      expect(await show(), `${least} ${other}`).toMatchObject(document({ state: least, requests }));
     }
-  });
+  }
 });
 
-describe("the ETag of a document with its forwarding", () => {
-  it("changes with the state, and is accepted in If-Match", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    const attachment = await order.attach(0);
-    const path = `${order.paths.request(0)}/${attachment}`;
-    const show = async (tag = "") => {
-      const headers = { "if-none-match": tag };
-      const response = await call("GET", `${path}?include=forwarding`, { key: order.key, headers });
-      return response.headers.get("etag") ?? "";
-    };
-    const tag = await show();
-    expect(tag).toMatch(/^"1\.[\w-]{16}"$/);
-    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    // The response would be a 304 without a body if the ETag were the same.
-    const later = await show(tag);
-    expect(later).toMatch(/^"1\.[\w-]{16}"$/);
-    expect(later).not.toBe(tag);
-    const json = { type: "request_attachment", data: { notes: "seen" } };
-    const patch = (ifMatch: string) => call("PATCH", path, { key: order.key, json, headers: { "if-match": ifMatch } });
-    expect((await patch('"2.AAAAAAAAAAAAAAAA"')).status).toBe(412);
-    expect((await patch(tag)).status).toBe(200);
-    expect((await patch(tag)).status).toBe(412);
-  });
+it("the ETag of a document with its forwarding changes with the state, and is accepted in If-Match", async () => {
+  const order = await newOrder(addMessagingNumbers);
+  const attachment = await order.attach(0);
+  const path = `${order.paths.request(0)}/${attachment}`;
+  const show = async (tag = "") => {
+    const headers = { "if-none-match": tag };
+    const response = await call("GET", `${path}?include=forwarding`, { key: order.key, headers });
+    return response.headers.get("etag") ?? "";
+  };
+  const tag = await show();
+  expect(tag).toMatch(/^"1\.[\w-]{16}"$/);
+  expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
+  // The response would be a 304 without a body if the ETag were the same.
+  const later = await show(tag);
+  expect(later).toMatch(/^"1\.[\w-]{16}"$/);
+  expect(later).not.toBe(tag);
+  const json = { type: "request_attachment", data: { notes: "seen" } };
+  const patch = (ifMatch: string) => call("PATCH", path, { key: order.key, json, headers: { "if-match": ifMatch } });
+  expect((await patch('"2.AAAAAAAAAAAAAAAA"')).status).toBe(412);
+  expect((await patch(tag)).status).toBe(200);
+  expect((await patch(tag)).status).toBe(412);
 });

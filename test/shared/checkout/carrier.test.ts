@@ -165,11 +165,8 @@ describe("an unknown checkout of the cart, after which a wrong letter is replace
   ])("%s", async (_, action, answer, statuses, state) => {
     const order = await replaced(action);
     if (answer) await upstream.misbehave({ method: "GET", path: order.id, action: "status", ...answer });
-    const ended: Awaited<ReturnType<typeof checkOut>>[] = [];
-    for (const _ of statuses) ended.push(await checkOut(order.id));
-    expect(ended.map(({ status }) => status)).toEqual(statuses);
+    for (const status of statuses) expect((await checkOut(order.id)).status).toBe(status);
     const [sent, reason] = state === "forwarded" ? [order.right, null] : [order.attachment, left];
-    expect(JSON.parse(ended.at(-1)?.output ?? "")).toMatchObject({ order_id: order.id, ...(reason && { reason }) });
     expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${sent}`]);
     expect(await receipts(order.id)).toContain(`${order.requests[0]} ${order.right} ${state}`);
     expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", reason });

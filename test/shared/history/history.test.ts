@@ -257,22 +257,20 @@ describe("the history of an account, a user and an API key", () => {
   });
 });
 
-describe("the history of what another release has changed", () => {
-  it("names an actor of an unknown type", async () => {
-    const { key, owner: account = "" } = await newCustomer();
-    const { id } = await newSwitch(key, { name: "Harborline" });
-    const [created] = await historyOf("switch", id);
-    const event = {
-      ...created,
-      id: newId(),
-      type: "switch.moved",
-      actor: { type: "robot", id: "r2", model: 7 },
-      account,
-    };
-    await transact({ event: { put: { ...keys.event({ type: "switch", id }, event.id), ...event } } });
-    expect(await historyOf("switch", id)).toEqual([created, event]);
-    expect((await admin(["history", "switch", id])).stdout).toMatch(/switch\.moved +\w+ +Harborline +robot r2/);
-  });
+it("the history of what another release has changed names an actor of an unknown type", async () => {
+  const { key, owner: account = "" } = await newCustomer();
+  const { id } = await newSwitch(key, { name: "Harborline" });
+  const [created] = await historyOf("switch", id);
+  const event = {
+    ...created,
+    id: newId(),
+    type: "switch.moved",
+    actor: { type: "robot", id: "r2", model: 7 },
+    account,
+  };
+  await transact({ event: { put: { ...keys.event({ type: "switch", id }, event.id), ...event } } });
+  expect(await historyOf("switch", id)).toEqual([created, event]);
+  expect((await admin(["history", "switch", id])).stdout).toMatch(/switch\.moved +\w+ +Harborline +robot r2/);
 });
 
 describe("the history of what an endpoint changes", () => {
@@ -300,8 +298,9 @@ describe("the history of what an endpoint changes", () => {
   });
 });
 
-describe("versions", () => {
-  it.each(["request", "switch"])("and their events never go back in time, even if the clock does: %s", async (type) => {
+it.each(["request", "switch"])(
+  "versions and their events never go back in time, even if the clock does: %s",
+  async (type) => {
     const { key, request, path } = await newCustomer();
     const isSwitch = type === "switch";
     const { id } = isSwitch ? await newSwitch(key, { name: "Harborline" }) : await upload(path, key);
@@ -319,38 +318,37 @@ describe("versions", () => {
     expect(changed.map(({ body }) => body)).toMatchObject(Array(3).fill({ data: { updated_at: at } }));
     const events = (await historyOf(type, isSwitch ? id : request)).slice(-3);
     expect(events).toMatchObject(Array(3).fill({ at, resource: { id } }));
-  });
-});
+  },
+);
 
-describe("the history of an id that nothing ever had", () => {
-  it.each(["order", "request", "switch", "account", "user"])("is an error: %s", async (type) => {
+it.each(["order", "request", "switch", "account", "user"])(
+  "the history of an id that nothing ever had is an error: %s",
+  async (type) => {
     const { code, stdout, stderr } = await admin(["history", type, "01J00000000000000000000000"]);
     const expected = `There is no ${type} 01J00000000000000000000000, and no event of one.`;
     expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining(expected)]);
-  });
-});
+  },
+);
 
-describe("the log line of a request", () => {
-  it("names the caller, the owner, the ids and the bytes", async () => {
-    const { key, request, path, owner, actor } = await newCustomer();
-    const logs = captureLogs();
-    const headers = { "idempotency-key": "logged" };
-    const { id } = await upload(path, key);
-    await call("POST", path, { key, headers, body: form() });
-    await call("POST", path, { key, headers, body: form() });
-    await call("DELETE", `${path}/${id}`, { key });
-    await call("GET", `/api/v1/accounts/${owner}/switches`, { key });
-    logs.stop();
-    const lines = logs.written.flatMap((line) => (line.includes('"request"') ? [JSON.parse(line)] : []));
-    const own = lines.filter(({ key_id }) => key_id === actor.id);
-    const caller = { account_id: owner, user_id: actor.user, owner_account_id: owner };
-    expect(own).toMatchObject([
-      { ...caller, path: { request_id: request }, created_id: id, bytes: 15 },
-      { ...caller, path: { request_id: request }, created_id: expect.any(String), bytes: 15 },
-      caller,
-      { ...caller, path: { request_id: request, attachment_id: id }, bytes: 15 },
-      { ...caller, path: { account_id: owner } },
-    ]);
-    expect([own[2].created_id, own[2].bytes]).toEqual([undefined, undefined]);
-  });
+it("the log line of a request names the caller, the owner, the ids and the bytes", async () => {
+  const { key, request, path, owner, actor } = await newCustomer();
+  const logs = captureLogs();
+  const headers = { "idempotency-key": "logged" };
+  const { id } = await upload(path, key);
+  await call("POST", path, { key, headers, body: form() });
+  await call("POST", path, { key, headers, body: form() });
+  await call("DELETE", `${path}/${id}`, { key });
+  await call("GET", `/api/v1/accounts/${owner}/switches`, { key });
+  logs.stop();
+  const lines = logs.written.flatMap((line) => (line.includes('"request"') ? [JSON.parse(line)] : []));
+  const own = lines.filter(({ key_id }) => key_id === actor.id);
+  const caller = { account_id: owner, user_id: actor.user, owner_account_id: owner };
+  expect(own).toMatchObject([
+    { ...caller, path: { request_id: request }, created_id: id, bytes: 15 },
+    { ...caller, path: { request_id: request }, created_id: expect.any(String), bytes: 15 },
+    caller,
+    { ...caller, path: { request_id: request, attachment_id: id }, bytes: 15 },
+    { ...caller, path: { account_id: owner } },
+  ]);
+  expect([own[2].created_id, own[2].bytes]).toEqual([undefined, undefined]);
 });

@@ -70,7 +70,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
   });
   const execution = await workflow.start(name, JSON.stringify({ order_id: orderId }));
   if (!execution) throw new Error(`the name ${name} is already used`);
-  const { status, error, cause, output } = { error: null, cause: null, output: "", ...(await execution.ended) };
+  const { status, error, cause } = { error: null, cause: null, ...(await execution.ended) };
   // In a schedule, other actors may be writing. Beside a running checkout, that one is.
   if (options.isAlone !== false && currentActor() === undefined && error !== "AlreadyRunning")
     expect(await checkHistory(orderId), "the order's history").toEqual([]);
@@ -78,7 +78,6 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
     status,
     error,
     cause,
-    output,
     called,
     states,
     waits,
