@@ -194,9 +194,14 @@ export const isUnavailable = (error: unknown): boolean => {
   return "$responseBodyText" in error || (error instanceof SyntaxError && "$metadata" in error);
 };
 
+/** A run of a checkout no longer has its order's lock: the expected end of a late copy of its last step. */
+export class LostLock extends Error {
+  override readonly name = "LostLock";
+}
+
 /** Whether an error is a fault of this code or of its deployment: no caller and no unavailable service can cause it. */
 export const isDefect = (error: unknown): boolean =>
-  error instanceof ApiError ? error.status === 500 : !isUnavailable(error);
+  error instanceof ApiError ? error.status === 500 : !(error instanceof LostLock || isUnavailable(error));
 
 /** For `catch`: turns an unavailable or throttled service into a 503. Rethrows any other error. */
 export const unavailableAs503 = (error: unknown): never => {

@@ -2,7 +2,7 @@ import { isValid } from "ulid";
 import { fileDay, fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
 import { allFiles, type StoredFile } from "../../shared/attachments/files.ts";
 import { keys, type ParentRef } from "../../shared/table/keys.ts";
-import { get } from "../../shared/table/read.ts";
+import { get, getMany } from "../../shared/table/read.ts";
 import {
   addCount,
   type Check,
@@ -26,7 +26,7 @@ export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string
   const parent: ParentRef = { type: type === "ORDER" ? "order" : "request", id: parentId };
   const at = keyText(item);
   const [kind, id = ""] = sk.split("#");
-  if (kind === "UNFINISHED_DELETE") yield () => unfinishedDelete(at, parent, id);
+  if (kind === "UNFINISHED_DELETE") yield unfinishedDelete(at, parent, id);
   if (kind === "REFERENCE") {
     toggleLink(sums, pk, id, item.attachment);
     if (suspects.has(pk)) yield ownerCheck(at, parent, String(item.attachment), id);
@@ -59,11 +59,10 @@ const ownerCheck = (at: string, parent: ParentRef, id: string, uuid: string) =>
     return owner?.reference_id === uuid || `${id} does not have ${uuid}`;
   });
 
-const unfinishedDelete = async (at: string, parent: ParentRef, id: string): Promise<Finding[]> => {
-  const rule = "a delete is finished";
-  if (await get(keys.attachment(parent, id))) return [violation(rule, at, "its attachment is still there")];
-  return [{ level: "notice", rule, at, detail: "its file may still exist: repeat the delete, or wait for the sweep" }];
-};
+const unfinishedDelete = (at: string, parent: ParentRef, id: string) =>
+  checkOf("a deleted attachment has no metadata", at, keys.attachment(parent, id), (attachment) => {
+    return attachment === undefined || "its attachment is still there";
+  });
 
 /** `sweptSince` is the oldest day whose files the sweep removes, if there has been a sweep. */
 export type Sweeps = { readonly now: Date; readonly sweptSince: string | undefined };
@@ -82,13 +81,18 @@ export function* storedFileChecks(
   if (!suspects.has(day)) return;
   const metadata = keys.attachment(owner.parent, owner.id);
   yield async () => {
-    const attachment = await get(metadata);
-    if (!attachment) return [orphan(file, day, sweeps)];
+    const [attachment, record] = await getMany([metadata, keys.unfinishedDelete(owner.parent, owner.id)]);
+    if (!attachment) return [record ? unfinished(key) : orphan(file, day, sweeps)];
     if (attachment.bytes === bytes) return [];
     const detail = `${key} has ${bytes} bytes instead of ${attachment.bytes}`;
     return [violation("a file has the size in its metadata", keyText(metadata), detail)];
   };
 }
+
+const unfinished = (at: string): Finding => {
+  const detail = "its delete is not finished: repeat it, or wait for the sweep";
+  return { level: "notice", rule: "a file has its metadata", at, detail };
+};
 
 /** The sweep removes a file without metadata once it is a day old, at most two days later. */
 const orphan = ({ key, storedAt }: StoredFile, day: string, { now, sweptSince }: Sweeps): Finding => {

@@ -100,8 +100,9 @@ type Deletable = Attachment & { readonly unfinished: boolean };
 export const deletableAttachment = below<DeleteRoute, { readonly current: Deletable }>(
   "attachment_id",
   (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)],
-  ([stored, unfinished]) => {
-    const item = stored ?? unfinished;
+  ([stored, unfinished], now) => {
+    const isExpired = Number(unfinished?.expires_at) * 1000 <= now.getTime();
+    const item = stored ?? (isExpired ? undefined : unfinished);
     return item && { current: { ...parseItem(Attachment, item), unfinished: !stored } };
   },
 );

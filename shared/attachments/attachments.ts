@@ -20,7 +20,7 @@ import {
 import { fileKey } from "./file-keys.ts";
 import { fileKindOf } from "./file-kind.ts";
 import { putFile, removeFile } from "./files.ts";
-import { alreadyUsed, claimUpload, readUploadedFile } from "./uploads.ts";
+import { alreadyUsed, claimUpload, readUploadedFile, recordSeconds } from "./uploads.ts";
 
 const attachmentNotFound = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
 
@@ -181,7 +181,7 @@ export const updateAttachment = (
 /**
  * Deletes the metadata and the reference_id in one transaction, then removes the file. A crash between the two leaves a
  * file that no caller can reach, and the sweep removes it. If S3 is unavailable, returns 503 and stores the attachment as
- * an unfinished delete, so that repeating the DELETE completes it.
+ * an unfinished delete, so that repeating the DELETE completes it. The record expires: the file may be removed without a response.
  */
 export const deleteAttachment = async (
   parent: Parent,
@@ -199,7 +199,8 @@ export const deleteAttachment = async (
   try {
     await removeFile(fileKey(parent, deleted.id));
   } catch (error) {
-    await cleanUp(() => transact({ unfinished: { put: { ...unfinishedKey, ...deleted } } }));
+    const expires_at = Math.ceil(origin.now.getTime() / 1000) + recordSeconds;
+    await cleanUp(() => transact({ unfinished: { put: { ...unfinishedKey, ...deleted, expires_at } } }));
     throw error;
   }
   if (unfinished) {

@@ -12,10 +12,10 @@ import { readFileEnds, signedPut } from "./files.ts";
 /** Direct uploads: the caller prepares an upload, sends the file directly to S3, and completes the upload. */
 
 /**
- * How long an upload is stored: 35 days longer than it can be used. By it, the sweep can tell a file that was never claimed from
- * one that the table does not know: after two days, and still if sweeps were missed for a month.
+ * How long the record of a file without metadata is stored: of an upload after it can be used, of a delete that could not remove
+ * its file. By it, the sweep knows the file: after two days, and still if sweeps were missed for a month.
  */
-const retentionSeconds = limits.uploadSeconds + 35 * 24 * 60 * 60;
+export const recordSeconds = 35 * 24 * 60 * 60;
 
 /** Returns the document of an upload with its signed URL. A repetition is signed with the time of the first. */
 const uploadDocument = async (parent: ParentRef, file: UploadFile, { id, at }: Created) => ({
@@ -39,7 +39,7 @@ export const createUpload = async (
     return { document: await uploadDocument(parent, file, idempotency.created), replayed: true };
   const created = { id: newId(now.getTime()), at: now.toISOString() };
   const upload: Upload = { ...file, id: created.id, inserted_at: created.at, state: "open" };
-  const expires_at = Math.ceil(now.getTime() / 1000) + retentionSeconds;
+  const expires_at = Math.ceil(now.getTime() / 1000) + limits.uploadSeconds + recordSeconds;
   const [failed, document] = await Promise.all([
     transact({
       idempotency: idempotency?.write(created),

@@ -9,30 +9,43 @@ import { callTimeoutMs, checkoutLimits, longestCallMs } from "./limits.ts";
 /** The outcome of an attempt of a call to the carrier, or of the call with all its attempts. */
 export type Outcome =
   | { readonly kind: "done"; readonly status: number; readonly answer: string; readonly json: unknown }
-  /** A 4xx, or a redirect. The status of a redirect is null, because fetch does not reveal it. */
-  | {
-      readonly kind: "refused";
-      readonly status: number | null;
-      readonly answer: string;
-      /** The carrier's text for the customer. */
-      readonly reason: string | null;
-      readonly mayBeInProgress: boolean;
-    }
-  /** The attempt, or every attempt of this step, failed temporarily. `mayHaveActed`: the carrier may have processed one. */
-  | {
-      readonly kind: "unavailable";
-      readonly reason: string;
-      /** The last response's Retry-After. */
-      readonly wait_seconds: number;
-      readonly mayHaveActed: boolean;
-      /** An attempt had no response, so the carrier may still be processing it. */
-      readonly mayBeInProgress: boolean;
-    };
+  | Refusal
+  | Unavailable;
 
-export const refusal = (status: number | null, answer: string, reason: string | null = null) =>
-  ({ kind: "refused", status, answer, reason, mayBeInProgress: false }) as const;
+/** A 4xx, or a redirect. The status of a redirect is null, because fetch does not reveal it. */
+export type Refusal = Doubt & {
+  readonly kind: "refused";
+  readonly status: number | null;
+  readonly answer: string;
+  /** The carrier's text for the customer. */
+  readonly reason: string | null;
+};
 
-export type Unsuccessful = Exclude<Outcome, { kind: "done" }>;
+/** The attempt, or every attempt of this step, failed temporarily. */
+export type Unavailable = Doubt & {
+  readonly kind: "unavailable";
+  readonly reason: string;
+  /** The last response's Retry-After. */
+  readonly wait_seconds: number;
+};
+
+/** What attempts that were not refused may have done. */
+type Doubt = {
+  /** The carrier may have processed one. */
+  readonly mayHaveActed: boolean;
+  /** One had no response, so the carrier may still process it. */
+  readonly mayBeInProgress: boolean;
+};
+
+const noDoubt: Doubt = { mayHaveActed: false, mayBeInProgress: false };
+
+const refusal = (status: number | null, answer: string, reason: string | null = null): Refusal => ({
+  kind: "refused",
+  status,
+  answer,
+  reason,
+  ...noDoubt,
+});
 
 export const describeRefusal = ({ status, answer }: { readonly status: number | null; readonly answer: string }) =>
   [status, answer].filter(Boolean).join(" ");
@@ -58,21 +71,23 @@ const firstWaitMs = 250;
 export const longestRetryAfterSeconds = 4 * 3600;
 
 /**
- * Calls the carrier, or the function that adapts it. 2xx is done. 429, 5xx, timeouts and broken connections are retried after
+ * Calls the carrier, or the function that adapts it. 2xx is done. 408, 429, 5xx, timeouts and broken connections are retried after
  * the time in `Retry-After` or a growing, jittered wait. Any other response is a refusal. An error of the file itself is thrown.
  */
 export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
   const { bytes = 0, endsBy = Date.now() + longestCallMs(bytes) } = call;
   const send = authorized(call, bytes, endsBy);
-  let [mayHaveActed, mayBeInProgress] = [false, false];
+  let doubt = noDoubt;
   for (let attempt = 1; ; attempt += 1) {
     const result = await send();
-    if (result.kind === "refused") return { ...result, mayBeInProgress };
     if (result.kind === "done") return result;
-    mayHaveActed ||= result.mayHaveActed;
-    mayBeInProgress ||= result.mayBeInProgress;
+    doubt = {
+      mayHaveActed: doubt.mayHaveActed || result.mayHaveActed,
+      mayBeInProgress: doubt.mayBeInProgress || result.mayBeInProgress,
+    };
+    if (result.kind === "refused") return { ...result, ...doubt };
     const wait = waitMs(attempt, result.wait_seconds, Math.random);
-    if (!isRepeatedInStep(attempt, wait, endsBy - Date.now())) return { ...result, mayHaveActed, mayBeInProgress };
+    if (!isRepeatedInStep(attempt, wait, endsBy - Date.now())) return { ...result, ...doubt };
     await sleep(wait);
   }
 };
@@ -88,9 +103,10 @@ export const isRepeatedInStep = (attempt: number, wait: number, leftMs: number):
 /** The attempts of one call. The first 401 may mean that the secret has a new token, so it is read again. */
 const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<Outcome>) => {
   let renewed = false;
-  const tryWith = (token: string | undefined) => {
-    const timeoutMs = Math.max(1, Math.min(callTimeoutMs(bytes), endsBy - Date.now()));
-    return tryOnce(call, token, AbortSignal.timeout(timeoutMs));
+  const tryWith = async (token: string | undefined): Promise<Outcome> => {
+    const timeoutMs = Math.min(callTimeoutMs(bytes), endsBy - Date.now());
+    if (timeoutMs > 0) return tryOnce(call, token, AbortSignal.timeout(timeoutMs));
+    return { kind: "unavailable", reason: "its time was over before it was called", wait_seconds: 0, ...noDoubt };
   };
   return async () => {
     const token = await carrierToken();
@@ -141,24 +157,24 @@ const tryOnce = async (
 const keptCharacters = 500;
 const longestJson = 4_000_000;
 
-const Refusal = z.object({ reason: z._default(z.string(), "") });
+const CustomerText = z.object({ reason: z._default(z.string(), "") });
 
-/** Decides what a response means. 2xx and `alsoDone` are done, 429 and 5xx are retried, all else is a refusal. */
+/** Decides what a response means. 2xx and `alsoDone` are done, 408, 429 and 5xx are retried, all else is a refusal. */
 export const interpret = async (response: Response, alsoDone: readonly number[], kept: number): Promise<Outcome> => {
   const { status, headers } = response;
-  const isRefusal = status >= 300 && status < 500 && status !== 429;
+  const isRefusal = status >= 300 && status < 500 && status !== 408 && status !== 429;
   const text = await beginningOf(response, isRefusal ? longestJson : kept);
   const [answer, json] = [beginningIn(text), parseJson(text)];
   if ((status >= 200 && status < 300) || alsoDone.includes(status)) return { kind: "done", status, answer, json };
   if (isRefusal) {
-    const reason = z.safeParse(Refusal, json).data?.reason ?? "";
+    const reason = z.safeParse(CustomerText, json).data?.reason ?? "";
     return refusal(status, answer, beginningIn(reason.trim()) || null);
   }
-  // 429 and 503 mean that the call was not processed. Any other response leaves that open.
-  const mayHaveActed = status !== 429 && status !== 503;
+  // 429 means that the call was not processed. Any other response leaves that open.
+  const mayHaveActed = status !== 429;
   const wait_seconds = retryAfterSeconds(headers.get("retry-after"), new Date());
-  // 502 and 504 are those of a proxy that the carrier has not answered.
-  const mayBeInProgress = mayHaveActed && status > 500;
+  // 408, 502 and 504 are those of a proxy that the carrier has not answered.
+  const mayBeInProgress = mayHaveActed && status !== 500 && status !== 503;
   return { kind: "unavailable", reason: `it responded with ${status}`, wait_seconds, mayHaveActed, mayBeInProgress };
 };
 

@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
 import type { SignedFile } from "../attachments/files.ts";
-import { callCarrier, type Outcome, refusal, type Unsuccessful } from "./carrier-client.ts";
+import { callCarrier, describeRefusal, type Outcome } from "./carrier-client.ts";
 import { FileError, type FilePart, filePartBody } from "./carrier-form.ts";
 import type { Receipt } from "./checkout-schema.ts";
-import { checkoutLimits } from "./limits.ts";
+import { lateMs } from "./limits.ts";
 
 /** The calls of the carrier's API. Repetitions of a call share its idempotency key. See README.md. */
 
@@ -16,13 +16,13 @@ export const putUpstream = (
   { order, request, receipt }: ForwardedAttachment,
   file: Pick<FilePart, "contentType" | "open"> & { readonly sign: () => Promise<SignedFile | undefined> },
 ): Promise<Outcome> => {
-  const { attachment, version, bytes, sha256, sent, in_flight_until } = receipt;
+  const { attachment, version, withdrawals, bytes, sha256, sent, in_flight_until } = receipt;
   const metadata = { id: attachment, request_id: request, ...sent, content_type: file.contentType, bytes, sha256 };
   return callCarrier({
     method: "PUT",
     path: attachmentPath(order, request, attachment),
-    // Changed metadata need another key.
-    idempotencyKey: `forward-${request}-${attachment}-${version}`,
+    // Changed metadata need another key, and so does what was withdrawn.
+    idempotencyKey: `forward-${request}-${attachment}-${version}${withdrawals > 0 ? `-${withdrawals}` : ""}`,
     // Callers choose the file before they know the attachment's id, so a file cannot contain the boundary.
     body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
     described: async () => {
@@ -33,7 +33,7 @@ export const putUpstream = (
       return { body: metadata, file: { url: signed.url, bytes, sha256, content_type, filename: sent.filename } };
     },
     bytes,
-    ...(in_flight_until !== null && { endsBy: Date.parse(in_flight_until) - checkoutLimits.clockSkewMs }),
+    ...(in_flight_until !== null && { endsBy: Date.parse(in_flight_until) - lateMs(bytes) }),
   });
 };
 
@@ -49,26 +49,31 @@ export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachmen
   });
 };
 
-/** Returns whether the cart is checked out: null if the carrier cannot say. */
-export const askUpstream = async (
-  order: string,
-): Promise<Unsuccessful | { readonly kind: "answered"; readonly checkedOut: boolean | null }> => {
-  const outcome = await callCarrier({ method: "GET", path: `/carts/${order}`, alsoDone: cannotSay });
-  if (outcome.kind !== "done") return outcome;
-  if (cannotSay.includes(outcome.status)) return { kind: "answered", checkedOut: null };
-  const { data } = z.safeParse(CartState, outcome.json);
-  if (data) return { kind: "answered", checkedOut: data.checked_out };
-  return refusal(outcome.status, outcome.answer);
+export type CartState =
+  /** Whether the cart is checked out; null if the carrier cannot say. */
+  | { readonly kind: "said"; readonly checkedOut: boolean | null }
+  | { readonly kind: "unavailable"; readonly reason: string; readonly wait_seconds: number };
+
+/** Asks whether the cart is checked out. A refusal means that the carrier cannot say; any other answer may be a proxy's. */
+export const askUpstream = async (order: string): Promise<CartState> => {
+  const outcome = await callCarrier({ method: "GET", path: `/carts/${order}`, alsoDone: [501] });
+  if (outcome.kind === "unavailable") return outcome;
+  const { status, answer } = outcome;
+  if (status !== null && status >= 400) return { kind: "said", checkedOut: null };
+  const { data } = z.safeParse(CartDocument, outcome.kind === "done" ? outcome.json : undefined);
+  if (data) return { kind: "said", checkedOut: data.checked_out };
+  const reason = status === null ? answer : `it responded with ${describeRefusal(outcome)}`;
+  return { kind: "unavailable", reason, wait_seconds: 0 };
 };
 
-const CartState = z.object({ checked_out: z.boolean() });
-const cannotSay: readonly number[] = [404, 405, 501];
+const CartDocument = z.object({ checked_out: z.boolean() });
 
-/** Checks the cart out. 409 means that it is checked out already. */
-export const checkOutUpstream = (order: string): Promise<Outcome> =>
+/** Checks the cart out. 409 means that it is checked out already. `endsBy` is when every attempt must have ended, in milliseconds. */
+export const checkOutUpstream = (order: string, endsBy: number): Promise<Outcome> =>
   callCarrier({
     method: "POST",
     path: `/carts/${order}/checkout`,
     idempotencyKey: `checkout-${order}`,
     alsoDone: [409],
+    endsBy,
   });

@@ -94,11 +94,11 @@ const lock = async (
   return failed.size === 0 ? locked : undefined;
 };
 
-/** Updates a run, and records an event if there is one. Returns false if the run no longer has its order's lock. */
+/** Updates a run that is as expected, and records an event if there is one. Returns false if it has changed, or lost its lock. */
 export const updateRun = async (
   { order_id, run }: RunRef,
   set: Partial<CheckoutRun>,
-  expected: Partial<CheckoutRun> = { status: "RUNNING" },
+  expected: Partial<CheckoutRun>,
   event?: Write,
 ): Promise<boolean> => {
   const when = { equals: { run, ...expected } };
@@ -117,9 +117,12 @@ export const recordEnd = async (type: EventType & `order.${string}`, ref: RunRef
   return recordOf({ type, account, resource: { type: "order", id, version: null } }, originOf(ref, now));
 };
 
-/** Makes a run fail. Its other steps then stop. Only the first reason is stored. */
+/** A run that forwards. One whose checkout of the cart was announced is beyond what a late copy of those steps finds out. */
+export const forwarding = { status: "RUNNING", outcome_unknown: false } as const;
+
+/** Makes a run that forwards fail. Its other steps then stop. Only the first reason is stored. */
 export const stopRun = async (ref: RunRef, reason: string, set: Partial<CheckoutRun> = {}): Promise<void> => {
-  await updateRun(ref, { ...set, status: "STOPPING", reason, next_try_at: null });
+  await updateRun(ref, { ...set, status: "STOPPING", reason, next_try_at: null }, forwarding);
 };
 
 /** Releases the lock of a run whose execution has ended without a result. Call it only if that is certain. */

@@ -22,7 +22,7 @@ export const CheckoutRun = z.object({
   /** STOPPING: a step has found a reason to fail. CRASHED: the execution ended without a result. Else as its execution ends. */
   status: z.enum(["RUNNING", "STOPPING", "CRASHED", "FAILED", "SUCCEEDED"]),
   started_at: z.string(),
-  /** After this time, no call of an earlier run can be in flight. */
+  /** After this time, the carrier processes no call of an earlier run, and no checkout of the cart. */
   calls_end_by: z.string(),
   ended_at: z.nullable(z.string()),
   reason: z.nullable(z.string()),
@@ -46,7 +46,9 @@ export const Receipt = z.object({
   version: z.number(),
   /** How many forwarding calls were announced. Each replaces the previous one. 0: the file has only waited for its scan. */
   attempts: z.number(),
-  /** Until this time, a call that forwards it may be in flight; null if every such call has returned. */
+  /** How often it was withdrawn. What comes back after that needs another idempotency key. */
+  withdrawals: z._default(z.number(), 0),
+  /** Until this time, the carrier may process a call that forwards it; null if it has responded to every such call. */
   in_flight_until: z.nullable(z.string()),
   /** The carrier's last decision: its status and the beginning of its body. */
   status: z.nullable(z.number()),

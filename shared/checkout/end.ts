@@ -1,13 +1,14 @@
+import { LostLock } from "../errors.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { getMany, parseItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { askUpstream, checkOutUpstream } from "./carrier.ts";
-import { describeRefusal, type Unsuccessful } from "./carrier-client.ts";
-import { readRun, recordEnd, stopRun, updateRun } from "./checkout-run.ts";
+import { describeRefusal, type Refusal, type Unavailable } from "./carrier-client.ts";
+import { readRun, recordEnd, updateRun } from "./checkout-run.ts";
 import { CheckoutRun, type RunRef, type Seal, Sealed } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
-import { callTimeoutMs, checkoutLimits, pauseSeconds } from "./limits.ts";
+import { checkoutLimits, lateMs, longestCallMs, pauseSeconds } from "./limits.ts";
 import { leftBehind } from "./plan.ts";
 import { liftSeal } from "./seal.ts";
 
@@ -52,16 +53,22 @@ const ended = ({ ref, consecutive_waits }: Submission, outcome: Submitted["outco
 const ask = async (submission: Submission, before: CheckoutRun): Promise<Submitted> => {
   const { ref, seal, now } = submission;
   if (!before.outcome_unknown) return reopen(submission, before);
-  const wait = Math.ceil((Date.parse(before.calls_end_by) - now.getTime()) / 1000);
+  const wait = secondsUntil(before.calls_end_by, now);
   if (wait > 0) {
-    await updateRun(ref, { last_answer: "an earlier call may be in progress", next_try_at: before.calls_end_by });
+    const waiting = { last_answer: "an earlier call may be in progress", next_try_at: before.calls_end_by };
+    await updateRun(ref, waiting, { status: "RUNNING" });
     return ended(submission, "WAIT", wait);
   }
-  const response = await askUpstream(ref.order_id);
-  if (response.kind !== "answered") return postpone(submission, response, before, { outcome_unknown: true });
-  if (response.checkedOut) return ended(submission, "CHECKED_OUT");
-  return response.checkedOut === null && seal ? callCheckout(submission, before) : reopen(submission, before);
+  const cart = await askUpstream(ref.order_id);
+  if (cart.kind === "unavailable") {
+    const failure = "The carrier did not say for too long whether the cart is checked out";
+    return postpone(submission, { ...cart, failure }, before, { outcome_unknown: true });
+  }
+  if (cart.checkedOut) return ended(submission, "CHECKED_OUT");
+  return cart.checkedOut === null && seal ? callCheckout(submission, before) : reopen(submission, before);
 };
+
+const secondsUntil = (time: string, now: Date) => Math.ceil((Date.parse(time) - now.getTime()) / 1000);
 
 /** Lifts the order's seal: without it, no copy of this step checks the cart out, and the seals of its requests mean nothing. */
 const reopen = async (submission: Submission, before: CheckoutRun): Promise<Submitted> => {
@@ -84,53 +91,74 @@ const reopen = async (submission: Submission, before: CheckoutRun): Promise<Subm
 /** Requests the checkout of the cart. Records the call first, until its outcome is known. */
 const callCheckout = async (submission: Submission, before: CheckoutRun): Promise<Submitted> => {
   const { ref } = submission;
+  const endsBy = Date.now() + longestCallMs(0);
   const calls_end_by = later(new Date(), before.calls_end_by, checkoutLimits.graceSeconds * 1000);
   const announced = { outcome_unknown: true, calls_end_by };
   if (!(await updateRun(ref, announced, { status: "RUNNING", calls_end_by: before.calls_end_by })))
     return ended(submission, "FAILED");
-  const response = await checkOutUpstream(ref.order_id);
-  const isOver = response.kind === "done" || !response.mayBeInProgress;
+  const response = await checkOutUpstream(ref.order_id, endsBy);
+  const now = new Date();
   // The same call of another copy of this step, or of one that was killed, may still be in flight.
-  const returned = { calls_end_by: later(new Date(), before.calls_end_by, isOver ? 0 : callTimeoutMs(0)) };
+  const isOver = response.kind === "done" || !response.mayBeInProgress;
+  const returned = { calls_end_by: later(now, before.calls_end_by, isOver ? 0 : lateMs(0)) };
   if (response.kind === "done") {
     await updateRun(ref, returned, { status: "RUNNING", calls_end_by });
     return ended(submission, "CHECKED_OUT");
   }
-  const outcome_unknown = isStillUnknown(response, before.outcome_unknown);
-  return postpone(submission, response, { calls_end_by }, { outcome_unknown, ...returned });
+  const mayHaveActed = before.outcome_unknown || response.mayHaveActed;
+  if (response.kind === "unavailable") {
+    const failure = "The carrier was unavailable for too long to check the cart out";
+    const outcome = { ...returned, outcome_unknown: mayHaveActed };
+    return postpone(submission, { ...response, failure }, { calls_end_by }, outcome);
+  }
+  const mayBeInFlight = Date.parse(returned.calls_end_by) > now.getTime();
+  const outcome_unknown = mayBeInFlight || !saysOpen(response, mayHaveActed);
+  const reason = `The carrier refused to check the cart out: ${describeRefusal(response)}`;
+  return stop(submission, reason, { calls_end_by }, { ...returned, outcome_unknown });
 };
+
+/**
+ * Whether a refusal says that the cart is not checked out. The carrier's own words do: a 422, or a reason for the customer. Any
+ * other 4xx may be a proxy's, and says so only if no call before it may have acted. A redirect never does.
+ */
+const saysOpen = ({ status, reason }: Refusal, mayHaveActed: boolean): boolean =>
+  status !== null && status >= 400 && (status === 422 || reason !== null || !mayHaveActed);
 
 /** A time that is `ms` after now, and later than one before. */
 const later = (now: Date, before: string, ms: number) =>
   new Date(Math.max(now.getTime() + ms, Date.parse(before) + 1)).toISOString();
 
-/** Ends the run after a refusal, or waits for a carrier that is unavailable. */
+type Announced = Pick<CheckoutRun, "calls_end_by">;
+
+const stop = async (
+  submission: Submission,
+  reason: string,
+  { calls_end_by }: Announced,
+  outcome: Partial<CheckoutRun>,
+): Promise<Submitted> => {
+  const stopping = { ...outcome, status: "STOPPING", reason, next_try_at: null } as const;
+  await updateRun(submission.ref, stopping, { status: "RUNNING", calls_end_by });
+  return ended(submission, "FAILED");
+};
+
+type Postponed = Pick<Unavailable, "reason" | "wait_seconds"> & { readonly failure: string };
+
+/** Waits for the carrier, or ends the run with `failure` if that has taken too long. */
 const postpone = async (
   submission: Submission,
-  response: Unsuccessful,
-  { calls_end_by }: Pick<CheckoutRun, "calls_end_by">,
+  { reason, failure, ...response }: Postponed,
+  { calls_end_by }: Announced,
   outcome: Partial<CheckoutRun>,
 ): Promise<Submitted> => {
   const { ref, consecutive_waits } = submission;
-  const expected = { status: "RUNNING", calls_end_by } as const;
-  const isRefused = response.kind === "refused";
-  if (isRefused || consecutive_waits >= checkoutLimits.consecutiveWaits) {
-    const reason = isRefused
-      ? `The carrier refused to check the cart out: ${describeRefusal(response)}`
-      : `The carrier was unavailable for too long to check the cart out: ${response.reason}.`;
-    await updateRun(ref, { ...outcome, status: "STOPPING", reason, next_try_at: null }, expected);
-    return ended(submission, "FAILED");
-  }
+  if (consecutive_waits >= checkoutLimits.consecutiveWaits)
+    return stop(submission, `${failure}: ${reason}.`, { calls_end_by }, outcome);
   const wait_seconds = pauseSeconds(consecutive_waits, response.wait_seconds, Math.random);
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
-  const waits = consecutive_waits + 1;
-  await updateRun(ref, { ...outcome, consecutive_waits: waits, last_answer: response.reason, next_try_at }, expected);
-  return ended({ ...submission, consecutive_waits: waits }, "WAIT", wait_seconds);
+  const waiting = { consecutive_waits: consecutive_waits + 1, last_answer: reason, next_try_at };
+  await updateRun(ref, { ...outcome, ...waiting }, { status: "RUNNING", calls_end_by });
+  return ended({ ...submission, consecutive_waits: waiting.consecutive_waits }, "WAIT", wait_seconds);
 };
-
-/** Of all refusals, only a 422 says that the cart is not checked out: a redirect or a 404 may be that of a proxy. */
-export const isStillUnknown = (response: Unsuccessful, unknownBefore: boolean): boolean =>
-  response.kind === "refused" ? response.status !== 422 : unknownBefore || response.mayHaveActed;
 
 const nothingToRetry = { last_answer: null, next_try_at: null };
 
@@ -148,7 +176,7 @@ export const finishRun = async (ref: RunRef, now: Date): Promise<string | null> 
   });
   if (failed.size === 0) return reason;
   const last = await readRun(order_id);
-  if (!(last?.run === run && last.status === "SUCCEEDED")) throw new Error(`The run ${run} has lost its lock.`);
+  if (!(last?.run === run && last.status === "SUCCEEDED")) throw new LostLock(`The run ${run} has lost its lock.`);
   return last.reason;
 };
 
@@ -166,19 +194,19 @@ const describeLeftBehind = ({ not_forwarded, not_withdrawn }: Awaited<ReturnType
  */
 export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Promise<{ readonly reason: string }> => {
   // From now on, no late copy of a step seals anything for this run.
-  await stopRun(ref, defaultReason);
+  await updateRun(ref, { status: "STOPPING", reason: defaultReason, next_try_at: null }, { status: "RUNNING" });
   const last = await readRun(ref.order_id);
   if (last?.run !== ref.run) return { reason: defaultReason };
   const reason = last.reason ?? defaultReason;
   if (last.status !== "STOPPING") return { reason };
   if (!last.outcome_unknown) await liftSeals(ref.order_id, [last.run, ...last.earlier_runs]);
-  const doubt = last.outcome_unknown
-    ? " Whether the cart is checked out is not known: the next run asks that first."
-    : "";
-  const failed = { status: "FAILED", reason: reason + doubt, ended_at: now.toISOString(), ...nothingToRetry } as const;
+  const told = last.outcome_unknown ? `${reason.replace(/[^.!?]$/, "$&.")} ${doubt}` : reason;
+  const failed = { status: "FAILED", reason: told, ended_at: now.toISOString(), ...nothingToRetry } as const;
   await updateRun(ref, failed, { status: "STOPPING" }, await recordEnd("order.checkout_failed", ref, now));
   return { reason: failed.reason };
 };
+
+const doubt = "Whether the cart is checked out is not known: the next run asks that first.";
 
 /** Lifts the seals of a run, and those that crashed runs before it have left. */
 const liftSeals = async (order: string, runs: readonly string[]) => {

@@ -10,8 +10,8 @@ import { putUpstream, withdrawUpstream } from "./carrier.ts";
 import { describeRefusal, type Outcome } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
 import { stopRun } from "./checkout-run.ts";
-import { CheckoutRun, type Receipt, type RunRef } from "./checkout-schema.ts";
-import { isUpToDate, type Plan } from "./plan.ts";
+import { CheckoutRun, type Receipt } from "./checkout-schema.ts";
+import type { Plan } from "./plan.ts";
 import {
   type AnnouncedCall,
   announcement,
@@ -39,31 +39,42 @@ export type CallResult =
 
 /**
  * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and
- * that the attachment still exists. After a later delete, the next plan finds the announcement and withdraws the attachment.
+ * that the attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment.
  */
 export const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<CallResult> => {
-  const { ref, request } = target;
-  const { of, attachment, receipt } = planned;
+  const { request } = target;
+  const { attachment, receipt } = planned;
   const announced = announcement(planned, new Date());
   if (receipt && announced.version !== receipt.version && isInFlight(receipt))
     return waitForCall(receipt, `${subject(request, receipt)} cannot be sent with its new metadata yet`);
-  if (!(await replaceReceipt(request, receipt, announced)))
-    return waitFor(announced, `${subject(request, announced)} is being forwarded by another step.`);
+  if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
   const call = { target, before: receipt, announced };
-  const parent: ParentRef = { type: of, id: of === "order" ? ref.order_id : request };
+  const parent = parentOf(target, announced);
   // Read beside the items, so that it takes no time. If it fails, sending the file fails.
   const scan = env.malwareScan() ? scanResultOf(fileKey(parent, attachment.id)) : Promise.resolve(clean);
   scan.catch(() => undefined);
-  const [runItem, current] = await getMany([keys.checkout(ref.order_id), keys.attachment(parent, attachment.id)]);
-  const locked = isRunning(runItem, ref);
-  if (locked && current) return sendFile(call, parent, attachment, scan);
+  const { isForwarding, version } = await readBeforeCall(target, announced);
+  if (isForwarding && version === announced.version) return sendFile(call, parent, attachment, scan);
   await withdrawAnnouncement(call);
-  return { kind: locked ? "done" : "stop" };
+  return { kind: isForwarding ? "done" : "stop" };
 };
 
-const isRunning = (item: unknown, { run }: RunRef) => {
-  const { success, data } = z.safeParse(CheckoutRun, item);
-  return success && data.run === run && data.status === "RUNNING";
+const parentOf = ({ ref, request }: Target, { of }: Pick<Receipt, "of">): ParentRef => ({
+  type: of,
+  id: of === "order" ? ref.order_id : request,
+});
+
+/**
+ * Reads what a call depends on, just before it: this may be a copy of a step, with a plan that is minutes old. The version is
+ * undefined if the attachment was deleted.
+ */
+const readBeforeCall = async (target: Target, receipt: Receipt) => {
+  const { order_id, run } = target.ref;
+  const attachmentKey = keys.attachment(parentOf(target, receipt), receipt.attachment);
+  const [runItem, attachment] = await getMany([keys.checkout(order_id), attachmentKey]);
+  const { data } = z.safeParse(CheckoutRun, runItem);
+  const isForwarding = data?.run === run && data.status === "RUNNING" && !data.outcome_unknown;
+  return { isForwarding, version: attachment?.version };
 };
 
 const subject = (request: string, { attachment }: Pick<Receipt, "attachment">) =>
@@ -71,6 +82,10 @@ const subject = (request: string, { attachment }: Pick<Receipt, "attachment">) =
 
 const waitFor = (receipt: Receipt, reason: string, wait_seconds = 0) =>
   ({ kind: "wait", wait_seconds, reason, receipt }) as const;
+
+/** Another step has announced this call since, so the call's outcome is for that step to record. */
+const leaveToOther = ({ request }: Target, receipt: Receipt) =>
+  waitFor(receipt, `${subject(request, receipt)} is being handled by another step.`);
 
 const waitForCall = (receipt: Receipt, what: string) =>
   waitFor(receipt, `${what}: an earlier call may still be in flight.`, secondsInFlight(receipt));
@@ -89,49 +104,50 @@ const sendFile = async (
   try {
     const found = await scan;
     if (found === undefined) throw new FileError("its file is gone from storage", true);
-    if (found !== clean) return recordScan(call, found);
+    if (found !== clean) return recordScan(call, attachment, found);
     outcome = await putUpstream({ order: target.ref.order_id, request: target.request, receipt: announced }, file);
   } catch (error) {
     return recordFileError(call, parent, error);
-  }
-  // The refusal of a repeated call says nothing about the current metadata.
-  if (outcome.kind === "refused" && !isUpToDate(announced, attachment)) {
-    const { status, answer, reason } = outcome;
-    await completeReceipt(call, { status, answer, reason, state: "refused" });
-    return { kind: "done" };
   }
   return recordOutcome(call, outcome, "forwarded");
 };
 
 const clean = "NO_THREATS_FOUND";
 
-/** A file that is not scanned yet waits. Any other result is a refusal, in words for the customer only if it is malware. */
-const recordScan = async (call: AnnouncedCall, found: string | null): Promise<CallResult> => {
+/** A file that is not scanned yet waits. Any other result is a refusal, in words for the customer where they can mend it. */
+const recordScan = async (call: AnnouncedCall, attachment: Attachment, found: string | null): Promise<CallResult> => {
   const { target, before, announced } = call;
   const what = subject(target.request, announced);
-  if (found === null) {
-    const waiting = { last_answer: "waits for the malware scan", attempts: before?.attempts ?? 0 };
+  // GuardDuty calls FAILED an error of its own.
+  if (found === null || found === "FAILED") {
+    const waiting = { last_answer: "waits for the malware scan", attempts: before?.attempts ?? 0, isOver: true };
     const receipt = await completeReceipt(call, waiting);
-    return { ...waitFor(receipt, `${what} waits for the malware scan.`), unscanned: true };
+    return { ...waitFor(receipt ?? announced, `${what} waits for the malware scan.`), unscanned: true };
   }
-  const reason = found === "THREATS_FOUND" ? "The file contains malware." : null;
-  await completeReceipt(call, { answer: `malware scan: ${found}`, reason, state: "refused" });
+  const refused = { answer: `malware scan: ${found}`, reason: customerReason(found, attachment), isOver: true };
+  if (!(await completeReceipt(call, { ...refused, state: "refused" }))) return leaveToOther(target, announced);
   await stopRun(target.ref, `${what} was refused by the malware scan, not forwarded: ${found}`);
   return { kind: "stop" };
 };
 
-/** Records that a file could not be read. Throws any other error. */
+const customerReason = (found: string, { encrypted }: Attachment) => {
+  if (found === "THREATS_FOUND") return "The file contains malware.";
+  return found === "UNSUPPORTED" && encrypted === true ? "The file is protected by a password." : null;
+};
+
+/** Records that a file could not be read, after attempts that the carrier may still process. Throws any other error. */
 const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: unknown): Promise<CallResult> => {
   const { target, announced } = call;
   const cannot = `The attachment ${announced.attachment} cannot be forwarded under the request ${target.request}`;
   if (isTemporary(error)) {
-    const ended = await completeReceipt(call, { last_answer: "S3 is unavailable" });
-    return waitFor(ended, `${cannot}: S3 is unavailable.`);
+    const ended = await completeReceipt(call, { last_answer: "S3 is unavailable", isOver: false });
+    return waitFor(ended ?? announced, `${cannot}: S3 is unavailable.`);
   }
   if (!(error instanceof FileError)) throw error;
-  await completeReceipt(call, { answer: error.message });
+  const recorded = await completeReceipt(call, { answer: error.message, isOver: false });
   // A delete removes the metadata before the file. If the metadata still exist, the file is lost.
   if (error.gone && !(await get(keys.attachment(parent, announced.attachment)))) return { kind: "done" };
+  if (!recorded) return leaveToOther(target, announced);
   await stopRun(target.ref, `${cannot}: ${error.message}.`);
   return { kind: "stop" };
 };
@@ -143,7 +159,10 @@ const isTemporary = (error: unknown) => (error instanceof ApiError && error.stat
 export const withdrawOne = async (target: Target, receipt: Receipt): Promise<CallResult> => {
   const { ref, request } = target;
   if (isInFlight(receipt)) return waitForCall(receipt, `${subject(request, receipt)} cannot be withdrawn yet`);
-  if (!isRunning(await get(keys.checkout(ref.order_id)), ref)) return { kind: "stop" };
+  const { isForwarding, version } = await readBeforeCall(target, receipt);
+  if (!isForwarding) return { kind: "stop" };
+  // It was added after this step read the list.
+  if (version !== undefined) return { kind: "done" };
   const outcome = await withdrawUpstream({ order: ref.order_id, request, receipt });
   return recordOutcome({ target, before: receipt, announced: receipt }, outcome, "withdrawn");
 };
@@ -153,20 +172,23 @@ const recordOutcome = async (
   outcome: Outcome,
   state: "forwarded" | "withdrawn",
 ): Promise<CallResult> => {
-  const what = subject(call.target.request, call.announced);
+  const { target, announced } = call;
+  const what = subject(target.request, announced);
+  const isOver = outcome.kind === "done" || !outcome.mayBeInProgress;
   if (outcome.kind === "unavailable") {
     const { reason: last_answer, wait_seconds } = outcome;
-    const ended = await completeReceipt(call, { last_answer });
+    const ended = await completeReceipt(call, { last_answer, isOver });
     const reason = `${what} could not be ${state}: the carrier was unavailable for too long (${last_answer}).`;
-    return waitFor(ended, reason, wait_seconds);
+    return waitFor(ended ?? announced, reason, wait_seconds);
   }
   const { status, answer } = outcome;
   const reason = outcome.kind === "refused" ? outcome.reason : null;
-  const decided = { status, answer, reason, last_answer: null, next_try_at: null };
-  await completeReceipt(call, { ...decided, state: outcome.kind === "done" ? state : "refused" });
+  const decided = { status, answer, reason, last_answer: null, next_try_at: null, isOver };
+  const recorded = await completeReceipt(call, { ...decided, state: outcome.kind === "done" ? state : "refused" });
   if (outcome.kind === "done") return { kind: "done" };
+  if (!recorded) return leaveToOther(target, announced);
   const stopped = `${what} was refused by the carrier, not ${state}: ${describeRefusal(decided)}`;
   // The cart may be checked out already, although the carrier has denied it.
-  await stopRun(call.target.ref, stopped, status === 409 ? { outcome_unknown: true } : {});
+  await stopRun(target.ref, stopped, status === 409 ? { outcome_unknown: true } : {});
   return { kind: "stop" };
 };

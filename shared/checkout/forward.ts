@@ -2,7 +2,7 @@ import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Order } from "../tenants/tenant-schema.ts";
-import { stopRun, updateRun } from "./checkout-run.ts";
+import { forwarding, stopRun, updateRun } from "./checkout-run.ts";
 import type { Receipt, RequestPage } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { type CallResult, forwardOne, withdrawOne } from "./forward-attachment.ts";
@@ -40,7 +40,7 @@ export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => 
     if (ending) break;
   }
   if (progress && page.consecutive_waits > 0)
-    await updateRun(page, { consecutive_waits: 0, last_answer: null, next_try_at: null });
+    await updateRun(page, { consecutive_waits: 0, last_answer: null, next_try_at: null }, forwarding);
   const result = await pageResult(
     { ...page, consecutive_waits: progress ? 0 : page.consecutive_waits, passes_left: page.passes_left - 1 },
     ending ?? unscanned,
@@ -79,7 +79,7 @@ const pageResult = async (page: RequestPage, ending: Ending | undefined): Promis
   const wait_seconds = pauseSeconds(page.consecutive_waits, ending.wait_seconds, Math.random);
   const consecutive_waits = page.consecutive_waits + 1;
   const waiting = { last_answer: ending.receipt.last_answer, next_try_at: inSeconds(wait_seconds) };
-  if (!(await updateRun(page, { consecutive_waits, ...waiting })))
+  if (!(await updateRun(page, { consecutive_waits, ...waiting }, forwarding)))
     return { ...page, outcome: "FAILED", wait_seconds: 0 };
   return { ...page, consecutive_waits, outcome: "WAIT", wait_seconds };
 };

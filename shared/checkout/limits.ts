@@ -26,8 +26,8 @@ export const checkoutLimits = {
   earlierRuns: 20,
   /** The longest run: the workflow's TimeoutSeconds, which is a week, and an hour for clock skew and the last steps. */
   longestRunMs: (7 * 24 + 1) * 3_600_000,
-  /** Longer than a call without a file can take with all its attempts. */
-  graceSeconds: 150,
+  /** Longer than a call without a file can take with all its attempts, and the carrier to process one that got no response. */
+  graceSeconds: 180,
   /** How much the clocks of two functions may differ. */
   clockSkewMs: 10_000,
 } as const;
@@ -39,6 +39,12 @@ export const callTimeoutMs = (bytes: number): number =>
 /** How long such a call can take with all its attempts and the waits between them. */
 export const longestCallMs = (bytes: number): number =>
   checkoutLimits.tries * callTimeoutMs(bytes) + (checkoutLimits.tries - 1) * checkoutLimits.longestWaitInStepMs;
+
+/**
+ * How long the carrier may still process an attempt after it has ended without a response, as the clocks of two functions
+ * measure it: as long as the attempt may have taken.
+ */
+export const lateMs = (bytes: number): number => callTimeoutMs(bytes) + checkoutLimits.clockSkewMs;
 
 /** 5 s, doubled each time up to CARRIER_LONGEST_WAIT_SECONDS, jittered by half, or the carrier's Retry-After if it is longer. */
 export const pauseSeconds = (waits: number, retryAfter: number, random: () => number): number =>

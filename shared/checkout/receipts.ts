@@ -3,7 +3,7 @@ import { keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { originOf } from "./checkout-run.ts";
 import type { Receipt, RunRef } from "./checkout-schema.ts";
-import { checkoutLimits, longestCallMs } from "./limits.ts";
+import { lateMs, longestCallMs } from "./limits.ts";
 import { type Plan, sentMetadataOf } from "./plan.ts";
 
 /** The receipts of the calls to the carrier: each is announced before its call, and completed after it. */
@@ -40,21 +40,23 @@ export const withdrawAnnouncement = async ({ target: { request }, before, announ
 /** What the carrier, or a malware scan, has decided. */
 type Decision = Exclude<Receipt["state"], "pending">;
 
-/** Records the outcome of a call, and the carrier's decision as an event, unless another step has changed the receipt. */
+/**
+ * Records the outcome of a call, and the carrier's decision as an event. Undefined if another step has changed the receipt: it
+ * has announced the call again, and its outcome counts. `isOver`: the carrier has responded to each attempt.
+ */
 export const completeReceipt = async (
   { target, before, announced }: AnnouncedCall,
-  outcome: Partial<Receipt> & { readonly state?: Decision },
-): Promise<Receipt> => {
+  { isOver, ...outcome }: Partial<Receipt> & { readonly state?: Decision; readonly isOver: boolean },
+): Promise<Receipt | undefined> => {
   const now = new Date();
   // A call of another step, or of one that was killed, may still be in flight.
-  const in_flight_until = before?.in_flight_until ?? null;
+  const in_flight_until = isOver ? (before?.in_flight_until ?? null) : announced.in_flight_until;
   const completed = { ...announced, ...outcome, at: now.toISOString(), in_flight_until };
-  const key = keys.receipt(target.request, announced.attachment);
-  await transact({
-    receipt: { update: key, set: completed, when: unchanged(announced) },
+  const failed = await transact({
+    receipt: { update: keys.receipt(target.request, announced.attachment), set: completed, when: unchanged(announced) },
     event: outcome.state && recordDecision(target, announced, outcome.state, now),
   });
-  return completed;
+  return failed.size === 0 ? completed : undefined;
 };
 
 const recordDecision = (
@@ -70,12 +72,10 @@ const recordDecision = (
   return recordOf({ type: `${type}.${state}`, ...change }, originOf(ref, now));
 };
 
-/** A call that may have arrived is repeated as it was; otherwise, the current metadata are sent. */
+/** Announces a call with the current metadata. It may be in flight for as long as its attempts, and the last one's work, take. */
 export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
-  const endsBy = now.getTime() + longestCallMs(attachment.bytes) + checkoutLimits.clockSkewMs;
+  const endsBy = now.getTime() + longestCallMs(attachment.bytes) + lateMs(attachment.bytes);
   const earlier = Date.parse(receipt?.in_flight_until ?? "") || 0;
-  const current = { sent: sentMetadataOf(attachment), version: attachment.version };
-  const { sent, version } = receipt?.state === "pending" && receipt.attempts > 0 ? receipt : current;
   return {
     attachment: attachment.id,
     of,
@@ -83,9 +83,10 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
     at: now.toISOString(),
     sha256: attachment.sha256,
     bytes: attachment.bytes,
-    sent,
-    version,
+    sent: sentMetadataOf(attachment),
+    version: attachment.version,
     attempts: (receipt?.attempts ?? 0) + 1,
+    withdrawals: (receipt?.withdrawals ?? 0) + (receipt?.state === "withdrawn" ? 1 : 0),
     in_flight_until: new Date(Math.max(endsBy, earlier)).toISOString(),
     status: null,
     answer: null,

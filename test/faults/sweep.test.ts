@@ -203,6 +203,21 @@ describe("an error of a write is returned", () => {
     ]);
   });
 
+  it("after such a delete whose file was removed without a response, of which nothing stays for ever", async () => {
+    const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
+    const { id } = await upload(path, key);
+    const remove = () => call("DELETE", `${path}/${id}`, { key });
+    proxies.files.arm({ kind: "status-503", operation: /DeleteObject/, times: 9 });
+    expect((await remove()).status).toBe(503);
+    proxies.files.arm();
+    const record = keys.unfinishedDelete(parent, id);
+    const expiresAt = Number((await get(record))?.expires_at) * 1000;
+    // A sweep that was missed for a month still knows the file.
+    expect(expiresAt).toBeGreaterThan(later(33).getTime());
+    await transact({ record: { update: record, set: { expires_at: Math.floor(Date.now() / 1000) }, when: {} } });
+    expect((await remove()).status).toBe(404);
+  });
+
   it("after the file of an upload whose parent is gone is removed", async () => {
     const stored = await readParent(parent);
     if (!stored) throw new Error("no parent");

@@ -112,7 +112,7 @@ describe("orders whose last run has failed", () => {
     const made = await apply({ accounts: { a: { name: "Acme" } }, orders });
     const ids = Object.values(made.orders).map(({ id }) => id);
     for (const id of ids) await startRun({ order_id: id, run: "failed" }, new Date());
-    for (const id of ids) await updateRun({ order_id: id, run: "failed" }, { status: "FAILED" });
+    for (const id of ids) await updateRun({ order_id: id, run: "failed" }, { status: "FAILED" }, {});
     expect(await adminJson(["order", "checkout", "--failed", "--account", made.accounts.a?.id ?? ""])).toHaveLength(12);
     const listing = new ListExecutionsCommand({ stateMachineArn: process.env.STATE_MACHINE_ARN });
     const { executions = [] } = await new SFNClient().send(listing);
