@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import * as z from "zod/mini";
 import { Receipt } from "../../shared/checkout/checkout-schema.ts";
-import { Event, type EventChange } from "../../shared/history/event.ts";
+import { type Event, type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseItem, query, queryAll } from "../../shared/table/read.ts";
 import { forwardableRequests, readRequest } from "../../shared/tenants/orders.ts";
@@ -11,8 +11,8 @@ import { format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 /** Yields the events of an order, a request, a switch, an account, a user or an API key, oldest first. */
-export async function* historyOf(subject: EventSubject): AsyncGenerator<Event> {
-  for await (const item of queryAll(collections.events(subject))) yield parseItem(Event, item);
+export async function* historyOf(subject: EventSubject): AsyncGenerator<StoredEvent> {
+  for await (const item of queryAll(collections.events(subject))) yield parseItem(StoredEvent, item);
 }
 
 /** The key of what an event is about, if that has a name. An order's attachment is also forwarded under its requests. */
@@ -95,7 +95,7 @@ const rowsOf = async (
 
 export const printLatest = async (subject: EventSubject): Promise<void> => {
   const items = await query(collections.events(subject), { limit: 5, descending: true });
-  const events = items.map((item) => parseItem(Event, item)).reverse();
+  const events = items.map((item) => parseItem(StoredEvent, item)).reverse();
   printHeading("Last events");
   console.log(table(await rowsOf(events, subject), { whole: true }));
 };

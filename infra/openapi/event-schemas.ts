@@ -50,6 +50,9 @@ export const eventSchemas: readonly NamedSchema[] = [
     bytes: "The size of the file.",
     sha256: "The SHA-256 of the file, as 64 hexadecimal digits.",
   }),
+  named("ChangeEventAnswer", WrittenEvent.shape.answer.def.innerType, {
+    status: "The status, or null for the result of a malware scan, and for a redirect.",
+  }),
   named("ChangeEventChange", WrittenEvent.shape.changes.def.innerType.def.valueType, {
     from: "The value before the update.",
     to: "The value after it.",
@@ -69,6 +72,7 @@ export const eventSchemas: readonly NamedSchema[] = [
     changes:
       "The values before and after an update of an account, a user or an API key, by the names of the properties.",
     file: "The file of an attachment that was forwarded or deleted.",
+    answer: "The carrier's response to what was sent or withdrawn, without its text.",
     request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
   }),
   named("EventDelivery", EventDelivery, {

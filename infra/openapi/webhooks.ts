@@ -43,10 +43,14 @@ const changesOf: Readonly<Record<string, WrittenEvent["changes"]>> = {
   api_key: { label: { from: null, to: "Portal" } },
 };
 
+/** The statuses of the carrier's answers, by what they mean. */
+const statuses: Readonly<Record<string, number>> = { forwarded: 201, refused: 422, withdrawn: 204 };
+
 const exampleOf = (resource: string, action: string): z.infer<typeof EventDelivery> => {
   const type = `${resource}.${action}`;
   const actor = actorOf(resource, action);
   const changes = action === "updated" ? changesOf[resource] : undefined;
+  const status = statuses[action];
   const hasVersion = resource === "switch" || resource.endsWith("_attachment");
   return {
     version: "0",
@@ -68,6 +72,7 @@ const exampleOf = (resource: string, action: string): z.infer<typeof EventDelive
       changed: action === "updated" ? Object.keys(changes ?? { name: "" }) : null,
       ...(changes && { changes }),
       ...(resource.endsWith("_attachment") && ["forwarded", "deleted"].includes(action) && { file }),
+      ...(status && { answer: { status } }),
       request_id: actor.type === "api_key" ? "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10" : null,
     },
   };

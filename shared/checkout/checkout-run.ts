@@ -83,7 +83,9 @@ const lock = async (
   const when = last ? { equals: { run: last.run, status: last.status } } : { exists: false };
   // A run that is too old to be in progress has ended without anybody noticing.
   const event =
-    last && isOpen(last) ? await recordEnd("order.checkout_failed", { order_id, run: last.run }, now) : undefined;
+    last && isOpen(last)
+      ? await recordEnd("order.checkout_failed", { order_id, run: last.run }, last.reason ?? withoutResult, now)
+      : undefined;
   // A crashed run may have left the order's seal. The carrier has what it stands for only until the new run changes something.
   const isStale = seal !== undefined && !locked.outcome_unknown;
   const order = isStale
@@ -112,10 +114,18 @@ export const originOf = ({ run }: RunRef, now: Date): Origin => ({
   request_id: null,
 });
 
-export const recordEnd = async (type: EventType & `order.${string}`, ref: RunRef, now: Date): Promise<Write> => {
+export const recordEnd = async (
+  type: EventType & `order.${string}`,
+  ref: RunRef,
+  reason: string | null,
+  now: Date,
+): Promise<Write> => {
   const { id, account } = parseItem(Order, await get(keys.order(ref.order_id)));
-  return recordOf({ type, account, resource: { type: "order", id, version: null } }, originOf(ref, now));
+  const change = { type, account, resource: { type: "order", id, version: null } };
+  return recordOf({ ...change, ...(reason !== null && { evidence: { reason } }) }, originOf(ref, now));
 };
+
+const withoutResult = "The run stopped without reporting a result.";
 
 /** A run that forwards. One whose checkout of the cart was announced is beyond what a late copy of those steps finds out. */
 export const forwarding = { status: "RUNNING", outcome_unknown: false } as const;
@@ -128,7 +138,6 @@ export const stopRun = async (ref: RunRef, reason: string, set: Partial<Checkout
 /** Releases the lock of a run whose execution has ended without a result. Call it only if that is certain. */
 export const markCrashed = async (order_id: string, { run, status }: CheckoutRun, now: Date): Promise<boolean> => {
   const ref = { order_id, run };
-  const reason = "The run stopped without reporting a result.";
-  const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason } as const;
-  return updateRun(ref, crashed, { status }, await recordEnd("order.checkout_failed", ref, now));
+  const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason: withoutResult } as const;
+  return updateRun(ref, crashed, { status }, await recordEnd("order.checkout_failed", ref, withoutResult, now));
 };

@@ -172,7 +172,7 @@ export const finishRun = async (ref: RunRef, now: Date): Promise<string | null> 
     order: { update: keys.order(order_id), set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
     run: { update: keys.checkout(order_id), set: succeeded, when: { equals: { run, status: "RUNNING" } } },
     open: { delete: keys.openCheckout(order_id) },
-    event: await recordEnd("order.checked_out", ref, now),
+    event: await recordEnd("order.checked_out", ref, reason, now),
   });
   if (failed.size === 0) return reason;
   const last = await readRun(order_id);
@@ -202,7 +202,8 @@ export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Pr
   if (!last.outcome_unknown) await liftSeals(ref.order_id, [last.run, ...last.earlier_runs]);
   const told = last.outcome_unknown ? `${reason.replace(/[^.!?]$/, "$&.")} ${doubt}` : reason;
   const failed = { status: "FAILED", reason: told, ended_at: now.toISOString(), ...nothingToRetry } as const;
-  await updateRun(ref, failed, { status: "STOPPING" }, await recordEnd("order.checkout_failed", ref, now));
+  const event = await recordEnd("order.checkout_failed", ref, failed.reason, now);
+  await updateRun(ref, failed, { status: "STOPPING" }, event);
   return { reason: failed.reason };
 };
 

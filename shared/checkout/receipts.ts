@@ -54,21 +54,22 @@ export const completeReceipt = async (
   const completed = { ...announced, ...outcome, at: now.toISOString(), in_flight_until };
   const failed = await transact({
     receipt: { update: keys.receipt(target.request, announced.attachment), set: completed, when: unchanged(announced) },
-    event: outcome.state && recordDecision(target, announced, outcome.state, now),
+    event: outcome.state && recordDecision(target, completed, outcome.state, now),
   });
   return failed.size === 0 ? completed : undefined;
 };
 
 const recordDecision = (
   { ref, request, accounts }: Target,
-  { of, attachment, version, bytes, sha256 }: Receipt,
+  { of, attachment, version, bytes, sha256, sent, status, answer }: Receipt,
   state: Decision,
   now: Date,
 ) => {
   const type = `${of}_attachment` as const;
   const parent = { type: "request", id: request } as const;
   const file = state === "forwarded" ? { bytes, sha256 } : undefined;
-  const change = { account: accounts[of], resource: { type, id: attachment, version }, parent, file };
+  const evidence = { answer: { status, text: answer ?? "" }, name: sent.name, filename: sent.filename };
+  const change = { account: accounts[of], resource: { type, id: attachment, version }, parent, file, evidence };
   return recordOf({ type: `${type}.${state}`, ...change }, originOf(ref, now));
 };
 

@@ -28,6 +28,9 @@ const ref = { type: z.string(), id: z.string() };
 
 const EventFile = z.object({ bytes: z.int(), sha256: z.string() });
 
+/** `status` is null for the result of a malware scan, and for a redirect. */
+const EventAnswer = z.object({ status: z.nullable(z.int()) });
+
 /** The value of a property before and after an update. `record.ts` says when lists are shortened. */
 const EventChange = z.object({
   from: z.unknown(),
@@ -38,9 +41,9 @@ const EventChange = z.object({
 export type EventChange = z.infer<typeof EventChange>;
 
 /**
- * One confirmed change, as it is read. It has ids and names of properties, and no values but a file's and those that operators
- * change of accounts, users and API keys: nothing in it is confidential. Another release may have written it, so its type and its
- * actor's can be unknown.
+ * One confirmed change, as it is published. It has ids and names of properties, and no values but a file's, the status of the
+ * carrier's answer, and those that operators change of accounts, users and API keys: nothing in it is confidential. Another release
+ * may have written it, so its type and its actor's can be unknown.
  */
 export const Event = z.object({
   /** A ULID. The same event can be delivered twice; its id tells. */
@@ -56,11 +59,23 @@ export const Event = z.object({
   changed: z.nullable(z.array(z.string())),
   changes: z.optional(z.record(z.string(), EventChange)),
   file: z.optional(EventFile),
+  answer: z.optional(EventAnswer),
   /** The `X-Request-Id` of the response that confirmed the change, or null if there was none. */
   request_id: z.nullable(z.string()),
 });
 export type Event = z.infer<typeof Event>;
 
-/** An event as this release writes it. */
+/** An event in the table. It has words of the carrier and of the customer, which are for operators only. */
+export const StoredEvent = z.extend(Event, {
+  answer: z.optional(z.extend(EventAnswer, { text: z.string() })),
+  /** The name and the filename that the carrier was sent. */
+  name: z.optional(z.string()),
+  filename: z.optional(z.string()),
+  /** Why a run of the checkout failed, or what came too late for the carrier. */
+  reason: z.optional(z.string()),
+});
+export type StoredEvent = z.infer<typeof StoredEvent>;
+
+/** An event as this release publishes it. */
 export const WrittenEvent = z.extend(Event, { actor: Actor });
 export type WrittenEvent = z.infer<typeof WrittenEvent>;

@@ -1,7 +1,7 @@
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import { type EventSubject, keys } from "../table/keys.ts";
-import type { Actor, EventChange, EventType, WrittenEvent } from "./event.ts";
+import type { Actor, EventChange, EventType, StoredEvent, WrittenEvent } from "./event.ts";
 
 /** Where a change comes from. Every function that changes something for somebody gets one. */
 export type Origin = {
@@ -19,6 +19,8 @@ type Change = {
   readonly changed?: readonly string[] | undefined;
   readonly changes?: Changes | undefined;
   readonly file?: WrittenEvent["file"];
+  /** What is stored and not published, but for the answer's status. */
+  readonly evidence?: Pick<StoredEvent, "answer" | "name" | "filename" | "reason">;
 };
 
 export type Changes = Readonly<Record<string, { readonly from: unknown; readonly to: unknown }>>;
@@ -59,7 +61,7 @@ const subjectOf = ({ type, resource, parent }: Change): EventSubject =>
 
 /** Returns the write that records a change. It belongs in the transaction of the change: neither exists without the other. */
 export const recordOf = (change: Change, { now, actor, request_id }: Origin): Write => {
-  const { type, account, resource, parent = null, changes, file } = change;
+  const { type, account, resource, parent = null, changes, file, evidence } = change;
   const changed = changes ? Object.keys(changes) : change.changed;
   const event: WrittenEvent = {
     id: newId(now.getTime()),
@@ -74,6 +76,7 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
       changes: Object.fromEntries(Object.entries(changes).map(([name, one]) => [name, shortened(one)])),
     }),
     ...(file && { file }),
+    ...evidence,
     request_id,
   };
   const expires_at = Math.floor(now.getTime() / 1000) + retentionDays * 24 * 60 * 60;

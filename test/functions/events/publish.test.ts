@@ -53,6 +53,8 @@ afterEach(async () => {
   await bus.close();
 });
 
+const answer = { status: 422 };
+
 const event = (index: number): Event => ({
   id: `event-${index}-`,
   type: "switch.updated",
@@ -62,16 +64,19 @@ const event = (index: number): Event => ({
   resource: { type: "switch", id: `switch-${index}`, version: 2 },
   parent: null,
   changed: ["name"],
+  answer,
   request_id: null,
 });
 
-/** A batch of the stream. An item has its keys and its expiry, too. */
+const evidence = { answer: { ...answer, text: "secret" }, name: "secret", filename: "secret", reason: "secret" };
+
+/** A batch of the stream. An item has its keys, its expiry, and words that only operators may read, too. */
 const batch = (count: number) => ({
   Records: Array.from({ length: count }, (_, index) => ({
     eventName: "INSERT",
     dynamodb: {
       SequenceNumber: `${100 + index}`,
-      NewImage: marshall({ pk: "SWITCH#1", sk: `EVENT#${index}`, expires_at: 1, ...event(index) }),
+      NewImage: marshall({ pk: "SWITCH#1", sk: `EVENT#${index}`, expires_at: 1, ...event(index), ...evidence }),
     },
   })),
 });

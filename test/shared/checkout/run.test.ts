@@ -88,8 +88,8 @@ describe("a checkout", () => {
     await storeRun(order.id, { run: "lost", status: "RUNNING", started_at });
     expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
     const events = await Array.fromAsync(historyOf({ type: "order", id: order.id }));
-    expect(events.filter(({ actor }) => actor.id === "lost").map(({ type }) => type)).toEqual([
-      "order.checkout_failed",
+    expect(events.filter(({ actor }) => actor.id === "lost").map(({ type, reason }) => [type, reason])).toEqual([
+      ["order.checkout_failed", "The run stopped without reporting a result."],
     ]);
   });
 });
