@@ -38,10 +38,10 @@ function* checkoutChecks(item: StoredItem): Generator<Check> {
   const [, order] = /^(?=ORDER.* CHECKOUT$|OPEN_CHECKOUTS ).*ORDER#(\w+)/.exec(keyText(item)) ?? [];
   if (order === undefined) return;
   yield async () => {
-    const [run, entry] = await getMany([keys.checkout(order), keys.openCheckout(order)]);
-    const isOpen = run !== undefined && run.status !== "SUCCEEDED";
+    const [run, entry, stored] = await getMany([keys.checkout(order), keys.openCheckout(order), keys.order(order)]);
+    const isOpen = run !== undefined && run.status !== "SUCCEEDED" && stored?.state !== "CHECKED_OUT";
     if (isOpen === (entry !== undefined)) return [];
-    const detail = "if its order is in CART, `order list --failed` does not find it: start it again";
+    const detail = "`order list --failed` does not find it: start it again";
     return [{ level: "notice", rule: "an open checkout has its entry", at: keyText(keys.checkout(order)), detail }];
   };
 }

@@ -4,6 +4,7 @@ import { checkOut, checkOutFailed, failedOrders } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
 import { ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
+import { settle } from "./settle.ts";
 import { showOrder } from "./show-order.ts";
 
 type Selection = { readonly account?: string; readonly failed?: boolean };
@@ -14,6 +15,13 @@ const list = async ({ account: of, failed }: Selection) => {
   await printOwned(
     orders.map(({ id, account, state, attachment_count }) => ({ id, account, state, attachments: attachment_count })),
   );
+};
+
+type Settlement = { readonly checkedOut?: boolean; readonly open?: boolean; readonly because: string };
+
+const settleAs = (id: string, { checkedOut = false, open = false, because }: Settlement) => {
+  if (checkedOut === open) throw new UsageError("Pass --checked-out or --open: what the carrier says of the cart.");
+  return settle(id, checkedOut ? "checked_out" : "open", because);
 };
 
 export const addOrderCommands = (order: Command): void => {
@@ -59,4 +67,18 @@ is missing.`,
         throw new UsageError("Pass the id of an order, or --failed (with --account for those of one account).");
       return checkOut(id, options);
     });
+  order
+    .command("settle")
+    .description(
+      "end the doubt that a run has left whether the carrier has checked the cart out, after asking the carrier",
+    )
+    .argument("<id>", "the order", parseId)
+    .option(
+      "--checked-out",
+      "it has: the order becomes CHECKED_OUT, and what was added or changed since is not forwarded",
+    )
+    .option("--open", "it has not: the seals are lifted, and the next run forwards what was added or changed since")
+    .requiredOption("--because <text>", "who at the carrier has said so, for the history")
+    .addHelpText("after", '\nExample: npm run admin -- order settle 01J… --open --because "Their support, ticket 4711"')
+    .action(settleAs);
 };

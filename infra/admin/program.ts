@@ -27,7 +27,7 @@ import { addUserCommands } from "./users.ts";
 const withoutTarget = ["env", "doctor", "schema"];
 
 /** Commands that record events of an operator. */
-const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable|revoke|rotate|download)$/;
+const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable|revoke|rotate|download|settle)$/;
 
 const parseOnBehalfOf = (sent: string): string => {
   const { data } = z.safeParse(OnBehalfOf, sent);

@@ -7,6 +7,7 @@ import {
   StartExecutionCommand,
 } from "@aws-sdk/client-sfn";
 import { isActive, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
+import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import { env } from "../../shared/env.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
@@ -23,17 +24,22 @@ const describe = async (client: SFNClient, name: string) =>
 export const isExecuting = async (run: string, client = new SFNClient()): Promise<boolean> =>
   (await describe(client, run))?.status === "RUNNING";
 
+/** An order's last run. One that has the order's lock although its execution has ended has crashed, and is marked so. */
+export const lastRun = async (orderId: string, client = new SFNClient()): Promise<CheckoutRun | undefined> => {
+  const last = await readRun(orderId);
+  if (!last || !isActive(last, new Date()) || (await isExecuting(last.run, client))) return last;
+  await markCrashed(orderId, last, new Date());
+  return readRun(orderId);
+};
+
 /**
- * Starts an order's checkout and returns the name of its run, or that of a run in progress. A run that has the order's lock
- * although its execution has ended has crashed; the new run takes over.
+ * Starts an order's checkout and returns the name of its run, or that of a run in progress. The new run takes over from one that
+ * has crashed.
  */
 export const startCheckout = async (orderId: string): Promise<string> => {
   const client = new SFNClient();
-  const last = await readRun(orderId);
-  if (last && isActive(last, new Date())) {
-    if (await isExecuting(last.run, client)) return last.run;
-    await markCrashed(orderId, last, new Date());
-  }
+  const last = await lastRun(orderId, client);
+  if (last && isActive(last, new Date())) return last.run;
   const input = JSON.stringify({ order_id: orderId });
   for (let attempt = (last?.attempt ?? 0) + 1; ; attempt += 1) {
     // Derived from the order and the number of its run, so that two simultaneous starts are one execution.

@@ -72,6 +72,7 @@ export const eventSchemas: readonly NamedSchema[] = [
     changes:
       "The values before and after an update of an account, a user or an API key, by the names of the properties.",
     file: "The file of an attachment that was forwarded or deleted.",
+    outcome: "How an operator has settled whether the carrier has checked the cart out.",
     answer: "The carrier's response to what was sent or withdrawn, without its text.",
     request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
   }),

@@ -16,6 +16,7 @@ const summaries = {
   downloaded: "was downloaded",
   checked_out: "was checked out",
   checkout_failed: "could not be checked out",
+  settled: "in doubt was settled by an operator",
 } as const;
 
 const [id, order, request] = ["01K9ZQ4T7M3C8XW5R2BN6HJDEF", "01K9ZQ4T7M3C8XW5R2BN6HJDEG", "01K9ZQ4T7M3C8XW5R2BN6HJDEH"];
@@ -29,7 +30,7 @@ const parentOf = (resource: string, action: string) => {
 };
 
 const actorOf = (resource: string, action: string): WrittenEvent["actor"] => {
-  if (!["created", "updated", "deleted", "downloaded"].includes(action))
+  if (!["created", "updated", "deleted", "downloaded", "settled"].includes(action))
     return { type: "checkout", id: `checkout-${order}-1` };
   return resource === "switch" || resource.endsWith("attachment")
     ? { type: "api_key", id: "01K9ZQ4T7M3C8XW5R2BN6HJDEK", user: "01K9ZQ4T7M3C8XW5R2BN6HJDEN" }
@@ -73,6 +74,7 @@ const exampleOf = (resource: string, action: string): z.infer<typeof EventDelive
       ...(changes && { changes }),
       ...(resource.endsWith("_attachment") && ["forwarded", "deleted"].includes(action) && { file }),
       ...(status && { answer: { status } }),
+      ...(action === "settled" && { outcome: "open" }),
       request_id: actor.type === "api_key" ? "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10" : null,
     },
   };

@@ -64,6 +64,8 @@ const lock = async (
   seal: Seal | undefined,
   now: Date,
 ): Promise<CheckoutRun | undefined> => {
+  // An operator may settle it meanwhile.
+  const outcome_unknown = last?.outcome_unknown ?? false;
   const endedProperly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
   const callsEndBy = new Date(now.getTime() + (endedProperly ? 0 : checkoutLimits.graceSeconds * 1000)).toISOString();
   const locked: CheckoutRun = {
@@ -75,12 +77,12 @@ const lock = async (
     calls_end_by: last && last.calls_end_by > callsEndBy ? last.calls_end_by : callsEndBy,
     ended_at: null,
     reason: null,
-    outcome_unknown: last?.outcome_unknown ?? false,
+    outcome_unknown,
     consecutive_waits: 0,
     last_answer: null,
     next_try_at: null,
   };
-  const when = last ? { equals: { run: last.run, status: last.status } } : { exists: false };
+  const when = last ? { equals: { run: last.run, status: last.status, outcome_unknown } } : { exists: false };
   // A run that is too old to be in progress has ended without anybody noticing.
   const event =
     last && isOpen(last)
@@ -127,6 +129,9 @@ export const recordEnd = async (
 
 const withoutResult = "The run stopped without reporting a result.";
 
+/** What a run says that ends with an unknown outcome. */
+export const doubt = "Whether the cart is checked out is not known: the next run asks that first.";
+
 /** A run that forwards. One whose checkout of the cart was announced is beyond what a late copy of those steps finds out. */
 export const forwarding = { status: "RUNNING", outcome_unknown: false } as const;
 
@@ -136,8 +141,11 @@ export const stopRun = async (ref: RunRef, reason: string, set: Partial<Checkout
 };
 
 /** Releases the lock of a run whose execution has ended without a result. Call it only if that is certain. */
-export const markCrashed = async (order_id: string, { run, status }: CheckoutRun, now: Date): Promise<boolean> => {
+export const markCrashed = async (order_id: string, last: CheckoutRun, now: Date): Promise<boolean> => {
+  const { run, status, outcome_unknown } = last;
   const ref = { order_id, run };
-  const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason: withoutResult } as const;
-  return updateRun(ref, crashed, { status }, await recordEnd("order.checkout_failed", ref, withoutResult, now));
+  const reason = outcome_unknown ? `${withoutResult} ${doubt}` : withoutResult;
+  const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason } as const;
+  const event = await recordEnd("order.checkout_failed", ref, reason, now);
+  return updateRun(ref, crashed, { status }, event);
 };

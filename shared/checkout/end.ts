@@ -5,7 +5,7 @@ import { transact } from "../table/write.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { askUpstream, checkOutUpstream } from "./carrier.ts";
 import { describeRefusal, type Refusal, type Unavailable } from "./carrier-client.ts";
-import { readRun, recordEnd, updateRun } from "./checkout-run.ts";
+import { doubt, readRun, recordEnd, updateRun } from "./checkout-run.ts";
 import { CheckoutRun, type RunRef, type Seal, Sealed } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits, lateMs, longestCallMs, pauseSeconds } from "./limits.ts";
@@ -207,10 +207,8 @@ export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Pr
   return { reason: failed.reason };
 };
 
-const doubt = "Whether the cart is checked out is not known: the next run asks that first.";
-
 /** Lifts the seals of a run, and those that crashed runs before it have left. */
-const liftSeals = async (order: string, runs: readonly string[]) => {
+export const liftSeals = async (order: string, runs: readonly string[]) => {
   const requests = (await forwardableRequests(order)).map((id): ParentRef => ({ type: "request", id }));
   const parents = [{ type: "order", id: order } as const, ...requests];
   await forEachConcurrently(checkoutLimits.concurrency, parents, (parent) => liftSeal(parent, runs));

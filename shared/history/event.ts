@@ -6,7 +6,7 @@ export const actions = {
   order_attachment: ["created", "updated", "deleted", "forwarded", "refused", "withdrawn"],
   attachment: ["downloaded"],
   switch: ["created", "updated", "deleted"],
-  order: ["created", "checked_out", "checkout_failed"],
+  order: ["created", "checked_out", "checkout_failed", "settled"],
   request: ["created"],
   account: ["created", "updated"],
   user: ["created", "updated"],
@@ -60,6 +60,8 @@ export const Event = z.object({
   changes: z.optional(z.record(z.string(), EventChange)),
   file: z.optional(EventFile),
   answer: z.optional(EventAnswer),
+  /** How an operator has settled whether the carrier has checked a cart out. */
+  outcome: z.optional(z.enum(["checked_out", "open"])),
   /** The `X-Request-Id` of the response that confirmed the change, or null if there was none. */
   request_id: z.nullable(z.string()),
 });
@@ -71,7 +73,7 @@ export const StoredEvent = z.extend(Event, {
   /** The name and the filename that the carrier was sent. */
   name: z.optional(z.string()),
   filename: z.optional(z.string()),
-  /** Why a run of the checkout failed, or what came too late for the carrier. */
+  /** Why a run of the checkout failed, or was settled, or what came too late for the carrier. */
   reason: z.optional(z.string()),
 });
 export type StoredEvent = z.infer<typeof StoredEvent>;

@@ -19,6 +19,7 @@ type Change = {
   readonly changed?: readonly string[] | undefined;
   readonly changes?: Changes | undefined;
   readonly file?: WrittenEvent["file"];
+  readonly outcome?: WrittenEvent["outcome"];
   /** What is stored and not published, but for the answer's status. */
   readonly evidence?: Pick<StoredEvent, "answer" | "name" | "filename" | "reason">;
 };
@@ -61,7 +62,7 @@ const subjectOf = ({ type, resource, parent }: Change): EventSubject =>
 
 /** Returns the write that records a change. It belongs in the transaction of the change: neither exists without the other. */
 export const recordOf = (change: Change, { now, actor, request_id }: Origin): Write => {
-  const { type, account, resource, parent = null, changes, file, evidence } = change;
+  const { type, account, resource, parent = null, changes, file, outcome, evidence } = change;
   const changed = changes ? Object.keys(changes) : change.changed;
   const event: WrittenEvent = {
     id: newId(now.getTime()),
@@ -76,6 +77,7 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
       changes: Object.fromEntries(Object.entries(changes).map(([name, one]) => [name, shortened(one)])),
     }),
     ...(file && { file }),
+    ...(outcome && { outcome }),
     ...evidence,
     request_id,
   };

@@ -1,5 +1,7 @@
 import { afterEach, beforeAll, expect, it, onTestFinished } from "vitest";
+import * as z from "zod/mini";
 import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
+import { Event } from "../../shared/history/event.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
 import { scan } from "../../shared/table/read.ts";
@@ -135,11 +137,16 @@ it("the sweep's metrics and the operators' commands leak no secret", async () =>
   expect(foundMarkers([...logs.written, ...outputs])).toEqual([]);
 });
 
-it("events have no secret and no other text of a caller", async () => {
-  const events: string[] = [];
-  for await (const item of scan()) if (String(item.sk).startsWith("EVENT#")) events.push(JSON.stringify(item));
-  expect(events.length).toBeGreaterThan(10);
-  expect(events.filter((event) => /planted|loa\.pdf|apik_/.test(event))).toEqual([]);
+it("published events have no secret and no other text of a caller, and stored ones only what the carrier was sent", async () => {
+  const items = (await Array.fromAsync(scan())).filter(({ sk }) => String(sk).startsWith("EVENT#"));
+  const texts = [
+    ...items.map((item) => z.parse(Event, item)),
+    ...items.filter(({ filename }) => filename === undefined),
+  ];
+  const found = texts.map((event) => JSON.stringify(event)).filter((text) => /planted|loa\.pdf|apik_/.test(text));
+  expect([items.length > 10, found]).toEqual([true, []]);
+  const evidence = items.filter(({ filename }) => filename !== undefined).map(({ type }) => String(type).split(".")[1]);
+  expect([...new Set(evidence)].sort()).toEqual(["forwarded", "refused"]);
 });
 
 it("the search finds a planted marker", () => {

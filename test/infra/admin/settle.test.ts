@@ -1,0 +1,93 @@
+import { describe, expect, inject, it } from "vitest";
+import { checkInvariants } from "../../../infra/admin/invariants.ts";
+import { orderReport } from "../../../infra/admin/report.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { get } from "../../../shared/table/read.ts";
+import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
+import { storeRun } from "../../support/fixtures/runs.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
+
+const misbehave = (fault: object) =>
+  fetch(`${inject("environment").CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
+
+const checkOut = (order: string) => adminJson(["order", "checkout", order, "--wait"]).catch(() => undefined);
+
+/** An order whose run has left a doubt, and whose wrong letter was replaced. `GET` cannot be had, and `POST` is refused. */
+const doubted = async () => {
+  const order = await orderWithOneAttachment();
+  await misbehave({ method: "POST", path: order.id, action: "status", status: 500 });
+  await misbehave({ method: "POST", path: order.id, action: "status", status: 403, times: 2 });
+  await misbehave({ method: "GET", path: order.id, action: "status", status: 403 });
+  await admin(["order", "checkout", order.id, "--wait"]);
+  await order.remove(0, order.attachment);
+  const right = await order.attach(0, "right");
+  // The next run asks and repeats the call, and knows no more.
+  await admin(["order", "checkout", order.id, "--wait"]);
+  return { ...order, right, settle: (...how: string[]) => admin(["order", "settle", order.id, ...how]) };
+};
+
+const because = ["--because", "Their support, ticket 4711"];
+
+describe("order settle", () => {
+  it("lets the next run forward what was added since, where the carrier says that the cart is open", async () => {
+    const order = await doubted();
+    const before = await orderReport(order.id);
+    expect([before?.checkout?.outcome_unknown, before?.seal !== null]).toEqual([true, true]);
+    expect(await order.settle("--open", ...because)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/outcome +open/),
+    });
+    const after = await orderReport(order.id);
+    const seals = [after?.seal, ...(after?.requests ?? []).map(({ seal }) => seal)];
+    expect([after?.state, after?.checkout?.outcome_unknown, seals]).toEqual(["CART", false, [null, null]]);
+    expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED", reason: null });
+    expect(await orderReport(order.id)).toMatchObject({ left_behind: { not_forwarded: 0, not_withdrawn: 0 } });
+  });
+
+  it("checks the order out, where the carrier says that it has, and says what did not go", async () => {
+    const order = await doubted();
+    const settled = await adminJson([
+      "order",
+      "settle",
+      order.id,
+      "--checked-out",
+      ...because,
+      "--on-behalf-of",
+      "Acme",
+    ]);
+    const counts = { not_forwarded: 1, not_withdrawn: 1 };
+    expect(settled).toEqual({ id: order.id, outcome: "checked_out", ...counts });
+    expect(await orderReport(order.id)).toMatchObject({ state: "CHECKED_OUT", left_behind: counts });
+    expect(await get(keys.openCheckout(order.id))).toBeUndefined();
+    const { events } = await adminJson(["history", "order", order.id]);
+    const last = { type: "order.settled", outcome: "checked_out", reason: because[1] };
+    expect(events.at(-1)).toMatchObject({ ...last, actor: { type: "operator", on_behalf_of: "Acme" } });
+    const findings = (await checkInvariants(new Date())).filter(({ at }) => at.includes(order.id));
+    expect(findings).toEqual([]);
+    expect(await order.settle("--open", ...because)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/nothing to settle/),
+    });
+  });
+
+  it("refuses what is in progress, may still happen, or is in no doubt", async () => {
+    const { id } = await orderWithOneAttachment();
+    const settle = async (...how: string[]) => {
+      const { code, stderr } = await admin(["order", "settle", id, ...how]);
+      return `${code} ${stderr.replace(/^Target: .*\n/, "")}`;
+    };
+    const unknown = { outcome_unknown: true };
+    expect(await settle("--open", ...because)).toMatch(/^1 There is nothing to settle: /);
+    await storeRun(id, { ...unknown, calls_end_by: new Date(Date.now() + 9_000).toISOString() });
+    expect(await settle("--open", ...because)).toMatch(
+      /^1 The carrier may still check the cart out until .+Z: ask it after that\./,
+    );
+    for (const how of [[], ["--open", "--checked-out"]])
+      expect(await settle(...how, ...because)).toMatch(/^2 Pass --checked-out or --open/);
+    expect(await settle("--open")).toMatch(/^2 .*--because/);
+    expect((await orderReport(id))?.checkout?.outcome_unknown).toBe(true);
+    // Its execution is not known, so it has crashed.
+    await storeRun(id, { ...unknown, status: "RUNNING", started_at: new Date().toISOString() });
+    expect(await settle("--checked-out", ...because)).toMatch(/^0 /);
+  });
+});
