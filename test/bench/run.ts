@@ -3,12 +3,11 @@ import { parseArgs, promisify } from "node:util";
 import { table } from "../../infra/admin/output.ts";
 import { startClock, withProgress } from "../../infra/admin/progress.ts";
 import { fail } from "../../infra/local/command.ts";
-import { setup } from "../tools/install.ts";
+import { install, setup } from "../tools/install.ts";
 import { cold } from "./cold.ts";
 import { cost } from "./cost.ts";
 import type { Section } from "./figures.ts";
 import { flat } from "./flat.ts";
-import { load } from "./load.ts";
 import { upload } from "./upload.ts";
 import { warm } from "./warm.ts";
 
@@ -16,9 +15,8 @@ import { warm } from "./warm.ts";
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <names>        comma-separated: cost, flat, cold, warm, upload, load
+  --only <names>        comma-separated: cost, flat, cold, warm, upload
   --repetitions <n>     runs of each measurement (default: 21)
-  --seconds <n>         duration of the load (default: 60)
   --json                print JSON
   --plot                also draw cold, warm and flat, if they run, to docs/images/benchmark-{light,dark}.svg
   --help                show this`;
@@ -26,7 +24,6 @@ const help = `Usage: npm run bench -- [options]
 const options = {
   only: { type: "string" },
   repetitions: { type: "string", default: "21" },
-  seconds: { type: "string", default: "60" },
   json: { type: "boolean", default: false },
   plot: { type: "boolean", default: false },
   here: { type: "boolean", default: false },
@@ -36,8 +33,8 @@ const options = {
 const read = () => {
   try {
     const { values } = parseArgs({ options });
-    for (const name of ["repetitions", "seconds"] as const)
-      if (!/^[1-9]\d*$/.test(values[name])) throw new Error(`--${name} must be a number from 1, not ${values[name]}.`);
+    if (!/^[1-9]\d*$/.test(values.repetitions))
+      throw new Error(`--repetitions must be a number from 1, not ${values.repetitions}.`);
     return values;
   } catch (error) {
     return fail(`${error instanceof Error ? error.message : error}\n\n${help}`);
@@ -53,12 +50,11 @@ const benchmarks: Record<string, () => Promise<Section>> = {
   cold: () => cold(repetitions),
   warm: () => warm(repetitions * 5),
   upload: () => upload(repetitions * 5),
-  load: () => load(Number(values.seconds)),
 };
 
 /** Runs a benchmark in a separate process, so that it does not inherit the modules of another. */
 const inChild = async (name: string): Promise<Section> => {
-  const passed = ["--repetitions", values.repetitions, "--seconds", values.seconds, "--json", "--here"];
+  const passed = ["--repetitions", values.repetitions, "--json", "--here"];
   const { stdout } = await promisify(execFile)(process.execPath, [import.meta.filename, "--only", name, ...passed], {
     maxBuffer: 1e8,
   });
@@ -69,6 +65,7 @@ const show = ({ title, notes = [], rows }: Section) => console.log(`\n${title}\n
 
 const main = async () => {
   if (values.help) return console.log(help);
+  install(import.meta.dirname);
   if (values.plot) setup();
   const names = values.only?.split(",") ?? Object.keys(benchmarks);
   const sections: Record<string, Section> = {};

@@ -1,27 +1,28 @@
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 
-/** What single checks use is installed in this folder by the first command that needs it, and not by `npm ci` at the root. */
+const root = join(import.meta.dirname, "../..");
 
-const lockFile = join(import.meta.dirname, "package-lock.json");
-/** A copy of the lock file, written once all of it is installed. */
-const installed = join(import.meta.dirname, "node_modules/.installed-lock.json");
-
-const isInstalled = () => existsSync(installed) && readFileSync(installed).equals(readFileSync(lockFile));
-
-/** Vitest calls it before the tests of this folder. */
-export const setup = () => {
-  if (isInstalled()) return;
-  console.error("Installing the tools of the checks into test/tools …");
+/** Installs a folder's own packages. The first command that needs them does it, and not `npm ci` at the root. */
+export const install = (folder: string) => {
+  const lockFile = join(folder, "package-lock.json");
+  /** A copy of the lock file, written once all of it is installed. */
+  const installed = join(folder, "node_modules/.installed-lock.json");
+  if (existsSync(installed) && readFileSync(installed).equals(readFileSync(lockFile))) return;
+  const name = relative(root, folder);
+  console.error(`Installing the packages of ${name} …`);
   const { status } = spawnSync("npm ci --loglevel=error --no-audit --no-fund", {
-    cwd: import.meta.dirname,
+    cwd: folder,
     shell: true,
     stdio: ["ignore", "ignore", "inherit"],
   });
   if (status !== 0)
     throw new Error(
-      "The tools of the checks cannot be installed, as above. npm run tools tries again; it needs the network once.",
+      `The packages of ${name} cannot be installed, as above. npm run tools tries again; it needs the network once.`,
     );
   copyFileSync(lockFile, installed);
 };
+
+/** Vitest calls it before the tests of this folder. */
+export const setup = () => install(import.meta.dirname);

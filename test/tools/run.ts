@@ -1,10 +1,11 @@
+import { join } from "node:path";
 import { fail } from "../../infra/local/command.ts";
-import { setup } from "./install.ts";
+import { install } from "./install.ts";
 
-/** `npm run tools`: installs what single checks use. */
+/** `npm run tools`: installs what single checks use, and what the benchmarks compare with, whose types are checked as well. */
 
 try {
-  setup();
+  for (const folder of [".", "../bench"]) install(join(import.meta.dirname, folder));
 } catch (error) {
   fail(error);
 }
