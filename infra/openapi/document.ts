@@ -61,10 +61,10 @@ const info = {
 const servers = [
   {
     url: "{base_url}",
-    description: "The base address of the deployment. `npm start` and `npm run deploy` print it.",
-    variables: {
-      base_url: { default: "http://127.0.0.1:3000", description: "The base address, without a trailing slash." },
-    },
+    // The published schema of OpenAPI 3.1 has no description of a variable, and swagger-parser refuses one.
+    description:
+      "The base address of the deployment, without a trailing slash. `npm start` and `npm run deploy` print it.",
+    variables: { base_url: { default: "http://127.0.0.1:3000" } },
   },
 ];
 
@@ -103,7 +103,8 @@ export const openapi = () => {
     for (const route of contract.routes)
       paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, contract) };
   return {
-    openapi: "3.1.1",
+    // Not 3.1.1, which says the same and which swagger-parser before 10.1.1 refuses.
+    openapi: "3.1.0",
     info,
     servers,
     security: [{ apiKey: [] }],
