@@ -89,11 +89,10 @@ export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
 };
 
 /** A part cannot be null; it is omitted instead. */
-const partOf = ({ default: fallback, anyOf, type = [], ...rest }: JsonSchema, example: unknown): JsonSchema => {
+const partOf = ({ default: fallback, type = [], ...rest }: JsonSchema, example: unknown): JsonSchema => {
   const [nonNull] = [type].flat().filter((each) => each !== "null");
   return {
     ...(nonNull && { type: nonNull }),
-    ...anyOf?.find((option) => option.type !== "null"),
     ...rest,
     ...(fallback !== null && fallback !== undefined && { default: fallback }),
     // Postman's import reads `example` alone, tools of JSON Schema `examples`.
@@ -122,7 +121,5 @@ export const requestBodyOf = (route: DocumentedRoute, schemas: Schemas): Json | 
     return { required: true, content: { "application/json": { schema, examples } } };
   }
   const schema = schemas.add(bodyName(route), formSchema(formJson(reads.schema), docs.body ?? {}));
-  // Tools send this type with the file, so it must not be a range such as `*/*`.
-  const encoding = { "data[file]": { contentType: "application/octet-stream" } };
-  return { required: true, content: { "multipart/form-data": { schema, encoding } } };
+  return { required: true, content: { "multipart/form-data": { schema } } };
 };

@@ -1,6 +1,6 @@
 import { deepStrictEqual } from "node:assert";
 import * as z from "zod/mini";
-import { UploadedFile } from "../../shared/attachments/attachment-schema.ts";
+import { controlCharacters, Filename, UploadedFile } from "../../shared/attachments/attachment-schema.ts";
 import type { NamedSchema, Route } from "../../shared/route.ts";
 import { contracts, routes } from "../../shared/routes.ts";
 import { envelopeProperties, listOf, listProperties, named, pageInfo } from "../../shared/schema/documents.ts";
@@ -90,7 +90,8 @@ const register = (schema: z.core.$ZodType, id: string, meta: Meta) => {
 };
 
 register(Ulid, "Ulid", { description: "A ULID, in upper case.", examples: ["01K9ZQ4T7M3C8XW5R2BN6HJDEF"] });
-register(Uuid, "Uuid", { description: "A UUID of any version, returned in lower case.", format: "uuid" });
+// Not a component: ogen has types of its own for UUIDs, with the same names.
+for (const each of [registry, inlineRegistry]) each.add(Uuid, { format: "uuid" });
 register(Timestamp, "Timestamp", { description: "UTC, ISO 8601, with milliseconds.", format: "date-time" });
 for (const { name, schema, properties: texts, description } of namedSchemas)
   register(schema, name, { ...(texts && { texts }), ...(description && { description }) });
@@ -101,6 +102,19 @@ for (const { name, schema, properties: texts, description } of namedSchemas)
  * tools print it in place of a file.
  */
 const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
+
+const notInFilenames = `/\\\\${controlCharacters}`;
+const notDots = [`[^\\s.${notInFilenames}]`, `\\.[^.${notInFilenames}]`, `[^.${notInFilenames}]\\.`, "\\.{3}"].join(
+  "|",
+);
+
+const patterns = new Map<z.core.$ZodType, string>([
+  // Its two rules in one: generators support one pattern. The service checks them apart, as this one backtracks in long texts.
+  [Filename, `^[^${notInFilenames}]*(${notDots})[^${notInFilenames}]*$`],
+  // Checked by a rule for the whole switch, since it must also be valid after a PATCH.
+  [Identity, credential.source],
+  [Secret, credential.source],
+]);
 
 const rejectsBlank = (schema: z.core.$ZodType) =>
   !z.safeParse(schema, " ").success && z.safeParse(schema, "name").success;
@@ -115,10 +129,13 @@ const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   // Tools of OpenAPI 3.0, such as Postman's import, know only `enum`.
   if (jsonSchema.const !== undefined) jsonSchema.enum = [jsonSchema.const];
+  const pattern = patterns.get(zodSchema);
+  if (pattern) {
+    delete jsonSchema.allOf;
+    jsonSchema.pattern = pattern;
+  }
   if (jsonSchema.type === "string" && jsonSchema.minLength === 1 && !jsonSchema.pattern && rejectsBlank(zodSchema))
     jsonSchema.pattern = "\\S";
-  // A rule for the whole switch checks the pattern, since it must also be valid after a PATCH.
-  if (zodSchema === Identity || zodSchema === Secret) jsonSchema.pattern = credential.source;
   if (zodSchema === UploadedFile) {
     for (const keyword of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, keyword);
     Object.assign(jsonSchema, binary);
@@ -134,9 +151,9 @@ const withoutAnyOf = ({ anyOf = [], ...rest }: JsonSchema): JsonSchema => {
   return { ...other, type: [other.type, "null"], ...rest };
 };
 
-// A property that is always null today may become an object later, and generators have no type for null alone.
+// A property that is always null today may become an object later, and many generators have no type for null alone.
 const propertySchema = (schema: JsonSchema): JsonSchema =>
-  schema.type === "null" ? { ...schema, type: ["object", "null"] } : withoutAnyOf(schema);
+  schema.type === "null" ? { ...schema, type: ["object", "null"], additionalProperties: true } : withoutAnyOf(schema);
 
 /** The schema with a description of each property, and of each of theirs. */
 const described = ({ texts = {}, ...schema }: JsonSchema): JsonSchema => {

@@ -37,7 +37,7 @@ export const metadataDescriptions = {
   name: "The display name.",
   notes: "Free text. An empty string is stored as null.",
   file_hint: "The kind of document: `DEFAULT` for a general document, `LOA` for a letter of authorization.",
-  reference_id: "An identifier chosen by the caller, unique within the request or the order.",
+  reference_id: "A UUID chosen by the caller, unique within the request or the order. Returned in lower case.",
 } as const satisfies Record<keyof typeof metadata, string>;
 
 export const metadataExample = {
@@ -57,7 +57,7 @@ export const changeable = { name: true, notes: true, file_hint: true } as const;
 export const controlCharacters = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
 
 /** 1 to 255 characters, without path separators and control characters. Names of folders (`.` and `..`) are not allowed. */
-const Filename = text(limits.filenameLength).check(
+export const Filename = text(limits.filenameLength).check(
   z.minLength(1),
   z.regex(/[^\s.]|\.[^.]|[^.]\.|\.{3}/, { error: "must not be blank, . or .." }),
   z.regex(new RegExp(`^[^/\\\\${controlCharacters}]*$`), { error: "must not contain /, \\ or control characters" }),

@@ -174,6 +174,14 @@ describe("openapi.json, as generators read it", () => {
       expect(JSON.stringify(schemas[name]), name).not.toContain("$ref");
   });
 
+  it("has nothing that ogen cannot generate or decode: two patterns of a property, an object of nothing, a part's encoding", () => {
+    const isUnusable = (schema: Record<string, unknown>) =>
+      ["allOf", "encoding"].some((keyword) => keyword in schema) ||
+      ([schema.type].flat().includes("object") && !schema.properties && schema.additionalProperties === undefined);
+    const unusable = schemasBelow(openapi(), "").filter(({ schema }) => isUnusable(schema));
+    expect(unusable.map(({ at }) => at)).toEqual([]);
+  });
+
   it("describes exactly the values of `include` that the service accepts", () => {
     const texts = ["file", "forwarding", "account", "file,forwarding", "forwarding,file", "account,account"];
     for (const route of routes) {
@@ -194,12 +202,37 @@ describe("openapi.json, as generators read it", () => {
     const Text = z.object({ pattern: z.string() });
     const matches = (schema: string, property: string, text: string) =>
       new RegExp(z.parse(Text, schemaNamed(schema).properties[property]).pattern).test(text);
-    const upload = { filename: "loa.pdf", bytes: 1, sha256: "" };
-    for (const sha256 of ["0f".repeat(32), "0F".repeat(32), "0g".repeat(32), "0f".repeat(31)])
-      expect(matches("UploadCreateData", "sha256", sha256), sha256).toBe(
-        check(createUploadRoute("request").reads.schema, { type: "upload", data: { ...upload, sha256 } }, "body")
-          .problems === undefined,
-      );
+    const upload = { filename: "loa.pdf", bytes: 1, sha256: "0f".repeat(32) };
+    const texts = {
+      sha256: ["0f".repeat(32), "0F".repeat(32), "0g".repeat(32), "0f".repeat(31)],
+      filename: [
+        "a",
+        "ä.pdf",
+        ".",
+        "..",
+        "...",
+        "a.",
+        ".a",
+        ". ",
+        " .",
+        " ",
+        "\u2003",
+        "a\t",
+        "\n",
+        "a/b",
+        "a\\b",
+        "a\u202eb",
+      ],
+    };
+    for (const [property, values] of Object.entries(texts))
+      for (const text of values)
+        expect(matches("UploadCreateData", property, text), `${property}: ${JSON.stringify(text)}`).toBe(
+          check(
+            createUploadRoute("request").reads.schema,
+            { type: "upload", data: { ...upload, [property]: text } },
+            "body",
+          ).problems === undefined,
+        );
     for (const property of ["sms_identity", "sms_secret", "mms_identity", "mms_secret"])
       for (const text of ["patchbay", "", "ä:\t", "a\nb", "a\r", "\u0000"])
         expect(matches("SwitchCreateData", property, text), `${property}: ${JSON.stringify(text)}`).toBe(
