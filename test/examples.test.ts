@@ -9,16 +9,19 @@ import { localServices, userEnvironment } from "./support/processes/local-servic
 import { runScript } from "./support/processes/shell.ts";
 import { extent } from "./support/setup/extent.ts";
 
-/** The programs in docs/examples. That in Python with httpx is tested by .ci/generators/run. */
+/** The programs in docs/examples. Those in Python are run where their packages are installed, as `.ci/run` does. */
 
 const services = localServices();
 afterAll(() => services.remove());
+
+const hasPackage = (name: string) => spawnSync("python3", ["-c", `import ${name}`]).status === 0;
+const inPython = hasPackage("httpx") ? ["python3 docs/examples/client.py"] : [];
 
 const One = z.object({ one: z.object({ id: z.string() }) });
 const Applied = z.object({ orders: One, requests: One });
 
 describe.runIf(extent !== "sample")("the programs that the README links", () => {
-  it.each(["node docs/examples/client.ts", "docs/examples/client.sh"])(
+  it.each(["node docs/examples/client.ts", "docs/examples/client.sh", ...inPython])(
     "upload, wait for the carrier and follow events: %s",
     async (program) => {
       const { url, demo, environment, apply, startCheckout } = await services.start([]);
@@ -58,9 +61,7 @@ it.each([
   expect([code, output, errors]).toEqual([2, "", expect.stringMatching(/KEY.* REQUEST[\s\S]*docs\/examples\//)]);
 });
 
-const hasBoto3 = spawnSync("python3", ["-c", "import boto3"]).status === 0;
-
-it.runIf(extent !== "sample" && hasBoto3)(
+it.runIf(extent !== "sample" && hasPackage("boto3"))(
   "an ordering system with boto3 creates an order and checks it out",
   async () => {
     const { admin, demo, url } = await services.start([]);
