@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 
 	client "github.com/GIT_USER_ID/GIT_REPO_ID"
 )
@@ -20,6 +19,7 @@ var digest = sha256.Sum256(content)
 var request = os.Getenv("REQUEST")
 var ctx = context.WithValue(context.Background(), client.ContextAccessToken, os.Getenv("KEY"))
 var attachments = newClient().RequestAttachmentsAPI
+var switches = newClient().SwitchesAPI
 
 func newClient() *client.APIClient {
 	configuration := client.NewConfiguration()
@@ -50,11 +50,14 @@ func errorOf(err error) client.ErrorObject {
 	return document.Errors[0]
 }
 
-func byForm(file *os.File, name string) string {
+func byForm(name string) string {
+	os.WriteFile("loa.pdf", content, 0o600)
+	file, err := os.Open("loa.pdf")
+	must(file, nil, err)
 	call := attachments.CreateRequestAttachment(ctx, request).DataFile(file).DataName(name).DataFileHint("LOA")
 	created := must(call.Execute())
 	equal(created.Data.FileHint, client.FILEHINT_LOA)
-	equal(created.Data.Filename, filepath.Base(file.Name()))
+	equal(created.Data.Filename, "loa.pdf")
 	return created.Data.Id
 }
 
@@ -71,14 +74,10 @@ func directly(name string) string {
 	sent, err := http.DefaultClient.Do(put)
 	equal(must(sent, nil, err).StatusCode, 200)
 	body := client.NewRequestAttachmentComplete("request_attachment", *client.NewAttachmentCompleteData(name))
-	complete := attachments.CompleteRequestAttachmentUpload(ctx, request, upload.Id).RequestAttachmentComplete(*body)
-	created := must(complete.Execute())
+	complete := attachments.CompleteRequestAttachmentUpload(ctx, request, upload.Id)
+	created := must(complete.RequestAttachmentComplete(*body).Execute())
 	equal(created.Data.Id, upload.Id)
 	equal(created.Data.FileHint, client.FILEHINT_DEFAULT)
-	_, _, err = complete.Execute()
-	again := errorOf(err)
-	equal(again.SubCode, client.ERRORSUBCODE_CONSTRAINT_REFERENCE)
-	equal(again.Source.Pointer, "/upload_id")
 	return created.Data.Id
 }
 
@@ -97,17 +96,7 @@ func walk() []client.RequestAttachmentDocument {
 }
 
 func main() {
-	path := filepath.Join(os.TempDir(), "loa.pdf")
-	file, err := os.Create(path)
-	must(file, nil, err)
-	defer os.Remove(path)
-	file.Write(content)
-	open := func() *os.File {
-		file, err := os.Open(path)
-		return must(file, nil, err)
-	}
-
-	ids := []string{byForm(open(), "One"), byForm(open(), "Two")}
+	ids := []string{byForm("One"), byForm("Two")}
 	fmt.Println("form")
 	ids = append(ids, directly("Three"))
 	fmt.Println("direct")
@@ -127,12 +116,25 @@ func main() {
 	equal(patched.Data.Name, "Countersigned")
 	equal(patched.Data.Notes.Get(), nil)
 	fmt.Println("patch")
+	settings := client.NewSwitchCreateData("Go " + ids[0])
+	settings.SetSmsProtocol(client.SMSPROTOCOL_HTTP)
+	made := must(switches.CreateSwitch(ctx).SwitchCreate(*client.NewSwitchCreate("switch", *settings)).Execute()).Data
+	equal(made.SmsProtocol, client.SMSPROTOCOL_HTTP)
+	equal(made.SmsIdentity.Get(), nil)
+	equal(len(made.SmsOptions), 0)
+	fmt.Println("switch")
 	for _, id := range ids {
 		equal(must(attachments.DeleteRequestAttachment(ctx, request, id).Execute()).Data.Id, id)
 	}
-	_, _, err = attachments.ShowRequestAttachment(ctx, request, ids[0]).Execute()
+	_, _, err := attachments.ShowRequestAttachment(ctx, request, ids[0]).Execute()
 	missing := errorOf(err)
 	equal(missing.Code, client.ERRORCODE_NOT_FOUND)
 	equal(missing.Params.Resource.Id, ids[0])
+	enabled := client.NewSwitchUpdateData()
+	enabled.SetSmsEnabled(true)
+	_, _, err = switches.UpdateSwitch(ctx, made.Id).SwitchUpdate(*client.NewSwitchUpdate("switch", *enabled)).Execute()
+	invalid := errorOf(err)
+	equal(invalid.SubCode, client.ERRORSUBCODE_CONSTRAINT_REQUIRED)
+	equal(invalid.Source.Pointer, "/data/sms_endpoints")
 	fmt.Println("errors")
 }

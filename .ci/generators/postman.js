@@ -23,14 +23,9 @@ const idsBelow = async (parent) => {
   const { id: attachment_id } = await create(`${parent}/attachments`, form, {});
   const sha256 = createHash("sha256").update(content).digest("hex");
   const data = { filename: file, bytes: content.length, sha256 };
-  const {
-    id: upload_id,
-    url,
-    method,
-    headers,
-  } = await create(`${parent}/uploads`, JSON.stringify({ type: "upload", data }));
-  await fetch(url, { method, headers, body: content });
-  return { attachment_id, upload_id };
+  const upload = await create(`${parent}/uploads`, JSON.stringify({ type: "upload", data }));
+  await fetch(upload.url, { method: upload.method, headers: upload.headers, body: content });
+  return { attachment_id, upload_id: upload.id };
 };
 
 const ids = {
