@@ -82,39 +82,30 @@ const registry = z.registry<Meta>();
 /** Without ids, nothing becomes a `$ref`. */
 const inlineRegistry = z.registry<Meta>();
 
-const register = (schema: z.core.$ZodType, id: string, meta: Meta) => {
-  const known = registry.has(schema) ? registry.get(schema) : { id, ...meta };
-  requireSame(`The schema ${id} is named twice.`, { ...known }, { id, ...meta });
-  registry.add(schema, { id, ...meta });
-  inlineRegistry.add(schema, meta);
+const register = (schema: z.core.$ZodType, meta: Meta) => {
+  const { id, ...inline } = meta;
+  requireSame(`The schema ${id} is named twice.`, registry.has(schema) ? { ...registry.get(schema) } : meta, meta);
+  registry.add(schema, meta);
+  inlineRegistry.add(schema, inline);
 };
 
-register(Ulid, "Ulid", { description: "A ULID, in upper case.", examples: ["01K9ZQ4T7M3C8XW5R2BN6HJDEF"] });
-// Not a component: ogen has types of its own for UUIDs, with the same names.
-for (const each of [registry, inlineRegistry]) each.add(Uuid, { format: "uuid" });
-register(Timestamp, "Timestamp", { description: "UTC, ISO 8601, with milliseconds.", format: "date-time" });
-for (const { name, schema, properties: texts, description } of namedSchemas)
-  register(schema, name, { ...(texts && { texts }), ...(description && { description }) });
-
-/**
- * OpenAPI 3.1 describes a file by `contentMediaType`; many generators support only the `format` of 3.0. There is no `minLength`,
- * because openapi-generator's Go client treats it as the length of a string and does not compile. There is no example, because
- * tools print it in place of a file.
- */
+register(Ulid, { id: "Ulid", description: "A ULID, in upper case.", examples: ["01K9ZQ4T7M3C8XW5R2BN6HJDEF"] });
+register(Timestamp, { id: "Timestamp", description: "UTC, ISO 8601, with milliseconds.", format: "date-time" });
+// Without a name: ogen has types of its own for UUIDs.
+register(Uuid, { format: "uuid" });
+// A rule for the whole switch checks the pattern, since it must also be valid after a PATCH.
+for (const schema of [Identity, Secret]) register(schema, { pattern: credential.source });
+// Two rules in one, since generators support one pattern. In long texts it backtracks, so the service checks them apart.
+const barred = `/\\\\${controlCharacters}`;
+const notDots = `[^\\s.${barred}]|\\.[^.${barred}]|[^.${barred}]\\.|\\.{3}`;
+register(Filename, { allOf: undefined, pattern: `^[^${barred}]*(${notDots})[^${barred}]*$` });
+// OpenAPI 3.1 describes a file by `contentMediaType`; many generators support only the `format` of 3.0. There is no `minLength`,
+// because openapi-generator's Go client treats it as the length of a string and does not compile. There is no example, because
+// tools print it in place of a file.
 const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
-
-const notInFilenames = `/\\\\${controlCharacters}`;
-const notDots = [`[^\\s.${notInFilenames}]`, `\\.[^.${notInFilenames}]`, `[^.${notInFilenames}]\\.`, "\\.{3}"].join(
-  "|",
-);
-
-const patterns = new Map<z.core.$ZodType, string>([
-  // Its two rules in one: generators support one pattern. The service checks them apart, as this one backtracks in long texts.
-  [Filename, `^[^${notInFilenames}]*(${notDots})[^${notInFilenames}]*$`],
-  // Checked by a rule for the whole switch, since it must also be valid after a PATCH.
-  [Identity, credential.source],
-  [Secret, credential.source],
-]);
+register(UploadedFile, { ...binary, properties: undefined, required: undefined });
+for (const { name: id, schema, properties: texts, description } of namedSchemas)
+  register(schema, { id, ...(texts && { texts }), ...(description && { description }) });
 
 const rejectsBlank = (schema: z.core.$ZodType) =>
   !z.safeParse(schema, " ").success && z.safeParse(schema, "name").success;
@@ -129,17 +120,8 @@ const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   // Tools of OpenAPI 3.0, such as Postman's import, know only `enum`.
   if (jsonSchema.const !== undefined) jsonSchema.enum = [jsonSchema.const];
-  const pattern = patterns.get(zodSchema);
-  if (pattern) {
-    delete jsonSchema.allOf;
-    jsonSchema.pattern = pattern;
-  }
   if (jsonSchema.type === "string" && jsonSchema.minLength === 1 && !jsonSchema.pattern && rejectsBlank(zodSchema))
     jsonSchema.pattern = "\\S";
-  if (zodSchema === UploadedFile) {
-    for (const keyword of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, keyword);
-    Object.assign(jsonSchema, binary);
-  }
 };
 
 /** Converts `anyOf` of a type and null to a type array, which more generators support. */
