@@ -2,7 +2,7 @@ import { attachmentParent } from "../../shared/attachments/access.ts";
 import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
 import { createAttachment } from "../../shared/attachments/attachments.ts";
 import { createAttachmentRoute } from "../../shared/attachments/routes.ts";
-import { uploadEndpoint } from "../../shared/http/form.ts";
+import { uploadEndpoint } from "../../shared/http/endpoint.ts";
 import { createdReply } from "../../shared/http/responses.ts";
 import type { ParentType } from "../../shared/table/keys.ts";
 

@@ -4,7 +4,7 @@ import type * as z from "zod/mini";
 import { withDeadline } from "../deadline.ts";
 import { unauthorized } from "../errors.ts";
 import type { Origin } from "../history/record.ts";
-import type { QueryReads, Reads, Route } from "../route.ts";
+import type { FormReads, QueryReads, Reads, Route } from "../route.ts";
 import type { Idempotency } from "../table/idempotency.ts";
 import { hashApiKey, keys } from "../table/keys.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
@@ -12,10 +12,13 @@ import { readItem } from "../table/read.ts";
 import type { AccessCheck, Lookup, PageReader, Principal } from "../tenants/access.ts";
 import { readUser } from "../tenants/accounts.ts";
 import { ApiKey, type User } from "../tenants/tenant-schema.ts";
+import { readForm } from "./form.ts";
 import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
 import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
 import { header, pathId, type RequestEvent } from "./request.ts";
 import { precondition, type Reply, respond, response, responseOrNotModified } from "./responses.ts";
+
+type Schema = z.core.$ZodType;
 
 /** What an access check returns. `owner` is the account that owns what the request is about, `current` the document. */
 type Scope = { readonly owner: string; readonly current?: Current; readonly [name: string]: unknown };
@@ -45,23 +48,23 @@ const authenticate = (apiKey: ApiKey | undefined, user: User | undefined, now: D
 };
 
 /**
- * Identifies the caller and runs the access check. Reads the API key, the resources in the path and `read` at the same
- * time. An error of the access check is thrown only after the caller is known, and one of `read` after the caller is admitted.
+ * Identifies the caller and runs the access check. Reads the API key, the resources in the path and the page of a list at the same
+ * time. An error of the access check is thrown only after the caller is known, and one of `readList` after the caller is admitted.
  */
 const authorize = async <R extends Route, L, S extends Scope, P>(
   event: RequestEvent,
   route: R,
   access: AccessCheck<R, L, S>,
   now: Date,
-  read: (lookup: Lookup, loaded: Promise<L>) => Promise<P>,
+  readList: (lookup: Lookup, loaded: Promise<L>) => Promise<P>,
 ) => {
   const apiKey = readApiKey(event);
   const lookup: Lookup = { pathId: (name) => pathId(event, name), apiKey };
   const loading = access.load(lookup, route);
-  const [user, idempotencyKey, [loaded, found]] = await Promise.all([
+  const [user, idempotencyKey, [loaded, list]] = await Promise.all([
     apiKey.then((key) => (key?.user ? readUser(key.user) : undefined)),
     readIdempotencyKey(event, apiKey),
-    Promise.allSettled([loading, read(lookup, loading)]),
+    Promise.allSettled([loading, readList(lookup, loading)]),
   ]);
   const principal = authenticate(await apiKey, user, now);
   const { apiKey: caller, user: impersonated } = principal;
@@ -69,8 +72,8 @@ const authorize = async <R extends Route, L, S extends Scope, P>(
   if (loaded.status === "rejected") throw loaded.reason;
   const scope = access.admit(loaded.value, principal, route, now);
   event.logged = { ...event.logged, owner_account_id: scope.owner };
-  if (found.status === "rejected") throw found.reason;
-  return { principal, idempotencyKey, scope, read: found.value };
+  if (list.status === "rejected") throw list.reason;
+  return { principal, idempotencyKey, scope, list: list.value };
 };
 
 /** Returns the function of a route. Gives each request a deadline before the function's timeout. */
@@ -81,61 +84,60 @@ const handlerOf = (route: Route, handle: (event: RequestEvent) => Promise<APIGat
       withDeadline(context.getRemainingTimeInMillis(), () => handle(event)),
     );
 
-const originOf = (event: RequestEvent, { apiKey, user }: Principal, now: Date): Origin => ({
+const callerOrigin = (event: RequestEvent, { apiKey, user }: Principal, now: Date): Origin => ({
   now,
   actor: { type: "api_key", id: apiKey.id, user: user.id },
   request_id: event.requestContext.requestId,
 });
 
-/**
- * Creates the function that builds endpoints: each is a route, an access check and a handler. The checks run in the order
- * that functions/README.md describes. The body reader is a parameter, so that a bundle contains only the one that it uses.
- */
-export const endpointWith =
-  <B extends Reads["from"]>(readBody: ReadBody, _from: readonly B[]) =>
-  <
-    R extends Route & { readonly reads: { readonly from: B } },
-    L,
-    C extends Scope,
-    S extends z.core.$ZodType = R["reads"]["schema"],
-  >(
-    route: R & { readonly reads: Reads<NoInfer<S>> },
-    access: AccessCheck<NoInfer<R>, L, C>,
-    handle: (context: Context<C, z.output<S>>) => Promise<Reply> | Reply,
-  ) =>
-    handlerOf(route, async (event) => {
-      const now = new Date();
-      const { principal, scope, idempotencyKey } = await authorize(event, route, access, now, async () => undefined);
-      const problems = idempotencyKey?.problems ?? [];
-      const { input, compared } = await readInput(event, route.reads, readBody, scope.current, problems);
-      const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
-      const origin = originOf(event, principal, now);
-      const context = { ...scope, input, origin, idempotency, precondition: precondition(event) };
-      const reply = await handle(context);
-      event.logged = { ...event.logged, ...reply.logged };
-      if (route.method === "GET") return responseOrNotModified(event, route.status, reply);
-      return response(event.requestContext.requestId, route.status, reply);
-    });
+type Handle<C, S extends Schema> = (context: Context<C, z.output<S>>) => Promise<Reply> | Reply;
 
-export const endpoint = endpointWith(readJson, ["json", "query", "nothing"]);
+/** Runs the checks in the order that functions/README.md describes, then the handler. A bundle contains only the body reader that it uses. */
+const endpointWith = <S extends Schema, R extends Route, L, C extends Scope>(
+  route: R & { readonly reads: Reads<S> },
+  access: AccessCheck<NoInfer<R>, L, C>,
+  handle: Handle<C, S>,
+  readBody: ReadBody,
+) =>
+  handlerOf(route, async (event) => {
+    const now = new Date();
+    const { principal, scope, idempotencyKey } = await authorize(event, route, access, now, async () => undefined);
+    const problems = idempotencyKey?.problems ?? [];
+    const { input, compared } = await readInput(event, route.reads, readBody, scope.current, problems);
+    const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
+    const origin = callerOrigin(event, principal, now);
+    const context = { ...scope, input, origin, idempotency, precondition: precondition(event) };
+    const reply = await handle(context);
+    event.logged = { ...event.logged, ...reply.logged };
+    if (route.method === "GET") return responseOrNotModified(event, route.status, reply);
+    return response(event.requestContext.requestId, route.status, reply);
+  });
+
+/** An endpoint that reads JSON, the query or nothing. */
+export const endpoint = <S extends Schema, R extends Route, L, C extends Scope>(
+  route: R & { readonly reads: Exclude<Reads<S>, FormReads> },
+  access: AccessCheck<NoInfer<R>, L, C>,
+  handle: Handle<C, S>,
+) => endpointWith(route, access, handle, readJson);
+
+/** An endpoint that reads a form. */
+export const uploadEndpoint = <S extends Schema, R extends Route, L, C extends Scope>(
+  route: R & { readonly reads: FormReads<S> },
+  access: AccessCheck<NoInfer<R>, L, C>,
+  handle: Handle<C, S>,
+) => endpointWith(route, access, handle, (event) => readForm(event, route.reads));
 
 /** An endpoint that returns a list. `readPage` runs at the same time as the access check, so that it adds no round trip. */
-export const listEndpoint = <
-  S extends z.core.$ZodType,
-  R extends Route & { readonly reads: QueryReads<S> },
-  L,
-  C extends Scope,
-  P,
->(
+export const listEndpoint = <S extends Schema, R extends Route, L, C extends Scope, P>(
   route: R & { readonly reads: QueryReads<S> },
   access: AccessCheck<NoInfer<R>, L, C>,
   readPage: PageReader<NoInfer<R>, P, z.output<S>, NoInfer<L>>,
   handle: (context: C & { readonly page: P; readonly query: z.output<S> }) => Promise<Reply> | Reply,
 ) =>
   handlerOf(route, async (event) => {
-    const { scope, read } = await authorize(event, route, access, new Date(), async (lookup, loaded) => {
+    const { scope, list } = await authorize(event, route, access, new Date(), async (lookup, loaded) => {
       const query = parseQuery(event, route.reads);
       return { query, page: await readPage(lookup, query, route, loaded) };
     });
-    return response(event.requestContext.requestId, route.status, await handle({ ...scope, ...read }));
+    return response(event.requestContext.requestId, route.status, await handle({ ...scope, ...list }));
   });

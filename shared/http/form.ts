@@ -6,10 +6,9 @@ import { controlCharacters, MediaType, type UploadedFile } from "../attachments/
 import { env } from "../env.ts";
 import { fileTooLarge, internalError, malformed, type Problem, problemIn, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { PartKind } from "../route.ts";
-import { endpointWith } from "./endpoint.ts";
-import type { ReadBody } from "./input.ts";
-import { header } from "./request.ts";
+import type { FormReads, PartKind } from "../route.ts";
+import type { ReadInput } from "./input.ts";
+import { header, type RequestEvent } from "./request.ts";
 
 type Part = string | UploadedFile;
 
@@ -18,14 +17,14 @@ type Part = string | UploadedFile;
  * texts, which HTML forms send for empty fields, and reports a part that is given more than once. 415 for another media
  * type, 413 for a file over the limit, 422 for a form that cannot be parsed.
  */
-export const readForm: ReadBody = async (event, reads) => {
+export const readForm = async (event: RequestEvent, reads: FormReads): Promise<ReadInput> => {
   const contentType = header(event, "Content-Type") ?? "";
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) throw unsupportedMediaType("multipart/form-data");
   if (event.body && !event.isBase64Encoded)
     throw internalError(
       new Error("A form arrived as text, so its bytes may have changed: the API's binaryMediaTypes are wrong."),
     );
-  const kinds = new Map(reads.from === "form" ? Object.entries(reads.parts) : []);
+  const kinds = new Map(Object.entries(reads.parts));
   const parts = split(contentType, Buffer.from(event.body ?? "", "base64")).flatMap((raw) => {
     const { name = "", filename } = dispositionOf(raw);
     const kind = kinds.get(name);
@@ -163,5 +162,3 @@ const shortened = (name: string): string => {
   const kept = characters.slice(0, limits.filenameLength - extension.length).join("");
   return kept.trimEnd() + extension.join("");
 };
-
-export const uploadEndpoint = endpointWith(readForm, ["form"]);

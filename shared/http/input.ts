@@ -2,13 +2,13 @@ import { isUtf8 } from "node:buffer";
 import * as z from "zod/mini";
 import { invalid, malformed, type Problem, payloadTooLarge, problem, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { BodyReads, Immutable, QueryReads, Reads } from "../route.ts";
+import type { Immutable, QueryReads, Reads } from "../route.ts";
 import { check } from "../schema/check.ts";
 import { header, type RequestEvent } from "./request.ts";
 
 /** Parses a body, and reports problems that the schema does not cover. Throws if the body cannot be parsed. */
-export type ReadBody = (event: RequestEvent, reads: BodyReads) => Promise<ReadInput>;
-type ReadInput = { readonly input: unknown; readonly problems: readonly Problem[] };
+export type ReadBody = (event: RequestEvent) => Promise<ReadInput>;
+export type ReadInput = { readonly input: unknown; readonly problems: readonly Problem[] };
 
 /** Parses a JSON body. 415 for another media type, 413 if it is too large, 422 if it cannot be parsed. */
 export const readJson: ReadBody = async (event) => ({ input: parseJson(event), problems: [] });
@@ -57,7 +57,7 @@ export const readInput = async <S extends z.core.$ZodType>(
 ): Promise<Input<z.output<S>>> => {
   if (reads.from === "nothing") return { input: z.parse(reads.schema, undefined), compared: undefined };
   if (reads.from === "query") return { input: parseQuery(event, reads), compared: undefined };
-  const { input, problems } = await readBody(event, reads);
+  const { input, problems } = await readBody(event);
   const checked = check(reads.schema, input, "body");
   const immutable = reads.from === "json" ? immutableProblems(input, reads.immutable ?? {}, current) : [];
   const rules = (reads.from === "json" && reads.rules?.(input, current)) || [];

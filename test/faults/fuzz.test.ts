@@ -41,7 +41,9 @@ const reader = (route: Route) =>
   middy<RequestEvent, APIGatewayProxyResult>()
     .use(respond(route))
     .handler(async (event) => {
-      await readInput(event, route.reads, route.reads.from === "form" ? readForm : readJson, undefined, []);
+      const { reads } = route;
+      const readBody = reads.from === "form" ? (form: RequestEvent) => readForm(form, reads) : readJson;
+      await readInput(event, reads, readBody, undefined, []);
       return response(event.requestContext.requestId, route.status, { body: {} });
     });
 

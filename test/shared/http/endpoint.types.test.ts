@@ -12,8 +12,7 @@ import {
   deleteAttachmentRoute,
   showAttachmentRoute,
 } from "../../../shared/attachments/routes.ts";
-import { endpoint, listEndpoint } from "../../../shared/http/endpoint.ts";
-import { uploadEndpoint } from "../../../shared/http/form.ts";
+import { endpoint, listEndpoint, uploadEndpoint } from "../../../shared/http/endpoint.ts";
 import { accountOfSwitches } from "../../../shared/switches/access.ts";
 import { createSwitchRoute, updateSwitchRoute } from "../../../shared/switches/routes.ts";
 
