@@ -15,7 +15,7 @@ import { ApiKey, type User } from "../tenants/tenant-schema.ts";
 import { readForm } from "./form.ts";
 import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
 import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
-import { header, pathId, type RequestEvent } from "./request.ts";
+import { listHeader, pathId, type RequestEvent } from "./request.ts";
 import { precondition, type Reply, respond, response, responseOrNotModified } from "./responses.ts";
 
 type Schema = z.core.$ZodType;
@@ -33,9 +33,9 @@ type Context<S, I> = S & {
 
 const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
 
-/** Starts reading the API key in the request. 401 if the request has none. */
+/** Starts reading the API key in the request. 401 if the request has none, or several: a firewall may have counted another one. */
 const readApiKey = (event: RequestEvent): Promise<ApiKey | undefined> => {
-  const token = bearer.exec(header(event, "Authorization") ?? "")?.[1];
+  const token = bearer.exec(listHeader(event, "Authorization") ?? "")?.[1];
   if (token === undefined) throw unauthorized();
   return readItem(ApiKey, keys.apiKey(hashApiKey(token)));
 };

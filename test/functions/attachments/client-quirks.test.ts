@@ -6,7 +6,7 @@ import { createAttachmentRoute } from "../../../shared/attachments/routes.ts";
 import { readForm } from "../../../shared/http/form.ts";
 import { attachmentOf, form, rawForm, upload } from "../../support/fixtures/attachments.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, invalidBody, invalidParametersOf } from "../../support/requests/client.ts";
+import { call, errorBody, invalidBody, invalidParametersOf } from "../../support/requests/client.ts";
 import { eventOf } from "../../support/requests/event.ts";
 
 /** Unusual requests that real clients send, and malformed ones that must be refused. */
@@ -91,9 +91,10 @@ describe("a hostile form", () => {
 });
 
 describe("a header", () => {
+  const authorization = ["authorization", `Bearer ${key}`];
   const sendLines = async (method: string, below: string, lines: readonly string[], body: string | Buffer = "") => {
     const url = new URL(path + below, process.env.PATCHBAY_URL);
-    const headers = ["host", url.host, "authorization", `Bearer ${key}`, "content-length", `${body.length}`, ...lines];
+    const headers = ["host", url.host, "content-length", `${body.length}`, ...lines];
     const outgoing = httpRequest(url, { method, headers }).end(body);
     const response = await new Promise<import("node:http").IncomingMessage>((resolve) =>
       outgoing.once("response", resolve),
@@ -103,7 +104,7 @@ describe("a header", () => {
 
   it("If-Match may be sent in several lines", async () => {
     const { id } = await upload(path, key);
-    const response = await sendLines("DELETE", `/${id}`, ["if-match", '"1"', "if-match", '"7"']);
+    const response = await sendLines("DELETE", `/${id}`, [...authorization, "if-match", '"1"', "if-match", '"7"']);
     expect(response).toMatchObject({ status: 200, body: { data: { id } } });
   });
 
@@ -111,7 +112,15 @@ describe("a header", () => {
     "Idempotency-Key may not, not even the same twice: %s",
     async (line) => {
       const { body, headers } = rawForm(name, file(`; filename="a.pdf"`));
-      const lines = ["content-type", headers["content-type"], "Idempotency-Key", "same", line, "same"];
+      const lines = [
+        ...authorization,
+        "content-type",
+        headers["content-type"],
+        "Idempotency-Key",
+        "same",
+        line,
+        "same",
+      ];
       const problem = { sub_code: "constraint.type", detail: "must be given only once" };
       expect(await sendLines("POST", "", lines, body)).toEqual({
         status: 422,
@@ -119,6 +128,19 @@ describe("a header", () => {
       });
     },
   );
+
+  it.each([
+    ["the same twice", [...authorization, ...authorization]],
+    ["once in capitals", [...authorization, "AUTHORIZATION", `Bearer ${key}`]],
+    ["with another scheme first", ["authorization", "Basic eDp5", ...authorization]],
+    ["with another scheme last", [...authorization, "authorization", "Basic eDp5"]],
+    ["in one line", ["authorization", `Bearer ${key}, Bearer ${key}`]],
+  ])("Authorization may not: %s is a 401", async (_, lines) => {
+    expect((await sendLines("GET", "", authorization)).status).toBe(200);
+    const detail = "The access token is missing or invalid.";
+    const body = errorBody({ code: "unauthorized", title: "Unauthorized", detail });
+    expect(await sendLines("GET", "", lines)).toEqual({ status: 401, body });
+  });
 
   it("Idempotency-Key treats forms with and without `type` as the same request", async () => {
     const headers = { "idempotency-key": crypto.randomUUID() };
