@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import { env } from "../env.ts";
 import { limits } from "../limits.ts";
@@ -182,6 +183,30 @@ export const UploadedFile = z
   );
 
 export type UploadedFile = z.infer<typeof UploadedFile>;
+
+export const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: string): UploadedFile => ({
+  // A plain Uint8Array over the same bytes. JSON.stringify would first turn a Buffer into an array of numbers.
+  content: new Uint8Array(content.buffer, content.byteOffset, content.length),
+  sha256: createHash("sha256").update(content).digest("hex"),
+  filename: cleanFilename(filename),
+  // The generic type, if a header cannot contain this one.
+  contentType: z.safeParse(MediaType, mediaType).data ?? "application/octet-stream",
+});
+
+/** Reduces an uploaded file's name to its cleaned base name. A file without a name is called `attachment`. */
+const cleanFilename = (name: string | undefined): string => {
+  const base = (name ?? "").split(/[/\\]/).at(-1) ?? "";
+  const clean = base.replaceAll(new RegExp(`[${controlCharacters}]`, "g"), "").trim();
+  return /^\.{0,2}$/.test(clean) ? "attachment" : shortened(clean);
+};
+
+const shortened = (name: string): string => {
+  const characters = [...name];
+  if (characters.length <= limits.filenameLength) return name;
+  const extension = [...(/\.[^.\s]{1,20}$/.exec(name)?.[0] ?? "")];
+  const kept = characters.slice(0, limits.filenameLength - extension.length).join("");
+  return kept.trimEnd() + extension.join("");
+};
 
 /** The properties of a new attachment besides its file. `filename` defaults to the name of the uploaded file. */
 export const NewMetadata = z.object({ ...metadata, filename: z.optional(Filename) });

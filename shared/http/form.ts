@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import { createHash } from "node:crypto";
-import { parse } from "content-disposition";
-import * as z from "zod/mini";
-import { controlCharacters, MediaType, type UploadedFile } from "../attachments/attachment-schema.ts";
+import { once } from "node:events";
+import { Dicer } from "@fastify/busboy";
+import { decodeExtended, parse } from "content-disposition";
+import { type UploadedFile, uploadedFile } from "../attachments/attachment-schema.ts";
 import { env } from "../env.ts";
 import { fileTooLarge, internalError, malformed, type Problem, problemIn, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -21,11 +21,10 @@ export const readForm = async (event: RequestEvent, reads: FormReads): Promise<R
   const contentType = header(event, "Content-Type") ?? "";
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) throw unsupportedMediaType("multipart/form-data");
   if (event.body && !event.isBase64Encoded)
-    throw internalError(
-      new Error("A form arrived as text, so its bytes may have changed: the API's binaryMediaTypes are wrong."),
-    );
+    throw internalError(new Error("A form arrived as text: the API's binaryMediaTypes are wrong."));
   const kinds = new Map(Object.entries(reads.parts));
-  const parts = split(contentType, Buffer.from(event.body ?? "", "base64")).flatMap((raw) => {
+  const split = await splitForm(contentType, Buffer.from(event.body ?? "", "base64"));
+  const parts = split.flatMap((raw) => {
     const { name = "", filename } = dispositionOf(raw);
     const kind = kinds.get(name);
     const part = kind && partOf(name, kind, filename, raw);
@@ -49,72 +48,100 @@ export const readForm = async (event: RequestEvent, reads: FormReads): Promise<R
 const unreadable = (why: string) => malformed(`can't be read as a form: ${why}`);
 
 /** A part's own headers, with names in lower case and values in Latin-1, and its content. */
-type RawPart = { readonly headers: ReadonlyMap<string, string>; readonly content: Buffer };
+type RawPart = { headers: ReadonlyMap<string, readonly string[]>; content: Buffer };
 
-/**
- * Splits a form (RFC 2046, 5.1.1). Each part's content is a view of the body. A file that contains a delimiter would lose what
- * follows it, so a form is refused if a delimiter is not alone on its line, if a part does not begin with its own headers, and if
- * there is a delimiter after the last one.
- */
-const split = (contentType: string, body: Buffer): RawPart[] => {
+/** Splits a form (RFC 2046, 5.1.1) with busboy's parser. Each part's content is a view of the body. */
+const splitForm = async (contentType: string, body: Buffer): Promise<RawPart[]> => {
   // The parameters of both headers have the same syntax. Node's MIMEType takes seconds for one of 20 KB of spaces.
   const { boundary = "" } = parse(contentType).parameters;
   if (boundary.length < 1 || boundary.length > 70) throw unreadable("its boundary must have 1 to 70 characters");
-  const delimiter = Buffer.from(`\r\n--${boundary}`);
-  const isFirst = body.subarray(0, delimiter.length - 2).equals(delimiter.subarray(2));
+  const pieces = piecesOf(body, boundary);
+  checkHeaders(pieces.slice(1));
   const parts: RawPart[] = [];
-  let headerBytes = 0;
-  let at = isFirst ? -2 : body.indexOf(delimiter);
-  while (at !== -1) {
-    const after = at + delimiter.length;
-    const lineEnd = body.indexOf("\r\n", after);
-    const rest = body.toString("latin1", after, lineEnd === -1 ? body.length : lineEnd);
-    if (!/^(--)?[ \t]*$/.test(rest)) throw unreadable("it has a line that begins with its boundary");
-    at = body.indexOf(delimiter, lineEnd === -1 ? body.length : lineEnd);
-    if (rest.startsWith("--") && at !== -1) throw unreadable("it continues after its end");
-    if (rest.startsWith("--")) return parts;
-    if (at === -1) break;
-    if (parts.length === limits.form.parts) throw unreadable(`it has more than ${limits.form.parts} parts`);
-    const part = body.subarray(lineEnd + 2, at);
-    const headerEnd = part.indexOf("\r\n\r\n");
-    const content = headerEnd === -1 ? Buffer.alloc(0) : part.subarray(headerEnd + 4);
-    headerBytes += part.length - content.length;
-    if (headerBytes > limits.form.headerBytes)
-      throw unreadable(`its headers have more than ${limits.form.headerBytes} bytes`);
-    parts.push({ headers: headersOf(part.toString("latin1", 0, part.length - content.length)), content });
+  const parser = new Dicer({ boundary, maxHeaderPairs: limits.form.headerBytes });
+  parser.on("part", (stream) => {
+    const part: RawPart = { headers: new Map(), content: Buffer.alloc(0) };
+    parts.push(part);
+    stream.on("header", (headers) => {
+      part.headers = new Map(Object.entries(headers));
+    });
+    stream.on("data", (chunk: Buffer) => {
+      part.content = part.content.length > 0 ? Buffer.concat([part.content, chunk]) : chunk;
+    });
+  });
+  const finished = once(parser, "finish");
+  for (const piece of pieces) parser.write(piece);
+  parser.end("--");
+  await finished;
+  return parts;
+};
+
+/**
+ * Cuts a form after each delimiter, and leaves out the delimiters' padding: the parser drops headers after it. It also drops what
+ * comes before the first delimiter, and cuts a file that contains one. So the boundary must first occur at the beginning of a line,
+ * each line that begins with it must be a delimiter, and none may follow the last one.
+ */
+const piecesOf = (body: Buffer, boundary: string): Buffer[] => {
+  const delimiter = Buffer.from(`\n--${boundary}`);
+  const pieces: Buffer[] = [];
+  let at = body.indexOf(delimiter.subarray(1));
+  for (let begin = at; at !== -1; ) {
+    const after = at + delimiter.length - 1;
+    const end = body.indexOf("\n", after) + 1 || body.length;
+    const rest = body.toString("latin1", after, end);
+    const beginsLine = at === 0 || body.toString("latin1", at - 2, at) === "\r\n";
+    if (!beginsLine || !/^(--[ \t]*(\r?\n)?|[ \t]*\r\n)$/.test(rest))
+      throw unreadable("it has its boundary in a line that is not a delimiter");
+    pieces.push(body.subarray(begin, after));
+    const next = body.indexOf(delimiter, end - 1);
+    if (rest.startsWith("--") && next !== -1) throw unreadable("it continues after its end");
+    if (rest.startsWith("--")) return pieces;
+    if (pieces.length > limits.form.parts) throw unreadable(`it has more than ${limits.form.parts} parts`);
+    begin = end - 2;
+    at = next === -1 ? -1 : next + 1;
   }
   throw unreadable("it has no end");
 };
 
-/** Returns the first of each header. A header can be folded over several lines. */
-const headersOf = (block: string): RawPart["headers"] => {
-  const lines = block.replaceAll(/\r\n(?=[ \t])/g, "").split("\r\n");
-  const headers = new Map<string, string>();
-  for (const line of lines.filter((text) => text !== "")) {
-    const [, name = "", value = ""] = /^([^\s:]+):([^\r\n]*)$/.exec(line) ?? [];
-    if (name === "") throw unreadable("a part has a line that is not a header");
-    if (!headers.has(name.toLowerCase())) headers.set(name.toLowerCase(), value.trimStart());
+/** Refuses a part with a line that is not a header: the parser drops it and all headers that follow. */
+const checkHeaders = (parts: readonly Buffer[]): void => {
+  let bytes = 0;
+  for (const part of parts) {
+    const headers = part.toString("latin1", 0, Math.max(0, part.indexOf("\r\n\r\n")));
+    bytes += headers.length + 2;
+    if (bytes > limits.form.headerBytes)
+      throw unreadable(`its headers have more than ${limits.form.headerBytes} bytes`);
+    // A header can be folded over several lines.
+    if (!/^(\r\n[^\s:]+:[^\r\n]*(\r\n[ \t][^\r\n]*)*)*$/.test(headers))
+      throw unreadable("a part has a line that is not a header");
   }
-  if (!headers.has("content-disposition")) throw unreadable("a part has no Content-Disposition");
-  return headers;
 };
+
+/** The Content-Disposition of a part. Each value is a token, or quoted: `""` stands for any quoted text. */
+const disposition = /^form-data(\s*;(\s*[^\s;="]+\s*=\s*(""|[!#-'*+.^`|~\w-]+))?)*\s*$/i;
 
 /**
  * Returns the parameters of a part's Content-Disposition. `filename*` takes precedence over `filename` (RFC 6266). For a quote
- * or a line break, browsers and most HTTP clients send %22, %0D or %0A (WHATWG), which the parser decodes. Others send \" for a
- * quote. Any other backslash is left as it is, because Windows separates folders with it.
+ * or a line break, browsers and most HTTP clients send %22, %0D or %0A (WHATWG), which the library decodes. Others send \" for a
+ * quote. Any other backslash is left as it is, because Windows separates folders with it. Refuses what the library shortens or drops:
+ * a value with a bare quote, what is given twice, a filename* that it cannot decode, and any other name with an asterisk.
  */
 const dispositionOf = ({ headers }: RawPart): Readonly<Record<string, string>> => {
-  const sent = Buffer.from(headers.get("content-disposition") ?? "", "latin1").toString();
-  const { type, parameters } = parse(sent.replaceAll('\\"', "%22"), { multipart: true });
-  // A name that cannot be decoded still says that the part is a file.
-  const unnamed = /;\s*filename\*\s*=/i.test(sent) ? { filename: "" } : {};
-  return type === "form-data" ? { ...unnamed, ...parameters } : {};
+  const sent = Buffer.from(headers.get("content-disposition")?.join() ?? "", "latin1");
+  const text = sent.toString().replaceAll('\\"', "%22");
+  const bare = text.replaceAll(/"[^"]*"/g, '""');
+  const names = Array.from(bare.matchAll(/;\s*([^\s;=]+)/g), ([, name = ""]) => name.toLowerCase());
+  const { parameters } = parse(text, { multipart: true });
+  const isRead = (name: string) =>
+    !name.includes("*") || (decodeExtended(parameters[name] ?? "") ?? null) === parameters.filename;
+  if (!isUtf8(sent) || !disposition.test(bare) || new Set(names).size < names.length || !names.every(isRead))
+    throw unreadable("a part has no valid Content-Disposition");
+  return parameters;
 };
 
 /** Returns a file or a text. A plain field is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
 const partOf = (name: string, kind: PartKind, filename: string | undefined, { headers, content }: RawPart): Part => {
-  const value = (header: string) => headers.get(header)?.split(";")[0]?.trim().toLowerCase();
+  const value = (header: string) => headers.get(header)?.[0]?.split(";")[0]?.trim().toLowerCase();
   const encoding = value("content-transfer-encoding") || "binary";
   if (!/^(7bit|8bit|binary)$/.test(encoding)) throw unreadable(`${name} has the Content-Transfer-Encoding ${encoding}`);
   if (content.length > env.maxFileBytes()) throw fileTooLarge(env.maxFileBytes());
@@ -135,30 +162,4 @@ const decoded = (json: string): string => {
   } catch {
     return json;
   }
-};
-
-const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: string): UploadedFile => ({
-  // A plain Uint8Array over the same bytes. JSON.stringify would first turn a Buffer into an array of numbers.
-  content: new Uint8Array(content.buffer, content.byteOffset, content.length),
-  sha256: createHash("sha256").update(content).digest("hex"),
-  filename: cleanFilename(filename),
-  // The generic type, if a header cannot contain this one.
-  contentType: z.safeParse(MediaType, mediaType).data ?? "application/octet-stream",
-});
-
-const controls = new RegExp(`[${controlCharacters}]`, "g");
-
-/** Reduces an uploaded file's name to its cleaned base name. A file without a name is called `attachment`. */
-const cleanFilename = (name: string | undefined): string => {
-  const base = (name ?? "").toWellFormed().split(/[/\\]/).at(-1) ?? "";
-  const clean = base.replace(controls, "").trim();
-  return /^\.{0,2}$/.test(clean) ? "attachment" : shortened(clean);
-};
-
-const shortened = (name: string): string => {
-  const characters = [...name];
-  if (characters.length <= limits.filenameLength) return name;
-  const extension = [...(/\.[^.\s]{1,20}$/.exec(name)?.[0] ?? "")];
-  const kept = characters.slice(0, limits.filenameLength - extension.length).join("");
-  return kept.trimEnd() + extension.join("");
 };

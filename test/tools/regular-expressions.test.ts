@@ -54,7 +54,6 @@ describe("the regular expressions", () => {
       "infra/local/carrier.ts",
       "infra/local/match.ts",
       "shared/attachments/attachment-schema.ts",
-      "shared/http/form.ts",
       "shared/http/idempotency.ts",
     ]);
   });

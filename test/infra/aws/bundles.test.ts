@@ -35,6 +35,7 @@ describe("a function's bundle", () => {
   it.each(all.map((row) => [row.name, row] as const))("contains only what it uses: %s", (name, { grants }) => {
     const inside = contents(name);
     expect(inside.includes(s3)).toBe(grants.files.length > 0);
+    expect(inside.includes("@fastify/busboy")).toBe(/attachments\/create$/.test(name));
     expect(inside.includes(fileKind)).toBe(/attachments\/(create|complete-upload)$/.test(name));
     expect(inside.includes("@aws-sdk/client-secrets-manager")).toBe(
       steps.some((row) => row.name === name && row.carrier),

@@ -173,7 +173,7 @@ describe("a form", () => {
   });
 
   it("never loses a part of a file that contains its boundary", async () => {
-    const delimiters = ["\r\n------patchbay", "\r\n------patchbay--", "\r\n\r\n"];
+    const delimiters = ["\r\n------patchbay", "\r\n------patchbay--", "\n------patchbay", "\r\n\r\n"];
     const pieces = [...delimiters, "\r\n", "\n", "--", "-", " ", "\t", "x", "x: y"];
     const contents = fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((all) => all.join(""));
     const keptOrRefused = async (content: string) => {
@@ -188,29 +188,55 @@ describe("a form", () => {
   });
 
   const because = (why: string) => [422, `can't be read as a form: ${why}`];
-  const strange = [422, expect.stringMatching(/as a form: it has/)];
+  const noDelimiter = because("it has its boundary in a line that is not a delimiter");
+  const noEnd = because("it has no end");
   const noBoundary = because("its boundary must have 1 to 70 characters");
   const [media, delimiter, longest] = ["multipart/form-data", "------patchbay", "b".repeat(70)];
   const start = `\r\n${name[0]}\r\n\r\nLOA\r\n${delimiter}`;
+  const [body, hint] = [`${delimiter}${start}--\r\n`, `\r\n${part("data[file_hint]", "")[0]}\r\n\r\nLOA`];
   it.each<[string, string, unknown, string?]>([
-    ["a text after its end", `${delimiter}${start}--\r\nWhat follows is ignored.`, parsed],
-    ["a type in capitals", `${delimiter}${start}--\r\n`, parsed, "MULTIPART/FORM-DATA ;boundary=----patchbay"],
-    ["a longer type", "", [415, "The Content-Type must be multipart/form-data."], `${media}x; boundary=x`],
-    ["no boundary", "", noBoundary, media],
+    ["is read with a media type in capitals", body, parsed, "MULTIPART/FORM-DATA ;boundary=----patchbay"],
+    ["needs exactly its media type", "", [415, `The Content-Type must be ${media}.`], `${media}x; boundary=x`],
+    ["needs a boundary", "", noBoundary, media],
     [
-      "a long boundary",
-      `--${longest}${start}`.replace(delimiter, `--${longest}--`),
+      "is read with a boundary of 70 characters",
+      body.replaceAll(delimiter, `--${longest}`),
       parsed,
       `${media};boundary=${longest}`,
     ],
-    ["a boundary of 71 characters", "", noBoundary, `${media};boundary=${longest}b`],
-    ["padding after a delimiter", `${delimiter} \t${start}-- \t`, parsed],
-    ["a line break before it, and none at its end", `\r\n${delimiter}${start}--`, parsed],
-    ["an end of one dash", `${delimiter}${start}-`, strange],
-    ["an end with a line feed", `${delimiter}${start}--\n`, strange],
-    ["no end", `${delimiter}${start}`, strange],
-    ["a text after a delimiter", `${delimiter} x${start}--`, strange],
-  ])("with %s", async (_, body, outcome, type = `${media}; boundary=----patchbay`) => {
+    ["is refused with a boundary of 71 characters", "", noBoundary, `${media};boundary=${longest}b`],
+    ["is read with padding after its delimiters", `${delimiter} \t${start}-- \t\r\n`, parsed],
+    [
+      "is read with a text in lines before it, and without a line break at its end",
+      `x\r\n${delimiter}${start}--`,
+      parsed,
+    ],
+    ["is read with a text after its end", `${body}What follows is ignored.`, parsed],
+    ["is read with a bare LF after its last delimiter", `${delimiter}${start}--\nx`, parsed],
+    ...["\ufeff", "\n", " ", "x", "\ufeff\r\n "].map((before): [string, string, unknown] => [
+      `never loses its first part: ${JSON.stringify(before)} before it is refused`,
+      `${before}${delimiter}${hint}${body.replace(delimiter, `\r\n${delimiter}`)}`,
+      noDelimiter,
+    ]),
+    ["is refused with a part after a bare LF", `${delimiter}${hint}\n${body}`, noDelimiter],
+    ["is refused with a text after a delimiter", `${delimiter} x${start}--`, noDelimiter],
+    ["is refused with a delimiter that ends in a bare LF", `${delimiter}${start.replace("\r", "")}--`, noDelimiter],
+    ["is refused with one dash at its end", `${delimiter}${start}-`, noDelimiter],
+    ["is refused with a text at its end", `${delimiter}${start}-- x`, noDelimiter],
+    ["is refused without its end", `${delimiter}${start.replace(/\r\n-+patchbay$/, "")}`, noEnd],
+    ["is refused with a part after its end", `${body}${body}`, because("it continues after its end")],
+    ["is refused without a delimiter", "x", noEnd],
+    [
+      "never loses a part without a content",
+      `${delimiter}${hint.slice(0, -3)}${body}`,
+      because("a part has no valid Content-Disposition"),
+    ],
+    [
+      "never loses a part without the end of its headers",
+      `${delimiter}${hint.slice(0, -5)}${body}`,
+      because("a part has no valid Content-Disposition"),
+    ],
+  ])("%s", async (_, body, outcome, type = `${media}; boundary=----patchbay`) => {
     expect(await read({ headers: { "Content-Type": type }, body: Buffer.from(body) })).toEqual(outcome);
   });
 
@@ -236,11 +262,10 @@ describe("a form", () => {
   const encodedAs = (encoding: string) => sent("LOA", `\r\nContent-Transfer-Encoding: ${encoding}`);
   it.each<[string, Part, object]>([
     ["no text", sent(""), {}],
-    ["a part that is no form data", ['Content-Disposition: attachment; name="data[name]"', "x"], {}],
-    ["a part without a disposition", ["X: y", "x"], because("a part has no Content-Disposition")],
-    ["a folded header", ['Content-Disposition: form-data;\r\n name="data[name]"', "LOA"], { name: "LOA" }],
-    ["a header twice", sent("LOA", '\r\nContent-Disposition: form-data; name="type"'), { name: "LOA" }],
-    ["a line that is no header", sent("LOA", "\r\nX y"), because("a part has a line that is not a header")],
+    ["a folded header", ['content-disposition:form-data;\r\n name="data[name]";', "LOA"], { name: "LOA" }],
+    ["a line that is not a header", sent("LOA", "\r\nX y"), because("a part has a line that is not a header")],
+    ["a space before a colon", sent("LOA", "\r\nX : y"), because("a part has a line that is not a header")],
+    ["a folded line first", [`\tX: y\r\n${name[0]}`, "LOA"], because("a part has a line that is not a header")],
     ["JSON", sent('"LOA"', json), { name: "LOA" }],
     ["JSON's null", sent("null", json), {}],
     ["JSON that is no text", sent("[1]", json), { name: "[1]" }],
@@ -264,9 +289,10 @@ describe("a form", () => {
     ['; filename="..."', "..."],
     ['; filename="../a/b.pdf"', "b.pdf"],
     ['; filename="C:\\\\a\\b.pdf"', "b.pdf"],
-    ['; filename="a%22b%0D%0A.pdf"', 'a"b.pdf'],
+    ['; filename="a%22b%0D%0A\\".pdf"', 'a"b".pdf'],
+    ['; FileName = a.pdf; x="y;z" ;', "a.pdf"],
+    [`; filename="a.pdf"; filename*=iso-8859-1'de'%E4.pdf`, "ä.pdf"],
     ['; filename=" a .pdf "', "a .pdf"],
-    ["; filename*=UTF-8''%ff.pdf", "attachment"],
     [`; filename="${"😀".repeat(255)}"`, "😀".repeat(255)],
     [`; filename="${x250}xx.pdf"`, `${x250}x.pdf`],
     [`; filename="${x250}xxxx xyz"`, `${x250}xxxx`],
@@ -275,5 +301,33 @@ describe("a form", () => {
     [`; filename="${x250}.y zyxw"`, `${x250}.y zy`],
   ])("with a file named %s", async (more, filename, contentType = "text/plain") => {
     expect(await dataOf(file(more))).toMatchObject({ file: { filename, contentType } });
+  });
+
+  it.each([
+    ["X: y", "no header"],
+    ['attachment; name="data[name]"', "another type"],
+    ['form-data; name="data[name]"\r\nContent-Disposition: form-data; name="type"', "two headers"],
+    ['form-data; name="data[name]"; name="type"', "two names"],
+    ['form-data; name="data[file]"; filename="a"; name="b.pdf"', "a quote before a semicolon"],
+    ['form-data; name="data[file]"; filename="my "best" loa.pdf"', "bare quotes"],
+    ['form-data; name="data[file]"; filename="my loa.pdf', "no closing quote"],
+    ['form-data; name="data[file]"; filename="a\\"', "a backslash before the last quote"],
+    ['form-data; name="data[file]"; filename="a.pdf"x', "a text after a quote"],
+    ['form-data; name="data[file]"; filename=my loa.pdf', "a name that needs quotes"],
+    ['form-data; name="data[file]"; filename=a;b.pdf', "a semicolon that needs quotes"],
+    [`form-data; name="data[file]"; filename="a.pdf"; filename*=UTF-8''%ff.pdf`, "a filename* that is not UTF-8"],
+    [`form-data; name="data[file]"; filename*="UTF-8''a.pdf"`, "a quoted filename*"],
+    [`form-data; name*=UTF-8''data%5Bfile%5D; filename="a.pdf"`, "a name*"],
+    ['form-data; name="data[file]"; filename*0="a"; filename*1="b.pdf"', "a filename in pieces"],
+    ['form-data; name="data[file]"; filename="\xe4.pdf"', "a filename that is not UTF-8"],
+  ])("never shortens or drops a name: Content-Disposition: %s is malformed, with %s", async (value) => {
+    const headers = value === "X: y" ? value : `Content-Disposition: ${value}`;
+    const sent = rawForm(name, ["HEADERS", "x"])
+      .body.toString()
+      .replace("HEADERS", () => headers);
+    const { headers: contentType } = rawForm();
+    expect(await read({ headers: contentType, body: Buffer.from(sent, "latin1") })).toEqual(
+      because("a part has no valid Content-Disposition"),
+    );
   });
 });
