@@ -7,11 +7,11 @@ import { pointer } from "../schema/check.ts";
 import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
-import { transact } from "../table/write.ts";
 import { type Entry, entryTypes, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
 import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
+import { type EntryWrites, writeAll } from "./transactions.ts";
 
 /** What `apply` did with an entry. A generated API key is in the result once. */
 type Result = {
@@ -30,14 +30,7 @@ export type Applied = Readonly<Record<SectionName, Readonly<Record<string, Resul
 /** Where an entry is in the file: its section and its name. */
 type Path<S extends SectionName = SectionName> = readonly [S, string];
 
-/** The writes for one entry, which stay together, what they change, and the order in `CART` that the entry adds a request to. */
-type Planned = {
-  readonly path: Path;
-  readonly result: Result;
-  readonly writes: readonly Write[];
-  readonly stored?: Properties;
-  readonly cart?: Key | undefined;
-};
+type Planned = EntryWrites & { readonly path: Path; readonly result: Result };
 
 /** A transaction failed after others: `applied` has what was written. Without a cause, something had changed meanwhile. */
 export class PartlyAppliedError extends Error {
@@ -325,61 +318,6 @@ const planRequest: PlanEntry<"requests"> = (path, id, entry, context) => {
   ];
   const cart = order?.state === "CART" ? keys.order(order.id) : undefined;
   return { ...planNew(path, entry, request, items, context), cart };
-};
-
-/** DynamoDB's limit on the writes of one transaction. */
-const transactionSize = 100;
-
-/** Its limit is 4 MB of items, with what they replace. This leaves room for the versions of orders, which are small. */
-const transactionBytes = 4_000_000;
-
-/** More than DynamoDB counts: JSON writes every name, and escapes and quotes every text. */
-const bytesOf = ({ writes, stored }: Planned) => Buffer.byteLength(JSON.stringify([writes, stored]));
-
-const keyOf = (write: Write): string => {
-  const { pk, sk } = "put" in write ? write.put : "update" in write ? write.update : write.delete;
-  return `${pk} ${sk}`;
-};
-
-type Transaction = { readonly planned: Planned[]; readonly writes: Map<string, Write>; bytes: number };
-
-/** Adding a request to an order in `CART` moves the order's version, so that a running checkout notices it. */
-const transactionsOf = (planned: readonly Planned[]): Transaction[] => {
-  const all: Transaction[] = [];
-  for (const one of planned) {
-    const bytes = bytesOf(one);
-    let last = all.at(-1);
-    const isFull = (of: Transaction) =>
-      of.writes.size + one.writes.length + 1 > transactionSize || of.bytes + bytes > transactionBytes;
-    if (!last || isFull(last)) {
-      last = { planned: [], writes: new Map(), bytes: 0 };
-      all.push(last);
-    }
-    last.planned.push(one);
-    last.bytes += bytes;
-    for (const write of one.writes) last.writes.set(keyOf(write), write);
-    if (!one.cart) continue;
-    const moved: Write = { update: one.cart, add: { attachments_version: 1 }, when: { equals: { state: "CART" } } };
-    if (!last.writes.has(keyOf(moved))) last.writes.set(keyOf(moved), moved);
-  }
-  return all;
-};
-
-type Failure = { readonly written: readonly Planned[]; readonly cause?: unknown };
-
-/** Writes all entries. Returns what was written before the first failure, if there is one; without a cause, a condition failed. */
-const writeAll = async (planned: readonly Planned[]): Promise<Failure | undefined> => {
-  const written: Planned[] = [];
-  for (const transaction of transactionsOf(planned)) {
-    try {
-      const failed = transaction.writes.size > 0 ? await transact(Object.fromEntries(transaction.writes)) : new Map();
-      if (failed.size > 0) return { written };
-    } catch (cause) {
-      return { written, cause };
-    }
-    written.push(...transaction.planned);
-  }
-  return undefined;
 };
 
 export const countsOf = (applied: Applied | undefined) => {

@@ -110,7 +110,7 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: ["test/shared/environment.cases.test.ts", "test/shared/log.test.ts"],
   },
   "tenants' files": {
-    mutate: ["shared/tenants/{apply,apply-function,file,references}.ts", "functions/tenants/*.ts"],
+    mutate: ["shared/tenants/{apply,apply-function,file,references,transactions}.ts", "functions/tenants/*.ts"],
     tests: [
       "test/shared/tenants/apply.cases.test.ts",
       "test/infra/admin/{apply,values}.test.ts",
