@@ -40,7 +40,7 @@ export const eventSchemas: readonly NamedSchema[] = [
     type,
     id: "The id of the resource.",
     version:
-      "The version in the resource's `ETag`, or null where it has none. The greater one is newer; a deletion has that of the last change.",
+      "Counts the changes of an attachment, a switch (it is the version in their `ETag`), an account, a user or an API key; null for anything else. The greater one is newer; a deletion has that of the last change.",
   }),
   named("ChangeEventParent", WrittenEvent.shape.parent.def.innerType, {
     type,

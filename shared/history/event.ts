@@ -52,7 +52,7 @@ export const Event = z.object({
   at: z.string(),
   account: z.string(),
   actor: z.looseObject({ ...ref, on_behalf_of: z.optional(z.string()) }),
-  /** `version` is the one in its ETag, or null. The greater one is newer; a deletion has that of the last change. */
+  /** `version` counts its changes, and is null where nothing does. The greater one is newer; a deletion has that of the last change. */
   resource: z.object({ ...ref, version: z.nullable(z.int()) }),
   parent: z.nullable(z.object(ref)),
   /** The names of the properties that an update changed, or null for any other event. */

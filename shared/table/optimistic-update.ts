@@ -13,6 +13,13 @@ export const nextVersion = ({ version }: Pick<Versioned, "version">, now: Date) 
   version: version + 1,
 });
 
+/**
+ * The time of a write: that of its request or, if it is later, a millisecond after the version before. A request that started before
+ * another can write after it, and events are in the order of their times.
+ */
+export const timeAfter = (updated_at: string | undefined, now: Date): Date =>
+  updated_at === undefined ? now : new Date(Math.max(now.getTime(), Date.parse(updated_at) + 1));
+
 /** Returns what an update writes, the item after it, and the names of the properties that change, which may be none. */
 export const updateOf = <S extends z.core.$ZodType<Versioned>>(
   schema: S,
@@ -31,9 +38,8 @@ export const updateOf = <S extends z.core.$ZodType<Versioned>>(
 
 /**
  * Runs a write that is conditional on the version that was read. If another write was faster, waits, reads the item again
- * and retries. 503 at the deadline. `write` returns undefined if its version is out of date. `reread` throws if
- * the item no longer exists. A request that started before another can write after it, so `write` also gets the origin with
- * the time of its write: that of the request or, if it is later, of the version before. No version is older than the one before.
+ * and retries. 503 at the deadline. `write` returns undefined if its version is out of date, and gets the origin with the time of its
+ * write. `reread` throws if the item no longer exists.
  */
 export const optimisticWrite = async <T extends Versioned, O extends { readonly now: Date }>(
   current: T,
@@ -45,8 +51,7 @@ export const optimisticWrite = async <T extends Versioned, O extends { readonly 
   let latest = current;
   for (let attempt = 1; ; attempt += 1) {
     precondition(latest.version);
-    const now = new Date(Math.max(origin.now.getTime(), Date.parse(latest.updated_at)));
-    const written = await write(latest, { ...origin, now });
+    const written = await write(latest, { ...origin, now: timeAfter(latest.updated_at, origin.now) });
     if (written) return written;
     await backOff(attempt, new Error("Another write was faster each time."));
     latest = await reread();

@@ -7,10 +7,19 @@ import { pointer } from "../schema/check.ts";
 import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
+import { nextVersion, timeAfter } from "../table/optimistic-update.ts";
 import { type Entry, entryTypes, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
-import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
+import {
+  type ApiKey,
+  canAccess,
+  forwardableType,
+  type Order,
+  type Request,
+  type User,
+  type Versioned,
+} from "./tenant-schema.ts";
 import { type EntryWrites, writeAll } from "./transactions.ts";
 
 /** What `apply` did with an entry. A generated API key is in the result once. */
@@ -143,10 +152,11 @@ const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): A
 };
 
 type Properties = Readonly<Record<string, unknown>>;
-type Subject = { readonly id: string; readonly account: string; readonly order?: string };
+type Subject = Versioned & { readonly id: string; readonly account: string; readonly order?: string };
 
-const recorded = (type: EventType, { id, account, order }: Subject, origin: Origin, changes?: Changes) => {
-  const resource = { type: type.split(".")[0] ?? "", id, version: null };
+const recorded = (type: EventType, subject: Subject, origin: Origin, changes?: Changes) => {
+  const { id, account, order, version } = subject;
+  const resource = { type: type.split(".")[0] ?? "", id, version: version ?? null };
   return recordOf({ type, account, resource, ...(order && { parent: { type: "order", id: order } }), changes }, origin);
 };
 
@@ -166,11 +176,17 @@ const planNew = (
   return { path, result: { id, status: "created" }, writes: [...writes, event] };
 };
 
-/** Plans an update of the `mutable` properties that differ, and reports such `immutable` ones. Undefined: left out of the file. */
+/** The first version of an account, a user or an API key. */
+const firstVersion = ({ origin }: Context) => ({ version: 1, updated_at: origin.now.toISOString() });
+
+/**
+ * Plans an update of the `mutable` properties that differ, and reports such `immutable` ones. Undefined: left out of the file. It is
+ * conditional on the version and, because functions of version 1.0 change no version, on what it replaces.
+ */
 const planExisting = (
   path: Path<"accounts" | "users" | "keys">,
   key: Key,
-  stored: Properties,
+  stored: Properties & Versioned,
   subject: Subject,
   sent: { readonly immutable: Properties; readonly mutable: Properties },
   context: Context,
@@ -181,14 +197,17 @@ const planExisting = (
   const names = Object.keys(set);
   if (names.length === 0) return unchanged(path, subject.id);
   const changes = Object.fromEntries(names.map((name) => [name, { from: stored[name] ?? null, to: set[name] }]));
-  const equals = Object.fromEntries(names.map((name) => [name, stored[name]]));
+  const { version = 1, updated_at } = stored;
+  const now = timeAfter(updated_at, context.origin.now);
+  const next = nextVersion({ version }, now);
+  const equals = Object.fromEntries([...names, "version"].map((name) => [name, stored[name]]));
   return {
     path,
     result: { id: subject.id, status: "changed", changes },
     stored,
     writes: [
-      { update: key, set, when: { exists: true, equals } },
-      recorded(`${entryTypes[path[0]]}.updated`, subject, context.origin, changes),
+      { update: key, set: { ...set, ...next }, when: { exists: true, equals } },
+      recorded(`${entryTypes[path[0]]}.updated`, { ...subject, ...next }, { ...context.origin, now }, changes),
     ],
   };
 };
@@ -209,7 +228,9 @@ const planAccount: PlanEntry<"accounts"> = (path, id, entry, context) => {
     // The problem is reported, so nothing is written.
     if (!account) return unchanged(path, id);
     const child = { ...keys.childAccount(account.ancestors.at(-1) ?? null, id), id };
-    return planNew(path, entry, subject, [{ ...keys.account(id), ...account }, child], context);
+    const first = firstVersion(context);
+    const created = { ...keys.account(id), ...account, ...first };
+    return planNew(path, entry, { ...subject, ...first }, [created, child], context);
   }
   const parent = entry.parent ? context.account(entry.parent)?.id : entry.parent;
   const features = entry.features && { ...stored.features, ...entry.features };
@@ -234,7 +255,8 @@ const planUser: PlanEntry<"users"> = (path, id, { account, permissions, disabled
   const owner = ownerId(account, context);
   const stored = context.stored.users.get(id);
   if (!stored) {
-    const user: User = { id, account: owner ?? "", permissions: permissions ?? [], disabled: disabled ?? false };
+    const settings = { permissions: permissions ?? [], disabled: disabled ?? false };
+    const user: User = { id, account: owner ?? "", ...settings, ...firstVersion(context) };
     const listed = { ...keys.accountUser(user.account, id), id };
     return planNew(path, { ...entry, account }, user, [{ ...keys.user(id), ...user }, listed], context);
   }
@@ -265,6 +287,7 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, context) => {
     inserted_at: context.origin.now.toISOString(),
     expires_at: expires_at ?? null,
     revoked: entry.revoked ?? false,
+    ...firstVersion(context),
   };
   const items = [
     { ...keys.apiKey(sha256), ...key },

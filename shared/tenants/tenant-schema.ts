@@ -2,7 +2,12 @@ import * as z from "zod/mini";
 
 /** What is stored, without rules for input. A property that is added needs a default, because older items lack it. */
 
+/** Of accounts, users and API keys. Those of version 1.0 have neither until they are changed: they count as version 1. */
+const Versioned = z.object({ version: z.optional(z.number()), updated_at: z.optional(z.string()) });
+export type Versioned = z.infer<typeof Versioned>;
+
 export const Account = z.object({
+  ...Versioned.shape,
   id: z.string(),
   name: z.string(),
   /** The accounts above it, root first. */
@@ -18,6 +23,7 @@ export const canAccess = (from: string, account: Pick<Account, "id" | "ancestors
   account.id === from || account.ancestors.includes(from);
 
 export const User = z.object({
+  ...Versioned.shape,
   id: z.string(),
   account: z.string(),
   permissions: z.array(z.string()),
@@ -30,6 +36,7 @@ export const hasPermission = ({ permissions }: User, permission: string): boolea
   permissions.includes(permission) || permissions.includes(permission.replace(/:[^:]*$/, ":*"));
 
 export const ApiKey = z.object({
+  ...Versioned.shape,
   id: z.string(),
   account: z.string(),
   user: z.nullable(z.string()),

@@ -125,12 +125,14 @@ describe("an item of a released version", () => {
     expect((await call("DELETE", `${request}/${id("T4")}`, { key })).status).toBe(200);
   });
 
-  it("gets a label, if it is an API key without one", async () => {
+  it("gets a label and a version, if it is an API key without them", async () => {
     const label = async () => (await keysOf(id("A2"))).map((one) => one.label);
     const set = (label: string | null) => apply({ keys: { k: { id: id("K1"), label } } }, operator());
     expect([await label(), (await set(null)).keys.k?.status]).toEqual([[undefined], "unchanged"]);
     expect((await set("Portal")).keys.k?.changes).toEqual({ label: { from: null, to: "Portal" } });
     expect([await label(), (await set(null)).keys.k?.status, await label()]).toEqual([["Portal"], "changed", [null]]);
+    const events = await Array.fromAsync(historyOf({ type: "api_key", id: id("K1") }));
+    expect(events.map(({ resource }) => resource.version)).toEqual([2, 3]);
   });
 
   it("lets the sweep resume where it stopped", async () => {

@@ -266,11 +266,12 @@ describe("admin apply with ids in the file", () => {
     await apply({ ...file, accounts: { ...file.accounts, acme: { ...file.accounts.acme, name: "New" } } });
     const id = file.accounts.acme.id ?? "";
     const actor = { type: "operator", id: "local" };
-    const resource = { type: "account", id, version: null };
-    const common = { account: id, actor, resource, parent: null, request_id: null };
+    const resource = { type: "account", id };
+    const common = { account: id, actor, parent: null, request_id: null };
+    const changes = { name: { from: "Acme", to: "New" } };
     expect(await Array.fromAsync(historyOf({ type: "account", id }))).toMatchObject([
-      { ...common, type: "account.created", changed: null },
-      { ...common, type: "account.updated", changed: ["name"], changes: { name: { from: "Acme", to: "New" } } },
+      { ...common, type: "account.created", resource: { ...resource, version: 1 }, changed: null },
+      { ...common, type: "account.updated", resource: { ...resource, version: 2 }, changed: ["name"], changes },
     ]);
     const request = { type: "request", id: file.requests.r1.id ?? "" };
     expect(await Array.fromAsync(historyOf(request))).toMatchObject([

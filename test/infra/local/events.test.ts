@@ -57,7 +57,7 @@ it("$EVENTS has each change as EventBridge delivers it, and --events-to posts ea
       id: expect.stringMatching(/^[0-9A-Z]{26}$/),
       type: "account.created",
       account: id,
-      resource: { type: "account", id, version: null },
+      resource: { type: "account", id, version: 1 },
     }),
   });
   const { EVENTS = "" } = service.environment;

@@ -9,6 +9,7 @@ import { collections, keys } from "../../../shared/table/keys.ts";
 import { queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
+import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { operator } from "../../support/fixtures/apply.ts";
 import { form, upload } from "../../support/fixtures/attachments.ts";
 import { newSwitch, patch } from "../../support/fixtures/switches.ts";
@@ -311,7 +312,7 @@ describe("the history of what an endpoint changes", () => {
 });
 
 it.each(["request", "switch"])(
-  "versions and their events never go back in time, even if the clock does: %s",
+  "versions and their events go on in time, even if the clock goes back: %s",
   async (type) => {
     const { key, request, path } = await newCustomer();
     const isSwitch = type === "switch";
@@ -326,10 +327,42 @@ it.each(["request", "switch"])(
       vi.setSystemTime(latest - 1_000 * changed.length);
       changed.push(await call(method, target, { key, json: json(`${changed.length}`) }));
     }
-    const at = new Date(latest).toISOString();
-    expect(changed.map(({ body }) => body)).toMatchObject(Array(3).fill({ data: { updated_at: at } }));
+    const [first, second, third] = [0, 1, 2].map((ms) => new Date(latest + ms).toISOString());
+    const times = [first, second, second].map((updated_at) => ({ data: { updated_at } }));
+    expect(changed.map(({ body }) => body)).toMatchObject(times);
     const events = (await historyOf(type, isSwitch ? id : request)).slice(-3);
-    expect(events).toMatchObject(Array(3).fill({ at, resource: { id } }));
+    expect(events).toMatchObject([
+      { at: first, resource: { id, version: 2 } },
+      { at: second, resource: { id, version: 3 } },
+      { at: third, resource: { id, version: 3 } },
+    ]);
+  },
+);
+
+it.each([
+  ["account", "accounts", (n: number) => ({ name: `Acme ${n}` })],
+  ["user", "users", (n: number) => ({ permissions: [`a:${n}`] })],
+  ["key", "keys", (n: number) => (n % 2 ? { label: `Portal ${n}` } : { expires_at: `203${n}-01-01T00:00:00.000Z` })],
+])(
+  "the events of one %s are in the order of its versions, however many files change it at once",
+  async (type, section, changeOf) => {
+    const customer = { accounts: { one: { name: "Acme" } }, users: { one: { account: "one" } } };
+    const { accounts, users, keys } = await apply(
+      { ...customer, keys: { one: { account: "one", user: "one" } } },
+      operator(),
+    );
+    const id = { accounts, users, keys }[section]?.one?.id ?? "";
+    const earlier = (n: number) => operator(new Date(Date.now() - n * 1_000));
+    await atOnce(6, (n) => apply({ [section]: { one: { id, ...changeOf(n) } } }, earlier(n)));
+    const events: z.infer<typeof Event>[] = await historyOf(type, id);
+    expect(events.map(({ resource }) => resource.version)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    const times = events.map(({ at }) => at);
+    expect(times).toEqual([...new Set(times)].sort());
+    const values = new Map<string, unknown>();
+    for (const [name, { from, to }] of events.flatMap(({ changes = {} }) => Object.entries(changes))) {
+      if (values.has(name)) expect(from, name).toEqual(values.get(name));
+      values.set(name, to);
+    }
   },
 );
 

@@ -38,9 +38,9 @@ describe("an optimistic update", () => {
   });
 
   it.each([
-    ["2026-11-21T09:59:59.999Z", updated_at],
-    ["2026-11-21T10:00:00.001Z", "2026-11-21T10:00:00.001Z"],
-  ])("of a request of %s is made at %s, not before the version that it replaces", async (requested, made) => {
+    ["2026-11-21T10:00:00.000Z", "2026-11-21T10:00:00.001Z"],
+    ["2026-11-21T10:00:00.002Z", "2026-11-21T10:00:00.002Z"],
+  ])("of a request of %s is made at %s, after the version that it replaces", async (requested, made) => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const [first, second] = [
       { version: 1, updated_at: "2026-11-20T10:00:00.000Z" },
