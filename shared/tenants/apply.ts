@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import leven from "leven";
 import { ApiError, internalError, invalid, problemIn, serviceUnavailable } from "../errors.ts";
 import type { EventType } from "../history/event.ts";
 import { type Changes, type Origin, recordOf } from "../history/record.ts";
@@ -134,6 +135,11 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sect
   return { planned, warnings: context.warnings, isDry };
 };
 
+/** Finding the nearest permission takes time, so `describe` is called only if there is room. */
+const warn = (path: readonly (string | number)[], describe: () => string, { warnings }: Context) => {
+  if (warnings.length < maxProblems) warnings.push({ pointer: pointer(path), detail: describe() });
+};
+
 type Context = Resolved & { readonly origin: Origin; readonly isDry: boolean; readonly warnings: Warning[] };
 
 type PlanEntry<S extends SectionName> = (path: Path<S>, id: string, entry: Entry<S>, context: Context) => Planned;
@@ -247,11 +253,8 @@ const sorted = (permissions: readonly string[]) => [...new Set(permissions)].sor
 
 const planUser: PlanEntry<"users"> = (path, id, { account, permissions, disabled, ...entry }, context) => {
   for (const [index, permission] of permissions?.entries() ?? [])
-    if (!knownPermissions.includes(permission) && context.warnings.length < maxProblems)
-      context.warnings.push({
-        pointer: pointer([...path, "permissions", index]),
-        detail: describeUnknown(permission),
-      });
+    if (!knownPermissions.includes(permission))
+      warn([...path, "permissions", index], () => describeUnknown(permission), context);
   const owner = ownerId(account, context);
   const stored = context.stored.users.get(id);
   if (!stored) {
@@ -314,10 +317,18 @@ const planOrder: PlanEntry<"orders"> = (path, id, entry, context) => {
   return unchanged(path, id);
 };
 
+const lettersOf = (type: string) => type.toUpperCase().replaceAll(/[\s_-]/g, "");
+
+/** Whether a type is the forwarded one but for case, separators or one letter. Its attachments would never reach the carrier. */
+const isMisspelt = (type: string) =>
+  type !== forwardableType && leven(lettersOf(type), lettersOf(forwardableType), { maxDistance: 2 }) < 2;
+
 const planRequest: PlanEntry<"requests"> = (path, id, entry, context) => {
   const stored = context.stored.requests.get(id);
   const order = entry.order === undefined ? undefined : context.order(entry.order);
   const sentOwner = ownerId(entry.account, context);
+  const misspelt = `${entry.type} is never forwarded: the type that is forwarded is ${forwardableType}`;
+  if (entry.type !== undefined && isMisspelt(entry.type)) warn([...path, "type"], () => misspelt, context);
   if (stored) {
     reportImmutable(path, stored, { order: order?.id, account: sentOwner, type: entry.type }, context);
     return unchanged(path, id);

@@ -74,6 +74,37 @@ it.each([
   expect(await versionOf(created.orders.o?.id ?? "")).toBe(0);
 });
 
+const forwarded = "ADD_MESSAGING_NUMBERS";
+it.each([
+  ["add_messaging_numbers", forwarded],
+  ["Add Messaging-Numbers ", forwarded],
+  ["addMessagingNumbers", forwarded],
+  ["ADD_MESSAGING_NUMBER", forwarded],
+  ["ADD_MESSAGING_NUMBERSS", forwarded],
+  ["AD_MESSAGING_NUMBERZ", null],
+  ["PORT_IN", null],
+  [forwarded, null],
+])("warns of a request whose type is nearly the one that is forwarded: %s is taken for %s", async (type, nearest) => {
+  const { order = "" } = await stored();
+  const detail = `${type.trim()} is never forwarded: the type that is forwarded is ${nearest}`;
+  const warnings = nearest === null ? undefined : [{ pointer: "/requests/a~1b/type", detail }];
+  const made = await applied({ requests: { "a/b": { order, type } } });
+  expect(made).toMatchObject({ requests: { "a/b": { status: "created" } } });
+  expect(made.warnings).toEqual(warnings);
+  const again = { "a/b": { id: made.requests["a/b"]?.id, type } };
+  expect((await applied({ requests: again })).warnings).toEqual(warnings);
+});
+
+it("writes at most 100 items in one transaction, the moved versions of orders included", async () => {
+  const { acme, order } = await stored();
+  const second = (await stored()).order;
+  // 31 x 3 items, then 2 x 3 items and two versions: 101 in all.
+  const users = Object.fromEntries(Array.from({ length: 31 }, (_, n) => [`u${n}`, { account: acme }]));
+  const requests = { one: { order, type: "t" }, two: { order: second, type: "t" } };
+  const made = await applied({ users, requests });
+  expect(Object.values(made.requests)).toMatchObject([{ status: "created" }, { status: "created" }]);
+});
+
 it("names everything that is wrong with the form of a file at once", async () => {
   const file = {
     ...{ $schema: "s", dry_run: "yes", reqests: {}, others: {} },
