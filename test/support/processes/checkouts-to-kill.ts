@@ -36,5 +36,5 @@ for (const { order, moment, run } of z.parse(Orders, JSON.parse(process.argv[2] 
   if (!what.startsWith("checkout/")) momentsOfCalls.set(order, moment);
   const hooks = { [what]: [stopIn(order)] };
   const options = when === "before" ? { before: hooks } : { after: hooks };
-  checkOut(order, options, run);
+  void checkOut(order, options, run);
 }
