@@ -16,7 +16,7 @@ import { collections, keys, type ParentRef } from "../../../shared/table/keys.ts
 import { get, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { forwardableType } from "../../../shared/tenants/tenant-schema.ts";
-import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import { beforeTableCall, interceptTableCalls, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { storeRun } from "../../support/fixtures/runs.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
@@ -432,6 +432,21 @@ describe("a page", () => {
     const next_try_at = page.outcome === "WAIT" ? at(60) : null;
     const receipt = { state: "pending", last_answer: was503, next_try_at, in_flight_until: null };
     expect(await receiptsOf(request)).toMatchObject([receipt, receipt]);
+  });
+
+  it("ends after its last write", async () => {
+    const { page } = await attached();
+    carrier.respondInTurn(busy, busy);
+    let pending = 0;
+    const stop = interceptTableCalls(async (_, pass) => {
+      pending += 1;
+      return pass().finally(() => {
+        pending -= 1;
+      });
+    });
+    expect(await forwardPage(page)).toMatchObject({ outcome: "WAIT" });
+    stop();
+    expect(pending).toBe(0);
   });
 
   it("that has progressed waits the first time", async () => {

@@ -108,12 +108,23 @@ describe("an Idempotency-Key", () => {
   const event = (key: string) => eventOf(createAttachmentRoute("request"), { headers: { "Idempotency-Key": key } });
   const present = (key: string) => readIdempotencyKey(event(key), Promise.resolve(apiKey));
 
+  const now = new Date("2026-11-21T10:00:00.999Z");
+  const principal = { apiKey, user: { id: "1", account: "1", permissions: [], disabled: false } };
+  const use = async (key: string, { name = "create", id = "A", value = 1 } = {}) => {
+    const sent = { ...event(key), pathParameters: { request_id: id } };
+    return idempotencyOf(await present(key), { name }, sent, principal, [["a", value]], now);
+  };
+
+  it("is another's on another route, with another id in the path and with other content: 422", async () => {
+    const write = (await use("used"))?.write({ id: "7", at: "then" });
+    await transact({ write });
+    expect((await use("used"))?.created).toEqual({ id: "7", at: "then" });
+    for (const other of [{ name: "complete" }, { id: "B" }, { value: 2 }])
+      await expect(use("used", other), JSON.stringify(other)).rejects.toMatchObject({ status: 422 });
+  });
+
   it("is remembered for a day, unless it expires within a second", async () => {
-    const now = new Date("2026-11-21T10:00:00.999Z");
     const seconds = Math.floor(now.getTime() / 1000);
-    const principal = { apiKey, user: { id: "1", account: "1", permissions: [], disabled: false } };
-    const use = async (key: string) =>
-      idempotencyOf(await present(key), { name: "create" }, event(key), principal, [["a", 1]], now);
     for (const left of [0, 1]) {
       const key = `expires-${left}`;
       const write = (await use(key))?.write({ id: "7", at: "then" });

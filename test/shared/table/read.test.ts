@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { withDeadline } from "../../../shared/deadline.ts";
 import { dynamodb } from "../../../shared/table/client.ts";
-import { get, getMany } from "../../../shared/table/read.ts";
+import { get, getMany, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 
 it("many items are read in the order of their keys, although BatchGetItem takes 100", async () => {
@@ -46,4 +46,11 @@ it("a partial response is completed, and keys of a failed call fail for every re
   send.mockRejectedValueOnce(Object.assign(new Error("slow down"), { name: "ThrottlingException", $fault: "client" }));
   const reasons = (await Promise.allSettled([get(key("a")), get(key("b"))])).map((each) => each.status);
   expect(reasons).toEqual(["rejected", "rejected"]);
+});
+
+it("a scan of the whole table is strongly consistent", async () => {
+  const send = spyOnCalls();
+  send.mockImplementationOnce(async () => ({ Items: [key("a")] }));
+  expect(await Array.fromAsync(scan())).toEqual([key("a")]);
+  expect(send.mock.calls).toMatchObject([[{ input: { TableName: process.env.TABLE_NAME, ConsistentRead: true } }]]);
 });
