@@ -51,58 +51,58 @@ export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, Scope> 
   admit: (found, principal, route) => admitParent(route, found, principal),
 };
 
-type FoundItem = FoundParent & { readonly itemId: PathId; readonly items: readonly (Item | undefined)[] };
+type FoundItems = FoundParent & { readonly items: readonly (Item | undefined)[]; readonly requestedId: string };
 
-/** For what the path parameter `name` identifies below the parent. `found` returns it from its items, if it exists. */
-// @__NO_SIDE_EFFECTS__
-const below = <R extends AttachmentRoute, T extends object>(
-  name: string,
+/** Reads the parent and, in the same round trips, the items that the path parameter `name` stands for. None if that is not an id. */
+const loadBelow = async (
+  lookup: Lookup,
+  type: ParentType,
+  name: "attachment_id" | "upload_id",
   keysOf: (ref: ParentRef, id: string) => readonly Key[],
-  found: (items: FoundItem["items"], now: Date) => T | undefined,
-): AccessCheck<R, FoundItem, Scope & T> => ({
-  load: async (lookup, { parent: type }) => {
-    const { parentId, ref } = parentRef(lookup, type);
-    const itemId = lookup.pathId(name);
-    const itemKeys = itemId.id === undefined ? [] : keysOf(ref, itemId.id);
-    const [parent, items] = await Promise.all([readParent(ref), getMany(itemKeys)]);
-    return { parentId, parent, itemId, items };
-  },
-  admit: ({ itemId, items, ...loaded }, principal, route, now) => {
-    const scope = admitParent(route, loaded, principal);
-    const item = found(items, now);
-    if (!item) throw notFound(route.on === "upload" ? "upload" : route.resource, itemId.requestedId);
-    return { ...scope, ...item };
-  },
-});
+): Promise<FoundItems> => {
+  const { parentId, ref } = parentRef(lookup, type);
+  const { id, requestedId } = lookup.pathId(name);
+  const [parent, items] = await Promise.all([readParent(ref), getMany(id === undefined ? [] : keysOf(ref, id))]);
+  return { parentId, parent, items, requestedId };
+};
 
 /** For showing and updating one attachment. */
-export const oneAttachment = below<ItemRoute, { readonly current: Attachment }>(
-  "attachment_id",
-  (ref, id) => [keys.attachment(ref, id)],
-  ([item]) => item && { current: parseItem(Attachment, item) },
-);
+export const oneAttachment: AccessCheck<ItemRoute, FoundItems, Scope & { readonly current: Attachment }> = {
+  load: (lookup, { parent }) => loadBelow(lookup, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id)]),
+  admit: (found, principal, route) => {
+    const scope = admitParent(route, found, principal);
+    const [item] = found.items;
+    if (!item) throw notFound(route.resource, found.requestedId);
+    return { ...scope, current: parseItem(Attachment, item) };
+  },
+};
 
 /** For completing a direct upload of the parent. 404 also if the upload has expired without being used. */
-export const uploadOfParent = below<UploadRoute, { readonly upload: Upload }>(
-  "upload_id",
-  (ref, id) => [keys.upload(ref, id)],
-  ([item], now) => {
+export const uploadOfParent: AccessCheck<UploadRoute, FoundItems, Scope & { readonly upload: Upload }> = {
+  load: (lookup, { parent }) => loadBelow(lookup, parent, "upload_id", (ref, id) => [keys.upload(ref, id)]),
+  admit: (found, principal, route, now) => {
+    const scope = admitParent(route, found, principal);
+    const [item] = found.items;
     const upload = item && parseItem(Upload, item);
-    const isGone = !upload || (upload.state === "open" && uploadExpiry(upload) <= now);
-    return isGone ? undefined : { upload };
+    if (!upload || (upload.state === "open" && uploadExpiry(upload) <= now))
+      throw notFound("upload", found.requestedId);
+    return { ...scope, upload };
   },
-);
+};
 
 /** An attachment. If `unfinished`, its metadata are deleted, but its file could not be removed yet. */
 type Deletable = Attachment & { readonly unfinished: boolean };
 
 /** For deleting one attachment, or finishing the delete of one whose file could not be removed. */
-export const deletableAttachment = below<DeleteRoute, { readonly current: Deletable }>(
-  "attachment_id",
-  (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)],
-  ([stored, unfinished], now) => {
+export const deletableAttachment: AccessCheck<DeleteRoute, FoundItems, Scope & { readonly current: Deletable }> = {
+  load: (lookup, { parent }) =>
+    loadBelow(lookup, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)]),
+  admit: (found, principal, route, now) => {
+    const scope = admitParent(route, found, principal);
+    const [stored, unfinished] = found.items;
     const isExpired = Number(unfinished?.expires_at) * 1000 <= now.getTime();
     const item = stored ?? (isExpired ? undefined : unfinished);
-    return item && { current: { ...parseItem(Attachment, item), unfinished: !stored } };
+    if (!item) throw notFound(route.resource, found.requestedId);
+    return { ...scope, current: { ...parseItem(Attachment, item), unfinished: !stored } };
   },
-);
+};
