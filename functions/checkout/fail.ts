@@ -7,10 +7,10 @@ import { failStep } from "../../shared/checkout/steps.ts";
 const Failure = z.object({ Error: z.string() });
 const State = z.object({ ...RunRef.shape, reason: z.optional(z.string()), failure: z.optional(Failure) });
 
-const reasonOf = (failure: z.infer<typeof Failure> | undefined) =>
+const textOf = (failure: z.infer<typeof Failure> | undefined) =>
   failure ? `A step failed: ${failure.Error}; its log says why.` : "The run has lost the order's lock.";
 
 export const handler = stepHandler(failStep, State, async ({ reason, failure, ...ref }) => ({
   ...ref,
-  ...(await failRun(ref, reason ?? reasonOf(failure), new Date())),
+  ...(await failRun(ref, reason ?? textOf(failure), new Date())),
 }));

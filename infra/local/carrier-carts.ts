@@ -81,7 +81,7 @@ const rejection = (status: number, error: string): Reply => ({ status, body: { e
 const checkedOut = rejection(409, "the cart is checked out");
 
 /** Streams the form. Undefined if it does not have exactly one file. Rejects if the body is cut off. */
-const readForm = (incoming: IncomingMessage) =>
+const readFileForm = (incoming: IncomingMessage) =>
   new Promise<{ metadata: string; bytes: number; sha256: string } | undefined>((resolve, reject) => {
     const digest = createHash("sha256");
     let [metadata, bytes, files] = ["", 0, 0];
@@ -112,7 +112,7 @@ export const putAttachment = async (
   ids: { request: string; attachment: string },
   incoming: IncomingMessage,
 ): Promise<Reply> => {
-  const form = await readForm(incoming).catch(() => undefined);
+  const form = await readFileForm(incoming).catch(() => undefined);
   if (cart.checked_out) return checkedOut;
   const metadata = form && parseJson(Metadata, form.metadata);
   if (!form || !metadata) return rejection(422, "the body must be a form of metadata and one file");

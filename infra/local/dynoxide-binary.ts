@@ -31,7 +31,7 @@ const isExecutable = (path: string): boolean => {
 const NpmReport = z.object({ error: z.object({ code: z.optional(z.string()), summary: z.string() }) });
 
 /** Why npm failed: the code and the first line of the report that `--json` prints. Without one, npm has not started. */
-const reasonOf = ({ stdout = "", message }: Error & { stdout?: string }): string => {
+const npmErrorOf = ({ stdout = "", message }: Error & { stdout?: string }): string => {
   const { code = [], summary } = parseJson(NpmReport, stdout)?.error ?? { summary: message };
   return [code, summary.split("\n").slice(0, 1)].flat().join(": ");
 };
@@ -75,7 +75,7 @@ export const findDynoxide = async (target: Platform): Promise<string> => {
   if (platforms.includes(`${platform}-${arch}`)) {
     reason = await install(name, ownFolder, target).then(
       () => `${name} has no ${file}.`,
-      (error: Error) => `npm could not install ${name} (${reasonOf(error)}).`,
+      (error: Error) => `npm could not install ${name} (${npmErrorOf(error)}).`,
     );
     if (isExecutable(join(ownFolder, scoped))) return join(ownFolder, scoped);
   }

@@ -189,7 +189,7 @@ const invoke = async (
 /** Handles requests that are not HTTP, or whose headers are too large. Node does not pass them to the handler. */
 const rejectUnreadable = (error: Error & { readonly code?: string }, socket: Duplex) => {
   if (!socket.writable || error.code === "ECONNRESET") return socket.destroy();
-  const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
-  const detail = tooLarge ? `has more than ${maxHeaderBytes} bytes of headers` : "is not a valid HTTP request";
-  return endWith(socket, errorResponse(malformed(detail), randomUUID(), tooLarge ? 431 : 400));
+  const hasLargeHeaders = error.code === "HPE_HEADER_OVERFLOW";
+  const detail = hasLargeHeaders ? `has more than ${maxHeaderBytes} bytes of headers` : "is not a valid HTTP request";
+  return endWith(socket, errorResponse(malformed(detail), randomUUID(), hasLargeHeaders ? 431 : 400));
 };

@@ -62,7 +62,7 @@ const urlOf = (name: string, value: string | undefined): string | undefined => {
   return value?.replace(/\/$/, "") || undefined;
 };
 
-const originOf = (value: string): string => {
+const uploadOriginOf = (value: string): string => {
   const origin = URL.canParse(value) ? new URL(value).origin : "null";
   if (origin === value) return value;
   throw new Error(`--upload-origin must be an origin such as http://localhost:5173, not ${value}.`);
@@ -90,7 +90,7 @@ const run = async () => {
     throttle: throttleOf(values.throttle),
     postTo: urlOf("--events-to", values["events-to"]),
     carrierUrl: urlOf("--carrier-url", values["carrier-url"]) ?? urlOf("CARRIER_URL", process.env.CARRIER_URL),
-    uploadOrigins: (values["upload-origin"] ?? []).map(originOf),
+    uploadOrigins: (values["upload-origin"] ?? []).map(uploadOriginOf),
     malwareScan: values["malware-scan"],
     carrierFunction: await handlerIn(values["carrier-function"]),
   };

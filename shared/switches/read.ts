@@ -29,7 +29,7 @@ type ListedSwitch = Switch & { readonly included: object };
 type Include = readonly "account"[] | undefined;
 
 /** All accounts of a page are read in one round trip, because these reads start in the same turn. */
-export const includedAssociations = async ({ account }: Switch, include: Include): Promise<object> => {
+export const includedAccount = async ({ account }: Switch, include: Include): Promise<object> => {
   const owner = include?.includes("account") ? await readAccount(account) : undefined;
   return owner ? { account: { type: "account", data: { id: owner.id, name: owner.name } } } : {};
 };
@@ -63,7 +63,7 @@ export const switchPage: PageReader<
   const entries = await readPage(list, request, SwitchEntry);
   const switches = await readSwitches(entries.items.map(({ id }) => id));
   const items = await Promise.all(
-    switches.map(async (one) => ({ ...one, included: await includedAssociations(one, query.include) })),
+    switches.map(async (one) => ({ ...one, included: await includedAccount(one, query.include) })),
   );
   return truncatePage(list, request, { ...entries, items }, sizeOf, maxPageBytes);
 };

@@ -28,7 +28,7 @@ export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: reado
   });
 
 /** Reads that started in the same turn, by the deadline of their request, so that no read waits for another request's. */
-const batches = new Map<Deadline | undefined, { readonly keys: Map<string, Key>; readonly found: Promise<Found> }>();
+const batches = new Map<Deadline | undefined, { readonly wanted: Map<string, Key>; readonly found: Promise<Found> }>();
 type Found = ReadonlyMap<string, Item>;
 
 const nameOf = ({ pk, sk }: Item | Key): string => JSON.stringify([pk, sk]);
@@ -41,12 +41,12 @@ export const get = async (key: Key): Promise<Item | undefined> => {
   const deadline = currentDeadline();
   let batch = batches.get(deadline);
   if (!batch) {
-    const keys = new Map<string, Key>();
-    batch = { keys, found: endOfTurn().then(() => readBatches(deadline, keys)) };
+    const wanted = new Map<string, Key>();
+    batch = { wanted, found: endOfTurn().then(() => readBatches(deadline, wanted)) };
     batches.set(deadline, batch);
   }
   const name = nameOf(key);
-  batch.keys.set(name, key);
+  batch.wanted.set(name, key);
   return (await batch.found).get(name);
 };
 
@@ -59,25 +59,25 @@ const endOfTurn = async () => {
 /** DynamoDB's limit on the keys of one BatchGetItem. */
 const maxBatch = 100;
 
-const readBatches = async (deadline: Deadline | undefined, keys: ReadonlyMap<string, Key>): Promise<Found> => {
+const readBatches = async (deadline: Deadline | undefined, wanted: ReadonlyMap<string, Key>): Promise<Found> => {
   batches.delete(deadline);
-  const all = [...keys.values()];
+  const all = [...wanted.values()];
   const parts = Array.from({ length: Math.ceil(all.length / maxBatch) }, (_, index) =>
     readBatch(all.slice(index * maxBatch, (index + 1) * maxBatch)),
   );
   return new Map((await Promise.all(parts)).flat().map((item) => [nameOf(item), item]));
 };
 
-const readBatch = async (keys: readonly Key[]): Promise<Item[]> => {
+const readBatch = async (wanted: readonly Key[]): Promise<Item[]> => {
   const table = env.tableName();
-  const [key] = keys;
-  if (key && keys.length === 1) {
+  const [key] = wanted;
+  if (key && wanted.length === 1) {
     const command = new GetCommand({ TableName: table, Key: key, ConsistentRead: true });
     const { Item } = await dynamodb().send(command).catch(unavailableAs503);
     return Item ? [Item] : [];
   }
   const found: Item[] = [];
-  let remaining: readonly Item[] = keys;
+  let remaining: readonly Item[] = wanted;
   for (let attempt = 1; ; attempt += 1) {
     const RequestItems = { [table]: { Keys: [...remaining], ConsistentRead: true } };
     const command = new BatchGetCommand({ RequestItems });
@@ -89,7 +89,7 @@ const readBatch = async (keys: readonly Key[]): Promise<Item[]> => {
   }
 };
 
-export const getMany = (keys: readonly Key[]): Promise<(Item | undefined)[]> => Promise.all(keys.map(get));
+export const getMany = (wanted: readonly Key[]): Promise<(Item | undefined)[]> => Promise.all(wanted.map(get));
 
 export const readItem = async <S extends z.core.$ZodType>(schema: S, key: Key): Promise<z.output<S> | undefined> => {
   const item = await get(key);
