@@ -10,10 +10,18 @@ import { upload } from "../support/fixtures/attachments.ts";
 import { newSwitch } from "../support/fixtures/switches.ts";
 import { allPermissions, tenants } from "../support/fixtures/tenants.ts";
 import { sentUpload } from "../support/fixtures/uploads.ts";
-import { call, deniedBody, errorBody, notFoundBody, type ReceivedResponse, send } from "../support/requests/client.ts";
+import {
+  call,
+  deniedBody,
+  errorBody,
+  fetchFromService,
+  notFoundBody,
+  type ReceivedResponse,
+  send,
+} from "../support/requests/client.ts";
 import { pathOf, requestTo } from "../support/requests/request-per-endpoint.ts";
 
-/** The errors that every route returns, derived from the route table: a new row is covered at once. */
+/** What every route returns, errors above all, derived from the route table: a new row is covered at once. */
 
 const t = await tenants();
 const existing = {
@@ -162,12 +170,26 @@ describe.each(all)("%s", (_, route, index) => {
   }
 
   if (route.on !== "collection") {
-    it("returns 404 for a resource that does not exist, whether or not its id is a ULID", async () => {
-      for (const id of [unknownId.toLowerCase(), "nonsense", noId]) {
+    it("returns 404 for a resource that does not exist, a ULID in upper case, any other id as it was sent, percent-decoded", async () => {
+      for (const id of [unknownId.toLowerCase(), "no sense", noId]) {
         const response = await sendTo(route, { key: t.key("acme"), resource: id });
-        const returnedId = id === "nonsense" ? id : id.toUpperCase();
+        const returnedId = id === "no sense" ? id : id.toUpperCase();
         expectError(response, 404, notFoundBody(route.on === "upload" ? "upload" : route.resource, returnedId), id);
       }
+    });
+  }
+
+  if (route.method === "GET") {
+    it("responds to HEAD with the status and the headers of GET, without the body", async () => {
+      const ids = { parent: route.parent ? existing[route.parent] : "", resource: existingIn(route) ?? "" };
+      const { path, init } = requestTo(route, { key: t.key("acme"), ...ids });
+      const responses = ["GET", "HEAD"].map(async (method) => {
+        const response = await fetchFromService({ method, path, init });
+        const headers = ["cache-control", "content-type", "etag"].map((name) => response.headers.get(name));
+        return { status: response.status, headers, text: await response.text() };
+      });
+      const [get, head] = await Promise.all(responses);
+      expect([get?.status, head]).toEqual([200, { ...get, text: "" }]);
     });
   }
 

@@ -50,7 +50,7 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       expect(response.headers.get("x-request-id")).toMatch(/.+/);
     });
 
-    it("has defaults for what is left out, empty or unknown, and the file's own name", async () => {
+    it("has defaults for optional parts that are left out or empty, ignores unknown ones, and has the file's own name", async () => {
       const empty = ["type", "data[notes]", "data[file_hint]", "data[reference_id]", "data[filename]"];
       const parts = { ...Object.fromEntries(empty.map((name) => [name, ""])), "data[color]": "red", unknown: "1" };
       for (const [label, sent] of [
@@ -131,13 +131,14 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       expect(invalidParametersOf(response)).toEqual(["body /data/filename constraint.format"]);
     });
 
-    it("with a file over the limit returns 413 from the function or from the gateway", async () => {
+    it("with a file over the limit returns 413, which points to a direct upload, from the function or from the gateway", async () => {
       const postFile = (bytes: number) => post(form({}, new File([new Uint8Array(bytes)], "big.bin")));
       expect((await postFile(4_600_000)).status).toBe(201);
       for (const bytes of [4_600_001, 11_000_000]) {
         const response = await postFile(bytes);
         expect([response.status, codeOf(response)], `${bytes} bytes`).toEqual([413, "payload_too_large"]);
-        expect(response.body, `${bytes} bytes`).toMatchObject({ errors: [{ params: { limit_bytes: 4_600_000 } }] });
+        const params = { limit_bytes: 4_600_000, direct_upload: true };
+        expect(response.body, `${bytes} bytes`).toMatchObject({ errors: [{ params }] });
       }
     });
   });
@@ -145,7 +146,7 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
   describe("a reference_id", () => {
     const reference = "11111111-2222-3333-4444-555555555555";
 
-    it("is unique under its parent regardless of case, and free again after a delete", async () => {
+    it("is unique under its parent regardless of case, and can be used again at once after a DELETE", async () => {
       const first = await upload(path, key, { "data[reference_id]": reference });
       await upload(t.attachments(kind, "sibling"), key, { "data[reference_id]": reference });
       const again = await post(form({ "data[reference_id]": reference.toUpperCase() }));

@@ -23,7 +23,7 @@ const step = fc.oneof(
 type Walk = Extract<typeof step extends fc.Arbitrary<infer Step> ? Step : never, { do: "walk" }>;
 
 describe.each(sampledParentTypes("request"))("the list of the attachments of a %s", (kind) => {
-  it("equals the model page by page, after any creates, deletes and walks", async () => {
+  it("equals the model page by page, after any creates, deletes and walks, also where the item of a cursor is deleted", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (steps) => {
         const t = await tenants();

@@ -95,12 +95,12 @@ describe.each(kinds)("the attachments of one $kind", ({ kind, t }) => {
       expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
     });
 
-    it("names a repeated parameter", async () => {
+    it("with a parameter that is given twice returns 422, which names it", async () => {
       const problem = { sub_code: "constraint.type", detail: "must be given only once" };
       expect((await list("?first=1&first=1")).body).toEqual(invalidBody("query", "/first", problem));
     });
 
-    it("returns 422 for a cursor of another list", async () => {
+    it("with a cursor of another list returns 422", async () => {
       const other = t.attachments(kind, "sibling");
       await upload(other, key);
       await upload(other, key);

@@ -86,7 +86,7 @@ describe("permissions", () => {
     expect((await tryApply({ users }, operator())).applied?.warnings).toHaveLength(1_000);
   });
 
-  it("of a user can be changed, with effect at once", async () => {
+  it("of a user can be changed, with effect at once: `*` grants every operation of its resource", async () => {
     const t = await tenants();
     const [id, all] = [t.user("ops"), "ordering_request_attachments:*"];
     const status = async () => (await call("GET", t.attachments("request", "acme"), { key: t.key("acme") })).status;

@@ -50,14 +50,14 @@ describe("an ETag", () => {
   });
 
   it.each([
-    [3, ["*", " * ", extended, '"a,b", "3"', '"3" "', '"3"x'], ['"2"', '"33"', 'W/"3"', '"x3"', '"*"', "3"]],
-    [12, ['"12.abc-_"'], ['"1"', '"2"']],
-  ])("of version %i is found in If-Match: %j, and not in %j", (version, holding, others) => {
-    for (const tags of [...holding, ...others]) {
-      const check = precondition(eventOf(showSwitchRoute, { headers: { "if-match": tags } }));
-      if (holding.includes(tags)) expect(() => check(version), tags).not.toThrow();
-      else expect(() => check(version), tags).toThrow(expect.objectContaining({ status: 412 }));
-    }
+    ...["*", " * ", '"3"', extended, '"a,b", "3"', '"3" "', '"3"x'].map((tags) => [tags, "holds for", 3] as const),
+    ...['"2"', '"33"', 'W/"3"', '"x3"', '"*"', "3"].map((tags) => [tags, "is a 412 for", 3] as const),
+    ['"12.abc-_"', "holds for", 12] as const,
+    ['"1"', "is a 412 for", 12] as const,
+  ])("in If-Match: %s %s version %i", (tags, outcome, version) => {
+    const check = () => precondition(eventOf(showSwitchRoute, { headers: { "if-match": tags } }))(version);
+    if (outcome === "holds for") expect(check).not.toThrow();
+    else expect(check).toThrow(expect.objectContaining({ status: 412 }));
   });
 
   it.each([
@@ -66,7 +66,7 @@ describe("an ETag", () => {
     ["*", 304],
     ['"2", W/"3"', 304],
     ['xW/"3"', 304],
-  ])("in If-None-Match: %s makes the response %i", (tags, status) => {
+  ])("in If-None-Match: %s makes the response to version 3 a %i", (tags, status) => {
     const event = eventOf(showSwitchRoute, { headers: { "if-none-match": tags } });
     const headers = { "Cache-Control": "no-store", "X-Request-Id": event.requestContext.requestId, ETag: plain };
     const modified = { statusCode: 200, headers: { "Content-Type": "application/json", ...headers }, body: '{"a":1}' };
@@ -81,7 +81,7 @@ describe("a JSON body", () => {
     return outcomeOf(async () => (await readJson(eventOf(updateAttachmentRoute("request"), { headers, body }))).input);
   };
 
-  it("has at most a mebibyte", async () => {
+  it("has at most a mebibyte: more is a 413", async () => {
     const spaces = " ".repeat(limits.jsonBytes - 2);
     expect(await read(`"${spaces}"`)).toBe(spaces);
     expect(await read(`"${spaces} "`)).toEqual([413, expect.stringContaining("than 1048576 bytes.")]);
@@ -89,15 +89,23 @@ describe("a JSON body", () => {
 
   const [type, encoding] = ["The Content-Type must be application/json.", "The body must not have a Content-Encoding."];
   it.each<[string, Parameters<typeof read>, unknown]>([
-    ["in base64", [Buffer.from('"é"')], "é"],
-    ["with a charset", ["[]", "APPLICATION/JSON ; charset=utf-8", " IDENTITY "], []],
-    ["of a longer type", ["[]", "application/jsonx"], [415, type]],
-    ["of a type within another", ["[]", "text/application/json"], [415, type]],
-    ["that is also compressed", ["[]", "application/json", "identity, gzip"], [415, encoding]],
-    ["of an unknown encoding", ["[]", "application/json", "xidentity"], [415, encoding]],
-    ["that is not UTF-8", [Uint8Array.of(0x22, 0xff, 0x22)], [422, "is not valid UTF-8"]],
-    ["with a byte order mark", ['\ufeff"x"'], [422, "must not begin with a byte order mark"]],
-    ["that is empty", [""], [422, "is not valid JSON"]],
+    ["is read in base64", [Buffer.from('"é"')], "é"],
+    [
+      "may have a charset and the Content-Encoding identity",
+      ["[]", "APPLICATION/JSON ; charset=utf-8", " IDENTITY "],
+      [],
+    ],
+    ["is a 415 with a longer Content-Type", ["[]", "application/jsonx"], [415, type]],
+    ["is a 415 with a Content-Type that only contains its own", ["[]", "text/application/json"], [415, type]],
+    [
+      "is a 415 with a Content-Encoding that compresses it",
+      ["[]", "application/json", "identity, gzip"],
+      [415, encoding],
+    ],
+    ["is a 415 with an unknown Content-Encoding", ["[]", "application/json", "xidentity"], [415, encoding]],
+    ["is malformed if it is not UTF-8", [Uint8Array.of(0x22, 0xff, 0x22)], [422, "is not valid UTF-8"]],
+    ["is malformed with a byte order mark", ['\ufeff"x"'], [422, "must not begin with a byte order mark"]],
+    ["is malformed without a body", [""], [422, "is not valid JSON"]],
   ])("%s", async (_, sent, result) => {
     expect(await read(...sent)).toEqual(result);
   });
@@ -137,12 +145,12 @@ describe("an Idempotency-Key", () => {
 
   const [length, format] = ["constraint.length", "constraint.format"].map((sub_code) => ({ sub_code }));
   it.each([
-    ["", [{ ...length, params: { minimum: 1, maximum: 255 } }]],
-    [`!~${"x".repeat(253)}`, []],
-    ["x".repeat(256), [length]],
-    ["a b", [format]],
-    ["\u007f", [format]],
-  ])("%j has the problems %j", async (key, problems) => {
+    ["may have 255 visible ASCII characters", `!~${"x".repeat(253)}`, []],
+    ["may not be empty", "", [{ ...length, params: { minimum: 1, maximum: 255 } }]],
+    ["may not have 256 characters", "x".repeat(256), [length]],
+    ["may not have a space within", "a b", [format]],
+    ["may not have a control character", "\u007f", [format]],
+  ])("%s", async (_, key, problems) => {
     const place = { in: "header", pointer: "/Idempotency-Key" };
     expect((await present(key))?.problems).toMatchObject(problems.map((problem) => ({ ...place, ...problem })));
   });
@@ -172,7 +180,7 @@ describe("a form", () => {
   };
   const parsed = { input: { type: undefined, data: { name: "LOA" } }, problems: [] };
 
-  it("has the file, and not a text of the same name beside it, and every other part once", async () => {
+  it("has exactly one file, ignores a text of its name beside it, and may have no other part twice", async () => {
     const [text, first, second] = [file("", "a.pdf"), file('; filename="a"'), file('; filename="b"')];
     const kept = { file: { filename: "a" } };
     expect(await dataOf(text, first)).toMatchObject(kept);
@@ -251,7 +259,7 @@ describe("a form", () => {
     expect(await read({ headers: { "Content-Type": type }, body: Buffer.from(body) })).toEqual(outcome);
   });
 
-  it("that arrives as text is not read, because its bytes may have changed", async () => {
+  it("is not read where it arrives as text, because its bytes may have changed", async () => {
     const { headers, body } = rawForm(name);
     expect(await read({ headers, body: `${body}` })).toEqual([500, expect.any(String)]);
   });
@@ -260,9 +268,14 @@ describe("a form", () => {
   const room = limits.form.headerBytes - bytesOf(name, part("", ""), part("x".repeat(16_000), ""));
   const longNames = (left: number) => ["x".repeat(16_000), "x".repeat(left)];
   it.each([
-    ["100 parts", "more than 100 parts", Array<string>(99).fill("x"), Array<string>(100).fill("x")],
-    ["32,768 bytes of headers", "more than 32768 bytes", longNames(room), longNames(room + 1)],
-  ])("with %s is read, and with more it is not", async (_, why, allowed, refused) => {
+    ["has at most 100 parts", "more than 100 parts", Array<string>(99).fill("x"), Array<string>(100).fill("x")],
+    [
+      "has at most 32,768 bytes of headers in all parts together",
+      "more than 32768 bytes",
+      longNames(room),
+      longNames(room + 1),
+    ],
+  ])("%s", async (_, why, allowed, refused) => {
     const withNames = (names: readonly string[]) => form(...names.map((each) => part(each, "x")), name);
     expect(await withNames(allowed)).toEqual(parsed);
     expect(await withNames(refused)).toEqual([422, expect.stringContaining(why)]);
@@ -272,66 +285,99 @@ describe("a form", () => {
   const sent = (content: string | Uint8Array, more = "") => part("data[name]", content, more);
   const encodedAs = (encoding: string) => sent("LOA", `\r\nContent-Transfer-Encoding: ${encoding}`);
   it.each<[string, Part, object]>([
-    ["no text", sent(""), {}],
-    ["a folded header", ['content-disposition:form-data;\r\n name="data[name]";', "LOA"], { name: "LOA" }],
-    ["a line that is not a header", sent("LOA", "\r\nX y"), because("a part has a line that is not a header")],
-    ["a space before a colon", sent("LOA", "\r\nX : y"), because("a part has a line that is not a header")],
-    ["a folded line first", [`\tX: y\r\n${name[0]}`, "LOA"], because("a part has a line that is not a header")],
-    ["JSON", sent('"LOA"', json), { name: "LOA" }],
-    ["JSON's null", sent("null", json), {}],
-    ["JSON that is no text", sent("[1]", json), { name: "[1]" }],
-    ["no JSON", sent("LOA", json), { name: "LOA" }],
-    ["JSON sent as text", sent('"LOA"'), { name: '"LOA"' }],
-    ["a long text", sent("x".repeat(65_536)), { name: "x".repeat(65_536) }],
-    ["a text that is too long", sent("x".repeat(65_537)), because("data[name] has more than 65536 bytes")],
-    ["a text that is not UTF-8", sent(Uint8Array.of(0xff)), because("data[name] is not valid UTF-8")],
-    ["an encoding", encodedAs("BINARY"), { name: "LOA" }],
-    ["another encoding", encodedAs("8bitx"), because("data[name] has the Content-Transfer-Encoding 8bitx")],
-    ["a file without a name or a type", file("", "loa.pdf"), { file: "loa.pdf" }],
-  ])("with %s", async (_, one, data) => {
+    ["leaves out an empty text", sent(""), {}],
+    [
+      "reads the names of headers in any case, and headers that are folded over lines",
+      ['content-disposition:form-data;\r\n name="data[name]";', "LOA"],
+      { name: "LOA" },
+    ],
+    [
+      "is malformed with a line among its headers that is none",
+      sent("LOA", "\r\nX y"),
+      because("a part has a line that is not a header"),
+    ],
+    [
+      "is malformed with a space before the colon of a header",
+      sent("LOA", "\r\nX : y"),
+      because("a part has a line that is not a header"),
+    ],
+    [
+      "is malformed with a folded line before its first header",
+      [`\tX: y\r\n${name[0]}`, "LOA"],
+      because("a part has a line that is not a header"),
+    ],
+    ["reads a JSON string, as generated clients send it", sent('"LOA"', json), { name: "LOA" }],
+    ["leaves out JSON's null", sent("null", json), {}],
+    ["takes JSON that is not a string as it is", sent("[1]", json), { name: "[1]" }],
+    ["takes what is not JSON as it is", sent("LOA", json), { name: "LOA" }],
+    ["takes a quoted text that is not called JSON as it is", sent('"LOA"'), { name: '"LOA"' }],
+    ["reads a text of 65,536 bytes", sent("x".repeat(65_536)), { name: "x".repeat(65_536) }],
+    ["is malformed with a longer text", sent("x".repeat(65_537)), because("data[name] has more than 65536 bytes")],
+    ["is malformed with a text that is not UTF-8", sent(Uint8Array.of(0xff)), because("data[name] is not valid UTF-8")],
+    ["reads parts with the Content-Transfer-Encoding binary", encodedAs("BINARY"), { name: "LOA" }],
+    [
+      "is malformed with a Content-Transfer-Encoding that changes bytes",
+      encodedAs("8bitx"),
+      because("data[name] has the Content-Transfer-Encoding 8bitx"),
+    ],
+    ["takes data[file] without a filename and a type for a text", file("", "loa.pdf"), { file: "loa.pdf" }],
+  ])("%s", async (_, one, data) => {
     expect(await dataOf(one)).toEqual(data);
   });
 
   const [x250, pdfType] = ["x".repeat(250), "\r\nContent-Type: application/PDF"];
   it.each([
-    [pdfType, "attachment", "application/pdf"],
-    [`; filename="a.pdf"\r\nContent-Type: ${"x".repeat(61)}/y`, "a.pdf", "application/octet-stream"],
-    ['; filename=".."', "attachment"],
-    ['; filename="..."', "..."],
-    ['; filename="../a/b.pdf"', "b.pdf"],
-    ['; filename="C:\\\\a\\b.pdf"', "b.pdf"],
-    ['; filename="a%22b%0D%0A\\".pdf"', 'a"b".pdf'],
-    ['; FileName = a.pdf; x="y;z" ;', "a.pdf"],
-    [`; filename="a.pdf"; filename*=iso-8859-1'de'%E4.pdf`, "ä.pdf"],
-    ['; filename=" a .pdf "', "a .pdf"],
-    [`; filename="${"😀".repeat(255)}"`, "😀".repeat(255)],
-    [`; filename="${x250}xx.pdf"`, `${x250}x.pdf`],
-    [`; filename="${x250}xxxx xyz"`, `${x250}xxxx`],
-    [`; filename="${x250}.${"y".repeat(20)}"`, `${"x".repeat(234)}.${"y".repeat(20)}`],
-    [`; filename="${x250}.${"y".repeat(21)}"`, `${x250}.yyyy`],
-    [`; filename="${x250}.y zyxw"`, `${x250}.y zy`],
-  ])("with a file named %s", async (more, filename, contentType = "text/plain") => {
+    ["attachment where it has no name", pdfType, "attachment", "application/pdf"],
+    [
+      "by its name, whatever its type is",
+      `; filename="a.pdf"\r\nContent-Type: ${"x".repeat(61)}/y`,
+      "a.pdf",
+      "application/octet-stream",
+    ],
+    ["attachment where its name is ..", '; filename=".."', "attachment"],
+    ["by a name of three dots", '; filename="..."', "..."],
+    ["by its base name", '; filename="../a/b.pdf"', "b.pdf"],
+    ["by its base name on Windows", '; filename="C:\\\\a\\b.pdf"', "b.pdf"],
+    [
+      "by what %22, %0D, %0A and a backslash before a quote stand for, cleaned",
+      '; filename="a%22b%0D%0A\\".pdf"',
+      'a"b".pdf',
+    ],
+    ["by a name without quotes, in any case", '; FileName = a.pdf; x="y;z" ;', "a.pdf"],
+    ["by its filename* rather than by its filename", `; filename="a.pdf"; filename*=iso-8859-1'de'%E4.pdf`, "ä.pdf"],
+    ["without spaces around its name", '; filename=" a .pdf "', "a .pdf"],
+    ["by 255 characters, not bytes", `; filename="${"😀".repeat(255)}"`, "😀".repeat(255)],
+    ["by at most 255 characters, with its extension", `; filename="${x250}xx.pdf"`, `${x250}x.pdf`],
+    ["by at most 255 characters, without a space at their end", `; filename="${x250}xxxx xyz"`, `${x250}xxxx`],
+    [
+      "with an extension of up to 21 characters",
+      `; filename="${x250}.${"y".repeat(20)}"`,
+      `${"x".repeat(234)}.${"y".repeat(20)}`,
+    ],
+    ["without the end of a longer extension", `; filename="${x250}.${"y".repeat(21)}"`, `${x250}.yyyy`],
+    ["without the end of what has a space after its last dot", `; filename="${x250}.y zyxw"`, `${x250}.y zy`],
+  ])("names its file %s", async (_, more, filename, contentType = "text/plain") => {
     expect(await dataOf(file(more))).toMatchObject({ file: { filename, contentType } });
   });
 
   it.each([
-    ["X: y", "no header"],
-    ['attachment; name="data[name]"', "another type"],
-    ['form-data; name="data[name]"\r\nContent-Disposition: form-data; name="type"', "two headers"],
-    ['form-data; name="data[name]"; name="type"', "two names"],
-    ['form-data; name="data[file]"; filename="a"; name="b.pdf"', "a quote before a semicolon"],
-    ['form-data; name="data[file]"; filename="my "best" loa.pdf"', "bare quotes"],
-    ['form-data; name="data[file]"; filename="my loa.pdf', "no closing quote"],
-    ['form-data; name="data[file]"; filename="a\\"', "a backslash before the last quote"],
-    ['form-data; name="data[file]"; filename="a.pdf"x', "a text after a quote"],
-    ['form-data; name="data[file]"; filename=my loa.pdf', "a name that needs quotes"],
-    ['form-data; name="data[file]"; filename=a;b.pdf', "a semicolon that needs quotes"],
-    [`form-data; name="data[file]"; filename="a.pdf"; filename*=UTF-8''%ff.pdf`, "a filename* that is not UTF-8"],
-    [`form-data; name="data[file]"; filename*="UTF-8''a.pdf"`, "a quoted filename*"],
-    [`form-data; name*=UTF-8''data%5Bfile%5D; filename="a.pdf"`, "a name*"],
-    ['form-data; name="data[file]"; filename*0="a"; filename*1="b.pdf"', "a filename in pieces"],
-    ['form-data; name="data[file]"; filename="\xe4.pdf"', "a filename that is not UTF-8"],
-  ])("never shortens or drops a name: Content-Disposition: %s is malformed, with %s", async (value) => {
+    ["no Content-Disposition", "X: y"],
+    ["another type", 'attachment; name="data[name]"'],
+    ["two headers", 'form-data; name="data[name]"\r\nContent-Disposition: form-data; name="type"'],
+    ["two names", 'form-data; name="data[name]"; name="type"'],
+    ["a bare quote before a semicolon", 'form-data; name="data[file]"; filename="a"; name="b.pdf"'],
+    ["bare quotes", 'form-data; name="data[file]"; filename="my "best" loa.pdf"'],
+    ["no closing quote", 'form-data; name="data[file]"; filename="my loa.pdf'],
+    ["a backslash before the last quote", 'form-data; name="data[file]"; filename="a\\"'],
+    ["a text after a quote", 'form-data; name="data[file]"; filename="a.pdf"x'],
+    ["a name that needs quotes", 'form-data; name="data[file]"; filename=my loa.pdf'],
+    ["a semicolon that needs quotes", 'form-data; name="data[file]"; filename=a;b.pdf'],
+    ["a filename* that is not UTF-8", `form-data; name="data[file]"; filename="a.pdf"; filename*=UTF-8''%ff.pdf`],
+    ["a quoted filename*", `form-data; name="data[file]"; filename*="UTF-8''a.pdf"`],
+    ["a name*", `form-data; name*=UTF-8''data%5Bfile%5D; filename="a.pdf"`],
+    ["a filename in pieces", 'form-data; name="data[file]"; filename*0="a"; filename*1="b.pdf"'],
+    ["a filename that is not UTF-8", 'form-data; name="data[file]"; filename="\xe4.pdf"'],
+  ])("never shortens or drops a name: it is malformed with %s: %s", async (_, value) => {
     const headers = value === "X: y" ? value : `Content-Disposition: ${value}`;
     const sent = rawForm(name, ["HEADERS", "x"])
       .body.toString()

@@ -54,7 +54,7 @@ it("reads ids and times as a whole", () => {
   expect(times).toEqual([true, false, false]);
 });
 
-it.each([
+it.each<[z.core.$ZodType, unknown, string]>([
   [z.object({ "a/b~c": z.boolean() }), { "a/b~c": 1 }, "/a~1b~0c constraint.type must be true or false"],
   [z.array(z.string()), "x", " constraint.type must be an array"],
   [z.record(z.string(), z.string()), 1, " constraint.type must be an object"],
@@ -72,7 +72,7 @@ it.each([
   [PageQuery, { first: "x1" }, "/first constraint.format must be a whole number"],
   [PageQuery, { first: "1x" }, "/first constraint.format must be a whole number"],
   [PageQuery, { last: `-${"9".repeat(400)}` }, "/last constraint.range must be at least 1"],
-])("%#: a value that is refused is named", (schema, input, problem) => {
+])("names what is refused: $1 with $2", (schema, input, problem) => {
   expect(problemsOf(schema, input)).toEqual([problem]);
 });
 
@@ -95,19 +95,19 @@ it.each([
   [UploadedFile, { ...uploaded, content: new Uint8Array() }, { minimum: 1 }],
   [Uuid, "1", undefined],
   [z.object({ a: z.string() }), {}, undefined],
-] as const)("%#: an error has the limits of its value as params", (schema, input, params) => {
+] as const)("gives the limits of $1 as the params of its problem: $2", (schema, input, params) => {
   expect(check<z.core.$ZodType>(schema, input, "body").problems?.map((problem) => problem.params)).toEqual([params]);
 });
 
 it.each([
-  [isSame, 1, 1, true],
-  [isSame, "a", "A", false],
-  [isSameId, "aB", "Ab", true],
-  [isSameId, "a", "b", false],
-  [isSameId, null, null, true],
-  [isSameId, null, "a", false],
-  [isSameId, "a", null, false],
-])("%s: %j and %j are the same: %s", (same, sent, current, expected) => {
+  ["a value", isSame, 1, 1, true],
+  ["a value", isSame, "a", "A", false],
+  ["an id", isSameId, "aB", "Ab", true],
+  ["an id", isSameId, "a", "b", false],
+  ["an id", isSameId, null, null, true],
+  ["an id", isSameId, null, "a", false],
+  ["an id", isSameId, "a", null, false],
+])("$0 that cannot be changed can be sent again: $2 for $3 is $4", (_, same, sent, current, expected) => {
   expect(same(sent, current)).toBe(expected);
 });
 

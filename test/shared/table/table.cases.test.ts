@@ -228,7 +228,7 @@ describe("a page", () => {
     [{ backward: true, startAfter: ids[0] }, ""],
     [{ backward: true, startAfter: "7" }, "< 34"],
     [{ startAfter: "0" }, "01 >"],
-  ])("of %j is %s", async (request, items) => {
+  ])("of the items 01234, by %j, is %s (< and >: there are more)", async (request, items) => {
     const send = vi.spyOn(dynamodb(), "send");
     expect(await shown(request)).toBe(items);
     for (const [{ input }] of send.mock.calls) expect(input).toMatchObject({ ConsistentRead: true });
