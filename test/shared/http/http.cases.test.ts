@@ -217,6 +217,7 @@ describe("a form", () => {
     ["is read with a media type in capitals", body, parsed, "MULTIPART/FORM-DATA ;boundary=----patchbay"],
     ["needs exactly its media type", "", [415, `The Content-Type must be ${media}.`], `${media}x; boundary=x`],
     ["needs a boundary", "", noBoundary, media],
+    ["is read with a boundary of one character", body.replaceAll(delimiter, "--b"), parsed, `${media};boundary=b`],
     [
       "is read with a boundary of 70 characters",
       body.replaceAll(delimiter, `--${longest}`),
@@ -343,7 +344,7 @@ describe("a form", () => {
       '; filename="a%22b%0D%0A\\".pdf"',
       'a"b".pdf',
     ],
-    ["by a name without quotes, in any case", '; FileName = a.pdf; x="y;z" ;', "a.pdf"],
+    ["by a name without quotes, in any case", ';FileName = a.pdf; x="y;z" ;', "a.pdf"],
     ["by its filename* rather than by its filename", `; filename="a.pdf"; filename*=iso-8859-1'de'%E4.pdf`, "ä.pdf"],
     ["without spaces around its name", '; filename=" a .pdf "', "a .pdf"],
     ["by 255 characters, not bytes", `; filename="${"😀".repeat(255)}"`, "😀".repeat(255)],
@@ -362,9 +363,9 @@ describe("a form", () => {
 
   it.each([
     ["no Content-Disposition", "X: y"],
-    ["another type", 'attachment; name="data[name]"'],
+    ["another type", 'x-form-data; name="data[name]"'],
     ["two headers", 'form-data; name="data[name]"\r\nContent-Disposition: form-data; name="type"'],
-    ["two names", 'form-data; name="data[name]"; name="type"'],
+    ["two names", 'form-data;name="data[name]";name="type"'],
     ["a bare quote before a semicolon", 'form-data; name="data[file]"; filename="a"; name="b.pdf"'],
     ["bare quotes", 'form-data; name="data[file]"; filename="my "best" loa.pdf"'],
     ["no closing quote", 'form-data; name="data[file]"; filename="my loa.pdf'],
