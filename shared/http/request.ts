@@ -21,12 +21,10 @@ export const headerLines = (
   event: Pick<RequestEvent, "headers" | "multiValueHeaders">,
   name: string,
 ): readonly string[] => {
-  const linesIn = (headers: Readonly<Record<string, string | readonly string[] | undefined>> | null) =>
-    Object.entries(headers ?? {}).flatMap(([key, lines = []]) =>
-      key.toLowerCase() === name.toLowerCase() ? lines : [],
-    );
-  const lines = linesIn(event.multiValueHeaders);
-  return lines.length > 0 ? lines : linesIn(event.headers);
+  const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([key, values]) =>
+    key.toLowerCase() === name.toLowerCase() ? (values ?? []) : [],
+  );
+  return lines.length > 0 ? lines : [header(event, name) ?? []].flat();
 };
 
 /** Returns the value of a header that is a list: all its lines, joined as in RFC 9110, 5.2. */

@@ -7,18 +7,17 @@ export type Precondition = (version: number) => void;
 
 /** `version` counts an item's writes. It is the document's ETag. */
 type Versioned = { readonly version: number; readonly updated_at: string };
-
-export const nextVersion = ({ version }: Pick<Versioned, "version">, now: Date) => ({
-  updated_at: now.toISOString(),
-  version: version + 1,
-});
+/** Something that version 1.0 created without a version, which counts as the first. */
+export type MaybeVersioned = { readonly [P in keyof Versioned]?: Versioned[P] | undefined };
 
 /**
- * The time of a write: that of its request or, if it is later, a millisecond after the version before. A request that started before
- * another can write after it, and events are in the order of their times.
+ * The next version, of `now` or, if that is later, of a millisecond after the version before: a request that started before another
+ * can write after it, and events are in the order of their times.
  */
-export const timeAfter = (updated_at: string | undefined, now: Date): Date =>
-  updated_at === undefined ? now : new Date(Math.max(now.getTime(), Date.parse(updated_at) + 1));
+export const nextVersion = ({ version = 1, updated_at }: MaybeVersioned, now: Date) => ({
+  updated_at: new Date(Math.max(now.getTime(), Date.parse(updated_at ?? "") + 1 || 0)).toISOString(),
+  version: version + 1,
+});
 
 /** Returns what an update writes, the item after it, and the names of the properties that change, which may be none. */
 export const updateOf = <S extends z.core.$ZodType<Versioned>>(
@@ -51,7 +50,7 @@ export const optimisticWrite = async <T extends Versioned, O extends { readonly 
   let latest = current;
   for (let attempt = 1; ; attempt += 1) {
     precondition(latest.version);
-    const written = await write(latest, { ...origin, now: timeAfter(latest.updated_at, origin.now) });
+    const written = await write(latest, { ...origin, now: new Date(nextVersion(latest, origin.now).updated_at) });
     if (written) return written;
     await backOff(attempt, new Error("Another write was faster each time."));
     latest = await reread();

@@ -8,19 +8,11 @@ import { pointer } from "../schema/check.ts";
 import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
-import { nextVersion, timeAfter } from "../table/optimistic-update.ts";
+import { type MaybeVersioned, nextVersion } from "../table/optimistic-update.ts";
 import { type Entry, entryTypes, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
-import {
-  type ApiKey,
-  canAccess,
-  forwardableType,
-  type Order,
-  type Request,
-  type User,
-  type Versioned,
-} from "./tenant-schema.ts";
+import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
 import { type EntryWrites, writeAll } from "./transactions.ts";
 
 /** What `apply` did with an entry. A generated API key is in the result once. */
@@ -158,7 +150,7 @@ const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): A
 };
 
 type Properties = Readonly<Record<string, unknown>>;
-type Subject = Versioned & { readonly id: string; readonly account: string; readonly order?: string };
+type Subject = MaybeVersioned & { readonly id: string; readonly account: string; readonly order?: string };
 
 const recorded = (type: EventType, subject: Subject, origin: Origin, changes?: Changes) => {
   const { id, account, order, version } = subject;
@@ -192,7 +184,7 @@ const firstVersion = ({ origin }: Context) => ({ version: 1, updated_at: origin.
 const planExisting = (
   path: Path<"accounts" | "users" | "keys">,
   key: Key,
-  stored: Properties & Versioned,
+  stored: Properties & MaybeVersioned,
   subject: Subject,
   sent: { readonly immutable: Properties; readonly mutable: Properties },
   context: Context,
@@ -203,9 +195,8 @@ const planExisting = (
   const names = Object.keys(set);
   if (names.length === 0) return unchanged(path, subject.id);
   const changes = Object.fromEntries(names.map((name) => [name, { from: stored[name] ?? null, to: set[name] }]));
-  const { version = 1, updated_at } = stored;
-  const now = timeAfter(updated_at, context.origin.now);
-  const next = nextVersion({ version }, now);
+  const next = nextVersion(stored, context.origin.now);
+  const origin = { ...context.origin, now: new Date(next.updated_at) };
   const equals = Object.fromEntries([...names, "version"].map((name) => [name, stored[name]]));
   return {
     path,
@@ -213,7 +204,7 @@ const planExisting = (
     stored,
     writes: [
       { update: key, set: { ...set, ...next }, when: { exists: true, equals } },
-      recorded(`${entryTypes[path[0]]}.updated`, { ...subject, ...next }, { ...context.origin, now }, changes),
+      recorded(`${entryTypes[path[0]]}.updated`, { ...subject, ...next }, origin, changes),
     ],
   };
 };
@@ -235,8 +226,8 @@ const planAccount: PlanEntry<"accounts"> = (path, id, entry, context) => {
     if (!account) return unchanged(path, id);
     const child = { ...keys.childAccount(account.ancestors.at(-1) ?? null, id), id };
     const first = firstVersion(context);
-    const created = { ...keys.account(id), ...account, ...first };
-    return planNew(path, entry, { ...subject, ...first }, [created, child], context);
+    const items = [{ ...keys.account(id), ...account, ...first }, child];
+    return planNew(path, entry, { ...subject, ...first }, items, context);
   }
   const parent = entry.parent ? context.account(entry.parent)?.id : entry.parent;
   const features = entry.features && { ...stored.features, ...entry.features };
@@ -350,8 +341,11 @@ const planRequest: PlanEntry<"requests"> = (path, id, entry, context) => {
     { ...keys.request(id), ...request },
     { ...keys.orderRequest(request.order, id), id, type, account },
   ];
-  const cart = order?.state === "CART" ? keys.order(order.id) : undefined;
-  return { ...planNew(path, entry, request, items, context), cart };
+  const planned = planNew(path, entry, request, items, context);
+  if (order?.state !== "CART") return planned;
+  // Moves the order's version, so that a running checkout notices the request.
+  const move = { update: keys.order(order.id), add: { attachments_version: 1 }, when: { equals: { state: "CART" } } };
+  return { ...planned, writes: [...planned.writes, move] };
 };
 
 export const countsOf = (applied: Applied | undefined) => {

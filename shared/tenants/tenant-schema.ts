@@ -2,12 +2,10 @@ import * as z from "zod/mini";
 
 /** What is stored, without rules for input. A property that is added needs a default, because older items lack it. */
 
-/** Of accounts, users and API keys. Those of version 1.0 have neither until they are changed: they count as version 1. */
-const Versioned = z.object({ version: z.optional(z.number()), updated_at: z.optional(z.string()) });
-export type Versioned = z.infer<typeof Versioned>;
+/** Those that version 1.0 created have neither until they are changed. */
+const versioned = { version: z.optional(z.number()), updated_at: z.optional(z.string()) };
 
 export const Account = z.object({
-  ...Versioned.shape,
   id: z.string(),
   name: z.string(),
   /** The accounts above it, root first. */
@@ -15,6 +13,7 @@ export const Account = z.object({
   features: z.object({ ordering_attachment_access: z.boolean() }),
   /** This item's part of the number of switches. `readCountedAccount` adds the count items. */
   switch_count: z.number(),
+  ...versioned,
 });
 export type Account = z.infer<typeof Account>;
 
@@ -23,11 +22,11 @@ export const canAccess = (from: string, account: Pick<Account, "id" | "ancestors
   account.id === from || account.ancestors.includes(from);
 
 export const User = z.object({
-  ...Versioned.shape,
   id: z.string(),
   account: z.string(),
   permissions: z.array(z.string()),
   disabled: z.boolean(),
+  ...versioned,
 });
 export type User = z.infer<typeof User>;
 
@@ -36,7 +35,6 @@ export const hasPermission = ({ permissions }: User, permission: string): boolea
   permissions.includes(permission) || permissions.includes(permission.replace(/:[^:]*$/, ":*"));
 
 export const ApiKey = z.object({
-  ...Versioned.shape,
   id: z.string(),
   account: z.string(),
   user: z.nullable(z.string()),
@@ -45,6 +43,7 @@ export const ApiKey = z.object({
   inserted_at: z.optional(z.string()),
   expires_at: z.nullable(z.string()),
   revoked: z.boolean(),
+  ...versioned,
 });
 export type ApiKey = z.infer<typeof ApiKey>;
 

@@ -1,18 +1,13 @@
 import type { Item, Write } from "../table/expressions.ts";
-import type { Key } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 
-/** The writes for one entry of a file, which stay together, what they change, and the order in `CART` that gets a request. */
-export type EntryWrites = {
-  readonly writes: readonly Write[];
-  readonly stored?: Item;
-  readonly cart?: Key | undefined;
-};
+/** The writes for one entry of a file, which stay together, and what they change. */
+export type EntryWrites = { readonly writes: readonly Write[]; readonly stored?: Item };
 
 /** DynamoDB's limit on the writes of one transaction. */
 const transactionSize = 100;
 
-/** Its limit is 4 MB of items, with what they replace. This leaves room for the versions of orders, which are small. */
+/** Its limit is 4 MB of items, with what they replace. */
 const transactionBytes = 4_000_000;
 
 /** More than DynamoDB counts: JSON writes every name, and escapes and quotes every text. */
@@ -25,24 +20,21 @@ const keyOf = (write: Write): string => {
 
 type Transaction<E> = { readonly entries: E[]; readonly writes: Map<string, Write>; bytes: number };
 
-/** Adding a request to an order in `CART` moves the order's version, so that a running checkout notices it. */
+/** An order that several requests move is moved once in a transaction, and not at all in the one that creates it. */
 const transactionsOf = <E extends EntryWrites>(entries: readonly E[]): Transaction<E>[] => {
   const all: Transaction<E>[] = [];
   for (const one of entries) {
     const bytes = bytesOf(one);
     let last = all.at(-1);
     const isFull = (of: Transaction<E>) =>
-      of.writes.size + one.writes.length + 1 > transactionSize || of.bytes + bytes > transactionBytes;
+      of.writes.size + one.writes.length > transactionSize || of.bytes + bytes > transactionBytes;
     if (!last || isFull(last)) {
       last = { entries: [], writes: new Map(), bytes: 0 };
       all.push(last);
     }
     last.entries.push(one);
     last.bytes += bytes;
-    for (const write of one.writes) last.writes.set(keyOf(write), write);
-    if (!one.cart) continue;
-    const moved: Write = { update: one.cart, add: { attachments_version: 1 }, when: { equals: { state: "CART" } } };
-    if (!last.writes.has(keyOf(moved))) last.writes.set(keyOf(moved), moved);
+    for (const write of one.writes) if (!last.writes.has(keyOf(write))) last.writes.set(keyOf(write), write);
   }
   return all;
 };
