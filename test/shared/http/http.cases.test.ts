@@ -208,7 +208,7 @@ describe("a form", () => {
 
   const because = (why: string) => [422, `can't be read as a form: ${why}`];
   const noDelimiter = because("it has its boundary in a line that is not a delimiter");
-  const noEnd = because("it has no end");
+  const [noEnd, noHeaderEnd] = [because("it has no end"), because("a part has no end of its headers")];
   const noBoundary = because("its boundary must have 1 to 70 characters");
   const [media, delimiter, longest] = ["multipart/form-data", "------patchbay", "b".repeat(70)];
   const start = `\r\n${name[0]}\r\n\r\nLOA\r\n${delimiter}`;
@@ -219,18 +219,14 @@ describe("a form", () => {
     ["needs a boundary", "", noBoundary, media],
     ["is read with a boundary of one character", body.replaceAll(delimiter, "--b"), parsed, `${media};boundary=b`],
     [
-      "is read with a boundary of 70 characters",
+      "is read with a boundary of 70",
       body.replaceAll(delimiter, `--${longest}`),
       parsed,
       `${media};boundary=${longest}`,
     ],
-    ["is refused with a boundary of 71 characters", "", noBoundary, `${media};boundary=${longest}b`],
+    ["is refused with a boundary of 71", "", noBoundary, `${media};boundary=${longest}b`],
     ["is read with padding after its delimiters", `${delimiter} \t${start}-- \t\r\n`, parsed],
-    [
-      "is read with a text in lines before it, and without a line break at its end",
-      `x\r\n${delimiter}${start}--`,
-      parsed,
-    ],
+    ["is read with a line before it, and no line break at its end", `x\r\n${delimiter}${start}--`, parsed],
     ["is read with a text after its end", `${body}What follows is ignored.`, parsed],
     ["is read with a bare LF after its last delimiter", `${delimiter}${start}--\nx`, parsed],
     ...["\ufeff", "\n", " ", "x", "\ufeff\r\n "].map((before): [string, string, unknown] => [
@@ -246,16 +242,8 @@ describe("a form", () => {
     ["is refused without its end", `${delimiter}${start.replace(/\r\n-+patchbay$/, "")}`, noEnd],
     ["is refused with a part after its end", `${body}${body}`, because("it continues after its end")],
     ["is refused without a delimiter", "x", noEnd],
-    [
-      "never loses a part without a content",
-      `${delimiter}${hint.slice(0, -3)}${body}`,
-      because("a part has no end of its headers"),
-    ],
-    [
-      "never loses a part without the end of its headers",
-      `${delimiter}${hint.slice(0, -5)}${body}`,
-      because("a part has no end of its headers"),
-    ],
+    ["never loses a part without a content", `${delimiter}${hint.slice(0, -3)}${body}`, noHeaderEnd],
+    ["never loses a part without an end of its headers", `${delimiter}${hint.slice(0, -5)}${body}`, noHeaderEnd],
   ])("%s", async (_, body, outcome, type = `${media}; boundary=----patchbay`) => {
     expect(await read({ headers: { "Content-Type": type }, body: Buffer.from(body) })).toEqual(outcome);
   });
@@ -270,43 +258,23 @@ describe("a form", () => {
   const longNames = (left: number) => ["x".repeat(16_000), "x".repeat(left)];
   it.each([
     ["has at most 100 parts", "more than 100 parts", Array<string>(99).fill("x"), Array<string>(100).fill("x")],
-    [
-      "has at most 32,768 bytes of headers in all parts together",
-      "more than 32768 bytes",
-      longNames(room),
-      longNames(room + 1),
-    ],
+    ["has at most 32,768 bytes of headers", "more than 32768 bytes", longNames(room), longNames(room + 1)],
   ])("%s", async (_, why, allowed, refused) => {
     const withNames = (names: readonly string[]) => form(...names.map((each) => part(each, "x")), name);
     expect(await withNames(allowed)).toEqual(parsed);
     expect(await withNames(refused)).toEqual([422, expect.stringContaining(why)]);
   });
 
+  const noHeader = because("a part has a line that is not a header");
   const json = "\r\nContent-Type: application/json ; x=y";
   const sent = (content: string | Uint8Array, more = "") => part("data[name]", content, more);
   const encodedAs = (encoding: string) => sent("LOA", `\r\nContent-Transfer-Encoding: ${encoding}`);
   it.each<[string, Part, object]>([
     ["leaves out an empty text", sent(""), {}],
-    [
-      "reads the names of headers in any case, and headers that are folded over lines",
-      ['content-disposition:form-data;\r\n name="data[name]";', "LOA"],
-      { name: "LOA" },
-    ],
-    [
-      "is malformed with a line among its headers that is none",
-      sent("LOA", "\r\nX y"),
-      because("a part has a line that is not a header"),
-    ],
-    [
-      "is malformed with a space before the colon of a header",
-      sent("LOA", "\r\nX : y"),
-      because("a part has a line that is not a header"),
-    ],
-    [
-      "is malformed with a folded line before its first header",
-      [`\tX: y\r\n${name[0]}`, "LOA"],
-      because("a part has a line that is not a header"),
-    ],
+    ["reads a folded header", ['content-disposition:form-data;\r\n name="data[name]";', "LOA"], { name: "LOA" }],
+    ["is malformed with a line that is not a header", sent("LOA", "\r\nX y"), noHeader],
+    ["is malformed with a space before the colon of a header", sent("LOA", "\r\nX : y"), noHeader],
+    ["is malformed with a folded line before its first header", [`\tX: y\r\n${name[0]}`, "LOA"], noHeader],
     ["reads a JSON string, as generated clients send it", sent('"LOA"', json), { name: "LOA" }],
     ["leaves out JSON's null", sent("null", json), {}],
     ["takes JSON that is not a string as it is", sent("[1]", json), { name: "[1]" }],
@@ -315,77 +283,56 @@ describe("a form", () => {
     ["reads a text of 65,536 bytes", sent("x".repeat(65_536)), { name: "x".repeat(65_536) }],
     ["is malformed with a longer text", sent("x".repeat(65_537)), because("data[name] has more than 65536 bytes")],
     ["is malformed with a text that is not UTF-8", sent(Uint8Array.of(0xff)), because("data[name] is not valid UTF-8")],
-    ["reads parts with the Content-Transfer-Encoding binary", encodedAs("BINARY"), { name: "LOA" }],
-    [
-      "is malformed with a Content-Transfer-Encoding that changes bytes",
-      encodedAs("8bitx"),
-      because("data[name] has the Content-Transfer-Encoding 8bitx"),
-    ],
+    ["reads the Content-Transfer-Encoding binary", encodedAs("BINARY"), { name: "LOA" }],
+    ["is malformed with any other", encodedAs("8bitx"), because("data[name] has the Content-Transfer-Encoding 8bitx")],
     ["takes data[file] without a filename and a type for a text", file("", "loa.pdf"), { file: "loa.pdf" }],
   ])("%s", async (_, one, data) => {
     expect(await dataOf(one)).toEqual(data);
   });
 
-  const [x250, pdfType] = ["x".repeat(250), "\r\nContent-Type: application/PDF"];
+  const [x250, y20] = ["x".repeat(250), "y".repeat(20)];
+  const typed = (type: string) => `\r\nContent-Type: ${type}`;
   it.each([
-    ["attachment where it has no name", pdfType, "attachment", "application/pdf"],
-    [
-      "by its name, whatever its type is",
-      `; filename="a.pdf"\r\nContent-Type: ${"x".repeat(61)}/y`,
-      "a.pdf",
-      "application/octet-stream",
-    ],
+    ["attachment where it has no name", typed("application/PDF"), "attachment", "application/pdf"],
+    ["whatever its type is", `; filename="a.pdf"${typed(`${x250}/y`)}`, "a.pdf", "application/octet-stream"],
     ["attachment where its name is ..", '; filename=".."', "attachment"],
     ["by a name of three dots", '; filename="..."', "..."],
     ["by its base name", '; filename="../a/b.pdf"', "b.pdf"],
     ["by its base name on Windows", '; filename="C:\\\\a\\b.pdf"', "b.pdf"],
-    [
-      "by what %22, %0D, %0A and a backslash before a quote stand for, cleaned",
-      '; filename="a%22b%0D%0A\\".pdf"',
-      'a"b".pdf',
-    ],
+    ["by what %22, %0D, %0A and a quote after a backslash mean", '; filename="a%22b%0D%0A\\".pdf"', 'a"b".pdf'],
     ["by a name without quotes, in any case", ';FileName = a.pdf; x="y;z" ;', "a.pdf"],
     ["by its filename* rather than by its filename", `; filename="a.pdf"; filename*=iso-8859-1'de'%E4.pdf`, "ä.pdf"],
     ["without spaces around its name", '; filename=" a .pdf "', "a .pdf"],
     ["by 255 characters, not bytes", `; filename="${"😀".repeat(255)}"`, "😀".repeat(255)],
     ["by at most 255 characters, with its extension", `; filename="${x250}xx.pdf"`, `${x250}x.pdf`],
     ["by at most 255 characters, without a space at their end", `; filename="${x250}xxxx xyz"`, `${x250}xxxx`],
-    [
-      "with an extension of up to 21 characters",
-      `; filename="${x250}.${"y".repeat(20)}"`,
-      `${"x".repeat(234)}.${"y".repeat(20)}`,
-    ],
-    ["without the end of a longer extension", `; filename="${x250}.${"y".repeat(21)}"`, `${x250}.yyyy`],
+    ["with an extension of 21 characters", `; filename="${x250}.${y20}"`, `${"x".repeat(234)}.${y20}`],
+    ["without the end of a longer extension", `; filename="${x250}.${y20}y"`, `${x250}.yyyy`],
     ["without the end of what has a space after its last dot", `; filename="${x250}.y zyxw"`, `${x250}.y zy`],
   ])("names its file %s", async (_, more, filename, contentType = "text/plain") => {
     expect(await dataOf(file(more))).toMatchObject({ file: { filename, contentType } });
   });
 
-  it.each([
-    ["no Content-Disposition", "X: y"],
-    ["another type", 'x-form-data; name="data[name]"'],
-    ["two headers", 'form-data; name="data[name]"\r\nContent-Disposition: form-data; name="type"'],
-    ["two names", 'form-data;name="data[name]";name="type"'],
-    ["a bare quote before a semicolon", 'form-data; name="data[file]"; filename="a"; name="b.pdf"'],
-    ["bare quotes", 'form-data; name="data[file]"; filename="my "best" loa.pdf"'],
-    ["no closing quote", 'form-data; name="data[file]"; filename="my loa.pdf'],
-    ["a backslash before the last quote", 'form-data; name="data[file]"; filename="a\\"'],
-    ["a text after a quote", 'form-data; name="data[file]"; filename="a.pdf"x'],
-    ["a name that needs quotes", 'form-data; name="data[file]"; filename=my loa.pdf'],
-    ["a semicolon that needs quotes", 'form-data; name="data[file]"; filename=a;b.pdf'],
-    ["a filename* that is not UTF-8", `form-data; name="data[file]"; filename="a.pdf"; filename*=UTF-8''%ff.pdf`],
-    ["a quoted filename*", `form-data; name="data[file]"; filename*="UTF-8''a.pdf"`],
-    ["a name*", `form-data; name*=UTF-8''data%5Bfile%5D; filename="a.pdf"`],
-    ["a filename in pieces", 'form-data; name="data[file]"; filename*0="a"; filename*1="b.pdf"'],
-    ["a filename that is not UTF-8", 'form-data; name="data[file]"; filename="\xe4.pdf"'],
-  ])("never shortens or drops a name: it is malformed with %s: %s", async (_, value) => {
-    const headers = value === "X: y" ? value : `Content-Disposition: ${value}`;
-    const sent = rawForm(name, ["HEADERS", "x"])
-      .body.toString()
-      .replace("HEADERS", () => headers);
-    const { headers: contentType } = rawForm();
-    expect(await read({ headers: contentType, body: Buffer.from(sent, "latin1") })).toEqual(
-      because("a part has no valid Content-Disposition"),
-    );
+  it.each<[string, Part]>([
+    ["no Content-Disposition", ["X: y", "x"]],
+    ["another type", ['Content-Disposition: x-form-data; name="data[name]"', "x"]],
+    ["two of them", sent("x", '\r\nContent-Disposition: form-data; name="type"')],
+    ["two names", ['Content-Disposition: form-data;name="data[name]";name="type"', "x"]],
+    ["a name*", [`Content-Disposition: form-data; name*=UTF-8''data%5Bname%5D`, "x"]],
+    ["bare quotes", file('; filename="my "best" loa.pdf"')],
+    ["a bare quote before a semicolon", file('; filename="a"; name="b.pdf"')],
+    ["no closing quote", file('; filename="my loa.pdf')],
+    ["a backslash before the last quote", file('; filename="a\\"')],
+    ["a text after a quote", file('; filename="a.pdf"x')],
+    ["a filename that needs quotes", file("; filename=my loa.pdf")],
+    ["a semicolon that needs quotes", file("; filename=a;b.pdf")],
+    ["a filename* that is not UTF-8", file(`; filename="a.pdf"; filename*=UTF-8''%ff.pdf`)],
+    ["a quoted filename*", file(`; filename*="UTF-8''a.pdf"`)],
+    ["a filename in pieces", file('; filename*0="a"; filename*1="b.pdf"')],
+    ["a filename that is not UTF-8", file('; filename="\xe4.pdf"')],
+  ])("never shortens, drops or changes a name: its Content-Disposition is malformed with %s", async (_, one) => {
+    const { headers, body } = rawForm(one);
+    const latin1 = Buffer.from(body.toString(), "latin1");
+    expect(await read({ headers, body: latin1 })).toEqual(because("a part has no valid Content-Disposition"));
   });
 });

@@ -27,7 +27,7 @@ export const fetchFromService = ({ method, path, init }: EndpointRequest): Promi
 export const send = async (request: EndpointRequest) => {
   const response = await fetchFromService(request);
   const text = await response.text();
-  const body: unknown = JSON.parse(text);
+  const body: unknown = text === "" ? null : JSON.parse(text);
   return { status: response.status, headers: response.headers, text, body };
 };
 
