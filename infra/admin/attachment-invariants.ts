@@ -1,6 +1,7 @@
 import { isValid } from "ulid";
 import { fileDay, fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
 import { allFiles, type StoredFile } from "../../shared/attachments/files.ts";
+import type { sweptDays } from "../../shared/attachments/sweep.ts";
 import { keys, type ParentRef } from "../../shared/table/keys.ts";
 import { get, getMany } from "../../shared/table/read.ts";
 import {
@@ -64,8 +65,7 @@ const unfinishedDelete = (at: string, parent: ParentRef, id: string) =>
     return attachment === undefined || "its attachment is still there";
   });
 
-/** `sweptSince` is the oldest day whose files the sweep removes, if there has been a sweep. */
-export type Sweeps = { readonly now: Date; readonly sweptSince: string | undefined };
+export type Sweeps = { readonly now: Date; readonly swept: Awaited<ReturnType<typeof sweptDays>> };
 
 export function* storedFileChecks(
   file: StoredFile,
@@ -94,14 +94,16 @@ const unfinished = (at: string): Finding => {
   return { level: "notice", rule: "a file has its metadata", at, detail };
 };
 
-/** The sweep removes a file without metadata once it is a day old, at most two days later. */
-const orphan = ({ key, storedAt }: StoredFile, day: string, { now, sweptSince }: Sweeps): Finding => {
+/** Of a day that was swept before, the daily sweep removes a file without metadata within a month: a delete has crashed. */
+const orphan = ({ key, storedAt }: StoredFile, day: string, { now, swept: { oldest, last } }: Sweeps): Finding => {
   const rule = "a file has its metadata";
   const never = "it is older than the table's first sweep, so no sweep removes it: is it the right table?";
-  if (sweptSince && day < sweptSince) return violation(rule, key, never);
-  const age = Math.floor((now.getTime() - storedAt.getTime()) / dayMs);
-  if (age >= 3) return violation(rule, key, `it has had none for ${age} days: is the sweep running?`);
-  return { level: "notice", rule, at: key, detail: "the sweep will remove it" };
+  if (oldest && day < oldest) return violation(rule, key, never);
+  const daysSince = (time: Date) => Math.floor((now.getTime() - time.getTime()) / dayMs);
+  const isSweeping = last !== undefined && daysSince(new Date(last)) < 3;
+  if (daysSince(storedAt) < 3 || isSweeping)
+    return { level: "notice", rule, at: key, detail: "the sweep will remove it" };
+  return violation(rule, key, `it has had none for ${daysSince(storedAt)} days: is the sweep running?`);
 };
 
 export const wrongAttachmentCount = async (pk: string, difference: number): Promise<Finding[]> => {

@@ -1,5 +1,5 @@
 import { allFiles } from "../../shared/attachments/files.ts";
-import { oldestSweptDay } from "../../shared/attachments/sweep.ts";
+import { sweptDays } from "../../shared/attachments/sweep.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { getMany, scan } from "../../shared/table/read.ts";
 import { attachmentChecks, type Sweeps, storedFileChecks, wrongAttachmentCount } from "./attachment-invariants.ts";
@@ -35,7 +35,7 @@ async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): 
 
 /** Only a notice, because the functions of version 1.0 neither write entries of open checkouts nor remove them. */
 function* checkoutChecks(item: StoredItem): Generator<Check> {
-  const [, order] = /^(?=ORDER.* CHECKOUT$|OPEN_CHECKOUTS ).*ORDER#(\w+)/.exec(keyText(item)) ?? [];
+  const [, order] = /^(?:ORDER#(?=\w+ CHECKOUT$)|OPEN_CHECKOUTS ORDER#)(\w+)/.exec(keyText(item)) ?? [];
   if (order === undefined) return;
   yield async () => {
     const [run, entry, stored] = await getMany([keys.checkout(order), keys.openCheckout(order), keys.order(order)]);
@@ -88,7 +88,7 @@ const readAll = async (read: Read) => {
  * If the first read finds anything, two more read it closely, and only findings that both have are returned.
  */
 export const checkInvariants = async (now: Date, progress: Progress = { items: 0, files: 0 }): Promise<Finding[]> => {
-  const read = { now, sweptSince: await oldestSweptDay(), progress };
+  const read = { now, swept: await sweptDays(), progress };
   const first = await readAll({ ...read, suspects: new Set() });
   if (first.found.size === 0 && first.suspects.size === 0) return [];
   const { found } = await readAll({ ...read, suspects: first.suspects });

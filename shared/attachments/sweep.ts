@@ -121,10 +121,10 @@ const daysBeforeFirst = 2;
 const oldestSwept = ({ first_on }: Bookmark): string =>
   dayOf(new Date((dayNumber(first_on) - daysBeforeFirst) * dayMs));
 
-/** Reads the oldest day that is swept. Undefined before the table's first sweep. 503 if DynamoDB is unavailable. */
-export const oldestSweptDay = async (): Promise<string | undefined> => {
+/** Reads the oldest day that is swept, and that of the last finished sweep, if there has been any. 503 if DynamoDB is unavailable. */
+export const sweptDays = async (): Promise<{ readonly oldest?: string; readonly last?: string | undefined }> => {
   const bookmark = await readItem(Bookmark, keys.sweep());
-  return bookmark && oldestSwept(bookmark);
+  return bookmark ? { oldest: oldestSwept(bookmark), last: bookmark.swept_on } : {};
 };
 
 /** Returns the day of the oldest file, but none before `own`. Undefined if there is no file. */

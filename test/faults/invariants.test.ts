@@ -60,7 +60,16 @@ describe("the check of the invariants", () => {
   it("reports a file without metadata as a notice, and as a violation once the sweep should have removed it", async () => {
     await putFile(fileKey(t.parent, unknownId), oneByte);
     expect(await rules()).toEqual(["notice: a file has its metadata"]);
-    expect(await rules(new Date(Date.now() + 3 * 86_400_000))).toEqual(["violation: a file has its metadata"]);
+    const later = new Date(Date.now() + 3 * 86_400_000);
+    expect(await rules(later)).toEqual(["violation: a file has its metadata"]);
+    const day = (days: number) => new Date(later.getTime() - days * 86_400_000).toISOString().slice(0, 10);
+    for (const [swept_on, level] of [
+      [day(1), "notice"],
+      [day(3), "violation"],
+    ] as const) {
+      await transact({ sweep: { put: { ...keys.sweep(), first_on: "2016-08-01", swept_on } } });
+      expect(await rules(later)).toEqual([`${level}: a file has its metadata`]);
+    }
     // The file is of July 30, 2016, and a first sweep goes two days back.
     for (const [first_on, detail] of [
       ["2016-08-01", "the sweep will remove it"],
