@@ -1,6 +1,8 @@
 import * as z from "zod/mini";
 import { readAttachment } from "../../shared/attachments/attachments.ts";
+import type { Event } from "../../shared/history/event.ts";
 import { parseUlid } from "../../shared/schema/fields.ts";
+import { readSwitch } from "../../shared/switches/read.ts";
 import { type Collection, collections, hashApiKey, type Key, keys } from "../../shared/table/keys.ts";
 import { getMany, parseItem, queryAll, readItem } from "../../shared/table/read.ts";
 import { readAccount, readCountedAccount, readUser } from "../../shared/tenants/accounts.ts";
@@ -13,14 +15,50 @@ import { withProgress } from "./progress.ts";
 /** Converts an id to upper case. Any other text is returned unchanged: no item has it as its id. */
 export const parseId = (text: string): string => parseUlid(text) ?? text;
 
+/** What something is, whose, and where it belongs. */
+export type Place = Pick<Event, "account" | "parent"> & { readonly type: string; readonly id: string };
+
+const placeOf = (type: string, of: { readonly id: string; readonly account: string } | undefined): Place[] =>
+  of ? [{ type, id: of.id, account: of.account, parent: null }] : [];
+
+/** Returns what has an id, of all that is stored by its id alone. */
+export const placesById = async (id: string): Promise<Place[]> => {
+  const [account, user, key, order, request, found] = await Promise.all([
+    readAccount(id),
+    readUser(id),
+    findKey(id),
+    readOrder(id),
+    readRequest(id),
+    readSwitch(id),
+  ]);
+  const above = account?.ancestors.at(-1);
+  return [
+    ...(account ? [{ type: "account", id, account: id, parent: above ? { type: "account", id: above } : null }] : []),
+    ...placeOf("user", user),
+    ...placeOf("api_key", key),
+    ...placeOf("order", order),
+    ...placeOf("request", request).map((one) => ({ ...one, parent: { type: "order", id: request?.order ?? "" } })),
+    ...placeOf("switch", found),
+  ];
+};
+
+/** `an API key`, `an order attachment` */
+export const nounOf = (type: string): string => {
+  const noun = type.replace("api_key", "API key").replaceAll("_", " ");
+  return `${/^[aoA]/.test(noun) ? "an" : "a"} ${noun}`;
+};
+
+/** Throws a CommandError that names what an id is, if it is one of something else. */
+const notFound = async (noun: string, id: string, hint: string): Promise<never> => {
+  const [other] = id.startsWith("apik_") ? [] : await placesById(id);
+  throw new CommandError(`There is no ${noun} ${id}: ${other ? `this is the id of ${nounOf(other.type)}` : hint}.`);
+};
+
 /** Returns a function that reads an item, and throws a CommandError with a hint if it does not exist. */
 export const finder =
   <T>(noun: string, read: (id: string) => Promise<T | undefined>, hint = `\`${noun} list\` lists the existing ones`) =>
-  async (id: string): Promise<T> => {
-    const found = await read(id);
-    if (!found) throw new CommandError(`There is no ${noun} ${id}: ${hint}.`);
-    return found;
-  };
+  async (id: string): Promise<T> =>
+    (await read(id)) ?? notFound(noun, id, hint);
 
 export const findAccount = finder("account", readCountedAccount);
 export const findUser = finder("user", readUser);
@@ -31,7 +69,7 @@ export const requestHint = "`request list` lists the requests of an order";
 /** Returns the request and the order that have an id: one of them, but for files of `apply` that give both the same. */
 export const findParents = async (id: string) => {
   const [request, order] = await Promise.all([readRequest(id), readOrder(id)]);
-  if (!request && !order) throw new CommandError(`There is no request and no order ${id}.`);
+  if (!request && !order) return notFound("request and no order", id, "`order list` lists the orders of an account");
   return [
     ...(request ? [{ type: "request", id, account: request.account } as const] : []),
     ...(order ? [{ type: "order", id, account: order.account } as const] : []),
@@ -99,10 +137,10 @@ export const findKey = async (reference: string): Promise<StoredKey | undefined>
 
 /** Like `findKey`, but throws a CommandError if there is no such key. The error does not contain the key. */
 export const keyByReference = async (reference: string): Promise<StoredKey> => {
-  const key = await findKey(reference);
-  const id = reference.startsWith("apik_") ? "" : ` ${reference}`;
-  if (!key) throw new CommandError(`There is no such API key${id}: \`key list\` lists the existing ones.`);
-  return key;
+  const found = await findKey(reference);
+  const hint = "`key list` lists the existing ones";
+  if (!found && reference.startsWith("apik_")) throw new CommandError(`There is no such API key: ${hint}.`);
+  return found ?? notFound("API key with the id", parseId(reference), hint);
 };
 
 type Owned = { readonly account: string };
@@ -121,6 +159,10 @@ export const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap
   const accounts = await Promise.all(owned.map(({ account }) => readAccount(account)));
   return new Map(accounts.flatMap((account) => (account ? [[account.id, account.name] as const] : [])));
 };
+
+/** The account of an item, for people with its name. */
+export const ownerOf = async ({ account }: Owned) =>
+  format.json ? { account } : { account, "account's name": (await readAccount(account))?.name };
 
 /** Prints items that accounts own. A table has the names of the accounts, too. */
 export const printOwned = async (rows: readonly (Row & Owned)[]): Promise<void> => {

@@ -1,10 +1,15 @@
 import type { Command } from "commander";
+import pLimit from "p-limit";
+import { readRun } from "../../shared/checkout/checkout-run.ts";
+import { readRequest, requestsOfOrder } from "../../shared/tenants/orders.ts";
+import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { create } from "./apply-command.ts";
 import { checkOut, checkOutFailed, failedOrders } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
 import { ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { settle } from "./settle.ts";
+import { withProgress } from "./progress.ts";
 import { showOrder } from "./show-order.ts";
 
 type Selection = { readonly account?: string; readonly failed?: boolean };
@@ -12,9 +17,15 @@ type Selection = { readonly account?: string; readonly failed?: boolean };
 const list = async ({ account: of, failed }: Selection) => {
   if (failed) return printOwned(await failedOrders(of));
   const orders = await ofAccounts(of, ordersOf);
-  await printOwned(
-    orders.map(({ id, account, state, attachment_count }) => ({ id, account, state, attachments: attachment_count })),
-  );
+  await printOwned(await withProgress(() => pLimit(10).map(orders, listed), "Reading the orders …"));
+};
+
+/** With the attachments of its requests, and how its last checkout has ended. */
+const listed = async ({ id, account, state, attachment_count }: Order) => {
+  const entries = await Array.fromAsync(requestsOfOrder(id));
+  const [run, ...requests] = await Promise.all([readRun(id), ...entries.map((one) => readRequest(one.id))]);
+  const attachments = requests.reduce((sum, request) => sum + (request?.attachment_count ?? 0), attachment_count);
+  return { id, account, state, last_run: run?.status ?? null, ended_at: run?.ended_at ?? null, attachments };
 };
 
 type Settlement = { readonly checkedOut?: boolean; readonly open?: boolean; readonly because: string };

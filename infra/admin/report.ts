@@ -51,8 +51,8 @@ export const requestReportById = async (requestId: string) => {
 
 /** The attachments are its own, those of its order if they are forwarded, and withdrawn ones. */
 const requestReport = async (item: Item | undefined, state: Order["state"], ofOrder: readonly OwnedAttachment[]) => {
-  const { id, account, type } = parseItem(Request, item);
-  const about = { id, account, type, seal: sealOf(item) };
+  const { id, account, order, type } = parseItem(Request, item);
+  const about = { id, account, order, type, seal: sealOf(item) };
   const own = await attachmentsOf({ type: "request", id });
   if (type !== forwardableType) return { ...about, attachments: own.map((owned) => reported(owned, null)) };
   const receipts = new Map((await receiptsOf(id)).map((receipt) => [receipt.attachment, receipt]));

@@ -1,26 +1,36 @@
-import { readAccount } from "../../shared/tenants/accounts.ts";
-import { finder, requestHint } from "./find.ts";
-import { printLatest } from "./history.ts";
+import { finder, ownerOf, requestHint } from "./find.ts";
+import { lastRuns, printLatest } from "./history.ts";
 import { format, printHeading, printJson, printRecord, table } from "./output.ts";
-import { withProgress } from "./progress.ts";
-import { orderReport, type RequestReport, requestReportById } from "./report.ts";
+import { formatCount, withProgress } from "./progress.ts";
+import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";
+
+/** What came too late for the carrier, in words. Nothing has to be said of nothing. */
+const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderReport["left_behind"]>) => ({
+  ...(not_forwarded > 0 && { "the carrier lacks": attachments(not_forwarded, "added or changed too late") }),
+  ...(not_withdrawn > 0 && { "the carrier still has": attachments(not_withdrawn, "deleted too late") }),
+});
+
+const attachments = (count: number, what: string) =>
+  `${formatCount(count)} ${count === 1 ? "attachment that was" : "attachments that were"} ${what}`;
 
 export const showOrder = async (id: string): Promise<void> => {
   const report = await withProgress(() => finder("order", orderReport)(id), "Reading the order …");
-  if (format.json) return printJson(report);
+  const runs = await lastRuns(report.id);
+  if (format.json) return printJson({ ...report, runs });
   const { checkout, left_behind, seal, attachments, requests, account, ...order } = report;
   const { run, status, reason, waits_until, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
   printRecord({
     ...order,
-    account,
-    "account's name": (await readAccount(account))?.name,
+    ...(await ownerOf(report)),
     sealed: seal !== null,
     ...(checkout && { run, status, reason }),
     ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
     ...(next_try_at && { attempt, last_answer, next_try_at }),
-    ...left_behind,
+    ...(left_behind && tooLate(left_behind)),
     requests: requests.length,
   });
+  printHeading("Last runs of the checkout");
+  console.log(table(runs, { whole: true }));
   printHeading("Attachments of the order");
   console.log(table(attachments.map(summary)));
   printWarnings(attachments);
@@ -31,6 +41,7 @@ export const showOrder = async (id: string): Promise<void> => {
 export const showRequest = async (id: string): Promise<void> => {
   const report = await finder("request", requestReportById, requestHint)(id);
   if (format.json) return printJson(report);
+  printRecord({ id: report.id, order: report.order, ...(await ownerOf(report)) });
   printRequest(report);
   await printLatest({ type: "request", id: report.id });
 };

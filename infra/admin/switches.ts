@@ -3,9 +3,8 @@ import { readSwitch, readSwitches, SwitchEntry } from "../../shared/switches/rea
 import type { Switch } from "../../shared/switches/switch-schema.ts";
 import { collections } from "../../shared/table/keys.ts";
 import { parseItem, queryAll } from "../../shared/table/read.ts";
-import { readAccount } from "../../shared/tenants/accounts.ts";
-import { childAccounts, findAccount, finder, parseId, printOwned } from "./find.ts";
-import { format, printRecord } from "./output.ts";
+import { childAccounts, findAccount, finder, ownerOf, parseId, printOwned } from "./find.ts";
+import { printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 const findSwitch = finder("switch", readSwitch, "`switch list` lists the switches of an account");
@@ -55,7 +54,6 @@ export const addSwitchCommands = (group: Command): void => {
     .argument("<id>", "the switch", parseId)
     .action(async (id: string) => {
       const found = await findSwitch(id);
-      const owner = format.json ? undefined : await readAccount(found.account);
-      printRecord({ ...withoutSecrets(found), ...(owner && { "account's name": owner.name }) });
+      printRecord({ ...withoutSecrets(found), ...(await ownerOf(found)) });
     });
 };

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * The whole table on one page: keys of `pk` and `sk`, and no index. Every read is by key and strongly consistent, so a list
- * contains what a 201 has confirmed.
+ * The whole table on one page: keys of `pk` and `sk`. Every read of an endpoint is by key and strongly consistent, so a list
+ * contains what a 201 has confirmed. The one index is for operators.
  *
  * | to                                         | request                                           |
  * | ------------------------------------------ | ------------------------------------------------- |
@@ -26,12 +26,20 @@ import { createHash } from "node:crypto";
  * | list an account's users, keys, orders, children | Query accountUsers, …, then Get each         |
  * | resume the sweep where it stopped          | Get sweep                                         |
  * | show what happened to a resource           | Query events                                      |
+ * | find a change by its X-Request-Id, an upload by its id, an attachment by its reference_id | Query the index, then Get each |
+ * | find where a deleted attachment was        | Get deletedAttachment                             |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
 /** The types of resources that can have attachments. */
 export type ParentType = "order" | "request";
 export type ParentRef = { readonly type: ParentType; readonly id: string };
+
+/** The order or the request that a partition is of. */
+export const parentIn = (pk: string): ParentRef | undefined => {
+  const [, type, id] = /^(ORDER|REQUEST)#(.+)$/.exec(pk) ?? [];
+  return id === undefined ? undefined : { type: type === "ORDER" ? "order" : "request", id };
+};
 
 /** Consecutive items of one partition. Their sort keys are the prefix followed by an id. */
 export type Collection = { readonly pk: string; readonly prefix: string };
@@ -51,8 +59,16 @@ export const eventPrefix = "EVENT#";
 
 const partitionOf = ({ type, id }: EventSubject) => `${type === "api_key" ? "KEY_ID" : type.toUpperCase()}#${id}`;
 
+const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
+
 /** The hash that an API key is stored under. The key itself is not stored. */
-export const hashApiKey = (secret: string): string => createHash("sha256").update(secret).digest("hex");
+export const hashApiKey = hash;
+
+/** The index, and its key: it has the keys of the few items with this attribute. Writing one costs a write unit. */
+export const lookupIndex = "lookup";
+
+/** The attribute by which operators find an item by a text. Callers can choose a text that is too long for a key. */
+export const lookupOf = (text: string) => ({ [lookupIndex]: hash(text) });
 
 const openCheckouts = "OPEN_CHECKOUTS";
 
@@ -102,6 +118,8 @@ export const keys = {
   switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),
   /** Written only if a deleted attachment's file could not be removed, so that the delete can be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
+  /** Where an attachment was, which has neither an item nor a file any more. */
+  deletedAttachment: (id: string): Key => ownPartition(`DELETED_ATTACHMENT#${id}`),
   /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
   event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `${eventPrefix}${id}` }),
   sweep: (): Key => ownPartition("SWEEP"),

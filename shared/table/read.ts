@@ -6,7 +6,7 @@ import { unavailableAs503 } from "../errors.ts";
 import { log } from "../log.ts";
 import { backOff, dynamodb } from "./client.ts";
 import type { Item } from "./expressions.ts";
-import type { Collection, Key } from "./keys.ts";
+import { type Collection, type Key, lookupIndex, lookupOf } from "./keys.ts";
 
 /** Parses an item with its schema. The error for an item that cannot be parsed contains its key but no values. */
 export const parseItem = <S extends z.core.$ZodType>(schema: S, item: Item | undefined): z.output<S> => {
@@ -125,10 +125,10 @@ export const query = async (
 const pageSize = 100;
 
 /** Yields every item of a collection in order, or those after the id `startAfter`. Reads one page at a time. */
-export async function* queryAll(collection: Collection, startAfter?: string): AsyncGenerator<Item> {
+export async function* queryAll(collection: Collection, startAfter?: string, descending = false): AsyncGenerator<Item> {
   let after = startAfter;
   do {
-    const items = await query(collection, { after, limit: pageSize });
+    const items = await query(collection, { after, limit: pageSize, descending });
     yield* items;
     after = items.length < pageSize ? undefined : String(items.at(-1)?.sk).slice(collection.prefix.length);
   } while (after !== undefined);
@@ -151,6 +151,23 @@ export const hasItemFrom = async (
   });
   const { Count = 0 } = await dynamodb().send(command).catch(unavailableAs503);
   return Count > 0;
+};
+
+/** The most items that `lookUp` returns: a caller can use an X-Request-Id again and again. */
+const maxFound = 100;
+
+/** Returns the keys of the items that operators find by a text. The index is up to date after some milliseconds. */
+export const lookUp = async (text: string): Promise<Key[]> => {
+  const command = new QueryCommand({
+    TableName: env.tableName(),
+    IndexName: lookupIndex,
+    KeyConditionExpression: "#lookup = :text",
+    ExpressionAttributeNames: { "#lookup": lookupIndex },
+    ExpressionAttributeValues: { ":text": lookupOf(text)[lookupIndex] },
+    Limit: maxFound,
+  });
+  const { Items = [] } = await dynamodb().send(command).catch(unavailableAs503);
+  return Items.map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) }));
 };
 
 /** Yields every item. Reads the whole table, so it is for `admin check` and `admin sweep --all` only. */

@@ -54,7 +54,8 @@ describe("order checkout and order show", () => {
     });
     expect(await adminJson(checkout)).toEqual({ ...end, reason: "The order is already checked out." });
     await order.attach(0);
-    expect(await shown()).toMatch(/\nnot_forwarded +1\nnot_withdrawn +0\n/);
+    await order.attach(0);
+    expect(await shown()).toMatch(/\nthe carrier lacks +2 attachments that were added or changed too late\nrequests /);
   });
 
   it("exit with 1 and the reason if the carrier refuses, and can be repeated", async () => {
@@ -66,6 +67,19 @@ describe("order checkout and order show", () => {
     expect(failed.stdout).toMatch(new RegExp(`FAILED\n.*${attachment}.*422`));
     expect((await admin(["order", "show", order.id])).stdout).toMatch(/state +CART\n[\s\S]* refused +20\S+ .* 422 \{/);
     expect((await admin(["order", "checkout", order.id, "--wait"])).code).toBe(0);
+    await order.attach(0);
+    const { account, id, runs } = await adminJson(["order", "show", order.id]);
+    expect(runs).toMatchObject([
+      { run: `checkout-${id}-2`, status: "SUCCEEDED", reason: null },
+      {
+        run: `checkout-${id}-1`,
+        status: "FAILED",
+        reason: expect.stringMatching(/was refused .*, not forwarded: 422/),
+      },
+    ]);
+    expect(await adminJson(["order", "list", "--account", account])).toEqual([
+      { id, account, state: "CHECKED_OUT", last_run: "SUCCEEDED", ended_at: runs[0].ended_at, attachments: 2 },
+    ]);
   });
 });
 
