@@ -2,7 +2,7 @@ import { isValid } from "ulid";
 import { fileDay, fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
 import { allFiles, type StoredFile } from "../../shared/attachments/files.ts";
 import type { sweptDays } from "../../shared/attachments/sweep.ts";
-import { keys, type ParentRef } from "../../shared/table/keys.ts";
+import { keys, type ParentRef, parentIn } from "../../shared/table/keys.ts";
 import { get, getMany } from "../../shared/table/read.ts";
 import {
   addCount,
@@ -21,10 +21,9 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** Links are checked one by one only where they do not add up, because each takes a call. */
 export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string>, sums: Sums): Generator<Check> {
   const { pk, sk, reference_id, bytes } = item;
-  const [, type, parentId] = /^(ORDER|REQUEST)#(.+)$/.exec(pk) ?? [];
-  if (parentId === undefined) return;
+  const parent = parentIn(pk);
+  if (!parent) return;
   if (pk === sk) addCount(sums, pk, Number(item.attachment_count));
-  const parent: ParentRef = { type: type === "ORDER" ? "order" : "request", id: parentId };
   const at = keyText(item);
   const [kind, id = ""] = sk.split("#");
   if (kind === "UNFINISHED_DELETE") yield unfinishedDelete(at, parent, id);

@@ -8,7 +8,14 @@ export class CommandError extends Error {
 }
 
 /** A command is used wrongly. The CLI exits with 2. */
-export class UsageError extends CommandError {}
+export class UsageError extends CommandError {
+  readonly usage: string | undefined;
+
+  constructor(message: string, usage?: string) {
+    super(message);
+    this.usage = usage;
+  }
+}
 
 const advice: readonly (readonly [RegExp, string])[] = [
   [
@@ -27,6 +34,10 @@ const advice: readonly (readonly [RegExp, string])[] = [
   [
     /ResourceNotFoundException/,
     "The table or the state machine does not exist: correct --stack, TABLE_NAME, STATE_MACHINE_ARN or AWS_REGION.",
+  ],
+  [
+    /specified index/,
+    "The table has no index `lookup`: deploy the stack again. A restored table that lacks it needs `aws dynamodb update-table`.",
   ],
   [/NoSuchBucket/, "The bucket does not exist: correct --stack, BUCKET_NAME or AWS_REGION."],
   [

@@ -11,6 +11,7 @@ import { addCheckCommand } from "./check.ts";
 import { errorBody, explain, UsageError } from "./command-errors.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addEnvCommand } from "./env.ts";
+import { addFindCommand } from "./find-command.ts";
 import { addHistoryCommands } from "./history.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addOrderCommands } from "./orders.ts";
@@ -72,6 +73,7 @@ const createProgram = (): Command => {
   addHistoryCommands(
     group("history", "what happened to an order, a request, a switch, an account, a user or an API key"),
   );
+  addFindCommand(program);
   addDoctorCommand(program);
   addEnvCommand(program);
   addCheckCommand(program);

@@ -3,6 +3,7 @@ import { ManagedPolicy, type PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
+import { lookupIndex } from "../../shared/table/keys.ts";
 import { executionsOf } from "./checkout.ts";
 import { allow, statementsFor } from "./grants.ts";
 import type { Storage } from "./storage.ts";
@@ -36,6 +37,7 @@ export const createPolicies = (scope: Construct, storage: Storage, { machine, ap
         files: ["DeleteObject"],
       }),
       allow(["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"], storage.table.tableArn),
+      allow(["dynamodb:Query"], `${storage.table.tableArn}/index/${lookupIndex}`),
       allow(["s3:ListBucket"], storage.bucket.bucketArn),
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),

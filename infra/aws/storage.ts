@@ -5,6 +5,7 @@ import { LogGroup } from "aws-cdk-lib/aws-logs";
 import * as s3 from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
+import { lookupIndex } from "../../shared/table/keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import type { Settings } from "./settings.ts";
 
@@ -39,7 +40,7 @@ const storedTable = (scope: Construct, settings: Settings, encryptionKey: Key): 
     const attributes = { tableName, ...(tableStreamArn && { tableStreamArn }) };
     return dynamodb.Table.fromTableAttributes(scope, "RestoredTable", attributes);
   }
-  return new dynamodb.Table(scope, "Table", {
+  const table = new dynamodb.Table(scope, "Table", {
     partitionKey: { name: "pk", type: dynamodb.AttributeType.STRING },
     sortKey: { name: "sk", type: dynamodb.AttributeType.STRING },
     billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
@@ -52,6 +53,12 @@ const storedTable = (scope: Construct, settings: Settings, encryptionKey: Key): 
     deletionProtection: retainData,
     removalPolicy: retainData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
   });
+  table.addGlobalSecondaryIndex({
+    indexName: lookupIndex,
+    partitionKey: { name: lookupIndex, type: dynamodb.AttributeType.STRING },
+    projectionType: dynamodb.ProjectionType.KEYS_ONLY,
+  });
+  return table;
 };
 
 const commonProps = (settings: Settings) => ({

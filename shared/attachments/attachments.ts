@@ -1,10 +1,10 @@
 import { cleanUp } from "../deadline.ts";
 import { alreadyTaken, invalid, notFound } from "../errors.ts";
-import { type Origin, recordOf } from "../history/record.ts";
+import { expiryOf, type Origin, recordOf } from "../history/record.ts";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
-import { collections, keys, type ParentRef } from "../table/keys.ts";
+import { collections, keys, lookupOf, type ParentRef } from "../table/keys.ts";
 import { optimisticWrite, type Precondition, updateOf } from "../table/optimistic-update.ts";
 import { parseItem, queryAll, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
@@ -143,7 +143,7 @@ const winnerOrThrow = (
 };
 
 const putReference = (parent: Parent, id: string, uuid: string) =>
-  ({ put: { ...keys.reference(parent, uuid), attachment: id }, when: { exists: false } }) as const;
+  ({ put: { ...keys.reference(parent, uuid), attachment: id, ...lookupOf(uuid) }, when: { exists: false } }) as const;
 
 /** Increments the version that a checkout seals, and changes the number of attachments. */
 const changeParent = (parent: Parent, countBy = 0) =>
@@ -216,6 +216,14 @@ const deleteMetadata = async (parent: Parent, latest: Attachment, origin: Origin
     reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
     parent: changeParent(parent, -1),
     event: recordChange("deleted", parent, latest, origin),
+    place: {
+      put: {
+        ...keys.deletedAttachment(latest.id),
+        account: parent.account.id,
+        parent: { type: parent.type, id: parent.id },
+        expires_at: expiryOf(origin.now),
+      },
+    },
   });
   return failed.size === 0 ? latest : undefined;
 };

@@ -3,7 +3,7 @@ import { limits } from "../limits.ts";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
-import { keys, type ParentRef } from "../table/keys.ts";
+import { keys, lookupOf, type ParentRef } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { type Upload, type UploadFile, uploadExpiry } from "./attachment-schema.ts";
 import { fileKey } from "./file-keys.ts";
@@ -43,7 +43,10 @@ export const createUpload = async (
   const [failed, document] = await Promise.all([
     transact({
       idempotency: idempotency?.write(created),
-      upload: { put: { ...keys.upload(parent, created.id), ...upload, expires_at }, when: { exists: false } },
+      upload: {
+        put: { ...keys.upload(parent, created.id), ...upload, ...lookupOf(created.id), expires_at },
+        when: { exists: false },
+      },
     }),
     uploadDocument(parent, file, created),
   ]);

@@ -1,6 +1,6 @@
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
-import { type EventSubject, keys } from "../table/keys.ts";
+import { type EventSubject, keys, lookupOf } from "../table/keys.ts";
 import type { Actor, EventChange, EventType, StoredEvent, WrittenEvent } from "./event.ts";
 
 /** Where a change comes from. Every function that changes something for somebody gets one. */
@@ -26,7 +26,8 @@ type Change = {
 
 export type Changes = Readonly<Record<string, { readonly from: unknown; readonly to: unknown }>>;
 
-const retentionDays = 400;
+/** When what is recorded now expires, in seconds: after 400 days. */
+export const expiryOf = (now: Date): number => Math.floor(now.getTime() / 1000) + 400 * 24 * 60 * 60;
 
 // EventBridge takes 256 KB in a call, which has ten events; the rest of one has up to 8 KB.
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/calculate-putevents-entry-size.html
@@ -81,6 +82,6 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
     ...evidence,
     request_id,
   };
-  const expires_at = Math.floor(now.getTime() / 1000) + retentionDays * 24 * 60 * 60;
-  return { put: { ...keys.event(subjectOf(change), event.id), ...event, expires_at } };
+  const found = request_id === null ? {} : lookupOf(request_id);
+  return { put: { ...keys.event(subjectOf(change), event.id), ...event, ...found, expires_at: expiryOf(now) } };
 };

@@ -235,7 +235,9 @@ describe("a managed policy", () => {
       [
         "cloudformation:DescribeStacks on {Ref:AWS::StackId}",
         ...table("BatchGetItem", "DeleteItem", "DescribeTable", "DescribeTimeToLive"),
-        ...table("GetItem", "PutItem", "Query", "Scan", "UpdateItem"),
+        ...table("GetItem", "PutItem", "Query"),
+        "dynamodb:Query on Table/index/lookup",
+        ...table("Scan", "UpdateItem"),
         ...writeKey,
         ...files("DeleteObject"),
         "s3:ListBucket on Files",

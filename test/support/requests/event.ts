@@ -9,10 +9,11 @@ export type Input = {
   readonly ids?: Record<string, string>;
   readonly query?: Record<string, string>;
   readonly body?: string | Uint8Array;
+  readonly requestId?: string;
 };
 
 /** The event that API Gateway would create, even for requests that no HTTP client can send. Bytes are base64. */
-export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: Input): GatewayEvent => ({
+export const eventOf = (route: Route, { headers = {}, ids = {}, query, body, requestId }: Input): GatewayEvent => ({
   resource: route.path,
   path: route.path,
   httpMethod: route.method,
@@ -22,7 +23,7 @@ export const eventOf = (route: Route, { headers = {}, ids = {}, query, body }: I
   multiValueQueryStringParameters: null,
   pathParameters: ids,
   stageVariables: null,
-  requestContext: requestContext(route),
+  requestContext: { ...requestContext(route), ...(requestId && { requestId }) },
   body: body === undefined ? null : typeof body === "string" ? body : Buffer.from(body).toString("base64"),
   isBase64Encoded: typeof body === "object",
 });
