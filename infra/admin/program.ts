@@ -4,6 +4,7 @@ import project from "../../package.json" with { type: "json" };
 import { limits } from "../../shared/limits.ts";
 import { OnBehalfOf } from "../../shared/tenants/file.ts";
 import { requireSeparator } from "../local/command.ts";
+import { addAccessCommand } from "./access-command.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addApplyCommand, onBehalfOf } from "./apply-command.ts";
 import { addAttachmentCommands } from "./attachments.ts";
@@ -74,6 +75,7 @@ const createProgram = (): Command => {
     group("history", "what happened to an order, a request, a switch, an account, a user or an API key"),
   );
   addFindCommand(program);
+  addAccessCommand(program);
   addDoctorCommand(program);
   addEnvCommand(program);
   addCheckCommand(program);

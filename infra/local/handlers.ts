@@ -1,4 +1,5 @@
 import type { Step } from "../../shared/checkout/steps.ts";
+import type { Admission } from "../../shared/http/endpoint.ts";
 import type { Route } from "../../shared/route.ts";
 import { entryPointOf } from "../entry-points.ts";
 import type { Handler } from "./gateway.ts";
@@ -17,5 +18,8 @@ const load = async <H>(named: readonly { readonly name: string }[]): Promise<Map
 };
 
 export const loadEndpoints = (routes: readonly Pick<Route, "name">[]) => load<Handler>(routes);
+
+export const loadAdmissions = (routes: readonly Pick<Route, "name">[]) =>
+  load<{ readonly admission: Admission }>(routes);
 
 export const loadSteps = (steps: readonly Pick<Step, "name">[]) => load<StepHandler>(steps);

@@ -3,7 +3,7 @@ import type { Route } from "../route.ts";
 import type { Item } from "../table/expressions.ts";
 import { type Key, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { getMany, parseItem } from "../table/read.ts";
-import type { AccessCheck, Lookup, PathId, Principal } from "../tenants/access.ts";
+import type { AccessCheck, Check, Checks, Lookup, PathId, Principal } from "../tenants/access.ts";
 import { type Parent, readParent } from "../tenants/orders.ts";
 import { canAccess, hasPermission } from "../tenants/tenant-schema.ts";
 import { Attachment, Upload, uploadExpiry } from "./attachment-schema.ts";
@@ -33,14 +33,24 @@ export const parentRef = ({ pathId }: Lookup, type: ParentType) => {
 /** What every endpoint of attachments gets: the parent, and the account that owns it. */
 type Scope = { readonly parent: Parent; readonly owner: string };
 
-const admitParent = (route: AttachmentRoute, { parentId, parent }: FoundParent, { apiKey, user }: Principal): Scope => {
-  if (!parent || !canAccess(apiKey.account, parent.account)) throw notFound(route.parent, parentId.requestedId);
-  if (!parent.account.features.ordering_attachment_access) throw attachmentsDisabled(parent.account.id);
-  const needed = [parentPermissions[route.parent][parent.state], route.permission];
-  const missing = needed.find((permission) => !hasPermission(user, permission));
-  if (missing) throw permissionMissing(missing);
-  return { parent, owner: parent.account.id };
-};
+function* admitParent(
+  { parent: type, permission }: AttachmentRoute,
+  { parentId, parent }: FoundParent,
+  { apiKey, user }: Principal,
+): Checks<Scope> {
+  yield [`the ${type} exists`, parentId.requestedId];
+  if (!parent) throw notFound(type, parentId.requestedId);
+  const { account, state } = parent;
+  yield [`the ${type}'s account is the key's or below it`, account.id];
+  if (!canAccess(apiKey.account, account)) throw notFound(type, parentId.requestedId);
+  yield [`the ${type}'s account has Ordering Attachment Access`, account.id];
+  if (!account.features.ordering_attachment_access) throw attachmentsDisabled(account.id);
+  for (const needed of [parentPermissions[type][state], permission]) {
+    yield ["the user has the permission", needed];
+    if (!hasPermission(user, needed)) throw permissionMissing(needed);
+  }
+  return { parent, owner: account.id };
+}
 
 /** For listing and creating under a parent. */
 export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, Scope> = {
@@ -66,12 +76,18 @@ const loadBelow = async (
   return { parentId, parent, items, requestedId };
 };
 
+const existence = ({ document, parent, on }: AttachmentRoute, { requestedId }: FoundItems): Check => [
+  `the ${on === "upload" ? on : document} exists below the ${parent}`,
+  requestedId,
+];
+
 /** For showing and updating one attachment. */
 export const oneAttachment: AccessCheck<ItemRoute, FoundItems, Scope & { readonly current: Attachment }> = {
   load: (lookup, { parent }) => loadBelow(lookup, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id)]),
-  admit: (found, principal, route) => {
-    const scope = admitParent(route, found, principal);
+  *admit(found, principal, route) {
+    const scope = yield* admitParent(route, found, principal);
     const [item] = found.items;
+    yield existence(route, found);
     if (!item) throw notFound(route.resource, found.requestedId);
     return { ...scope, current: parseItem(Attachment, item) };
   },
@@ -80,9 +96,10 @@ export const oneAttachment: AccessCheck<ItemRoute, FoundItems, Scope & { readonl
 /** For completing a direct upload of the parent. 404 also if the upload has expired without being used. */
 export const uploadOfParent: AccessCheck<UploadRoute, FoundItems, Scope & { readonly upload: Upload }> = {
   load: (lookup, { parent }) => loadBelow(lookup, parent, "upload_id", (ref, id) => [keys.upload(ref, id)]),
-  admit: (found, principal, route, now) => {
-    const scope = admitParent(route, found, principal);
+  *admit(found, principal, route, now) {
+    const scope = yield* admitParent(route, found, principal);
     const [item] = found.items;
+    yield existence(route, found);
     const upload = item && parseItem(Upload, item);
     if (!upload || (upload.state === "open" && uploadExpiry(upload) <= now))
       throw notFound("upload", found.requestedId);
@@ -97,8 +114,9 @@ type Deletable = Attachment & { readonly unfinished: boolean };
 export const deletableAttachment: AccessCheck<DeleteRoute, FoundItems, Scope & { readonly current: Deletable }> = {
   load: (lookup, { parent }) =>
     loadBelow(lookup, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)]),
-  admit: (found, principal, route, now) => {
-    const scope = admitParent(route, found, principal);
+  *admit(found, principal, route, now) {
+    const scope = yield* admitParent(route, found, principal);
+    yield existence(route, found);
     const [stored, unfinished] = found.items;
     const isExpired = Number(unfinished?.expires_at) * 1000 <= now.getTime();
     const item = stored ?? (isExpired ? undefined : unfinished);

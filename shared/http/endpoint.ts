@@ -9,7 +9,7 @@ import type { Idempotency } from "../table/idempotency.ts";
 import { hashApiKey, keys } from "../table/keys.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
 import { readItem } from "../table/read.ts";
-import type { AccessCheck, Lookup, PageReader, Principal } from "../tenants/access.ts";
+import type { AccessCheck, Check, Checks, Lookup, PageReader, Principal } from "../tenants/access.ts";
 import { readUser } from "../tenants/accounts.ts";
 import { ApiKey, type User } from "../tenants/tenant-schema.ts";
 import { readForm } from "./form.ts";
@@ -31,20 +31,40 @@ type Context<S, I> = S & {
   readonly precondition: Precondition;
 };
 
+/** What the access checks read of a request. */
+type Checked = Pick<RequestEvent, "httpMethod" | "headers" | "multiValueHeaders" | "pathParameters" | "logged">;
+
 const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
 
 /** Starts reading the API key in the request. 401 if the request has none, or several: a firewall may have counted another one. */
-const readApiKey = (event: RequestEvent): Promise<ApiKey | undefined> => {
+const readApiKey = (event: Checked): Promise<ApiKey | undefined> => {
   const token = bearer.exec(listHeader(event, "Authorization") ?? "")?.[1];
   if (token === undefined) throw unauthorized();
   return readItem(ApiKey, keys.apiKey(hashApiKey(token)));
 };
 
 /** Returns the caller, or throws a 401. Nothing is cached between requests, so revoking a key takes effect at once. */
-const authenticate = (apiKey: ApiKey | undefined, user: User | undefined, now: Date): Principal => {
-  if (!apiKey || apiKey.revoked || !user || user.disabled) throw unauthorized();
+function* authenticate(apiKey: ApiKey | undefined, user: User | undefined, now: Date): Checks<Principal> {
+  yield ["the API key exists", apiKey?.id ?? ""];
+  if (!apiKey) throw unauthorized();
+  yield ["the API key is not revoked", apiKey.id];
+  if (apiKey.revoked) throw unauthorized();
+  yield ["the API key has not expired", apiKey.expires_at ?? ""];
   if (apiKey.expires_at !== null && new Date(apiKey.expires_at) <= now) throw unauthorized();
+  yield ["the API key's user exists", apiKey.user ?? ""];
+  if (!user) throw unauthorized();
+  yield ["the API key's user is not disabled", user.id];
+  if (user.disabled) throw unauthorized();
   return { apiKey, user };
+}
+
+type Announce = (check: Check) => void;
+
+/** Runs checks until one refuses. Each is announced before it decides. */
+const run = <S>(checks: Checks<S>, announce: Announce): S => {
+  let next = checks.next();
+  for (; !next.done; next = checks.next()) announce(next.value);
+  return next.value;
 };
 
 /**
@@ -52,13 +72,14 @@ const authenticate = (apiKey: ApiKey | undefined, user: User | undefined, now: D
  * time. An error of the access check is thrown only after the caller is known, and one of `readList` after the caller is admitted.
  */
 const authorize = async <R extends Route, L, S extends Scope, P>(
-  event: RequestEvent,
+  event: Checked,
   route: R,
   access: AccessCheck<R, L, S>,
   now: Date,
   readList: (lookup: Lookup, loaded: Promise<L>) => Promise<P>,
+  apiKey = readApiKey(event),
+  announce: Announce = () => {},
 ) => {
-  const apiKey = readApiKey(event);
   const lookup: Lookup = { pathId: (name) => pathId(event, name), apiKey };
   const loading = access.load(lookup, route);
   const [user, idempotencyKey, [loaded, list]] = await Promise.all([
@@ -66,23 +87,42 @@ const authorize = async <R extends Route, L, S extends Scope, P>(
     readIdempotencyKey(event, apiKey),
     Promise.allSettled([loading, readList(lookup, loading)]),
   ]);
-  const principal = authenticate(await apiKey, user, now);
+  const principal = run(authenticate(await apiKey, user, now), announce);
   const { apiKey: caller, user: impersonated } = principal;
   event.logged = { key_id: caller.id, account_id: caller.account, user_id: impersonated.id };
-  if (loaded.status === "rejected") throw loaded.reason;
-  const scope = access.admit(loaded.value, principal, route, now);
+  if (loaded.status === "rejected") {
+    // What is no id is not looked for.
+    announce([`the ${route.parent} exists`, pathId(event, `${route.parent}_id`).requestedId]);
+    throw loaded.reason;
+  }
+  const scope = run(access.admit(loaded.value, principal, route, now), announce);
   event.logged = { ...event.logged, owner_account_id: scope.owner };
   if (list.status === "rejected") throw list.reason;
   return { principal, idempotencyKey, scope, list: list.value };
 };
 
-/** Returns the function of a route. Gives each request a deadline before the function's timeout. */
-const handlerOf = (route: Route, handle: (event: RequestEvent) => Promise<APIGatewayProxyResult>) =>
-  middy<RequestEvent, APIGatewayProxyResult>()
+/**
+ * Returns the function of a route, which gives each request a deadline before the function's timeout. With it, for the CLI, its
+ * checks of an API key and the ids in the path: `admission` announces each, and throws the error of the one that refuses.
+ */
+const handlerOf = <R extends Route, L, S extends Scope>(
+  route: R,
+  access: AccessCheck<R, L, S>,
+  handle: (event: RequestEvent) => Promise<APIGatewayProxyResult>,
+) => {
+  const handler = middy<RequestEvent, APIGatewayProxyResult>()
     .use(respond(route))
     .handler((event: RequestEvent, context: LambdaContext) =>
       withDeadline(context.getRemainingTimeInMillis(), () => handle(event)),
     );
+  const admission = (apiKey: ApiKey | undefined, ids: Readonly<Record<string, string>>, announce: Announce) => {
+    const event = { httpMethod: route.method, headers: {}, multiValueHeaders: {}, pathParameters: ids };
+    return authorize(event, route, access, new Date(), async () => {}, Promise.resolve(apiKey), announce);
+  };
+  return Object.assign(handler, { admission });
+};
+
+export type Admission = ReturnType<typeof handlerOf>["admission"];
 
 const callerOrigin = (event: RequestEvent, { apiKey, user }: Principal, now: Date): Origin => ({
   now,
@@ -99,7 +139,7 @@ const endpointWith = <S extends Schema, R extends Route, L, C extends Scope>(
   handle: Handle<C, S>,
   readBody: ReadBody,
 ) =>
-  handlerOf(route, async (event) => {
+  handlerOf(route, access, async (event) => {
     const now = new Date();
     const { principal, scope, idempotencyKey } = await authorize(event, route, access, now, async () => undefined);
     const problems = idempotencyKey?.problems ?? [];
@@ -134,7 +174,7 @@ export const listEndpoint = <S extends Schema, R extends Route, L, C extends Sco
   readPage: PageReader<NoInfer<R>, P, z.output<S>, NoInfer<L>>,
   handle: (context: C & { readonly page: P; readonly query: z.output<S> }) => Promise<Reply> | Reply,
 ) =>
-  handlerOf(route, async (event) => {
+  handlerOf(route, access, async (event) => {
     const { scope, list } = await authorize(event, route, access, new Date(), async (lookup, loaded) => {
       const query = parseQuery(event, route.reads);
       return { query, page: await readPage(lookup, query, route, loaded) };

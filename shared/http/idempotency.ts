@@ -32,7 +32,7 @@ const problemsOf = (key: string, isRepeated: boolean): Problem[] => {
 
 /** Reads an earlier use of the key as soon as the account is known: in the same round trip as the user. */
 export const readIdempotencyKey = async (
-  event: RequestEvent,
+  event: Pick<RequestEvent, "httpMethod" | "headers" | "multiValueHeaders">,
   apiKey: Promise<ApiKey | undefined>,
 ): Promise<PresentedIdempotencyKey | undefined> => {
   const [key, ...others] = headerLines(event, "Idempotency-Key");

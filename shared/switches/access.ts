@@ -1,6 +1,6 @@
 import { notFound, permissionMissing, unauthorized } from "../errors.ts";
 import type { Route } from "../route.ts";
-import type { AccessCheck, PathId, Principal } from "../tenants/access.ts";
+import type { AccessCheck, Checks, PathId, Principal } from "../tenants/access.ts";
 import { readAccount, readCountedAccount } from "../tenants/accounts.ts";
 import { type Account, canAccess, hasPermission } from "../tenants/tenant-schema.ts";
 import { readSwitch } from "./read.ts";
@@ -12,17 +12,23 @@ type SwitchRoute = Route & { readonly resource: "switch" };
 type CollectionRoute = SwitchRoute & { readonly operation: "index" | "create" };
 type ItemRoute = SwitchRoute & { readonly operation: "show" | "update" | "delete" };
 
-const requirePermission = (route: SwitchRoute, { user }: Principal): void => {
-  if (!hasPermission(user, route.permission)) throw permissionMissing(route.permission);
-};
+function* requirePermission({ permission }: SwitchRoute, { user }: Principal): Checks<void> {
+  yield ["the user has the permission", permission];
+  if (!hasPermission(user, permission)) throw permissionMissing(permission);
+}
 
 type Scope = { readonly owner: string };
 
-type FoundAccount = { readonly accountId: PathId | undefined; readonly account: Account | undefined };
+/** `named` is the account in the path, `account` the one whose switches the API key can access. */
+type FoundAccount = {
+  readonly accountId: PathId | undefined;
+  readonly named: Account | undefined;
+  readonly account: Account | undefined;
+};
 
 /**
  * For listing the switches of an account, and creating one in it: the account in the path or, without one, the API key's own. The
- * account in the path is the API key's own or one below it; any other is loaded as undefined.
+ * account in the path is the API key's own or one below it; of any other, nothing more is read.
  */
 export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Scope & { readonly account: Account }> = {
   load: async ({ pathId, apiKey }, { parent, operation }) => {
@@ -30,13 +36,18 @@ export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Scope
     const read = operation === "index" ? readCountedAccount : readAccount;
     const accountId = parent ? pathId("account_id") : undefined;
     if (accountId && accountId.id === undefined) throw notFound("account", accountId.requestedId);
-    const [named, caller] = await Promise.all([accountId?.id && read(accountId.id), apiKey]);
-    if (!accountId) return { accountId, account: caller && (await read(caller.account)) };
-    return { accountId, account: named && caller && canAccess(caller.account, named) ? named : undefined };
+    const [named, caller] = await Promise.all([accountId?.id ? read(accountId.id) : undefined, apiKey]);
+    if (!accountId) return { accountId, named, account: caller && (await read(caller.account)) };
+    return { accountId, named, account: named && caller && canAccess(caller.account, named) ? named : undefined };
   },
-  admit: ({ accountId, account }, principal, route) => {
+  *admit({ accountId, named, account }, principal, route) {
+    if (accountId) {
+      yield ["the account exists", accountId.requestedId];
+      if (!named) throw notFound("account", accountId.requestedId);
+    }
+    yield ["the account is the key's or below it", named?.id ?? principal.apiKey.account];
     if (!account) throw accountId ? notFound("account", accountId.requestedId) : unauthorized();
-    requirePermission(route, principal);
+    yield* requirePermission(route, principal);
     return { account, owner: account.id };
   },
 };
@@ -50,9 +61,12 @@ export const oneSwitch: AccessCheck<
     const switchId = pathId("id");
     return { switchId, found: switchId.id ? await readSwitch(switchId.id) : undefined };
   },
-  admit: ({ switchId, found }, principal, route) => {
-    requirePermission(route, principal);
-    if (!found || !canAccess(principal.apiKey.account, { id: found.account, ancestors: found.ancestors }))
+  *admit({ switchId, found }, principal, route) {
+    yield* requirePermission(route, principal);
+    yield ["the switch exists", switchId.requestedId];
+    if (!found) throw notFound("switch", switchId.requestedId);
+    yield ["the switch's account is the key's or below it", found.account];
+    if (!canAccess(principal.apiKey.account, { id: found.account, ancestors: found.ancestors }))
       throw notFound("switch", switchId.requestedId);
     return { current: found, owner: found.account };
   },

@@ -13,6 +13,12 @@ export type Lookup = {
   readonly apiKey: Promise<ApiKey | undefined>;
 };
 
+/** A check, and what it is about. Operators read both (`admin access`). */
+export type Check = readonly [check: string, about: string];
+
+/** Checks in their order: yields each before it decides, throws where one refuses, and returns what was admitted. */
+export type Checks<S> = Generator<Check, S>;
+
 /**
  * Decides in two steps whether a caller may use a route. `load` starts at once, while the API key is being read; its error is
  * thrown once the caller is known. `admit` runs then; it throws a 403 or a 404, or returns what the endpoint works on. Both get the endpoint's
@@ -20,7 +26,7 @@ export type Lookup = {
  */
 export type AccessCheck<R, L, S> = {
   readonly load: (lookup: Lookup, route: R) => Promise<L>;
-  readonly admit: (loaded: L, principal: Principal, route: R, now: Date) => S;
+  readonly admit: (loaded: L, principal: Principal, route: R, now: Date) => Checks<S>;
 };
 
 /** Reads the page that a list's query requests. Starts at the same time as `load`, whose result is `loaded`. */

@@ -10,6 +10,7 @@ import { upload } from "../support/fixtures/attachments.ts";
 import { newSwitch } from "../support/fixtures/switches.ts";
 import { allPermissions, tenants } from "../support/fixtures/tenants.ts";
 import { sentUpload } from "../support/fixtures/uploads.ts";
+import { adminJson } from "../support/requests/admin.ts";
 import { call, deniedBody, errorBody, notFoundBody, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { pathOf, requestTo } from "../support/requests/request-per-endpoint.ts";
 
@@ -98,15 +99,31 @@ const unknownId = "01AWS3NDEKTSV4RRFFQ69G5FAV";
 
 type Target = { readonly key?: string | undefined; readonly parent?: string; readonly resource?: string };
 
-/** Sends a request with an invalid body and an invalid query, which are checked last. The ids exist unless others are given. */
-const sendTo = (route: Route, { key, parent, resource }: Target): Promise<ReceivedResponse> => {
+/** `admin access` runs the same checks: none refuses, or the last one does, with the status and the detail of the response. */
+const expectSameAccess = async (key: string, method: string, path: string, { status, body }: ReceivedResponse) => {
+  const isRefused = [401, 403, 404].includes(status);
+  const access = await adminJson(["access", key, method, path]);
+  const passed = (check: { ok: boolean }, index: number) =>
+    check.ok === (!isRefused || index < access.checks.length - 1);
+  expect([access.status, access.checks.every(passed)], path).toEqual([isRefused ? status : null, true]);
+  if (isRefused) expect(body).toMatchObject({ errors: [{ detail: access.checks.at(-1).detail.split(": ").at(-1) }] });
+};
+
+/**
+ * Sends a request with an invalid body and an invalid query, or the ETag of another version: they are checked last. The ids exist
+ * unless others are given.
+ */
+const sendTo = async (route: Route, { key, parent, resource }: Target): Promise<ReceivedResponse> => {
   const { path, ...request } = requestTo(route, {
     key,
     parent: parent ?? (route.parent ? existing[route.parent] : ""),
     resource: resource ?? existingIn(route) ?? "",
     data: { name: "" },
+    headers: { "if-match": '"99"' },
   });
-  return send({ ...request, path: `${path}?first=0&include=nothing` });
+  const response = await send({ ...request, path: `${path}?first=0&include=nothing` });
+  if (key?.startsWith("apik_")) await expectSameAccess(key, route.method, path, response);
+  return response;
 };
 
 /** What no response may contain: names of AWS services and resources, stack traces, keys. */
@@ -139,6 +156,11 @@ describe.each(all)("%s", (_, route, index) => {
       }
   });
 
+  it("returns an error of what is sent if nothing else is wrong", async () => {
+    const { status } = await sendTo(route, { key: t.key("acme") });
+    expect(status).toBe(route.reads.from === "nothing" ? 412 : 422);
+  });
+
   it("returns 403 with the missing permission", async () => {
     for (const { name, permission } of permissionCases(route)) {
       const response = await sendTo(route, { key: lackingKeys.get(name) });
@@ -158,6 +180,15 @@ describe.each(all)("%s", (_, route, index) => {
         const response = await sendTo(route, { key: t.key(name), parent: id });
         expectError(response, 404, notFoundBody(parent, id), `key of ${name}, parent ${id}`);
       }
+    });
+  }
+
+  if (route.parent === "request" || route.parent === "order") {
+    const parent = t[route.parent]("withoutFeature");
+    it("returns 403 if the parent's account lacks the feature, before the resource is looked for", async () => {
+      const { status, body } = await sendTo(route, { key: t.key("acme"), parent, resource: unknownId });
+      const code = "access_denied.ordering_attachment_access";
+      expect([status, body]).toMatchObject([403, { errors: [{ code }] }]);
     });
   }
 

@@ -1,0 +1,57 @@
+import type { Command } from "commander";
+import { ApiError, notFound } from "../../shared/errors.ts";
+import { routes } from "../../shared/routes.ts";
+import type { Check } from "../../shared/tenants/access.ts";
+import { loadAdmissions } from "../local/handlers.ts";
+import { matcher } from "../local/match.ts";
+import { findKey, keyByReference } from "./find.ts";
+import { format, printJson, printRows } from "./output.ts";
+
+/** The order of checks of an endpoint, run by the endpoint itself. */
+
+/** The checks up to the one that refuses. `status` is null if none does. */
+const result = (checks: readonly Check[], refusal?: ApiError) => ({
+  checks: checks.map(([check, about], index) => {
+    const ok = !refusal || index < checks.length - 1;
+    const detail = [about, ...(ok ? [] : (refusal?.body.errors ?? []).map((one) => one.detail))];
+    return { check, ok, detail: detail.filter(Boolean).join(": ") || null };
+  }),
+  status: refusal?.status ?? null,
+});
+
+const checkAccess = async (reference: string, method: string, path: string) => {
+  const matched = matcher(routes)(method.toUpperCase(), path.split("?")[0] ?? "");
+  const routed = ["a route matches the method and the path", matched?.route.name ?? ""] as const;
+  if (!matched) return result([routed], notFound());
+  const [endpoint] = (await loadAdmissions([matched.route])).values();
+  const key = reference.startsWith("apik_") ? await findKey(reference) : await keyByReference(reference);
+  const checks: Check[] = [routed];
+  try {
+    await endpoint?.admission(key, matched.pathParameters, (check) => checks.push(check));
+    return result(checks);
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500) return result(checks, error);
+    throw error;
+  }
+};
+
+export const addAccessCommand = (program: Command): void => {
+  program
+    .command("access")
+    .description("run the checks that an endpoint makes before it reads a body, for an API key; writes nothing")
+    .argument("<id-or-key>", "the API key, or its id")
+    .argument("<method>", "GET, POST, PATCH or DELETE")
+    .argument("<path>", "the path of the request")
+    .addHelpText("after", "\nExample: npm run admin -- access 01J… GET /api/v1/requests/01J…/attachments")
+    .action(async (reference: string, method: string, path: string) => {
+      const { checks, status } = await checkAccess(reference, method, path);
+      if (format.json) return printJson({ checks, status });
+      printRows(
+        checks.map(({ ok, ...one }) => ({ ok: ok ? "yes" : "NO", ...one })),
+        true,
+      );
+      console.log(
+        `\n${status === null ? "Nothing of these refuses the request." : `The endpoint responds with ${status}.`}`,
+      );
+    });
+};
