@@ -1,6 +1,6 @@
 import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { HeadBucketCommand, S3Client } from "@aws-sdk/client-s3";
-import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
+import { DescribeExecutionCommand, ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
 import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
@@ -79,9 +79,16 @@ const checkBucket = async () => {
 
 const checkWorkflow = async () => {
   const stateMachineArn = env.stateMachineArn();
-  const command = new ListExecutionsCommand({ stateMachineArn, maxResults: 1 });
-  const [last] = (await new SFNClient(clientConfig).send(command)).executions ?? [];
-  return `${stateMachineArn.split(":").at(-1)}, ${last ? `last run ${last.name} ${last.status}` : "no runs yet"}`;
+  const client = new SFNClient(clientConfig);
+  const { executions = [] } = await client.send(new ListExecutionsCommand({ stateMachineArn, maxResults: 100 }));
+  for (const { name, status, executionArn, startDate, stopDate } of executions) {
+    const { error } = status === "FAILED" ? await client.send(new DescribeExecutionCommand({ executionArn })) : {};
+    // A start beside a running one is not the failure of a checkout.
+    if (error === "AlreadyRunning") continue;
+    const when = stopDate ? `ended at ${stopDate.toISOString()}` : `started at ${startDate?.toISOString()}`;
+    return `${stateMachineArn.split(":").at(-1)}, last run ${name} ${status}, ${when}`;
+  }
+  return `${stateMachineArn.split(":").at(-1)}, no runs yet`;
 };
 
 const checksOfTarget: readonly (readonly [check: string, find: Find, remedy?: string])[] = [

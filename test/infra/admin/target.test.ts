@@ -1,4 +1,5 @@
 import { mkdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { DynamoDBClient, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, describe, expect, inject, it } from "vitest";
@@ -127,6 +128,28 @@ describe("doctor", () => {
     const StreamSpecification = { StreamEnabled: true, StreamViewType: "NEW_IMAGE" } as const;
     await new DynamoDBClient().send(new UpdateTableCommand({ TableName, StreamSpecification }));
     expect(await doctor([], { TABLE_NAME: TableName })).toEqual({ code: 0, ok, faults: {}, skipped: [] });
+  });
+
+  it("names the last run and when it began or ended, and leaves out a start beside a running one", async () => {
+    const run = (name: string, status: string, more: object = {}) => ({
+      executionArn: name,
+      name,
+      status,
+      startDate: 1.8e9,
+      ...more,
+    });
+    const refused = run("refused", "FAILED", { stopDate: 1.8e9 });
+    let executions = [refused, run("running", "RUNNING")];
+    const server = createServer((incoming, outgoing) => {
+      const isList = String(incoming.headers["x-amz-target"]).endsWith("ListExecutions");
+      outgoing.end(JSON.stringify(isList ? { executions } : { ...refused, error: "AlreadyRunning" }));
+    });
+    const { url, close } = await listen(server);
+    const told = async () => (await admin(["doctor"], { env: { AWS_ENDPOINT_URL_SFN: url } })).stdout;
+    expect(await told()).toMatch(/checkout, last run running RUNNING, started at 2027-01-15T08:00:00\.000Z\n/);
+    executions = [refused, run("done", "SUCCEEDED", { stopDate: 1.8e9 + 9 })];
+    expect(await told()).toMatch(/checkout, last run done SUCCEEDED, ended at 2027-01-15T08:00:09\.000Z\n/);
+    await close();
   });
 
   it("has a remedy for each fault of the target", async () => {
