@@ -3,9 +3,11 @@ import { readCountedAccount } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/tenant-schema.ts";
 import { change, create } from "./apply-command.ts";
 import { UsageError } from "./command-errors.ts";
-import { accountsBelow, childAccounts, findAccount, parseId } from "./find.ts";
+import { accountsBelow, findAccount, parseId } from "./find.ts";
 import { format, printRecord, printRows } from "./output.ts";
 import { withProgress } from "./progress.ts";
+
+type Counted = Account & { readonly below: number };
 
 const accountDetails = ({ id, name, ancestors, features, switch_count }: Account) => ({
   id,
@@ -16,11 +18,12 @@ const accountDetails = ({ id, name, ancestors, features, switch_count }: Account
   switches_in_tree: switch_count,
 });
 
-const tableRows = (accounts: readonly Account[]) => {
+const tableRows = (accounts: readonly Counted[]) => {
   const names = new Map(accounts.map(({ id, name }) => [id, name]));
-  return accounts.map(({ id, name, ancestors, features, switch_count }) => ({
+  return accounts.map(({ id, name, ancestors, features, switch_count, below }) => ({
     id,
     name,
+    "accounts below": below,
     "parent's name": names.get(ancestors.at(-1) ?? ""),
     level: ancestors.length + 1,
     attachments: features.ordering_attachment_access ? "on" : "off",
@@ -30,13 +33,18 @@ const tableRows = (accounts: readonly Account[]) => {
 };
 
 /** Returns an account and all accounts below it, each before those below it; without an id, the root accounts. */
-const accountsToList = async (id: string | undefined): Promise<Account[]> => {
-  const accounts =
-    id === undefined
-      ? await childAccounts(null)
-      : [await findAccount(id), ...(await Array.fromAsync(accountsBelow(id)))];
-  const counted = await Promise.all(accounts.map((one) => readCountedAccount(one.id)));
-  return counted.filter((account) => account !== undefined);
+const accountsToList = async (id: string | undefined): Promise<Counted[]> => {
+  const all = [
+    ...(id === undefined ? [] : [await findAccount(id)]),
+    ...(await Array.fromAsync(accountsBelow(id ?? null))),
+  ];
+  const below = Map.groupBy(
+    all.flatMap(({ ancestors }) => ancestors),
+    (above) => above,
+  );
+  const listed = all.filter(({ ancestors }) => id !== undefined || ancestors.length === 0);
+  const counted = await Promise.all(listed.map((one) => readCountedAccount(one.id)));
+  return counted.flatMap((account) => (account ? [{ ...account, below: below.get(account.id)?.length ?? 0 }] : []));
 };
 
 const changeAccount = async (id: string, entry: object): Promise<void> => {
@@ -62,7 +70,10 @@ export const addAccountCommands = (account: Command): void => {
     .option("--account <id>", "the account whose tree is listed", parseId)
     .action(async ({ account: id }: { account?: string }) => {
       const accounts = await withProgress(() => accountsToList(id));
-      printRows(format.json ? accounts.map(accountDetails) : tableRows(accounts));
+      const detailed = accounts.map((one) => ({ ...accountDetails(one), accounts_below: one.below }));
+      printRows(format.json ? detailed : tableRows(accounts));
+      if (id === undefined && !format.json)
+        console.log("\nThese are the root accounts: `account list --account <id>` lists those below one of them.");
     });
   account
     .command("show")

@@ -5,7 +5,7 @@ import { apply } from "../../shared/tenants/apply.ts";
 import type { Account } from "../../shared/tenants/tenant-schema.ts";
 import { change, create, operatorOrigin } from "./apply-command.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
-import { keyByReference, keysOf, ofAccounts, parseId, printOwned, type StoredKey } from "./find.ts";
+import { keyByReference, keysOf, ofAccounts, ownerOf, parseId, printOwned, type StoredKey } from "./find.ts";
 import { format, printRecord, safe } from "./output.ts";
 
 const hours = (text: string): number => {
@@ -50,8 +50,10 @@ const confirm = async (question: string): Promise<void> => {
 
 type NewKey = { readonly account: string; readonly user: string; readonly label?: string; readonly expiresAt?: string };
 
-const keyDetails = ({ id, account, user, label, inserted_at, expires_at, revoked, sha256 }: StoredKey) => ({
-  ...{ id, account, user, label: label ?? null, inserted_at: inserted_at ?? null, expires_at, revoked, sha256 },
+/** Of a key whose user is disabled, every request is a 401. */
+const keyDetails = async ({ id, account, user, label, inserted_at, expires_at, revoked, sha256 }: StoredKey) => ({
+  ...{ id, account, user, user_disabled: (user && (await readUser(user))?.disabled) ?? null },
+  ...{ label: label ?? null, inserted_at: inserted_at ?? null, expires_at, revoked, sha256 },
 });
 
 export const addKeyCommands = (key: Command): void => {
@@ -77,7 +79,7 @@ export const addKeyCommands = (key: Command): void => {
     .option("--prefix <hex>", "only those whose SHA-256 hash begins with this", hexPrefix, "")
     .action(async ({ account, prefix }: { account?: string; prefix: string }) => {
       const keys = (await ofAccounts(account, keysOf)).filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()));
-      const rows = keys.map(keyDetails);
+      const rows = await Promise.all(keys.map(keyDetails));
       // A table has no room for a whole hash, and the beginning of one identifies nothing.
       await printOwned(format.json ? rows : rows.map(({ sha256: _, ...row }) => row));
     });
@@ -85,7 +87,20 @@ export const addKeyCommands = (key: Command): void => {
     .command("show")
     .description("show a key, with its SHA-256")
     .argument("<id-or-key>", "the key's id, or the key itself (apik_…)")
-    .action(async (reference: string) => printRecord(keyDetails(await keyByReference(reference))));
+    .action(async (reference: string) => {
+      const { id, account, ...details } = await keyDetails(await keyByReference(reference));
+      printRecord({ id, ...(await ownerOf({ account })), ...details });
+    });
+  key
+    .command("label")
+    .description("say what a key is for")
+    .argument("<id-or-key>", "the key's id, or the key itself (apik_…)")
+    .argument("<text>", "what it is for: 1 to 100 characters")
+    .action(async (reference: string, text: string) => {
+      const { id } = await keyByReference(reference);
+      await change("keys", id, { label: text });
+      printRecord({ id, label: text.trim() });
+    });
   key
     .command("revoke")
     .description("revoke a key; takes effect immediately")

@@ -23,13 +23,14 @@ import { addRestoreCommand } from "./restore.ts";
 import { addSweepCommand } from "./sweep-command.ts";
 import { addSwitchCommands } from "./switches.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
+import { leavesOf, throwUsageErrors, usageOf } from "./usage.ts";
 import { addUserCommands } from "./users.ts";
 
 /** Commands that choose their target themselves, or need none. */
 const withoutTarget = ["env", "doctor", "schema"];
 
 /** Commands that record events of an operator. */
-const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable|revoke|rotate|download|settle)$/;
+const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable|label|revoke|rotate|download|settle)$/;
 
 const parseOnBehalfOf = (sent: string): string => {
   const { data } = z.safeParse(OnBehalfOf, sent);
@@ -37,7 +38,8 @@ const parseOnBehalfOf = (sent: string): string => {
   return data;
 };
 
-const createProgram = (): Command => {
+/** `beforeAction` gets each command before it runs. */
+export const createProgram = (beforeAction: (command: Command) => void): Command => {
   const program = new Command("admin")
     .description(
       "Patchbay's CLI for operators. It works on a deployed stack (--stack), on the table in TABLE_NAME, or on the running local stack.",
@@ -48,16 +50,12 @@ const createProgram = (): Command => {
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => process.stdout.write(safeLines(text)),
-      writeErr: (text) => {
-        if (!format.json) process.stderr.write(safeLines(text));
-      },
-    })
-    .showHelpAfterError(
-      "Run `npm run admin -- --help` for a list of commands. Other options than --stack and --port follow the command.",
-    )
-    .exitOverride();
+      // Errors are thrown, and printed in one place.
+      writeErr: () => {},
+    });
 
   program.hook("preAction", async (_, command) => {
+    beforeAction(command);
     onBehalfOf.text = command.opts<{ onBehalfOf?: string }>().onBehalfOf;
     if (!withoutTarget.includes(command.name())) await useTarget(program.opts<TargetOptions>());
   });
@@ -81,11 +79,12 @@ const createProgram = (): Command => {
   addCheckCommand(program);
   addSweepCommand(program);
   addRestoreCommand(program);
-  for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
+  for (const command of leavesOf(program)) {
     command.option("--json", "print JSON");
     if (changing.test(command.name()))
       command.option("--on-behalf-of <text>", "for whom the change is made: its event has it", parseOnBehalfOf);
   }
+  throwUsageErrors(program);
   return program;
 };
 
@@ -101,17 +100,20 @@ const optionsOf = (command: Command): readonly string[] => [
 export const runCommand = async (args: readonly string[]): Promise<void> => {
   startClock();
   format.json = args.includes("--json");
+  let running: Command | undefined;
   try {
-    const program = createProgram();
+    const program = createProgram((command) => {
+      running = command;
+    });
     requireSeparator("admin", optionsOf(program));
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    const isOfCommander = error instanceof CommanderError;
-    // Help is one of Commander's errors.
-    if (isOfCommander && error.exitCode === 0) return;
+    // Help and the version are errors of Commander. All others are UsageErrors by now.
+    if (error instanceof CommanderError) return;
+    const isUsage = error instanceof UsageError;
+    const usage = isUsage ? (error.usage ?? (running && usageOf(running))) : undefined;
     if (format.json) printJson(errorBody(error));
-    // Commander has printed its own.
-    else if (!isOfCommander) console.error(explain(error));
-    process.exitCode = isOfCommander || error instanceof UsageError ? 2 : 1;
+    else console.error([explain(error), usage].filter(Boolean).join("\n"));
+    process.exitCode = isUsage ? 2 : 1;
   }
 };

@@ -1,4 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { createProgram } from "../../../infra/admin/program.ts";
+import { leavesOf, usageOf } from "../../../infra/admin/usage.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
@@ -73,7 +75,15 @@ describe("the operators' CLI", () => {
     const byPrefix = await admin(["key", "list", "--prefix", listedKey.sha256.slice(0, 12)]);
     expect(byPrefix.stdout).toContain(key.id);
     expect(byPrefix.stdout).not.toMatch(/apik_|[0-9a-f]{16}/);
-    const shown = { id: key.id, account, user, label: null, inserted_at: expect.any(String), expires_at: null };
+    const shown = {
+      id: key.id,
+      account,
+      user,
+      user_disabled: false,
+      label: null,
+      inserted_at: expect.any(String),
+      expires_at: null,
+    };
     expect(listedKey).toEqual({ ...shown, revoked: false, sha256: sha256Of(key.key) });
     for (const reference of [key.id, key.key]) expect(await adminJson(["key", "show", reference])).toEqual(listedKey);
   });
@@ -82,7 +92,7 @@ describe("the operators' CLI", () => {
     const { account, order, request } = await customer();
     expect((await admin(["account", "show", account])).stdout).toMatch(new RegExp(`^id +${account}\nname +Acme\n`));
     expect((await admin(["order", "list", "--account", account])).stdout).toBe(
-      `id                          account's name  account                     state  attachments\n${order}  Acme            ${account}  CART   0\n`,
+      `id                          account's name  account                     state  last_run  ended_at  attachments\n${order}  Acme            ${account}  CART   -         -         0\n`,
     );
     expect(await adminJson(["request", "list", "--order", order])).toEqual([
       { id: request, type: "ADD_MESSAGING_NUMBERS", account },
@@ -101,6 +111,8 @@ describe("the operators' CLI", () => {
       ["order", "show", order],
       ["request", "list", "--order", order],
       ["request", "show", request],
+      ["find", request],
+      ["access", key.id, "GET", `/api/v1/requests/${request}/attachments`],
       ["attachment", "list", order],
       ["attachment", "list", request],
       ["user", "disable", user],
@@ -110,6 +122,14 @@ describe("the operators' CLI", () => {
     ])
       expect([args, await admin(args)]).toEqual([args, expect.objectContaining({ code: 0 })]);
     expect(proxies.table.calls.filter(({ operation }) => operation === "Scan")).toEqual([]);
+    const written = proxies.table.calls.filter(({ operation }) => operation === "TransactWriteItems").length;
+    for (const [method, path] of [
+      ["POST", `requests/${request}/uploads`],
+      ["DELETE", "switches/1"],
+      ["GET", "nowhere"],
+    ] as const)
+      expect((await admin(["access", key.id, method, `/api/v1/${path}`])).code).toBe(0);
+    expect(proxies.table.calls.filter(({ operation }) => operation === "TransactWriteItems")).toHaveLength(written);
     expect((await admin(["check"])).code).toBe(1);
     proxies.table.choose(() => undefined);
   });
@@ -120,7 +140,74 @@ describe("the operators' CLI", () => {
     for (const name of ["apply", "account", "user", "key", "order", "request", "attachment"])
       expect(help.stdout).toContain(name);
     expect((await admin(["key", "issue", "--help"])).stdout).toContain("Example: npm run admin -- key issue");
-    expect(await admin(["acount"])).toEqual(failure(2, "Did you mean account?"));
+    expect(await admin(["acount"])).toEqual(failure(2, "There is no command acount. Did you mean account?\nUsage: "));
+  });
+
+  it.each(leavesOf(createProgram(() => {})).map((one) => [usageOf(one).replace(/ [<[-].*/, ""), one] as const))(
+    "names all that is missing, or wrong, with the usage of that command: %s",
+    async (usage, command) => {
+      const words = usage.replace("Usage: admin ", "").split(" ");
+      const args = command.registeredArguments.filter(({ required }) => required).map((one) => `<${one.name()}>`);
+      const options = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
+      const missing = [...args, ...options];
+      const expected = missing.length > 0 ? `Missing: ${missing.join(", ")}.` : "There is no option --wrong.";
+      const result = await admin(missing.length > 0 ? words : [...words, "--wrong"]);
+      const needed = missing.length > 0 ? ` ${missing.join(" ")}` : "";
+      expect(result).toEqual({ code: 2, stdout: "", stderr: expect.stringMatching(/^.+\n.+\n$/) });
+      expect(result.stderr.startsWith(`${expected}\n${usage}${needed}`)).toBe(true);
+    },
+  );
+
+  it.each([
+    [["shw"], "There is no command shw. Did you mean account show or key show or", "apply|schema|account"],
+    [["label", "1"], "There is no command label. Did you mean key label?", "apply|schema"],
+    [["order", "shw", "1"], "There is no command order shw. Did you mean order show?", "order create|list|show|"],
+    [["key"], "key needs a command.", "key issue|list|show|label|"],
+    [["sweep", "now"], "It takes 0 arguments and got 1.", "sweep [--dry-run] [--all]"],
+    [["key", "revoke", "1", "--on-behalf-of"], "--on-behalf-of needs a value: <text>.", "key revoke <id-or-key>"],
+    [["key", "rotate", "1", "--overlap-hours", "soon"], "--overlap-hours cannot be soon. It must be a", "key rotate"],
+    [["order", "checkout"], "Pass the id of an order, or --failed (with", "order checkout [id] [--wait]"],
+  ])("says what is wrong, and how the command is used: %s", async (args, message, usage) => {
+    const { code, stderr } = await admin(args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(stderr).toContain(`\nUsage: admin ${usage}`);
+  });
+
+  it("says what a key is for, whose it is, and whether its user is disabled", async () => {
+    const { account, user, key } = await customer();
+    const behalf = ["--on-behalf-of", "Anna"];
+    expect(await adminJson(["key", "label", key.key, " Portal ", ...behalf])).toEqual({ id: key.id, label: "Portal" });
+    await adminJson(["user", "disable", user]);
+    expect((await admin(["key", "show", key.id])).stdout).toMatch(
+      new RegExp(`account +${account}\naccount's name +Acme\nuser +${user}\nuser_disabled +true\nlabel +Portal\n`),
+    );
+    const { events } = await adminJson(["history", "key", key.id]);
+    expect(events[1]).toMatchObject({
+      changes: { label: { from: null, to: "Portal" } },
+      actor: { on_behalf_of: "Anna" },
+    });
+    expect(await admin(["key", "label", key.id, " "])).toEqual(failure(1, "The label can't be blank."));
+  });
+
+  it("lists the root accounts as such, with the number of the accounts below each", async () => {
+    const { account } = await customer();
+    const { id: below } = await adminJson(["account", "create", "--name", "Below", "--parent", account]);
+    await adminJson(["account", "create", "--name", "Deeper", "--parent", below]);
+    const { stdout } = await admin(["account", "list"]);
+    expect(stdout).toMatch(new RegExp(`^${account} +Acme +2 `, "m"));
+    expect(stdout).not.toContain(below);
+    expect(stdout).toMatch(
+      /\n\nThese are the root accounts: `account list --account <id>` lists those below one of them\.\n$/,
+    );
+    const tree = await adminJson(["account", "list", "--account", account]);
+    expect(tree.map((one: { accounts_below: number }) => one.accounts_below)).toEqual([2, 1, 0]);
+  });
+
+  it("shows with a request its order and its account, and what happened to it", async () => {
+    const { account, order, request } = await customer();
+    expect((await admin(["request", "show", request])).stdout).toMatch(
+      new RegExp(`^id +${request}\norder +${order}\naccount +${account}\naccount's name +Acme\n[^]*request\\.created`),
+    );
   });
 
   it("says what to do if no service is running", async () => {
@@ -132,13 +219,13 @@ describe("the operators' CLI", () => {
     for (const [args, expected, error] of [
       [["apply", "-"], 1, { code: "invalid_parameter", source: { in: "body", pointer: "/users/one/account" } }],
       [["order", "show", "nope"], 1, { detail: expect.stringMatching(/^There is no order nope/) }],
-      [["attachment", "list"], 2, { detail: "error: missing required argument 'request|order'" }],
+      [["attachment", "list"], 2, { detail: "Missing: <request|order>." }],
     ] as const) {
       const { code, stdout, stderr } = await admin([...args, "--json"], {
         input: '{"users":{"one":{"account":"nope"}}}',
       });
       expect([code, JSON.parse(stdout)]).toEqual([expected, { errors: [expect.objectContaining(error)] }]);
-      expect(stderr).not.toMatch(/nope|missing/);
+      expect(stderr).not.toMatch(/nope|Missing/);
     }
   });
 });

@@ -29,7 +29,7 @@ describe("a command with invalid values", () => {
       [[...named, "A", "--parent", nobody], 1, new RegExp(`^--parent: there is no account ${nobody}$`, "m")],
       [["account", "rename", acme, " "], 1, /^The name can't be blank\.$/m],
       [["account", "feature", acme, "maybe"], 2, /^The feature can be on or off, not maybe\.$/m],
-      [["attachment", "list"], 2, /missing required argument 'request\|order'/m],
+      [["attachment", "list"], 2, /^Missing: <request\|order>\.\nUsage: admin attachment list <request\|order>/m],
       [["apply", "/no/file"], 1, /^There is no file \/no\/file: pass an existing file, or - for standard input\.$/m],
       [["apply", "/"], 1, /^\/ is a directory/m],
     ] as const)
@@ -49,7 +49,7 @@ describe("a command with invalid values", () => {
     [["order", "checkout", "nope"], "There is no order nope:"],
     [["request", "list", "--order", nobody], `There is no order ${nobody}:`],
     [["request", "show", "nope"], "There is no request nope:"],
-    [["attachment", "list", nobody], `There is no request and no order ${nobody}.`],
+    [["attachment", "list", nobody], `There is no request and no order ${nobody}:`],
   ])("names what does not exist: %s", async (args, message) => {
     expect(await admin(args)).toEqual(failure(1, `\n${message}`));
   });

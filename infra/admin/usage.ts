@@ -1,0 +1,68 @@
+import type { Command, CommanderError, Option } from "commander";
+import { closestMatch } from "leven";
+import { UsageError } from "./command-errors.ts";
+
+/** What the CLI says of a command that is used wrongly. */
+
+/** `key issue`; the program itself has no name in it. */
+const pathOf = (command: Command): string =>
+  command.parent ? `${pathOf(command.parent)} ${command.name()}`.trim() : "";
+
+export const leavesOf = (command: Command): Command[] =>
+  command.commands.length > 0 ? command.commands.flatMap(leavesOf) : [command];
+
+const optionUsage = ({ mandatory, flags }: Option) => {
+  const flag = flags.replace(/^-\w, /, "");
+  return mandatory ? flag : `[${flag}]`;
+};
+
+/** `Usage: admin key issue --account <id> --user <id> [--label <text>] …` */
+export const usageOf = (command: Command): string => {
+  const args = command.registeredArguments.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`));
+  const needed = command.commands.length > 0 ? [command.commands.map((one) => one.name()).join("|")] : [];
+  const all = ["Usage: admin", pathOf(command), ...needed, ...args, ...command.options.map(optionUsage)];
+  return all.filter(Boolean).join(" ");
+};
+
+const missingIn = (command: Command): string[] => [
+  ...command.registeredArguments.flatMap((one, index) =>
+    one.required && command.args[index] === undefined ? `<${one.name()}>` : [],
+  ),
+  ...command.options.flatMap((one) =>
+    one.mandatory && command.getOptionValue(one.attributeName()) === undefined ? one.flags : [],
+  ),
+];
+
+/** The command or the group that is most like what was typed, or those whose last word is. */
+const nearest = (program: Command, typed: string): string => {
+  const paths = [...new Set([...program.commands, ...leavesOf(program)].map(pathOf))];
+  const byLastWord = Map.groupBy(paths, (path) => path.slice(path.lastIndexOf(" ") + 1));
+  const name = closestMatch(typed, [...paths, ...byLastWord.keys()]) ?? "";
+  return paths.includes(name) ? name : (byLastWord.get(name) ?? []).join(" or ");
+};
+
+/** Commander's words in those of the CLI. */
+const wording: readonly (readonly [RegExp, string])[] = [
+  [/^error: unknown option '(.+?)'/, "There is no option $1."],
+  [/^error: option '(?:-\w, )?(\S+).*' argument '(.*)' is invalid\./s, "$1 cannot be $2."],
+  [/^error: option '(?:-\w, )?(\S+) (.+)' argument missing/, "$1 needs a value: $2."],
+  [/^error: too many arguments.* Expected (\d+) .* got (\d+): .*/s, "It takes $1 arguments and got $2."],
+];
+
+const describe = (command: Command, { code, message }: CommanderError): string => {
+  const program = command.parent ?? command;
+  const typed = `${pathOf(command)} ${command.args[0] ?? ""}`.trim();
+  if (code === "commander.unknownCommand")
+    return `There is no command ${typed}. Did you mean ${nearest(program, typed)}?`;
+  if (code === "commander.help") return `${typed || "admin"} needs a command.`;
+  if (/missing/.test(code)) return `Missing: ${missingIn(command).join(", ")}.`;
+  return wording.reduce((text, [pattern, words]) => text.replace(pattern, words), message);
+};
+
+/** Makes a command throw a UsageError with its usage where Commander would exit. Help is no error. */
+export const throwUsageErrors = (command: Command): void => {
+  command.exitOverride((error) => {
+    throw error.exitCode === 0 ? error : new UsageError(describe(command, error), usageOf(command));
+  });
+  command.commands.forEach(throwUsageErrors);
+};
