@@ -6,6 +6,7 @@ import { loadAdmissions } from "../local/handlers.ts";
 import { matcher } from "../local/match.ts";
 import { findKey, keyByReference } from "./find.ts";
 import { format, printJson, printRows } from "./output.ts";
+import { add } from "./usage.ts";
 
 /** The order of checks of an endpoint, run by the endpoint itself. */
 
@@ -36,22 +37,19 @@ const checkAccess = async (reference: string, method: string, path: string) => {
 };
 
 export const addAccessCommand = (program: Command): void => {
-  program
-    .command("access")
-    .description("run the checks that an endpoint makes before it reads a body, for an API key; writes nothing")
-    .argument("<id-or-key>", "the API key, or its id")
-    .argument("<method>", "GET, POST, PATCH or DELETE")
-    .argument("<path>", "the path of the request")
-    .addHelpText("after", "\nExample: npm run admin -- access 01J… GET /api/v1/requests/01J…/attachments")
-    .action(async (reference: string, method: string, path: string) => {
-      const { checks, status } = await checkAccess(reference, method, path);
-      if (format.json) return printJson({ checks, status });
-      printRows(
-        checks.map(({ ok, ...one }) => ({ ok: ok ? "yes" : "NO", ...one })),
-        true,
-      );
-      console.log(
-        `\n${status === null ? "Nothing of these refuses the request." : `The endpoint responds with ${status}.`}`,
-      );
-    });
+  add(
+    program,
+    "access <id-or-key> <method> <path>",
+    "run the checks of an endpoint for an API key; writes nothing",
+  ).action(async (reference: string, method: string, path: string) => {
+    const { checks, status } = await checkAccess(reference, method, path);
+    if (format.json) return printJson({ checks, status });
+    printRows(
+      checks.map(({ ok, ...one }) => ({ ok: ok ? "yes" : "NO", ...one })),
+      true,
+    );
+    console.log(
+      `\n${status === null ? "Nothing of these refuses the request." : `The endpoint responds with ${status}.`}`,
+    );
+  });
 };

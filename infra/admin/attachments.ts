@@ -2,9 +2,10 @@ import type { Command } from "commander";
 import type { Attachment } from "../../shared/attachments/attachment-schema.ts";
 import { allAttachments } from "../../shared/attachments/attachments.ts";
 import { download } from "./download.ts";
-import { findAttachment, findParents, parseId } from "./find.ts";
+import { findAttachment, findParents } from "./find.ts";
 import { printRecord, printRows } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { add } from "./usage.ts";
 
 const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) => ({
   id,
@@ -16,26 +17,17 @@ const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) 
 });
 
 export const addAttachmentCommands = (attachment: Command): void => {
-  attachment
-    .command("list")
-    .description("list the attachments of a request or an order")
-    .argument("<request|order>", "the id of the request or the order", parseId)
-    .action(async (parentId: string) => {
+  add(attachment, "list <request|order>", "list the attachments of a request or an order").action(
+    async (parentId: string) => {
       const parents = await findParents(parentId);
       const lists = parents.map((parent) => Array.fromAsync(allAttachments(parent), row));
       printRows((await withProgress(() => Promise.all(lists))).flat());
-    });
-  attachment
-    .command("show")
-    .description("show an attachment")
-    .argument("<request|order>", "the id of its request or its order", parseId)
-    .argument("<id>", "the attachment", parseId)
-    .action(async (parentId: string, id: string) => printRecord((await findAttachment(parentId, id)).attachment));
-  attachment
-    .command("download")
-    .description("download the file of an attachment, for a dispute; an event records it")
-    .argument("<request|order>", "the id of its request or its order", parseId)
-    .argument("<id>", "the attachment", parseId)
+    },
+  );
+  add(attachment, "show <request|order> <id>", "show an attachment").action(async (parentId: string, id: string) =>
+    printRecord((await findAttachment(parentId, id)).attachment),
+  );
+  add(attachment, "download <request|order> <id>", "download the file, for a dispute; an event records it")
     .option("--to <path>", "the file to write, or the folder (default: the attachment's filename, in this folder)")
     .option("--force", "replace an existing file", false)
     .addHelpText(

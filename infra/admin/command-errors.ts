@@ -9,12 +9,7 @@ export class CommandError extends Error {
 
 /** A command is used wrongly. The CLI exits with 2. */
 export class UsageError extends CommandError {
-  readonly usage: string | undefined;
-
-  constructor(message: string, usage?: string) {
-    super(message);
-    this.usage = usage;
-  }
+  usage?: string;
 }
 
 const advice: readonly (readonly [RegExp, string])[] = [

@@ -18,27 +18,18 @@ export const parseId = (text: string): string => parseUlid(text) ?? text;
 /** What something is, whose, and where it belongs. */
 export type Place = Pick<Event, "account" | "parent"> & { readonly type: string; readonly id: string };
 
-const placeOf = (type: string, of: { readonly id: string; readonly account: string } | undefined): Place[] =>
-  of ? [{ type, id: of.id, account: of.account, parent: null }] : [];
+const placeOf = (type: string, of: Pick<Place, "id" | "account"> | undefined, parent?: Place["parent"]): Place[] =>
+  of ? [{ type, id: of.id, account: of.account, parent: parent ?? null }] : [];
 
 /** Returns what has an id, of all that is stored by its id alone. */
 export const placesById = async (id: string): Promise<Place[]> => {
-  const [account, user, key, order, request, found] = await Promise.all([
-    readAccount(id),
-    readUser(id),
-    findKey(id),
-    readOrder(id),
-    readRequest(id),
-    readSwitch(id),
-  ]);
+  const reading = [readAccount(id), readRequest(id), readUser(id), findKey(id), readOrder(id), readSwitch(id)] as const;
+  const [account, request, user, key, order, found] = await Promise.all(reading);
   const above = account?.ancestors.at(-1);
   return [
-    ...(account ? [{ type: "account", id, account: id, parent: above ? { type: "account", id: above } : null }] : []),
-    ...placeOf("user", user),
-    ...placeOf("api_key", key),
-    ...placeOf("order", order),
-    ...placeOf("request", request).map((one) => ({ ...one, parent: { type: "order", id: request?.order ?? "" } })),
-    ...placeOf("switch", found),
+    ...placeOf("account", account && { id, account: id }, above ? { type: "account", id: above } : null),
+    ...placeOf("request", request, request && { type: "order", id: request.order }),
+    ...[placeOf("user", user), placeOf("api_key", key), placeOf("order", order), placeOf("switch", found)].flat(),
   ];
 };
 

@@ -4,9 +4,10 @@ import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseItem, queryAll } from "../../shared/table/read.ts";
 import { CommandError } from "./command-errors.ts";
-import { accountNames, findKey, keyByReference, parseId } from "./find.ts";
+import { accountNames, findKey, keyByReference } from "./find.ts";
 import { format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { add } from "./usage.ts";
 
 /** Yields the events of an order, a request, a switch, an account, a user or an API key, oldest first or newest first. */
 export async function* historyOf(subject: EventSubject, newestFirst = false): AsyncGenerator<StoredEvent> {
@@ -110,14 +111,10 @@ const described = {
 
 export const addHistoryCommands = (history: Command): void => {
   for (const [type, { what, keyOf }] of Object.entries(described))
-    history
-      .command(type)
-      .description(`print what happened to ${what}, oldest first`)
-      .argument("<id>", `the ${type}`, parseId)
-      .action((id: string) => printHistory({ type, id }, keyOf(id)));
-  history
-    .command("key")
-    .description("print what happened to an API key, oldest first")
-    .argument("<id>", "the API key, or its id")
-    .action(async (reference: string) => printHistory({ type: "api_key", id: (await keyByReference(reference)).id }));
+    add(history, `${type} <id>`, `print what happened to ${what}, oldest first`).action((id: string) =>
+      printHistory({ type, id }, keyOf(id)),
+    );
+  add(history, "key <id>", "print what happened to an API key, oldest first").action(async (reference: string) =>
+    printHistory({ type: "api_key", id: (await keyByReference(reference)).id }),
+  );
 };

@@ -7,6 +7,7 @@ import { change, create, operatorOrigin } from "./apply-command.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
 import { keyByReference, keysOf, ofAccounts, ownerOf, parseId, printOwned, type StoredKey } from "./find.ts";
 import { format, printRecord, safe } from "./output.ts";
+import { add } from "./usage.ts";
 
 const hours = (text: string): number => {
   if (!/^\d{1,4}(\.\d+)?$/.test(text))
@@ -57,24 +58,16 @@ const keyDetails = async ({ id, account, user, label, inserted_at, expires_at, r
 });
 
 export const addKeyCommands = (key: Command): void => {
-  key
-    .command("issue")
-    .description("issue an API key; it is printed only once")
+  add(key, "issue", "issue an API key; it is printed only once")
     .requiredOption("--account <id>", "the account that the key belongs to", parseId)
     .requiredOption("--user <id>", "the user that the key impersonates, in the same account tree", parseId)
     .option("--label <text>", "what the key is for")
     .option("--expires-at <time>", "ISO 8601 date and time at which it expires", futureTime)
-    .addHelpText(
-      "after",
-      "\nExample: npm run admin -- key issue --account 01J… --user 01J… --expires-at 2030-01-01T00:00:00Z",
-    )
     .action(async ({ account, user, label, expiresAt }: NewKey) => {
       await requireSameTree(account, user);
       printRecord(await create("keys", { account, user, label: label ?? null, expires_at: expiresAt ?? null }));
     });
-  key
-    .command("list")
-    .description("list the keys of one account, or of every account; --json has the hash under which they are stored")
+  add(key, "list", "list the keys of one account, or of every account; --json has the hash under which they are stored")
     .option("--account <id>", "only those of this account", parseId)
     .option("--prefix <hex>", "only those whose SHA-256 hash begins with this", hexPrefix, "")
     .action(async ({ account, prefix }: { account?: string; prefix: string }) => {
@@ -83,28 +76,16 @@ export const addKeyCommands = (key: Command): void => {
       // A table has no room for a whole hash, and the beginning of one identifies nothing.
       await printOwned(format.json ? rows : rows.map(({ sha256: _, ...row }) => row));
     });
-  key
-    .command("show")
-    .description("show a key, with its SHA-256")
-    .argument("<id-or-key>", "the key's id, or the key itself (apik_…)")
-    .action(async (reference: string) => {
-      const { id, account, ...details } = await keyDetails(await keyByReference(reference));
-      printRecord({ id, ...(await ownerOf({ account })), ...details });
-    });
-  key
-    .command("label")
-    .description("say what a key is for")
-    .argument("<id-or-key>", "the key's id, or the key itself (apik_…)")
-    .argument("<text>", "what it is for: 1 to 100 characters")
-    .action(async (reference: string, text: string) => {
-      const { id } = await keyByReference(reference);
-      await change("keys", id, { label: text });
-      printRecord({ id, label: text.trim() });
-    });
-  key
-    .command("revoke")
-    .description("revoke a key; takes effect immediately")
-    .argument("<id-or-key>", "the key's id, or the key itself (apik_…)")
+  add(key, "show <id-or-key>", "show a key, with its SHA-256").action(async (reference: string) => {
+    const { id, account, ...details } = await keyDetails(await keyByReference(reference));
+    printRecord({ id, ...(await ownerOf({ account })), ...details });
+  });
+  add(key, "label <id-or-key> <text>", "say what a key is for").action(async (reference: string, text: string) => {
+    const { id } = await keyByReference(reference);
+    await change("keys", id, { label: text });
+    printRecord({ id, label: text.trim() });
+  });
+  add(key, "revoke <id-or-key>", "revoke a key; takes effect immediately")
     .option("-y, --yes", "don't ask for confirmation")
     .action(async (reference: string, { yes }: { yes?: boolean }) => {
       const { id, account } = await keyByReference(reference);
@@ -112,12 +93,7 @@ export const addKeyCommands = (key: Command): void => {
       await change("keys", id, { revoked: true });
       printRecord({ id, account, revoked: true });
     });
-  key
-    .command("rotate")
-    .description(
-      "issue a new key for the same account and user, with the same label and expiry; the old key expires after an overlap",
-    )
-    .argument("<id-or-key>", "the old key's id, or the key itself (apik_…)")
+  add(key, "rotate <id-or-key>", "issue another key like it; the old one expires after an overlap")
     .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
     .action(async (reference: string, { overlapHours }: { overlapHours: number }) => {
       const { id, account, user, label, revoked, expires_at } = await keyByReference(reference);

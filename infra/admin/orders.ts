@@ -11,6 +11,7 @@ import { printRecord } from "./output.ts";
 import { settle } from "./settle.ts";
 import { withProgress } from "./progress.ts";
 import { showOrder } from "./show-order.ts";
+import { add } from "./usage.ts";
 
 type Selection = { readonly account?: string; readonly failed?: boolean };
 
@@ -36,31 +37,22 @@ const settleAs = (id: string, { checkedOut = false, open = false, because }: Set
 };
 
 export const addOrderCommands = (order: Command): void => {
-  order
-    .command("create")
-    .description("create an order")
+  add(order, "create", "create an order")
     .requiredOption("--account <id>", "the account that owns it", parseId)
     .option("--state <state>", "CART or CHECKED_OUT", "CART")
-    .addHelpText("after", "\nExample: npm run admin -- order create --account 01J…")
     .action(async ({ account, state }: { account: string; state: string }) =>
       printRecord(await create("orders", { account, state })),
     );
-  order
-    .command("list")
-    .description("list the orders of one account, or of every account")
+  add(order, "list", "list the orders of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
     .option("--failed", "only those whose last checkout has failed or crashed, with the reason")
     .action(list);
-  order
-    .command("show")
-    .description("show an order, its requests, their attachments, and what has been forwarded to the carrier")
-    .argument("<id>", "the order", parseId)
-    .addHelpText("after", "\nExample: npm run admin -- order show 01J…")
-    .action((id: string) => showOrder(id));
-  order
-    .command("checkout")
-    .description("check out an order: forward every attachment to the carrier, then check out the carrier's cart")
-    .argument("[id]", "the order", parseId)
+  add(
+    order,
+    "show <id>",
+    "show an order, its requests, their attachments, and what has been forwarded to the carrier",
+  ).action((id: string) => showOrder(id));
+  add(order, "checkout [id]", "forward every attachment to the carrier, then check out its cart")
     .option("--wait", "wait until the run ends and print its progress; exits with 1 unless it SUCCEEDED")
     .option("--failed", "check out all orders whose last checkout has failed or crashed, ten at once, and wait")
     .option("--account <id>", "with --failed: only those of this account", parseId)

@@ -4,14 +4,13 @@ import { format, printHeading, printJson, printRecord, table } from "./output.ts
 import { formatCount, withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";
 
-/** What came too late for the carrier, in words. Nothing has to be said of nothing. */
-const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderReport["left_behind"]>) => ({
-  ...(not_forwarded > 0 && { "the carrier lacks": attachments(not_forwarded, "added or changed too late") }),
-  ...(not_withdrawn > 0 && { "the carrier still has": attachments(not_withdrawn, "deleted too late") }),
-});
+const counted = (count: number, what: string) =>
+  `${formatCount(count)} ${count === 1 ? "attachment that was" : "attachments that were"} ${what} too late`;
 
-const attachments = (count: number, what: string) =>
-  `${formatCount(count)} ${count === 1 ? "attachment that was" : "attachments that were"} ${what}`;
+const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderReport["left_behind"]>) => ({
+  ...(not_forwarded > 0 && { "the carrier lacks": counted(not_forwarded, "added or changed") }),
+  ...(not_withdrawn > 0 && { "the carrier still has": counted(not_withdrawn, "deleted") }),
+});
 
 export const showOrder = async (id: string): Promise<void> => {
   const report = await withProgress(() => finder("order", orderReport)(id), "Reading the order …");

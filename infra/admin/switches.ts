@@ -6,6 +6,7 @@ import { parseItem, queryAll } from "../../shared/table/read.ts";
 import { childAccounts, findAccount, finder, ownerOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { add } from "./usage.ts";
 
 const findSwitch = finder("switch", readSwitch, "`switch list` lists the switches of an account");
 
@@ -42,18 +43,11 @@ const list = async ({ account }: { account?: string }) => {
 };
 
 export const addSwitchCommands = (group: Command): void => {
-  group
-    .command("list")
-    .description("list the switches of an account and of every account below it, or those of every account")
+  add(group, "list", "list the switches of an account and of every account below it, or those of every account")
     .option("--account <id>", "only those of this account and the accounts below it", parseId)
-    .addHelpText("after", "\nExample: npm run admin -- switch list --account 01J…")
     .action(list);
-  group
-    .command("show")
-    .description("show a switch; its secrets are not printed")
-    .argument("<id>", "the switch", parseId)
-    .action(async (id: string) => {
-      const found = await findSwitch(id);
-      printRecord({ ...withoutSecrets(found), ...(await ownerOf(found)) });
-    });
+  add(group, "show <id>", "show a switch; its secrets are not printed").action(async (id: string) => {
+    const found = await findSwitch(id);
+    printRecord({ ...withoutSecrets(found), ...(await ownerOf(found)) });
+  });
 };

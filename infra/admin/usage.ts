@@ -1,8 +1,16 @@
-import type { Command, CommanderError, Option } from "commander";
+import type { Command, CommanderError } from "commander";
 import { closestMatch } from "leven";
 import { UsageError } from "./command-errors.ts";
+import { parseId } from "./find.ts";
 
-/** What the CLI says of a command that is used wrongly. */
+/** Commands, and what the CLI says of one that is used wrongly. */
+
+/** Adds a command, such as `show <id>`. */
+export const add = (group: Command, usage: string, description: string): Command => {
+  const command = group.command(usage).description(description);
+  for (const one of command.registeredArguments) if (/^(id|request\|order)/.test(one.name())) one.argParser(parseId);
+  return command;
+};
 
 /** `key issue`; the program itself has no name in it. */
 const pathOf = (command: Command): string =>
@@ -11,18 +19,16 @@ const pathOf = (command: Command): string =>
 export const leavesOf = (command: Command): Command[] =>
   command.commands.length > 0 ? command.commands.flatMap(leavesOf) : [command];
 
-const optionUsage = ({ mandatory, flags }: Option) => {
-  const flag = flags.replace(/^-\w, /, "");
-  return mandatory ? flag : `[${flag}]`;
-};
+/** `--account <id> --user <id> [--label <text>]` */
+const parametersOf = (command: Command): string =>
+  [
+    ...(command.commands.length > 0 ? [command.commands.map((one) => one.name()).join("|")] : []),
+    ...command.registeredArguments.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`)),
+    ...command.options.map((one) => (one.mandatory ? one.flags : `[${one.flags.replace(/^-\w, /, "")}]`)),
+  ].join(" ");
 
-/** `Usage: admin key issue --account <id> --user <id> [--label <text>] …` */
-export const usageOf = (command: Command): string => {
-  const args = command.registeredArguments.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`));
-  const needed = command.commands.length > 0 ? [command.commands.map((one) => one.name()).join("|")] : [];
-  const all = ["Usage: admin", pathOf(command), ...needed, ...args, ...command.options.map(optionUsage)];
-  return all.filter(Boolean).join(" ");
-};
+export const usageOf = (command: Command): string =>
+  ["Usage: admin", pathOf(command), parametersOf(command)].filter(Boolean).join(" ");
 
 const missingIn = (command: Command): string[] => [
   ...command.registeredArguments.flatMap((one, index) =>
@@ -59,10 +65,11 @@ const describe = (command: Command, { code, message }: CommanderError): string =
   return wording.reduce((text, [pattern, words]) => text.replace(pattern, words), message);
 };
 
-/** Makes a command throw a UsageError with its usage where Commander would exit. Help is no error. */
+/** Makes a command throw a UsageError with its usage where Commander would exit. Help is no error, and begins with the usage. */
 export const throwUsageErrors = (command: Command): void => {
-  command.exitOverride((error) => {
-    throw error.exitCode === 0 ? error : new UsageError(describe(command, error), usageOf(command));
+  command.usage(parametersOf(command)).exitOverride((error) => {
+    if (error.exitCode === 0) throw error;
+    throw Object.assign(new UsageError(describe(command, error)), { usage: usageOf(command) });
   });
   command.commands.forEach(throwUsageErrors);
 };

@@ -6,6 +6,7 @@ import { User } from "../../shared/tenants/tenant-schema.ts";
 import { change, create } from "./apply-command.ts";
 import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./find.ts";
 import { printRecord } from "./output.ts";
+import { add } from "./usage.ts";
 
 const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
 
@@ -33,9 +34,7 @@ const list = async ({ account: of }: { account?: string }) => {
 type NewUser = { readonly account: string; readonly permission?: readonly string[]; readonly disabled: boolean };
 
 export const addUserCommands = (user: Command): void => {
-  user
-    .command("create")
-    .description("create a user with permissions")
+  add(user, "create", "create a user with permissions")
     .requiredOption("--account <id>", "the account that the user belongs to", parseId)
     .option(
       "--permission <permission>",
@@ -43,42 +42,27 @@ export const addUserCommands = (user: Command): void => {
       collect,
     )
     .option("--disabled", "create the user disabled", false)
-    .addHelpText(
-      "after",
-      `\nExample: npm run admin -- user create --account 01J… --permission ordering_cart_requests:show --permission 'ordering_request_attachments:*'\n${permissionsHelp}`,
-    )
+    .addHelpText("after", permissionsHelp)
     .action(async ({ account, permission: permissions = [], disabled }: NewUser) =>
       printRecord(await create("users", { account, permissions, disabled })),
     );
-  user
-    .command("list")
-    .description("list the users of one account, or of every account")
+  add(user, "list", "list the users of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
     .action(list);
-  user
-    .command("permissions")
-    .description("show a user's permissions, or change them; takes effect immediately")
-    .argument("<id>", "the user", parseId)
+  add(user, "permissions <id>", "show a user's permissions, or change them; takes effect immediately")
     .option("--add <permission>", "grant a permission; can be repeated", collect)
     .option("--remove <permission>", "remove a permission; can be repeated", collect)
     .option("--set <permission>", "replace all permissions; can be repeated", collect)
-    .addHelpText(
-      "after",
-      `\nExample: npm run admin -- user permissions 01J… --add 'messaging_switches:*'\n${permissionsHelp}`,
-    )
+    .addHelpText("after", permissionsHelp)
     .action(async (id: string, change: Change) => {
       const { id: userId, permissions } = await changePermissions(id, change);
       printRecord({ id: userId, permissions });
     });
   const disable = "disable a user; every key that impersonates it stops working immediately";
   for (const [name, description] of Object.entries({ disable, enable: "enable a user again" }))
-    user
-      .command(name)
-      .description(description)
-      .argument("<id>", "the user", parseId)
-      .action(async (id: string) => {
-        const disabled = name === "disable";
-        await change("users", (await findUser(id)).id, { disabled });
-        printRecord({ id, disabled });
-      });
+    add(user, `${name} <id>`, description).action(async (id: string) => {
+      const disabled = name === "disable";
+      await change("users", (await findUser(id)).id, { disabled });
+      printRecord({ id, disabled });
+    });
 };

@@ -32,11 +32,17 @@ const calls: string[] = [];
 let busy = 0;
 let isInterrupted = false;
 
-/** Like a restored table, the copy has the items and nothing else. */
+/** Like a restored table, the copy has the items, the indexes and nothing else. */
 const copyTable = async (TableName: string) => {
   const { Table } = await dynamodb().send(new DescribeTableCommand({ TableName: env.tableName() }));
-  const { AttributeDefinitions, KeySchema } = Table ?? {};
-  const settings = { BillingMode: "PAY_PER_REQUEST", AttributeDefinitions, KeySchema } as const;
+  const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes: indexes = [] } = Table ?? {};
+  const settingsOf = ({ IndexName, KeySchema, Projection }: (typeof indexes)[number]) => ({
+    IndexName,
+    KeySchema,
+    Projection,
+  });
+  const GlobalSecondaryIndexes = indexes.map(settingsOf);
+  const settings = { BillingMode: "PAY_PER_REQUEST", AttributeDefinitions, KeySchema, GlobalSecondaryIndexes } as const;
   await dynamodb().send(new CreateTableCommand({ TableName, ...settings }));
   const { Items = [] } = await dynamodb().send(new ScanCommand({ TableName: env.tableName() }));
   for (const Item of Items) await dynamodb().send(new PutCommand({ TableName, Item }));
