@@ -53,12 +53,12 @@ const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
   const [names, callers] = await Promise.all([namesOf(events), callersOf(events)]);
   const hasEvidence = events.some(({ file, answer, reason }) => file || answer || reason);
   return events.map((event) => {
-    const { at, type, resource, name, filename, file, answer, reason, changed, changes } = event;
+    const { at, type, resource, name, filename, file, answer, outcome, reason, changed, changes } = event;
     const evidence = {
       filename,
       bytes: file?.bytes,
       sha256: file?.sha256,
-      "answer or reason": answer ? [answer.status, answer.text].filter(Boolean).join(" ") : reason,
+      "answer or reason": (answer ? [answer.status, answer.text] : [outcome, reason]).filter(Boolean).join(" ") || null,
     };
     return {
       time: at,

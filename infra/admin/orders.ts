@@ -8,8 +8,8 @@ import { checkOut, checkOutFailed, failedOrders } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
 import { ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
-import { settle } from "./settle.ts";
 import { withProgress } from "./progress.ts";
+import { settle } from "./settle.ts";
 import { showOrder } from "./show-order.ts";
 import { add } from "./usage.ts";
 
@@ -50,7 +50,7 @@ export const addOrderCommands = (order: Command): void => {
   add(
     order,
     "show <id>",
-    "show an order, its requests, their attachments, and what has been forwarded to the carrier",
+    "show an order, its last runs, its requests and what of their attachments was forwarded",
   ).action((id: string) => showOrder(id));
   add(order, "checkout [id]", "forward every attachment to the carrier, then check out its cart")
     .option("--wait", "wait until the run ends and print its progress; exits with 1 unless it SUCCEEDED")
@@ -70,12 +70,7 @@ is missing.`,
         throw new UsageError("Pass the id of an order, or --failed (with --account for those of one account).");
       return checkOut(id, options);
     });
-  order
-    .command("settle")
-    .description(
-      "end the doubt that a run has left whether the carrier has checked the cart out, after asking the carrier",
-    )
-    .argument("<id>", "the order", parseId)
+  add(order, "settle <id>", "end a run's doubt whether the carrier has checked the cart out, after asking the carrier")
     .option(
       "--checked-out",
       "it has: the order becomes CHECKED_OUT, and what was added or changed since is not forwarded",

@@ -8,7 +8,8 @@ import { transact } from "../../shared/table/write.ts";
 import { operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { findOrder } from "./find.ts";
-import { printRecord } from "./output.ts";
+import { format, printRecord } from "./output.ts";
+import { tooLate } from "./show-order.ts";
 import { lastRun } from "./start-checkout.ts";
 
 type Outcome = NonNullable<StoredEvent["outcome"]>;
@@ -53,5 +54,6 @@ export const settle = async (given: string, outcome: Outcome, because: string): 
   });
   if (failed.size > 0) throw new CommandError("Another run has started meanwhile: wait until it has ended.");
   if (outcome === "open") await liftSeals(id, [run, ...earlier_runs]);
-  printRecord({ id, outcome, ...(outcome === "checked_out" && (await leftBehind(id))) });
+  const left = outcome === "checked_out" ? await leftBehind(id) : undefined;
+  printRecord({ id, outcome, ...(left && (format.json ? left : tooLate(left))) });
 };

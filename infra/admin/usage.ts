@@ -24,7 +24,9 @@ const parametersOf = (command: Command): string =>
   [
     ...(command.commands.length > 0 ? [command.commands.map((one) => one.name()).join("|")] : []),
     ...command.registeredArguments.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`)),
-    ...command.options.map((one) => (one.mandatory ? one.flags : `[${one.flags.replace(/^-\w, /, "")}]`)),
+    ...command.options
+      .toSorted((one, other) => Number(other.mandatory) - Number(one.mandatory))
+      .map((one) => (one.mandatory ? one.flags : `[${one.flags.replace(/^-\w, /, "")}]`)),
   ].join(" ");
 
 export const usageOf = (command: Command): string =>
