@@ -44,7 +44,7 @@ const Deleted = z.object({ account: z.string(), parent: Parent });
 
 /** What was deleted: an attachment, or a switch, which still has a history. */
 const deleted = async (id: string): Promise<Place[]> => {
-  const place = await readItem(Deleted, keys.deletedAttachment(id));
+  const place = await readItem(Deleted, keys.deleted(id));
   if (place) return [{ type: `${place.parent.type}_attachment`, id, ...place }];
   for await (const event of historyOf({ type: "switch", id })) return [placeOfEvent(event)];
   return [];

@@ -218,7 +218,7 @@ const deleteMetadata = async (parent: Parent, latest: Attachment, origin: Origin
     event: recordChange("deleted", parent, latest, origin),
     place: {
       put: {
-        ...keys.deletedAttachment(latest.id),
+        ...keys.deleted(latest.id),
         account: parent.account.id,
         parent: { type: parent.type, id: parent.id },
         expires_at: expiryOf(origin.now),

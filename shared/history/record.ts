@@ -82,6 +82,6 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
     ...evidence,
     request_id,
   };
-  const found = request_id === null ? {} : lookupOf(request_id);
+  const found = request_id !== null && lookupOf(request_id);
   return { put: { ...keys.event(subjectOf(change), event.id), ...event, ...found, expires_at: expiryOf(now) } };
 };

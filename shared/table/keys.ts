@@ -27,7 +27,7 @@ import { createHash } from "node:crypto";
  * | resume the sweep where it stopped          | Get sweep                                         |
  * | show what happened to a resource           | Query events                                      |
  * | find a change by its X-Request-Id, an upload by its id, an attachment by its reference_id | Query the index, then Get each |
- * | find where a deleted attachment was        | Get deletedAttachment                             |
+ * | find where a deleted attachment was        | Get deleted                             |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
@@ -64,11 +64,11 @@ const hash = (text: string): string => createHash("sha256").update(text).digest(
 /** The hash that an API key is stored under. The key itself is not stored. */
 export const hashApiKey = hash;
 
-/** The index, and its key: it has the keys of the few items with this attribute. Writing one costs a write unit. */
-export const lookupIndex = "lookup";
-
 /** The attribute by which operators find an item by a text. Callers can choose a text that is too long for a key. */
-export const lookupOf = (text: string) => ({ [lookupIndex]: hash(text) });
+export const lookupOf = (text: string) => ({ lookup: hash(text) });
+
+/** The index, and its key: it has the keys of the few items with this attribute. Writing one costs a write unit. */
+export const lookupIndex: keyof ReturnType<typeof lookupOf> = "lookup";
 
 const openCheckouts = "OPEN_CHECKOUTS";
 
@@ -119,7 +119,7 @@ export const keys = {
   /** Written only if a deleted attachment's file could not be removed, so that the delete can be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
   /** Where an attachment was, which has neither an item nor a file any more. */
-  deletedAttachment: (id: string): Key => ownPartition(`DELETED_ATTACHMENT#${id}`),
+  deleted: (id: string): Key => ownPartition(`DELETED#${id}`),
   /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
   event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `${eventPrefix}${id}` }),
   sweep: (): Key => ownPartition("SWEEP"),
