@@ -48,8 +48,7 @@ export const addAccessCommand = (program: Command): void => {
       checks.map(({ ok, ...one }) => ({ ok: ok ? "yes" : "NO", ...one })),
       true,
     );
-    console.log(
-      `\n${status === null ? "Nothing of these refuses the request." : `The endpoint responds with ${status}.`}`,
-    );
+    const none = "None of these refuses the request. What it sends is checked after them.";
+    console.log(`\n${status === null ? none : `The endpoint responds with ${status}.`}`);
   });
 };

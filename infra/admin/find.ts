@@ -34,7 +34,7 @@ export const placesById = async (id: string): Promise<Place[]> => {
 };
 
 /** `an API key`, `an order attachment` */
-export const nounOf = (type: string): string => {
+const nounOf = (type: string): string => {
   const noun = type.replace("api_key", "API key").replaceAll("_", " ");
   return `${/^[aoA]/.test(noun) ? "an" : "a"} ${noun}`;
 };
