@@ -48,7 +48,7 @@ const Cart = z.object({
 });
 export type Cart = z.infer<typeof Cart>;
 
-const emptyCart = (): Cart => ({ checked_out: false, held: {}, keys: {}, withdrawn: {}, calls: [], answers: {} });
+export const emptyCart = (): Cart => ({ checked_out: false, held: {}, keys: {}, withdrawn: {}, calls: [], answers: {} });
 
 /** Carts by order id, in memory or in the files of a folder. A cart whose file is damaged is empty. */
 export const cartStore = (folder?: string) => {
@@ -80,9 +80,11 @@ export const cartDocument = ({ checked_out, held, withdrawn, calls }: Cart) => (
 const rejection = (status: number, error: string): Reply => ({ status, body: { error } });
 const checkedOut = rejection(409, "the cart is checked out");
 
-/** Streams the form. Undefined if it does not have exactly one file. Rejects if the body is cut off. */
-const readFileForm = (incoming: IncomingMessage) =>
-  new Promise<{ metadata: string; bytes: number; sha256: string } | undefined>((resolve, reject) => {
+export type FileForm = { readonly metadata: string; readonly bytes: number; readonly sha256: string };
+
+/** Streams the form of a PUT. Undefined if it does not have exactly one file, or is cut off. */
+export const readFileForm = (incoming: IncomingMessage): Promise<FileForm | undefined> =>
+  new Promise<FileForm | undefined>((resolve, reject) => {
     const digest = createHash("sha256");
     let [metadata, bytes, files] = ["", 0, 0];
     const form = new Busboy({
@@ -105,14 +107,39 @@ const readFileForm = (incoming: IncomingMessage) =>
     incoming.once("error", reject);
     incoming.once("close", () => incoming.complete || reject(new Error("the body was cut off")));
     incoming.pipe(form);
-  });
+  }).catch(() => undefined);
 
-export const putAttachment = async (
-  cart: Cart,
-  ids: { request: string; attachment: string },
-  incoming: IncomingMessage,
-): Promise<Reply> => {
-  const form = await readFileForm(incoming).catch(() => undefined);
+/** A call of the protocol in shared/checkout/README.md, whole. `form` is that of a PUT, undefined if it is unusable. */
+export type CartCall = {
+  readonly method: string;
+  readonly path: string;
+  readonly idempotencyKey: string | null;
+  readonly form?: FileForm | undefined;
+};
+
+/** Does what a call asks for. Repeats the first successful response to calls with the same idempotency key. */
+export const handleCall = (cart: Cart, call: CartCall): Reply => {
+  const key = call.idempotencyKey && `${call.method} ${call.path} ${call.idempotencyKey}`;
+  const earlier = key === null ? undefined : cart.answers[key];
+  if (earlier) return earlier;
+  const reply = act(cart, call);
+  if (key !== null && reply.status < 300) cart.answers[key] = reply;
+  return reply;
+};
+
+const act = (cart: Cart, call: CartCall): Reply => {
+  const { method, path } = call;
+  const [, request, attachment] = /^\/carts\/[^/]+\/requests\/([^/]+)\/attachments\/([^/]+)$/.exec(path) ?? [];
+  if (request && attachment && method === "PUT") return putAttachment(cart, { request, attachment }, call);
+  if (request && attachment && method === "DELETE") return withdrawAttachment(cart, { request, attachment });
+  if (/^\/carts\/[^/]+\/checkout$/.test(path) && method === "POST") return checkOut(cart);
+  if (/^\/carts\/[^/]+$/.test(path) && method === "GET") return { status: 200, body: cartDocument(cart) };
+  return { status: 404, body: { error: "not found" } };
+};
+
+type Ids = { readonly request: string; readonly attachment: string };
+
+const putAttachment = (cart: Cart, ids: Ids, { form, idempotencyKey }: CartCall): Reply => {
   if (cart.checked_out) return checkedOut;
   const metadata = form && parseJson(Metadata, form.metadata);
   if (!form || !metadata) return rejection(422, "the body must be a form of metadata and one file");
@@ -120,20 +147,20 @@ export const putAttachment = async (
   if (sha256 !== form.sha256) return rejection(422, "the SHA-256 of the file does not match the metadata");
   const place = `${ids.request}/${ids.attachment}`;
   const isNew = cart.held[place] === undefined;
-  const received = countKeys(cart, place, incoming.headers["idempotency-key"]);
+  const received = countKeys(cart, place, idempotencyKey);
   const file = { request_id: ids.request, attachment_id: ids.attachment, ...sent, bytes: form.bytes, sha256, received };
   cart.held[place] = file;
   return { status: isNew ? 201 : 200, body: file };
 };
 
 /** Counts the different idempotency keys that stored a file. Each call without one counts separately. */
-const countKeys = (cart: Cart, place: string, key: string | string[] | undefined): number => {
+const countKeys = (cart: Cart, place: string, key: string | null): number => {
   const keys = cart.keys[place] ?? [];
-  cart.keys[place] = [...new Set([...keys, typeof key === "string" ? `key ${key}` : `none ${keys.length}`])];
+  cart.keys[place] = [...new Set([...keys, key === null ? `none ${keys.length}` : `key ${key}`])];
   return cart.keys[place].length;
 };
 
-export const withdrawAttachment = (cart: Cart, ids: { request: string; attachment: string }): Reply => {
+const withdrawAttachment = (cart: Cart, ids: Ids): Reply => {
   if (cart.checked_out) return checkedOut;
   const place = `${ids.request}/${ids.attachment}`;
   const file = cart.held[place];
@@ -142,7 +169,7 @@ export const withdrawAttachment = (cart: Cart, ids: { request: string; attachmen
   return { status: 200, body: { withdrawn: file !== undefined } };
 };
 
-export const checkOut = (cart: Cart): Reply => {
+const checkOut = (cart: Cart): Reply => {
   if (cart.checked_out) return checkedOut;
   cart.checked_out = true;
   return { status: 200, body: { checked_out: true } };

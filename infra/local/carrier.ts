@@ -4,14 +4,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import {
   type Cart,
-  cartDocument,
   cartStore,
-  checkOut,
   discardBody,
-  putAttachment,
+  handleCall,
   type ReceivedCall,
   type Reply,
-  withdrawAttachment,
+  readFileForm,
 } from "./carrier-carts.ts";
 import { serveLocally } from "./listen.ts";
 
@@ -104,11 +102,8 @@ const serve = async (
     return incoming.socket.destroy();
   }
   if (fault?.action === "delay") await sleep(fault.delay_ms, undefined, { ref: false });
-  const act = () => handleCall(cart, incoming, path);
-  const handled =
-    fault?.action === "status"
-      ? fault
-      : await idempotently(cart, idempotencyKey && `${call.method} ${path} ${idempotencyKey}`, act);
+  const form = call.method === "PUT" && fault?.action !== "status" ? await readFileForm(incoming) : undefined;
+  const handled = fault?.action === "status" ? fault : handleCall(cart, { ...call, idempotencyKey, form });
   await discardBody(incoming);
   const reply = fault?.action === "status-after" ? fault : handled;
   if (fault?.action !== "drop-after") call.status = reply.status;
@@ -116,24 +111,6 @@ const serve = async (
   if (fault?.action === "drop-after") return incoming.socket.destroy();
   if (fault?.action === "cut") return sendHalf(outgoing, reply);
   send(outgoing, reply);
-};
-
-/** Repeats the first successful response to calls with the same idempotency key. */
-const idempotently = async (cart: Cart, key: string | null, act: () => Promise<Reply>): Promise<Reply> => {
-  const earlier = key === null ? undefined : cart.answers[key];
-  if (earlier) return earlier;
-  const reply = await act();
-  if (key !== null && reply.status < 300) cart.answers[key] = reply;
-  return reply;
-};
-
-const handleCall = async (cart: Cart, incoming: IncomingMessage, path: string): Promise<Reply> => {
-  const [, request, attachment] = /^\/carts\/[^/]+\/requests\/([^/]+)\/attachments\/([^/]+)$/.exec(path) ?? [];
-  if (request && attachment && incoming.method === "PUT") return putAttachment(cart, { request, attachment }, incoming);
-  if (request && attachment && incoming.method === "DELETE") return withdrawAttachment(cart, { request, attachment });
-  if (/^\/carts\/[^/]+\/checkout$/.test(path) && incoming.method === "POST") return checkOut(cart);
-  if (/^\/carts\/[^/]+$/.test(path) && incoming.method === "GET") return { status: 200, body: cartDocument(cart) };
-  return { status: 404, body: { error: "not found" } };
 };
 
 const send = (outgoing: ServerResponse, { status, body, headers }: Reply) =>
