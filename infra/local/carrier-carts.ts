@@ -48,7 +48,14 @@ const Cart = z.object({
 });
 export type Cart = z.infer<typeof Cart>;
 
-export const emptyCart = (): Cart => ({ checked_out: false, held: {}, keys: {}, withdrawn: {}, calls: [], answers: {} });
+export const emptyCart = (): Cart => ({
+  checked_out: false,
+  held: {},
+  keys: {},
+  withdrawn: {},
+  calls: [],
+  answers: {},
+});
 
 /** Carts by order id, in memory or in the files of a folder. A cart whose file is damaged is empty. */
 export const cartStore = (folder?: string) => {

@@ -1,0 +1,81 @@
+import crypto from "node:crypto";
+import { syncBuiltinESMExports } from "node:module";
+import timers from "node:timers";
+import promises from "node:timers/promises";
+import { S3Client } from "@aws-sdk/client-s3";
+import { SFNClient } from "@aws-sdk/client-sfn";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { fetchFromCarrier } from "./carrier.ts";
+import { sendToS3 } from "./files.ts";
+import { sendToStepFunctions } from "./people.ts";
+import { sendToTable } from "./table.ts";
+import { after, as, breakPromise, chance, clock, currentTask, describe, elapsed, numbered, pass } from "./world.ts";
+
+/** Replaces the clocks, timers, randomness and clients of the whole process by those of the simulation. */
+
+const RealDate = Date;
+class VirtualDate extends RealDate {
+  constructor(...values: [] | [number | string]) {
+    super(values[0] ?? clock());
+  }
+  static override now() {
+    return clock();
+  }
+}
+
+const setTimeout = (act: () => void, ms = 0) => {
+  const task = currentTask();
+  const timer = { event: after(ms, () => as(task, act)), unref: () => timer };
+  return timer;
+};
+const clearTimeout = (timer: { event: { isCancelled: boolean } } | undefined) => {
+  if (timer) timer.event.isCancelled = true;
+};
+
+const uuidCharacter = (character: string) => {
+  const digit = Math.floor(chance(numbered("uuid")) * 16);
+  return (character === "x" ? digit : (digit & 3) | 8).toString(16);
+};
+const randomByte = () => Math.floor(chance(numbered("bytes")) * 256);
+
+const abortAfter = (ms: number): AbortSignal => {
+  const controller = new AbortController();
+  after(ms, () => controller.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError")));
+  return controller.signal;
+};
+
+const environment = {
+  AWS_ACCESS_KEY_ID: "simulated",
+  AWS_SECRET_ACCESS_KEY: "simulated",
+  AWS_REGION: "us-east-1",
+  AWS_ENDPOINT_URL_DYNAMODB: "http://table",
+  TABLE_NAME: "simulated",
+  BUCKET_NAME: "simulated",
+  CARRIER_URL: "http://carrier",
+  CARRIER_TOKEN: "simulated",
+  STATE_MACHINE_ARN: "arn:aws:states:us-east-1:000000000000:stateMachine:checkout",
+  LOG_LEVEL: "ERROR",
+};
+
+export const install = (): void => {
+  Object.assign(process.env, environment);
+  Object.assign(globalThis, { Date: VirtualDate, setTimeout, clearTimeout, fetch: fetchFromCarrier });
+  Object.assign(timers, { setTimeout, clearTimeout });
+  Object.assign(promises, { setTimeout: (ms: number, value?: unknown) => pass(ms).then(() => value) });
+  Object.assign(performance, { now: elapsed });
+  Object.assign(Math, { random: () => chance(numbered("random")) });
+  Object.assign(crypto, {
+    randomInt: (most: number) => Math.floor(chance(numbered("id")) * most),
+    randomUUID: () => "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replaceAll(/[xy]/g, uuidCharacter),
+    randomBytes: (length: number) => Buffer.from(Array.from({ length }, randomByte)),
+  });
+  Object.assign(AbortSignal, { timeout: abortAfter });
+  syncBuiltinESMExports();
+  Object.assign(DynamoDBDocumentClient.prototype, { send: sendToTable });
+  Object.assign(S3Client.prototype, { send: sendToS3 });
+  Object.assign(SFNClient.prototype, { send: sendToStepFunctions });
+  process.on("unhandledRejection", (error) => breakPromise("no defect", `nobody handles ${describe(error)}`));
+  // What commands print, and counts of the sweep.
+  console.log = () => {};
+  process.stdout.write = () => true;
+};

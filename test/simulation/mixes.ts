@@ -1,0 +1,125 @@
+import type { Rates } from "./world.ts";
+
+/** What goes wrong together. In each schedule of a mix, some of its kinds of faults happen, each as often as the seed says. */
+
+/** Each kind, and how often it happens at most: of a call, an invocation, or a schedule. */
+type Kinds = Readonly<Record<string, number>>;
+
+const kinds = (service: string, names: readonly string[], most: number): Kinds =>
+  Object.fromEntries(names.map((name) => [`${service} ${name}`, most]));
+
+const attempts = ["throttled", "failed before", "failed after", "lost before", "lost after", "delayed", "late"];
+const table = {
+  ...kinds("table", attempts, 0.05),
+  ...kinds("table", ["conflict", "in progress", "left unprocessed", "torn"], 0.1),
+};
+const files = kinds("files", attempts, 0.1);
+
+const silent = [
+  "broken after",
+  "broken, acts late",
+  "no response",
+  "no response, acts late",
+  "no response, never acts",
+  "500 after",
+  "504, acts late",
+];
+const refused = ["a proxy's refusal", "refusal", "redirect"];
+const unavailable = ["no connection", "broken before", "500", "503", "429", "408"];
+const carrier = (method: string, most: number): Kinds => ({
+  ...kinds(`carrier ${method}`, [...silent, "delayed"], most),
+  ...kinds(`carrier ${method}`, unavailable, most / 2),
+  ...kinds(`carrier ${method}`, refused, most / 4),
+});
+const calls = { ...carrier("PUT", 0.3), ...carrier("DELETE", 0.3) };
+const cart = {
+  ...carrier("POST", 0.6),
+  ...carrier("GET", 0.3),
+  "carrier GET unusable answer": 0.3,
+  "carrier GET lie": 0.5,
+};
+
+const copies = {
+  ...kinds("invocation", ["lost", "twice", "again, late"], 0.3),
+  "process frozen": 0.05,
+  "process slow": 0.3,
+};
+const crashes = {
+  "process killed": 0.05,
+  ...kinds("invocation", ["throttled", "unavailable"], 0.2),
+  ...kinds("request", ["throttled", "unavailable", "lost"], 0.1),
+  ...kinds("EventBridge", ["lost", "twice"], 0.5),
+};
+
+/** What is decided once for a schedule. */
+const decisions = {
+  "carrier cannot say": 0.5,
+  "carrier adapted": 0.2,
+  "files scanned": 0.2,
+  "files swept": 0.2,
+  "order large": 0.2,
+  "process skewed": 0.5,
+  "operator starts twice": 0.2,
+  "operator aborts": 0.2,
+  "operator settles": 0.2,
+};
+
+const everything = { ...table, ...files, ...calls, ...cart, ...copies, ...crashes, ...decisions };
+
+type Mix = {
+  readonly kinds: Kinds;
+  /** How probable it is that a kind takes part in a schedule. */
+  readonly share: number;
+  /** How often a kind then happens at least, as a part of how often it happens at most. */
+  readonly least: number;
+};
+
+/** By name. In `seldom`, everything happens a little; in the others, some things happen often. */
+export const mixes: Readonly<Record<string, Mix>> = {
+  all: { kinds: everything, share: 0.15, least: 0.1 },
+  seldom: { kinds: everything, share: 1, least: 0.02 },
+  doubt: {
+    kinds: { ...cart, "invocation twice": 0.5, "invocation lost": 0.2, "process frozen": 0.03, ...decisions },
+    share: 0.3,
+    least: 0.5,
+  },
+  copies: {
+    kinds: {
+      ...copies,
+      ...kinds("carrier PUT", [...silent, "delayed"], 0.5),
+      "carrier POST a proxy's refusal": 0.5,
+      ...decisions,
+    },
+    share: 0.5,
+    least: 0.2,
+  },
+  "late calls": {
+    kinds: {
+      ...kinds("carrier PUT", [...silent, "503"], 0.7),
+      ...calls,
+      "process killed": 0.05,
+      "invocation lost": 0.2,
+      ...decisions,
+    },
+    share: 0.4,
+    least: 0.5,
+  },
+  crashes: { kinds: { ...crashes, ...copies, ...cart, ...decisions, "operator aborts": 0.7 }, share: 0.4, least: 0.2 },
+  table: { kinds: { ...table, "invocation twice": 0.2, "request lost": 0.2, ...decisions }, share: 0.5, least: 0.2 },
+  files: {
+    kinds: { ...files, "process killed": 0.03, ...decisions, "files scanned": 0.5, "files swept": 0.7 },
+    share: 0.6,
+    least: 0.2,
+  },
+};
+
+/** What may go wrong in a schedule of a mix. */
+export const ratesOf = (name: string, chance: (words: string) => number): Rates => {
+  const { kinds, share, least } = mixes[name] ?? { kinds: {}, share: 0, least: 0 };
+  return Object.fromEntries(
+    Object.entries(kinds).flatMap(([kind, most]) => {
+      if (kind in decisions) return [[kind, most]];
+      return chance(`${kind} takes part`) < share ? [[kind, most * least ** chance(`${kind} rate`)]] : [];
+    }),
+  );
+};

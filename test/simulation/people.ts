@@ -1,0 +1,345 @@
+import {
+  DescribeExecutionCommand,
+  ExecutionAlreadyExists,
+  ExecutionDoesNotExist,
+  StartExecutionCommand,
+} from "@aws-sdk/client-sfn";
+import { handler as releaseLock } from "../../functions/checkout/release-lock.ts";
+import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
+import { handler as applyOrders } from "../../functions/tenants/apply-orders.ts";
+import { settle } from "../../infra/admin/settle.ts";
+import { startCheckout } from "../../infra/admin/start-checkout.ts";
+import { loadEndpoints } from "../../infra/local/handlers.ts";
+import { routes } from "../../shared/routes.ts";
+import { newId } from "../../shared/schema/fields.ts";
+import { keys } from "../../shared/table/keys.ts";
+import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
+import { sha256Of } from "../support/fixtures/upload-content.ts";
+import { eventOf } from "../support/requests/event.ts";
+import { cartNow } from "./carrier.ts";
+import { putSigned } from "./files.ts";
+import { errorNamed, invoke } from "./functions.ts";
+import { judgeConfirmed, judgeRefused, nameOf } from "./promises.ts";
+import { itemAt, itemsBelow } from "./table.ts";
+import { type Execution, executionOf, startExecution } from "./workflow.ts";
+import {
+  areFaultsOver,
+  between,
+  breakPromise,
+  chance,
+  currentTask,
+  faultOf,
+  newTask,
+  numbered,
+  pass,
+  pick,
+  say,
+  start,
+  takesPart,
+} from "./world.ts";
+
+/** Customers, an ordering system and operators, who call what they call on AWS. */
+
+/** The order that a schedule is about. */
+export type Place = { readonly key: string; readonly order: string; readonly requests: readonly string[] };
+
+type Parent = { readonly type: "order" | "request"; readonly id: string };
+type Known = { readonly parent: Parent; readonly id: string };
+
+const attachmentRoutes = routes.filter(({ name }) => name.includes("-attachments/"));
+const handlers = await loadEndpoints(attachmentRoutes);
+
+let place: Place = { key: "", order: "", requests: [] };
+/** The versions of attachments that a response has confirmed. */
+let confirmed = new Map<string, number>();
+
+export const beginPeople = (of: Place): void => {
+  place = of;
+  confirmed = new Map();
+};
+
+type Body = { readonly json?: object; readonly form?: Buffer; readonly id?: string; readonly key?: string | undefined };
+type Answer = {
+  readonly status: number;
+  readonly body: { readonly data: Readonly<Record<string, unknown>> };
+  readonly version: number;
+};
+
+const boundary = "a boundary of the simulation";
+const formOf = (fields: Readonly<Record<string, string>>, file: string) =>
+  Buffer.from(
+    Object.entries(fields)
+      .map(([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
+      .join("") +
+      `--${boundary}\r\nContent-Disposition: form-data; name="data[file]"; filename="loa.pdf"\r\nContent-Type: application/pdf\r\n\r\n${file}\r\n--${boundary}--\r\n`,
+  );
+
+const documented = new Set([200, 201, 404, 412, 422, 429, 503]);
+
+/** One call of the API. Its status is 0 if there was no answer. */
+const call = async (operation: string, parent: Parent, { json, form, id, key }: Body): Promise<Answer> => {
+  const name = `${parent.type}-attachments/${operation}`;
+  const route = attachmentRoutes.find((one) => one.name === name);
+  const handler = handlers.get(name);
+  if (!route || !handler) throw new Error(`There is no endpoint ${name}.`);
+  const item = id === undefined ? {} : { [operation === "complete-upload" ? "upload_id" : "attachment_id"]: id };
+  const event = eventOf(route, {
+    ids: { [`${parent.type}_id`]: parent.id, ...item },
+    headers: {
+      Authorization: `Bearer ${place.key}`,
+      "Content-Type": form ? `multipart/form-data; boundary="${boundary}"` : "application/json",
+      ...(key !== undefined && { "Idempotency-Key": key }),
+    },
+    ...(form ? { body: form } : json && { body: JSON.stringify(json) }),
+  });
+  const result = await invoke("request", `${operation} of ${nameOf(parent.id)}`, Object(handler), event, 29).catch(
+    () => undefined,
+  );
+  const { statusCode: status = 0, body = "{}", headers = {} } = Object(result);
+  if (status !== 0 && !documented.has(status)) breakPromise("no defect", `${name} returned ${status} ${body}`);
+  return { status, body: JSON.parse(body), version: Number(/"(\d+)"/.exec(headers.ETag ?? "")?.[1] ?? 1) };
+};
+
+/** Repeats a call that had no answer, or could not be served. */
+const insist = async (send: () => Promise<Answer>): Promise<Answer> => {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await send();
+    if (![0, 429, 503].includes(answer.status) || attempt === 3) return answer;
+    await pass(between(numbered("repeats"), 500, 20_000));
+  }
+};
+
+const parents = (): [Parent, ...Parent[]] => [
+  { type: "order", id: place.order },
+  ...itemsBelow(keys.order(place.order).pk, "REQUEST#").map(({ id }) => ({ type: "request", id: String(id) }) as const),
+];
+
+const attachments = (): Known[] =>
+  parents().flatMap((parent) =>
+    itemsBelow(keys.parent(parent).pk, "ATTACHMENT#").map(({ id }) => ({ parent, id: String(id) })),
+  );
+
+const confirm = ({ status, body, version }: Answer) => {
+  if (status !== 200 && status !== 201) return;
+  const id = String(body.data.id);
+  confirmed.set(id, Math.max(version, confirmed.get(id) ?? 0));
+};
+
+const documentTypeOf = ({ type }: Parent) => `${type}_attachment`;
+
+/** The name of a letter is the name of who has uploaded it, which is the same in every run of the schedule. */
+const upload = async (named: string) => {
+  const parent = pick(`${named} parent`, parents());
+  const file = `%PDF-1.7 ${named}`;
+  const key = chance(`${named} key`) < 0.5 ? `key of ${named}`.replaceAll(" ", "-") : undefined;
+  if (chance(`${named} direct`) < 0.25) return uploadDirectly(named, parent, file, key);
+  const reference = chance(`${named} reference`) < 0.3 && references[Math.floor(chance(`${named} which`) * 2)];
+  const fields = {
+    "data[name]": named,
+    "data[file_hint]": "LOA",
+    ...(reference && { "data[reference_id]": reference }),
+  };
+  const form = formOf(fields, file);
+  const statuses: number[] = [];
+  confirm(
+    await insist(async () => {
+      const answer = await call("create", parent, { form, key });
+      statuses.push(answer.status);
+      return answer;
+    }),
+  );
+  if (statuses.every((status) => status === 404 || status === 422)) judgeRefused(named);
+};
+
+/** Few, so that they are in use, and free again. */
+const references = ["7c9e6679-7425-40de-944b-e07fc1f90ae7", "0f8fad5b-d9cb-469f-a165-70867728950e"];
+
+const uploadDirectly = async (name: string, parent: Parent, file: string, key: string | undefined) => {
+  const declared = {
+    filename: "scan.pdf",
+    content_type: "application/pdf",
+    bytes: file.length,
+    sha256: sha256Of(file),
+  };
+  const created = await insist(() => call("create-upload", parent, { json: { type: "upload", data: declared }, key }));
+  if (created.status !== 201) return;
+  const { id, url } = created.body.data;
+  await pass(between(`${name} sends`, 10, 10_000));
+  putSigned(String(url), Buffer.from(file), "application/pdf");
+  const json = { type: documentTypeOf(parent), data: { name } };
+  const complete = { json, id: String(id), key: key && `${key}-completed` };
+  confirm(await insist(() => call("complete-upload", parent, complete)));
+};
+
+const one = (named: string) => {
+  const all = attachments();
+  return all[Math.floor(chance(`${named} which`) * all.length)];
+};
+
+const change = async (named: string) => {
+  const known = one(named);
+  if (!known) return;
+  const json = { type: documentTypeOf(known.parent), data: { name: `${named} of ${nameOf(known.id)}` } };
+  confirm(await insist(() => call("update", known.parent, { json, id: known.id })));
+};
+
+const remove = async (named: string) => {
+  const known = one(named);
+  if (known) await insist(() => call("delete", known.parent, { id: known.id }));
+};
+
+/** What was confirmed before is in the list. */
+const list = async (named: string) => {
+  const parent = pick(`${named} parent`, parents());
+  const { pk } = keys.parent(parent);
+  const before = itemsBelow(pk, "ATTACHMENT#");
+  const { status, body } = await call("list", parent, {});
+  if (status !== 200) return;
+  const { items = [] } = Object(body.data);
+  const listed = new Set(Array.from(Object(items), (item) => Object(item).data.id));
+  for (const { id } of before)
+    if (!listed.has(id) && itemAt(keys.attachment(parent, String(id))))
+      breakPromise("a list has what was confirmed", nameOf(String(id)));
+};
+
+const addRequest = async (named: string) => {
+  const type = chance(`${named} type`) < 0.8 ? forwardableType : "PORT_IN";
+  const file = { requests: { late: { id: newId(), order: place.order, type } } };
+  await invoke("request", "adds a request", Object(applyOrders), file, 60).catch(() => undefined);
+};
+
+/** Uploads a letter to the order and to its first request, before anything else happens. */
+export const uploadLetters = async (): Promise<void> => {
+  for (const parent of parents().slice(0, 2)) {
+    const name = `letter of the ${parent.type}`;
+    await call("create", parent, {
+      form: formOf({ "data[name]": name, "data[file_hint]": "LOA" }, `%PDF-1.7 ${name}`),
+    });
+  }
+};
+
+/** The ordering system starts the checkout by itself. */
+const startByItself = async (): Promise<Execution | undefined> =>
+  startExecution(`order-${newId()}`, JSON.stringify({ order_id: place.order }));
+
+const startByOperator = async () => executionOf(await startCheckout(place.order));
+
+/** An operator's command may fail, and is given again later. */
+const quietly = async <T>(command: () => Promise<T>): Promise<T | undefined> => {
+  try {
+    return await command();
+  } catch (error) {
+    say(() => `${currentTask().name} is told: ${error instanceof Error ? error.message : error}`);
+    return undefined;
+  }
+};
+
+/** Somebody else starts the checkout, too. */
+const startAgain = async () => {
+  if (chance("starts again by itself") < 0.5) await startByItself();
+  else await quietly(startByOperator);
+};
+
+/** Everything that customers, the ordering system and operators do, and how often. */
+const activities = [
+  ...[upload, upload, upload, upload, change, change, change, remove, remove, remove],
+  ...[list, addRequest, startAgain],
+] as const;
+
+/** Customers and an ordering system do some things, each at a time of its own. */
+export const startPeople = (count: number, longest: number): void => {
+  for (let index = 1; index <= count; index += 1) {
+    const activity = pick<(name: string) => Promise<void>>(`person ${index} does`, activities);
+    const name = `${activity.name} ${index}`;
+    const isLate = chance(`${name} is late`) < 0.3;
+    const ms = isLate ? between(`${name} at`, 1_000, 7_200_000) : between(`${name} at`, 5, longest);
+    if (takesPart(`${name} at ${(ms / 1000).toFixed(2)} s`)) start(newTask(name), ms, () => activity(name));
+  }
+};
+
+/** Step Functions behind its client. */
+export const sendToStepFunctions = async (command: object): Promise<object> => {
+  await pass(5 + 20 * chance(numbered("Step Functions")));
+  if (command instanceof StartExecutionCommand) {
+    const { name = newId(), input = "{}" } = command.input;
+    if (!startExecution(name, input)) throw new ExecutionAlreadyExists({ message: "exists", $metadata: {} });
+    return { executionArn: name };
+  }
+  if (command instanceof DescribeExecutionCommand) {
+    const execution = executionOf(command.input.executionArn?.split(":").at(-1) ?? "");
+    if (!execution) throw new ExecutionDoesNotExist({ message: "does not exist", $metadata: {} });
+    return execution;
+  }
+  throw new Error(`The simulated Step Functions do not know ${command.constructor.name}.`);
+};
+
+/** EventBridge tells `release-lock` of an execution that has not succeeded: at least once, or by mistake never. */
+export const tellOfEnd = ({ name, status, input, task }: Execution): void => {
+  if (status === "RUNNING" || status === "SUCCEEDED") return;
+  const named = `release-lock of ${task.name}`;
+  const fault = faultOf("EventBridge", named, ["lost", "twice"]);
+  const tell = (time: string) => {
+    const detail = { executionArn: `arn:${name}`, name, status, input };
+    start(newTask(`${named} ${time}`), between(`${named} ${time}`, 100, 20_000), () =>
+      retried(() => invoke("invocation", "release-lock", Object(releaseLock), { detail }, 60)),
+    );
+  };
+  if (fault !== "lost") tell("once");
+  if (fault === "twice") tell("again");
+};
+
+/** Lambda tries an asynchronous invocation three times. */
+const retried = async (work: () => Promise<unknown>) => {
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    try {
+      return await work();
+    } catch {
+      await pass(attempt * 60_000);
+    }
+  }
+};
+
+const isCheckedOut = () => itemAt(keys.order(place.order))?.state === "CHECKED_OUT";
+
+/** An operator starts the checkout, and again if it fails, until the order is checked out or faults are over. */
+export const operate = async (): Promise<void> => {
+  if (faultOf("operator", "operator", ["starts twice"]))
+    start(newTask("ordering system"), between("starts twice", 0.1, 1_000), startByItself);
+  let execution = chance("starts") < 0.3 ? await startByItself() : await quietly(startByOperator);
+  for (let run = 2; run <= 6 && !isCheckedOut() && !areFaultsOver(); run += 1) {
+    if (faultOf("operator", `after run ${run - 1}`, ["aborts"])) await abort(execution, `run ${run - 1}`);
+    const isPatient = chance(`run ${run} patience`) < 0.8;
+    await Promise.race([
+      execution?.ended,
+      pass(isPatient ? 3_600_000 : between(`run ${run} impatience`, 100, 300_000)),
+    ]);
+    await pass(between(`run ${run} wait`, 1_000, 600_000));
+    if (faultOf("operator", `after run ${run - 1}`, ["settles"])) await quietly(settleDoubt);
+    execution = await quietly(startByOperator);
+  }
+};
+
+const abort = async (execution: Execution | undefined, name: string) => {
+  await pass(between(`aborts ${name}`, 50, 100_000));
+  execution?.end("ABORTED", errorNamed("Aborted"));
+};
+
+const settleDoubt = () =>
+  settle(place.order, cartNow().checked_out ? "checked_out" : "open", "I have asked the carrier.");
+
+/** The sweep runs daily, also during traffic. */
+export const sweepDaily = (days: number): void => {
+  for (let day = 1; day <= days; day += 1)
+    start(newTask(`sweep ${day}`), day * 86_400_000, () =>
+      invoke("invocation", "sweep", Object(sweep), {}, 900).catch(() => undefined),
+    );
+};
+
+/** Once faults have ended, an operator starts the checkout until it succeeds. Three times must do. */
+export const recover = async (): Promise<void> => {
+  for (let run = 1; run <= 4 && !isCheckedOut(); run += 1) {
+    const execution = await startByOperator();
+    await execution?.ended;
+  }
+  judgeConfirmed(confirmed);
+};

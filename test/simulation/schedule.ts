@@ -1,0 +1,175 @@
+import { loadSteps } from "../../infra/local/handlers.ts";
+import { signedPut } from "../../shared/attachments/files.ts";
+import { steps } from "../../shared/checkout/steps.ts";
+import { setLogOutput } from "../../shared/log.ts";
+import { dynamodb } from "../../shared/table/client.ts";
+import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
+import { apply } from "../support/fixtures/apply.ts";
+import { allPermissions } from "../support/fixtures/tenants.ts";
+import { beginCarrier, type Character } from "./carrier.ts";
+import { beginFiles, type Objects, storedObjects } from "./files.ts";
+import { ratesOf } from "./mixes.ts";
+import {
+  beginPeople,
+  operate,
+  type Place,
+  recover,
+  startPeople,
+  sweepDaily,
+  tellOfEnd,
+  uploadLetters,
+} from "./people.ts";
+import {
+  beginPromises,
+  judgeCall,
+  judgeCommit,
+  judgeEnd,
+  judgeRemoval,
+  judgeSwept,
+  noteStep,
+  rename,
+} from "./promises.ts";
+import { allItems, beginTable, removeExpired } from "./table.ts";
+import { beginWorkflow } from "./workflow.ts";
+import {
+  beginWorld,
+  between,
+  breakPromise,
+  chance,
+  endFaultsAt,
+  endWorld,
+  newTask,
+  pick,
+  runWorld,
+  start,
+} from "./world.ts";
+
+/** One schedule: an order, what people do with it, and what goes wrong. */
+
+export type Schedule = {
+  readonly mix: string;
+  readonly seed: number;
+  /** Ingredients to leave out. */
+  readonly without?: ReadonlySet<string>;
+  /** Gets each line of the trace. */
+  readonly onLine?: (line: string) => void;
+};
+
+export type Outcome = ReturnType<typeof endWorld>;
+
+// A line that counts as a defect undoes a release.
+setLogOutput((line) => {
+  if (line.Defects !== undefined) breakPromise("no defect", JSON.stringify(line.error ?? line));
+});
+
+const handlers = new Map(
+  Array.from(await loadSteps(steps), ([name, handler]) => [
+    name,
+    (state: unknown) => {
+      noteStep(name, state);
+      return handler(state);
+    },
+  ]),
+);
+
+// The first of these loads files, which takes time.
+await signedPut(
+  "simulated",
+  { filename: "loa.pdf", content_type: "application/pdf", bytes: 1, sha256: "" },
+  new Date(),
+);
+await dynamodb().config.credentials();
+
+type Prepared = { readonly place: Place; readonly items: ReturnType<typeof allItems>; readonly objects: Objects };
+
+const prepared = new Map<number, Prepared>();
+
+/** An order with so many requests, which is created once. */
+const prepare = async (requests: number): Promise<Prepared> => {
+  const known = prepared.get(requests);
+  if (known) return known;
+  beginWorld({ seed: `order of ${requests}` });
+  beginTable([], () => {});
+  beginFiles(new Map(), { scan: false, onRemoved: () => {} });
+  let place: Place | undefined;
+  start(newTask("preparation"), 0, async () => {
+    const types = Array.from({ length: requests }, (_, index) => [
+      `request${index}`,
+      { order: "order", type: index === 2 ? "PORT_IN" : forwardableType },
+    ]);
+    const created = await apply({
+      accounts: { acme: { name: "Acme", features: { ordering_attachment_access: true } } },
+      users: { ops: { account: "acme", permissions: allPermissions } },
+      keys: { ops: { account: "acme", user: "ops" } },
+      orders: { order: { account: "acme" } },
+      requests: Object.fromEntries(types),
+    });
+    place = {
+      key: created.keys.ops?.key ?? "",
+      order: created.orders.order?.id ?? "",
+      requests: Object.values(created.requests).map(({ id }) => id),
+    };
+    beginPeople(place);
+    await uploadLetters();
+  });
+  await runWorld();
+  if (!place) throw new Error("The order was not created.");
+  const result = { place, items: allItems(), objects: new Map(storedObjects()) };
+  prepared.set(requests, result);
+  return result;
+};
+
+/** Faults last so long: most runs have ended by then. */
+const faultsMs = 3_600_000;
+
+/** Runs a schedule, and judges it. */
+export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Promise<Outcome> => {
+  const named = `${mix} ${seed}`;
+  beginWorld({ seed: named });
+  const rates = ratesOf(mix, chance);
+  const requests = pick("requests", [1, 2, 2, 2, 3, 3, chance("large") < (rates["order large"] ?? 0) ? 10 : 2]);
+  const { place, items, objects } = await prepare(requests);
+  const line = onLine && ((text: string) => onLine(rename(text)));
+  beginWorld({ seed: named, rates, ...(without && { without }), ...(line && { onLine: line }) });
+  const character: Character = {
+    cannotSay:
+      chance("cannot say") < (rates["carrier cannot say"] ?? 0)
+        ? pick("says", [404, 405, 501, 403, 400, 401, 410])
+        : undefined,
+    isAdapted: chance("adapted") < (rates["carrier adapted"] ?? 0),
+  };
+  const scan = chance("scan") < (rates["files scanned"] ?? 0);
+  process.env.MALWARE_SCAN = scan ? "true" : "";
+  process.env.CARRIER_FUNCTION = character.isAdapted ? "adapter" : "";
+  beginTable(items, judgeCommit);
+  beginFiles(objects, { scan, onRemoved: judgeRemoval });
+  beginPromises(place.order, place.requests);
+  beginCarrier(character, {
+    onActed: judgeCall,
+    nameOf: (path) => rename(path).replaceAll(/\/carts\/order|\/requests|\/attachments/g, ""),
+  });
+  beginWorkflow(handlers, tellOfEnd);
+  beginPeople(place);
+  const longest = between("time", 500, 300_000);
+  startPeople(Math.ceil(between("people", 1, 10)), longest);
+  start(newTask("operator"), between("operator at", 1, longest), operate);
+  const sweeps = chance("sweeps") < (rates["files swept"] ?? 0);
+  if (sweeps) sweepDaily(4);
+  endFaultsAt(faultsMs);
+  start(newTask("recovery"), faultsMs + between("recovery", 1, 1_200_000), recover);
+  await runWorld();
+  await judge(sweeps);
+  return endWorld();
+};
+
+/** Judges the end, when nothing is left to happen. */
+const judge = async (isSwept: boolean): Promise<void> => {
+  start(newTask("the end"), 0, judgeEnd);
+  await runWorld();
+  if (!isSwept) return;
+  // TTL removes records, and the sweep what they were of.
+  start(newTask("the sweep"), 40 * 86_400_000, async () => removeExpired(Date.now() / 1000));
+  await runWorld();
+  start(newTask("after the sweep"), 0, judgeSwept);
+  await runWorld();
+};

@@ -1,0 +1,43 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { byExtent, sampleOf } from "../support/setup/extent.ts";
+import { mistakes } from "./mistakes.ts";
+
+/** Schedules replace the clock of their process, so they run in one of their own. */
+const simulate = async (...args: readonly string[]): Promise<string> => {
+  const command = ["--import", "./infra/node.js", "test/simulation/run.ts", ...args];
+  const cwd = join(import.meta.dirname, "../..");
+  const run = promisify(execFile)(process.execPath, command, { cwd, maxBuffer: 1e8 });
+  return run.then(
+    ({ stdout }) => stdout,
+    ({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }) => stdout + stderr,
+  );
+};
+
+describe("the simulation", { timeout: 2_400_000 }, () => {
+  const seeds = { sample: ["--seeds", "1-300"], most: ["--seconds", "60"], all: ["--seconds", "1800"] };
+  it("breaks no promise in any schedule", async () => {
+    const output = await simulate(...byExtent(seeds));
+    expect(output).toMatch(/^\d+ schedules, none broken; .*\n$/);
+  });
+
+  it("prints the trace of a schedule that breaks a promise, with few ingredients and the lines of each call", async () => {
+    const output = await simulate("--mistake", "metadata before their file", "--seeds", "1-10", "--jobs", "1");
+    expect(output).toMatch(/^files, seed \d+, breaks (a promise|promises):\n {2}metadata have their file: /m);
+    expect(output).toMatch(/^Repeat it: npm run simulate -- --mix "files" --seeds \d+ --trace$/m);
+    expect(output).toMatch(/^Of \d+ ingredients, 1 is needed \(found in \d+ runs\):\n {2}upload \d at /m);
+    expect(output).toMatch(/ Transact ATTACHMENT\+.* {2}\[shared\/attachments\/attachments\.ts:\d+\]\n/);
+    expect(output).toMatch(/, 1 broken; /);
+  });
+});
+
+const tried = byExtent({ sample: [], most: sampleOf(Object.entries(mistakes), 7), all: Object.entries(mistakes) });
+
+describe.runIf(tried.length > 0)("a mistake that is put into the code", { timeout: 600_000 }, () => {
+  it.each(tried)("is found: %s", async (name, { within }) => {
+    const output = await simulate("--mistake", name, "--seeds", `1-${within}`, "--shrink", "0");
+    expect(output).toContain(" breaks ");
+  });
+});

@@ -1,0 +1,318 @@
+import {
+  InternalServerError,
+  ProvisionedThroughputExceededException,
+  TransactionCanceledException,
+  TransactionInProgressException,
+} from "@aws-sdk/client-dynamodb";
+import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
+import { marshall } from "@aws-sdk/util-dynamodb";
+import type { Item } from "../../shared/table/expressions.ts";
+import type { Key } from "../../shared/table/keys.ts";
+import { type Act, callService } from "./service.ts";
+import { chance, elapsed, faultOf } from "./world.ts";
+
+/**
+ * DynamoDB behind the document client's `send`: the operations and expressions that `shared/table` writes, and no others. Reads of
+ * several items are not isolated, an attempt can commit after it was given up, and a transaction can be refused.
+ */
+
+type Stored = { readonly item: Item | undefined; readonly before: Item | undefined; readonly writtenAt: number };
+type Partition = Map<string, Stored>;
+
+/** What a transaction has changed. */
+export type Change = { readonly key: Key; readonly before: Item | undefined; readonly after: Item | undefined };
+
+let partitions = new Map<string, Partition>();
+let committed = new Set<string>();
+let onCommit: (changes: readonly Change[]) => void = () => {};
+
+/** Begins with a copy of these items, and calls back after each transaction, before anything else happens. */
+export const beginTable = (items: Iterable<Item>, callback: typeof onCommit): void => {
+  partitions = new Map();
+  committed = new Set();
+  onCommit = () => {};
+  for (const item of items) write(keyOf(item), item);
+  onCommit = callback;
+};
+
+const keyOf = (item: Readonly<Record<string, unknown>>): Key => ({ pk: String(item.pk), sk: String(item.sk) });
+
+const storedAt = ({ pk, sk }: Key) => partitions.get(pk)?.get(sk);
+
+/** An item as it is at this moment. */
+export const itemAt = (key: Key): Item | undefined => storedAt(key)?.item;
+
+const itemsOf = (stored: Iterable<Stored>): Item[] =>
+  Array.from(stored, ({ item }) => item).filter((item) => item !== undefined);
+
+export const allItems = (): Item[] => [...partitions.values()].flatMap((partition) => itemsOf(partition.values()));
+
+/** The items of a partition whose sort keys begin with a prefix, in order, as they are at this moment. */
+export const itemsBelow = (pk: string, prefix: string): Item[] =>
+  itemsOf(
+    [...(partitions.get(pk) ?? [])]
+      .filter(([sk]) => sk.startsWith(prefix))
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([, stored]) => stored),
+  );
+
+const write = (key: Key, item: Item | undefined): void => {
+  const partition: Partition = partitions.get(key.pk) ?? new Map();
+  partitions.set(key.pk, partition);
+  partition.set(key.sk, { item, before: partition.get(key.sk)?.item, writtenAt: elapsed() });
+};
+
+/** TTL: removes what has expired. */
+export const removeExpired = (seconds: number): void => {
+  for (const item of allItems())
+    if (typeof item.expires_at === "number" && item.expires_at <= seconds) write(keyOf(item), undefined);
+};
+
+/** A copy as the wire makes it: without what is undefined, and nobody else's. */
+const copy = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(copy);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).flatMap(([name, one]) => (one === undefined ? [] : [[name, copy(one)]]));
+  return Object.freeze(Object.fromEntries(entries));
+};
+const copyOf = (item: Item): Item => Object(copy(item));
+
+type Expressions = {
+  readonly ConditionExpression?: string | undefined;
+  readonly UpdateExpression?: string | undefined;
+  readonly ExpressionAttributeNames?: Readonly<Record<string, string>> | undefined;
+  readonly ExpressionAttributeValues?: Readonly<Record<string, unknown>> | undefined;
+};
+
+const isEqual = (one: unknown, other: unknown): boolean => {
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return one === other;
+  const [names, others] = [Object.keys(one), Object.keys(other)];
+  const values: readonly [Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>] = [
+    Object(one),
+    Object(other),
+  ];
+  return names.length === others.length && names.every((name) => isEqual(values[0][name], values[1][name]));
+};
+
+/** Evaluates the parts of a condition, which `AND` joins. One part may be two, joined by `OR` in parentheses. */
+const holds = (expression: string, item: Item | undefined, of: Expressions): boolean =>
+  expression.split(/ AND (?![^(]*\) OR)/).every((part) =>
+    part
+      .replace(/^\((.* OR .*)\)$/, "$1")
+      .split(" OR ")
+      .some((one) => holdsAlone(one, item, of)),
+  );
+
+const holdsAlone = (
+  part: string,
+  item: Item | undefined,
+  { ExpressionAttributeNames, ExpressionAttributeValues }: Expressions,
+) => {
+  const [, exists, absent, left = "", operator, right = ""] =
+    /^attribute_exists\((#\w+)\)$|^attribute_not_exists\((#\w+)\)$|^(#\w+) (=|<=) (:\w+)$/.exec(part) ?? [];
+  const name = ExpressionAttributeNames?.[exists ?? absent ?? left] ?? "";
+  const [value, expected] = [item?.[name], ExpressionAttributeValues?.[right]];
+  if (exists) return value !== undefined;
+  if (absent) return value === undefined;
+  if (operator === "<=") return typeof value === "number" && value <= Number(expected);
+  if (operator !== "=") throw new Error(`The simulated table does not know the condition ${part}.`);
+  return value !== undefined && isEqual(value, copy(expected));
+};
+
+/** The item after an update: SET, ADD and REMOVE, in this order. */
+const updated = (key: Key, item: Item | undefined, of: Expressions): Item => {
+  const result: Record<string, unknown> = { ...key, ...item };
+  const nameOf = (placeholder = "") => of.ExpressionAttributeNames?.[placeholder] ?? "";
+  const contentOf = (placeholder = "") => copy(of.ExpressionAttributeValues?.[placeholder]);
+  for (const [, keyword = "", list = ""] of (of.UpdateExpression ?? "").matchAll(
+    /(SET|ADD|REMOVE) (.*?)(?= ADD | REMOVE |$)/g,
+  ))
+    for (const one of list.split(", ")) {
+      const [name, ...value] = one.split(/ (?:= )?/);
+      if (keyword === "REMOVE") delete result[nameOf(name)];
+      else if (keyword === "SET") result[nameOf(name)] = contentOf(value[0]);
+      else result[nameOf(name)] = Number(item?.[nameOf(name)] ?? 0) + Number(contentOf(value[0]));
+    }
+  return copyOf(result);
+};
+
+type TransactItem = NonNullable<TransactWriteCommand["input"]["TransactItems"]>[number];
+
+const changeOf = ({ Put, Update, Delete }: TransactItem) => {
+  const operation = Put ?? Update ?? Delete;
+  if (!operation) throw new Error("The simulated table does not know this kind of write.");
+  const key = keyOf(Object(Put ? Put.Item : (Update ?? Delete)?.Key));
+  const before = itemAt(key);
+  const { ConditionExpression: condition } = operation;
+  const isAllowed = condition === undefined || holds(condition, before, operation);
+  const after = () => (Put ? copyOf(Object(Put.Item)) : Update ? updated(key, before, Update) : undefined);
+  return { key, before, isAllowed, after };
+};
+
+/** All or nothing, at this moment. The same token again changes nothing. */
+const transact = ({ TransactItems = [], ClientRequestToken = "" }: TransactWriteCommand["input"]) => {
+  if (committed.has(ClientRequestToken)) return {};
+  const changes = TransactItems.map(changeOf);
+  if (!changes.every(({ isAllowed }) => isAllowed))
+    throw cancelled(
+      changes.map(({ isAllowed, before }) =>
+        isAllowed ? { Code: "None" } : { Code: "ConditionalCheckFailed", ...(before && { Item: marshall(before) }) },
+      ),
+    );
+  committed.add(ClientRequestToken);
+  const written = changes.map(({ key, before, after }) => ({ key, before, after: after() }));
+  for (const { key, after } of written) write(key, after);
+  onCommit(written);
+  return {};
+};
+
+const errorOf = (name: string) => ({ message: name, $metadata: {} });
+const cancelled = (CancellationReasons: TransactionCanceledException["CancellationReasons"]) =>
+  new TransactionCanceledException({
+    ...errorOf("Transaction cancelled"),
+    CancellationReasons: CancellationReasons ?? [],
+  });
+
+/** An item as a read finds it: one that is not consistent may find what was there a moment ago. */
+const read = (key: Key, isConsistent: boolean | undefined, named: string): Item | undefined => {
+  const found = storedAt(key);
+  const isStale =
+    found && !isConsistent && elapsed() - found.writtenAt < 1_000 && chance(`${named} ${key.sk} stale`) < 0.5;
+  return isStale ? found.before : found?.item;
+};
+
+const isKeyIn = ({ KeyConditionExpression, ExpressionAttributeValues = {} }: QueryCommand["input"], sk: string) => {
+  const { ":prefix": prefix, ":from": from, ":to": to } = ExpressionAttributeValues;
+  if (KeyConditionExpression === "pk = :pk AND begins_with(sk, :prefix)") return sk.startsWith(String(prefix));
+  if (KeyConditionExpression === "pk = :pk AND sk BETWEEN :from AND :to") return sk >= String(from) && sk <= String(to);
+  throw new Error(`The simulated table does not know the query ${KeyConditionExpression}.`);
+};
+
+const query = (input: QueryCommand["input"], named: string) => {
+  const {
+    ExpressionAttributeValues,
+    ExclusiveStartKey,
+    ScanIndexForward = true,
+    Limit = 1_000,
+    ConsistentRead,
+  } = input;
+  const pk = String(ExpressionAttributeValues?.[":pk"]);
+  const start = ExclusiveStartKey && String(ExclusiveStartKey.sk);
+  const isAfter = (sk: string) => start === undefined || (ScanIndexForward ? sk > start : sk < start);
+  const found = [...(partitions.get(pk)?.keys() ?? [])]
+    .filter((sk) => isAfter(sk) && isKeyIn(input, sk))
+    .sort((one, other) => (one < other === ScanIndexForward ? -1 : 1))
+    .map((sk) => read({ pk, sk }, ConsistentRead, named))
+    .filter((item) => item !== undefined);
+  const Items = found.slice(0, Limit);
+  const last = Items.at(-1);
+  return { Items, Count: Items.length, ...(last && found.length >= Limit && { LastEvaluatedKey: keyOf(last) }) };
+};
+
+/** Reads half of the items when the call arrives, and the others when its response leaves. */
+const readTorn = (input: QueryCommand["input"], named: string) => {
+  const early = query(input, named);
+  const split = early.Items[Math.floor(early.Items.length / 2)];
+  return () => {
+    if (!split) return query(input, named);
+    const isEarly = (item: Item) => String(item.sk) <= String(split.sk) === (input.ScanIndexForward ?? true);
+    const late = query({ ...input, Limit: 1_000 }, named).Items.filter((item) => !isEarly(item));
+    const Items = [...early.Items.filter(isEarly), ...late].slice(0, input.Limit ?? 1_000);
+    const last = Items.at(-1);
+    return {
+      Items,
+      Count: Items.length,
+      ...(last && Items.length >= (input.Limit ?? 1_000) && { LastEvaluatedKey: keyOf(last) }),
+    };
+  };
+};
+
+const batchGet = ({ RequestItems = {} }: BatchGetCommand["input"], named: string) => {
+  const [[table = "", { Keys = [], ConsistentRead } = {}] = []] = Object.entries(RequestItems);
+  const fault = faultOf("table", named, ["left unprocessed", "torn"]);
+  const half = Math.ceil(Keys.length / 2);
+  const readAll = (wanted: typeof Keys) => wanted.flatMap((key) => read(keyOf(key), ConsistentRead, named) ?? []);
+  if (fault === "left unprocessed") {
+    const [Responses, rest] = [{ [table]: readAll(Keys.slice(0, half)) }, Keys.slice(half)];
+    return () => ({ Responses, ...(rest.length > 0 && { UnprocessedKeys: { [table]: { Keys: rest } } }) });
+  }
+  const early = readAll(fault === "torn" ? Keys.slice(0, half) : Keys);
+  return () => ({ Responses: { [table]: [...early, ...(fault === "torn" ? readAll(Keys.slice(half)) : [])] } });
+};
+
+/** The operations, by their commands. Each decides when it arrives, and returns its response. */
+const actOf = (command: object): Act<object> => {
+  if (command instanceof GetCommand)
+    return (named) => {
+      const Item = read(keyOf(Object(command.input.Key)), command.input.ConsistentRead, named);
+      return () => ({ ...(Item && { Item }) });
+    };
+  if (command instanceof BatchGetCommand) return (named) => batchGet(command.input, named);
+  if (command instanceof QueryCommand)
+    return (named) => {
+      if (faultOf("table", named, ["torn"])) return readTorn(command.input, named);
+      const found = query(command.input, named);
+      return () => found;
+    };
+  if (command instanceof ScanCommand)
+    return () => {
+      const Items = allItems();
+      return () => ({ Items, Count: Items.length });
+    };
+  if (command instanceof TransactWriteCommand) return (named) => decide(() => transactOrRefuse(command, named));
+  throw new Error(`The simulated table does not know ${command.constructor.name}.`);
+};
+
+/** An error is decided when the call arrives, too. */
+const decide = <T>(act: () => T): (() => T) => {
+  try {
+    const result = act();
+    return () => result;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+};
+
+const transactOrRefuse = ({ input }: TransactWriteCommand, named: string) => {
+  const fault = faultOf("table", named, ["conflict", "in progress"]);
+  if (fault === "in progress") throw new TransactionInProgressException(errorOf("Transaction in progress"));
+  if (fault !== "conflict") return transact(input);
+  throw cancelled(
+    (input.TransactItems ?? []).map((_, index) => ({ Code: index === 0 ? "TransactionConflict" : "None" })),
+  );
+};
+
+const kindOf = (key: Readonly<Record<string, unknown>> | undefined) => String(key?.sk).split("#")[0] ?? "";
+
+/** What a call is about, without ids: they depend on the time. */
+const describeCommand = (command: object): string => {
+  const name = command.constructor.name.replace("Command", "");
+  if (command instanceof GetCommand) return `${name} ${kindOf(command.input.Key)}`;
+  if (command instanceof QueryCommand)
+    return `${name} ${String(command.input.ExpressionAttributeValues?.[":prefix"] ?? "").replace("#", "")}`;
+  if (command instanceof BatchGetCommand) {
+    const keys = Object.values(command.input.RequestItems ?? {}).flatMap(({ Keys = [] }) => Keys);
+    return `${name} ${[...new Set(keys.map(kindOf))].join("+")}`;
+  }
+  if (!(command instanceof TransactWriteCommand)) return name;
+  const kinds = (command.input.TransactItems ?? []).map(({ Put, Update, Delete }) =>
+    kindOf(Put ? Put.Item : (Update ?? Delete)?.Key),
+  );
+  return `Transact ${[...new Set(kinds)].join("+")}`;
+};
+
+const service = {
+  name: "table",
+  clientName: "DynamoDBClient",
+  timeoutMs: 2_500,
+  throttled: () => new ProvisionedThroughputExceededException(errorOf("Throttled")),
+  failed: () => new InternalServerError(errorOf("Internal server error")),
+} as const;
+
+/** The operations without faults and time, for comparing them with a real table. */
+export const sendDirectly = (command: object): object => actOf(command)("")();
+
+export const sendToTable = (command: object): Promise<object> =>
+  callService(service, command, describeCommand(command), actOf(command));

@@ -1,0 +1,265 @@
+import { workflow as definition, placeholderOf } from "../../functions/checkout/workflow.ts";
+import { steps } from "../../shared/checkout/steps.ts";
+import { errorNamed, invoke } from "./functions.ts";
+import { after, as, chance, currentTask, newTask, numbered, pass, say, type Task } from "./world.ts";
+
+/** Step Functions: an interpreter of the workflow's own Amazon States Language, as far as the workflow uses it. */
+
+type Json = Readonly<Record<string, unknown>>;
+type Retrier = {
+  readonly ErrorEquals: readonly string[];
+  readonly IntervalSeconds: number;
+  readonly BackoffRate: number;
+  readonly MaxAttempts: number;
+  readonly MaxDelaySeconds?: number;
+};
+type State = {
+  readonly Type: string;
+  readonly Next?: string;
+  readonly End?: boolean;
+  readonly Parameters?: Json;
+  readonly ResultPath?: string;
+  readonly OutputPath?: string;
+  readonly TimeoutSeconds?: number;
+  readonly Retry?: readonly Retrier[];
+  readonly Catch?: readonly {
+    readonly ErrorEquals: readonly string[];
+    readonly ResultPath: string;
+    readonly Next: string;
+  }[];
+  readonly Choices?: readonly Choice[];
+  readonly Default?: string;
+  readonly SecondsPath?: string;
+  readonly ItemsPath?: string;
+  readonly MaxConcurrency?: number;
+  readonly ItemProcessor?: Machine;
+  readonly Error?: string;
+  readonly Cause?: string;
+  readonly CausePath?: string;
+};
+type Choice = {
+  readonly And?: readonly Choice[];
+  readonly Variable?: string;
+  readonly StringEquals?: string;
+  readonly IsPresent?: boolean;
+  readonly NumericGreaterThan?: number;
+  readonly Next?: string;
+};
+type Machine = {
+  readonly StartAt: string;
+  readonly States: Readonly<Record<string, State>>;
+  readonly TimeoutSeconds?: number;
+};
+
+const workflow: Machine = JSON.parse(JSON.stringify(definition));
+
+/** An execution, as DescribeExecution returns it. `ended` resolves when it has ended. */
+export type Execution = {
+  readonly name: string;
+  readonly input: string;
+  status: "RUNNING" | "SUCCEEDED" | "FAILED" | "ABORTED" | "TIMED_OUT";
+  error?: string;
+  cause?: string;
+  readonly task: Task;
+  readonly ended: Promise<void>;
+  readonly end: (status: Execution["status"], error?: Error) => void;
+};
+
+type Handlers = ReadonlyMap<string, (event: unknown) => Promise<unknown>>;
+
+let handlers: Handlers = new Map();
+let onEnded: (execution: Execution) => void = () => {};
+let executions = new Map<string, Execution>();
+
+export const beginWorkflow = (steps: Handlers, callback: typeof onEnded): void => {
+  handlers = steps;
+  onEnded = callback;
+  executions = new Map();
+};
+
+export const executionOf = (name: string): Execution | undefined => executions.get(name);
+
+/** Starts an execution. Undefined if its name is used, unless by a running one with the same input. */
+export const startExecution = (name: string, input: string): Execution | undefined => {
+  const existing = executions.get(name);
+  if (existing) return existing.status === "RUNNING" && existing.input === input ? existing : undefined;
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  // Its name would tell the time; which of the executions it is does not.
+  const task = newTask(`run ${executions.size + 1}`);
+  const execution: Execution = {
+    name,
+    input,
+    status: "RUNNING",
+    task,
+    ended,
+    end: (status, error) => {
+      if (execution.status !== "RUNNING") return;
+      Object.assign(execution, { status, ...(error && { error: error.name, cause: error.message }) });
+      say(() => `${task.name} ends: ${status} ${error ? `${error.name} ${error.message}` : ""}`);
+      task.isAlive = false;
+      onEnded(execution);
+      resolve();
+    },
+  };
+  executions.set(name, execution);
+  say(() => `${currentTask().name} starts ${task.name}, ${name}`);
+  const { TimeoutSeconds = 0 } = workflow;
+  after(TimeoutSeconds * 1000, () => execution.end("TIMED_OUT", errorNamed("States.Timeout")), task);
+  const work = () => runMachine(workflow, JSON.parse(input), { Execution: { Name: name } });
+  const begin = () =>
+    as(task, work).then(
+      () => execution.end("SUCCEEDED"),
+      (error: Error) => execution.end("FAILED", error),
+    );
+  after(2, () => void begin(), task);
+  return execution;
+};
+
+const valueAt = (path: string, state: unknown, context: Json): unknown => {
+  const root = path.startsWith("$$") ? context : state;
+  return path
+    .replace(/^\$\$?\.?/, "")
+    .split(".")
+    .filter(Boolean)
+    .reduce<unknown>((value, name) => Object(value)[name], root);
+};
+
+const parametersOf = (parameters: Json, state: unknown, context: Json): Json =>
+  Object.fromEntries(
+    Object.entries(parameters).map(([name, value]) => {
+      if (name.endsWith(".$")) return [name.slice(0, -2), expressionOf(String(value), state, context)];
+      return [name, typeof value === "object" && value !== null ? parametersOf(Object(value), state, context) : value];
+    }),
+  );
+
+const expressionOf = (text: string, state: unknown, context: Json): unknown => {
+  const [, format = "", path = ""] = /^States\.Format\('(.*)', (.*)\)$/.exec(text) ?? [];
+  return format === "" ? valueAt(text, state, context) : format.replace("{}", String(valueAt(path, state, context)));
+};
+
+const isChosen = (choice: Choice, state: unknown): boolean => {
+  if (choice.And) return choice.And.every((one) => isChosen(one, state));
+  const value = valueAt(choice.Variable ?? "", state, {});
+  if (choice.IsPresent !== undefined) return (value !== undefined) === choice.IsPresent;
+  if (choice.NumericGreaterThan !== undefined) return typeof value === "number" && value > choice.NumericGreaterThan;
+  return value === choice.StringEquals;
+};
+
+const isCaught = (names: readonly string[], error: Error) =>
+  names.includes("States.ALL") ||
+  names.includes(error.name) ||
+  (names.includes("States.TaskFailed") && error.name !== "States.Timeout");
+
+/** Runs a task with its retries. The waits are fully jittered. */
+const runTask = async (name: string, state: State, input: unknown, context: Json): Promise<unknown> => {
+  const step = steps.find((each) => state.Parameters?.FunctionName === `\${${placeholderOf(each)}}`);
+  const handler = step && handlers.get(step.name);
+  if (!handler) throw new Error(`There is no function for ${name}.`);
+  const { Payload } = parametersOf(state.Parameters ?? {}, input, context);
+  const tried = new Map<Retrier, number>();
+  for (;;) {
+    try {
+      return await withinTime(
+        () => invoke("invocation", name, handler, Payload, step.timeoutSeconds),
+        state.TimeoutSeconds,
+      );
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      const retrier = state.Retry?.find(({ ErrorEquals }) => isCaught(ErrorEquals, error));
+      const count = (retrier && tried.get(retrier)) ?? 0;
+      if (!retrier || count >= retrier.MaxAttempts) throw error;
+      tried.set(retrier, count + 1);
+      const { IntervalSeconds, BackoffRate, MaxDelaySeconds = Number.POSITIVE_INFINITY } = retrier;
+      const seconds =
+        Math.min(IntervalSeconds * BackoffRate ** count, MaxDelaySeconds) * chance(numbered(`${name} retry`));
+      say(
+        () =>
+          `${currentTask().name}: ${name} failed: ${error.name}: ${error.message}; again in ${seconds.toFixed(1)} s`,
+      );
+      await pass(seconds * 1000);
+    }
+  }
+};
+
+const withinTime = (work: () => Promise<unknown>, seconds = 60) =>
+  new Promise<unknown>((resolve, reject) => {
+    const timer = after(seconds * 1000 + 1, () => reject(errorNamed("States.Timeout")));
+    work()
+      .then(resolve, reject)
+      .finally(() => {
+        timer.isCancelled = true;
+      });
+  });
+
+/** Runs the iterations of a map, some of them at once. */
+const runMap = async (
+  name: string,
+  { ItemsPath = "$", MaxConcurrency = 1, ItemProcessor }: State,
+  input: unknown,
+  context: Json,
+) => {
+  const items = valueAt(ItemsPath, input, context);
+  if (!Array.isArray(items) || !ItemProcessor) throw new Error(`${name} has no items.`);
+  const results: unknown[] = [];
+  const queue = items.entries();
+  const work = async () => {
+    for (const [index, item] of queue) {
+      results[index] = await runMachine(ItemProcessor, item, context, items.length > 1 ? ` of page ${index + 1}` : "");
+    }
+  };
+  await Promise.all(Array.from({ length: MaxConcurrency }, work));
+  return results;
+};
+
+const runMachine = async (
+  { StartAt, States }: Machine,
+  input: unknown,
+  context: Json,
+  suffix = "",
+): Promise<unknown> => {
+  let [name, current] = [StartAt, input];
+  for (;;) {
+    const state = States[name];
+    if (!state) throw new Error(`There is no state ${name}.`);
+    const next = await runState(`${name}${suffix}`, state, current, context);
+    if (next.name === undefined) return next.state;
+    [name, current] = [next.name, next.state];
+  }
+};
+
+const withResult = (state: unknown, path: string | undefined, result: unknown): unknown =>
+  path === undefined ? result : { ...Object(state), [path.replace("$.", "")]: result };
+
+type Next = { readonly name: string | undefined; readonly state: unknown };
+
+const runState = async (name: string, state: State, input: unknown, context: Json): Promise<Next> => {
+  const { Type, Next, ResultPath } = state;
+  switch (Type) {
+    case "Task":
+      try {
+        return { name: Next, state: await runTask(name, state, input, context) };
+      } catch (error) {
+        const caught = error instanceof Error && state.Catch?.find(({ ErrorEquals }) => isCaught(ErrorEquals, error));
+        if (!caught) throw error;
+        const failure = { Error: error.name, Cause: error.message };
+        return { name: caught.Next, state: withResult(input, caught.ResultPath, failure) };
+      }
+    case "Map":
+      return { name: Next, state: withResult(input, ResultPath, await runMap(name, state, input, context)) };
+    case "Choice":
+      return { name: state.Choices?.find((choice) => isChosen(choice, input))?.Next ?? state.Default, state: input };
+    case "Wait":
+      await pass(Number(valueAt(state.SecondsPath ?? "", input, context)) * 1000);
+      return { name: Next, state: input };
+    case "Pass":
+      return { name: Next, state: state.Parameters ? parametersOf(state.Parameters, input, context) : input };
+    case "Succeed":
+      return { name: undefined, state: input };
+    case "Fail": {
+      const cause = state.CausePath ? String(valueAt(state.CausePath, input, context)) : state.Cause;
+      throw errorNamed(state.Error ?? "", cause);
+    }
+    default:
+      throw new Error(`The interpreter does not know ${Type}.`);
+  }
+};

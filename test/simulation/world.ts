@@ -1,0 +1,253 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/**
+ * The world of a schedule: virtual time, tasks, randomness and faults, all from a seed.
+ *
+ * What happens depends on names, not on a stream of random numbers: whether a call fails, how long it travels and what a task picks
+ * are hashes of the seed, the task and the number of the call. So a fault that is left out moves no other, and shrinking is simple.
+ */
+
+/** Something that runs by itself: a function's invocation, an execution, a customer. One that has died runs no further. */
+export type Task = {
+  readonly name: string;
+  /** How much its clock is ahead of the true time. */
+  readonly skewMs: number;
+  /** How long it takes at most before each of its calls. */
+  readonly slowMs: number;
+  isAlive: boolean;
+  readonly counts: Map<string, number>;
+  /** Called if it dies. */
+  onDeath?: (error: Error) => void;
+};
+
+/** The probability of each kind of fault. One that is absent does not happen. */
+export type Rates = Readonly<Record<string, number>>;
+
+type Event = {
+  readonly time: number;
+  readonly order: number;
+  readonly task: Task;
+  readonly act: () => void;
+  isCancelled: boolean;
+};
+
+type State = {
+  readonly seed: string;
+  readonly rates: Rates;
+  /** Ingredients to leave out: faults, and what people do. */
+  readonly without: ReadonlySet<string>;
+  /** Called for each line of a trace, if one is wanted. */
+  readonly onLine: ((line: string) => void) | undefined;
+  /** The ingredients that made a difference. */
+  readonly happened: Set<string>;
+  readonly broken: Set<string>;
+  readonly queue: Event[];
+  faultsEnd: number;
+  time: number;
+  events: number;
+};
+
+const begin = Date.UTC(2026, 10, 21, 10);
+
+const newState = (seed: string, rates: Rates, without: ReadonlySet<string>, onLine: State["onLine"]): State => ({
+  seed,
+  rates,
+  without,
+  onLine,
+  happened: new Set(),
+  broken: new Set(),
+  queue: [],
+  faultsEnd: Number.POSITIVE_INFINITY,
+  time: begin,
+  events: 0,
+});
+
+let state = newState("", {}, new Set(), undefined);
+
+const running = new AsyncLocalStorage<Task>();
+
+export const newTask = (name: string, skewMs = 0, slowMs = 0): Task => ({
+  name,
+  skewMs,
+  slowMs,
+  isAlive: true,
+  counts: new Map(),
+});
+
+/** What happens outside of every process, such as a call that is on its way. */
+export const outside = newTask("world");
+
+export const currentTask = (): Task => running.getStore() ?? outside;
+
+/** A number from 0 to 1, by the seed and these words only: FNV-1a, then the finalizer of MurmurHash3. */
+export const chance = (words: string): number => {
+  let hash = 0x811c9dc5;
+  for (const text of [state.seed, words])
+    for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+};
+
+/** One of these, by the seed and these words. */
+export const pick = <T>(words: string, options: readonly [T, ...T[]]): T =>
+  options[Math.floor(chance(words) * options.length)] ?? options[0];
+
+/** A number between two others, of which all orders of magnitude are equally probable. */
+export const between = (words: string, from: number, to: number): number => from * (to / from) ** chance(words);
+
+/** The name of what the current task does, with the number of its repetition: the same in every run of the schedule. */
+export const numbered = (what: string): string => {
+  const { name, counts } = currentTask();
+  const count = (counts.get(what) ?? 0) + 1;
+  counts.set(what, count);
+  return `${name}: ${what}${count > 1 ? ` (${count})` : ""}`;
+};
+
+/** Whether an ingredient takes part: it happens, unless it is left out. */
+export const takesPart = (ingredient: string): boolean => {
+  if (state.without.has(ingredient)) return false;
+  state.happened.add(ingredient);
+  return true;
+};
+
+/** What goes wrong with a call, if anything does. Faults end at a certain time. */
+export const faultOf = <K extends string>(service: string, named: string, kinds: readonly K[]): K | undefined => {
+  if (state.time >= state.faultsEnd) return undefined;
+  for (const kind of kinds) {
+    const rate = state.rates[`${service} ${kind}`];
+    if (rate !== undefined && chance(`${named} ${kind}`) < rate && takesPart(`${named}: ${service} ${kind}`))
+      return kind;
+  }
+  return undefined;
+};
+
+/** What the current task's clock shows. */
+export const clock = (): number => Math.floor(state.time + currentTask().skewMs);
+
+/** The milliseconds since the schedule has begun. */
+export const elapsed = (): number => state.time - begin;
+
+export const areFaultsOver = (): boolean => state.time >= state.faultsEnd;
+
+/** From then on, in milliseconds since the beginning, nothing goes wrong any more. */
+export const endFaultsAt = (ms: number): void => {
+  state.faultsEnd = begin + ms;
+};
+
+export const breakPromise = (promise: string, detail: string): void => {
+  say(() => `!! ${promise}: ${detail}`);
+  state.broken.add(`${promise}: ${detail}`);
+};
+
+/** For a trace, the lines of the product's code that make a call; without its layers below, which are the same for all. */
+export const place = (): string => {
+  if (!state.onLine) return "";
+  const frames = new Error("trace").stack?.match(/(?:functions|shared|infra\/admin)\/[\w/-]+\.ts:\d+/g) ?? [];
+  const own = frames.filter((frame) => !/^shared\/(table\/|attachments\/files|deadline|http\/)/.test(frame));
+  return own[0] === undefined ? "" : `  [${own[0]}]`;
+};
+
+/** Adds a line to the trace. */
+export const say = (line: () => string): void =>
+  state.onLine?.(`${(elapsed() / 1000).toFixed(3).padStart(10)}  ${line()}`);
+
+const isEarlier = (one: Event, other: Event) =>
+  one.time < other.time || (one.time === other.time && one.order < other.order);
+
+/** Adds an event to the queue, which is a binary heap. */
+const push = (event: Event): void => {
+  const { queue } = state;
+  let index = queue.push(event) - 1;
+  for (let up = (index - 1) >> 1; index > 0; index = up, up = (index - 1) >> 1) {
+    const parent = queue[up];
+    if (!parent || isEarlier(parent, event)) break;
+    queue[index] = parent;
+    queue[up] = event;
+  }
+};
+
+const pop = (): Event | undefined => {
+  const { queue } = state;
+  const [first] = queue;
+  const last = queue.pop();
+  if (!last || queue.length === 0) return first;
+  let index = 0;
+  for (;;) {
+    const [left, right] = [queue[2 * index + 1], queue[2 * index + 2]];
+    const isRight = left && right && isEarlier(right, left);
+    const child = isRight ? right : left;
+    if (!child || !isEarlier(child, last)) break;
+    queue[index] = child;
+    index = 2 * index + (isRight ? 2 : 1);
+  }
+  queue[index] = last;
+  return first;
+};
+
+let orders = 0;
+
+/** Does something after some time, unless the task that it is for has died. */
+export const after = (ms: number, act: () => void, task = currentTask()): Event => {
+  orders += 1;
+  const event = { time: state.time + Math.max(0, ms), order: orders, task, act, isCancelled: false };
+  push(event);
+  return event;
+};
+
+/** Resolves after some time, and never if the current task dies. */
+export const pass = (ms: number): Promise<void> => new Promise((resolve) => void after(ms, resolve));
+
+/** A promise that never settles: what a process that has died waits for. */
+export const never = <T>(): Promise<T> => new Promise(() => {});
+
+/** Runs work as a task. */
+export const as = <T>(task: Task, work: () => T): T => running.run(task, work);
+
+/** Starts a task after some time. Nobody waits for it: an error is a defect. */
+export const start = (task: Task, ms: number, work: () => Promise<unknown>): void => {
+  const failed = (error: unknown) => breakPromise("no defect", `${task.name} failed: ${describe(error)}`);
+  after(ms, () => void as(task, work).catch(failed), task);
+};
+
+export const describe = (error: unknown): string =>
+  error instanceof Error ? `${error.name}: ${error.message}\n${error.stack}` : String(error);
+
+export const kill = (task: Task, error: Error): void => {
+  if (!task.isAlive) return;
+  say(() => `${task.name} dies: ${error.name}`);
+  task.isAlive = false;
+  task.onDeath?.(error);
+};
+
+const setImmediateReally = setImmediate;
+/** Resolves when everything that can run without time passing has run. */
+const everythingRan = () => new Promise<void>((resolve) => setImmediateReally(resolve));
+
+const mostEvents = 30_000;
+
+/** Lets time pass until nothing is left to happen. */
+export const runWorld = async (): Promise<void> => {
+  await everythingRan();
+  for (let event = pop(); event; event = pop()) {
+    if (event.isCancelled || !event.task.isAlive) continue;
+    state.time = event.time;
+    state.events += 1;
+    if (state.events > mostEvents)
+      return breakPromise("every schedule ends", `there are more than ${mostEvents} events`);
+    event.act();
+    await everythingRan();
+  }
+};
+
+/** Begins a schedule. */
+export const beginWorld = (options: Partial<Pick<State, "rates" | "without" | "onLine">> & { seed: string }): void => {
+  state = newState(options.seed, options.rates ?? {}, options.without ?? new Set(), options.onLine);
+  orders = 0;
+};
+
+/** What a schedule was like. */
+export const endWorld = () => {
+  const { broken, happened, events } = state;
+  return { broken: [...broken], happened: [...happened], events, seconds: elapsed() / 1000 };
+};
