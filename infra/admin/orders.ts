@@ -11,7 +11,7 @@ import { printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { settle } from "./settle.ts";
 import { showOrder } from "./show-order.ts";
-import { add } from "./usage.ts";
+import { add, parseEventText } from "./usage.ts";
 
 type Selection = { readonly account?: string; readonly failed?: boolean };
 
@@ -76,7 +76,7 @@ is missing.`,
       "it has: the order becomes CHECKED_OUT, and what was added or changed since is not forwarded",
     )
     .option("--open", "it has not: the seals are lifted, and the next run forwards what was added or changed since")
-    .requiredOption("--because <text>", "who at the carrier has said so, for the history")
+    .requiredOption("--because <text>", "who at the carrier has said so, for the history", parseEventText)
     .addHelpText("after", '\nExample: npm run admin -- order settle 01J… --open --because "Their support, ticket 4711"')
     .action(settleAs);
 };

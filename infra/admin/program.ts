@@ -1,8 +1,5 @@
-import { Command, CommanderError, InvalidArgumentError } from "commander";
-import * as z from "zod/mini";
+import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
-import { limits } from "../../shared/limits.ts";
-import { OnBehalfOf } from "../../shared/tenants/file.ts";
 import { requireSeparator } from "../local/command.ts";
 import { addAccessCommand } from "./access-command.ts";
 import { addAccountCommands } from "./accounts.ts";
@@ -23,7 +20,7 @@ import { addRestoreCommand } from "./restore.ts";
 import { addSweepCommand } from "./sweep-command.ts";
 import { addSwitchCommands } from "./switches.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
-import { leavesOf, throwUsageErrors, usageOf } from "./usage.ts";
+import { leavesOf, parseEventText, throwUsageErrors, usageOf } from "./usage.ts";
 import { addUserCommands } from "./users.ts";
 
 /** Commands that choose their target themselves, or need none. */
@@ -31,12 +28,6 @@ const withoutTarget = ["env", "doctor", "schema"];
 
 /** Commands that record events of an operator. */
 const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable|label|revoke|rotate|download|settle)$/;
-
-const parseOnBehalfOf = (sent: string): string => {
-  const { data } = z.safeParse(OnBehalfOf, sent);
-  if (data === undefined) throw new InvalidArgumentError(`It must have 1 to ${limits.onBehalfOfLength} characters.`);
-  return data;
-};
 
 /** `beforeAction` gets each command before it runs. */
 export const createProgram = (beforeAction: (command: Command) => void): Command => {
@@ -82,7 +73,7 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
   for (const command of leavesOf(program)) {
     command.option("--json", "print JSON");
     if (changing.test(command.name()))
-      command.option("--on-behalf-of <text>", "for whom the change is made: its event has it", parseOnBehalfOf);
+      command.option("--on-behalf-of <text>", "for whom the change is made: its event has it", parseEventText);
   }
   throwUsageErrors(program);
   return program;

@@ -1,5 +1,8 @@
-import type { Command, CommanderError } from "commander";
+import { type Command, type CommanderError, InvalidArgumentError } from "commander";
 import { closestMatch } from "leven";
+import * as z from "zod/mini";
+import { limits } from "../../shared/limits.ts";
+import { OnBehalfOf } from "../../shared/tenants/file.ts";
 import { UsageError } from "./command-errors.ts";
 import { parseId } from "./find.ts";
 
@@ -10,6 +13,13 @@ export const add = (group: Command, usage: string, description: string): Command
   const command = group.command(usage).description(description);
   for (const one of command.registeredArguments) if (/^(id|request\|order)/.test(one.name())) one.argParser(parseId);
   return command;
+};
+
+/** A text that the event of a change has: for whom, or why, an operator makes it. */
+export const parseEventText = (sent: string): string => {
+  const { data } = z.safeParse(OnBehalfOf, sent);
+  if (data === undefined) throw new InvalidArgumentError(`It must have 1 to ${limits.onBehalfOfLength} characters.`);
+  return data;
 };
 
 /** `key issue`; the program itself has no name in it. */
@@ -51,20 +61,23 @@ const nearest = (program: Command, typed: string): string => {
 
 /** Commander's words in those of the CLI. */
 const wording: readonly (readonly [RegExp, string])[] = [
-  [/^error: unknown option '(.+?)'/, "There is no option $1."],
-  [/^error: option '(?:-\w, )?(\S+).*' argument '(.*)' is invalid\./s, "$1 cannot be $2."],
+  [/^error: unknown option '(.+?)'(?:\n\((.+)\))?/, "There is no option $1. $2"],
+  [/^error: option '(?:-\w, )?(\S+).*' argument '(.*)' is invalid\./s, '$1 cannot be "$2".'],
   [/^error: option '(?:-\w, )?(\S+) (.+)' argument missing/, "$1 needs a value: $2."],
-  [/^error: too many arguments.* Expected (\d+) .* got (\d+): .*/s, "It takes $1 arguments and got $2."],
 ];
 
 const describe = (command: Command, { code, message }: CommanderError): string => {
   const program = command.parent ?? command;
-  const typed = `${pathOf(command)} ${command.args[0] ?? ""}`.trim();
-  if (code === "commander.unknownCommand")
+  const path = pathOf(command);
+  const typed = `${path} ${command.args.find((one) => one !== "help") ?? ""}`.trim();
+  // `help` beside a command that does not exist is no unknown command for Commander.
+  if (code === "commander.unknownCommand" || (code === "commander.help" && typed !== path))
     return `There is no command ${typed}. Did you mean ${nearest(program, typed)}?`;
   if (code === "commander.help") return `${typed || "admin"} needs a command.`;
   if (/missing/.test(code)) return `Missing: ${missingIn(command).join(", ")}.`;
-  return wording.reduce((text, [pattern, words]) => text.replace(pattern, words), message);
+  if (code === "commander.excessArguments")
+    return `Too many arguments: ${command.args.slice(command.registeredArguments.length).join(" ")}.`;
+  return wording.reduce((text, [pattern, words]) => text.replace(pattern, words), message).trim();
 };
 
 /** Makes a command throw a UsageError with its usage where Commander would exit. Help is no error, and begins with the usage. */

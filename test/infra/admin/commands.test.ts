@@ -165,9 +165,16 @@ describe("the operators' CLI", () => {
     [["label", "1"], "There is no command label. Did you mean key label?", "apply|schema"],
     [["order", "shw", "1"], "There is no command order shw. Did you mean order show?", "order create|list|show|"],
     [["key"], "key needs a command.", "key issue|list|show|label|"],
-    [["sweep", "now"], "It takes 0 arguments and got 1.", "sweep [--dry-run] [--all]"],
+    [["help", "shw"], "There is no command shw. Did you mean account show or", "apply|schema|account"],
+    [["sweep", "now", "please"], "Too many arguments: now please.", "sweep [--dry-run] [--all]"],
+    [["sweep", "--dry-rum"], "There is no option --dry-rum. Did you mean --dry-run?", "sweep [--dry-run] [--all]"],
     [["key", "revoke", "1", "--on-behalf-of"], "--on-behalf-of needs a value: <text>.", "key revoke <id-or-key>"],
-    [["key", "rotate", "1", "--overlap-hours", "soon"], "--overlap-hours cannot be soon. It must be a", "key rotate"],
+    [["key", "rotate", "1", "--overlap-hours", "soon"], '--overlap-hours cannot be "soon". It must be a', "key rotate"],
+    [
+      ["order", "settle", "1", "--open", "--because", " "],
+      '--because cannot be " ". It must have',
+      "order settle <id>",
+    ],
     [["order", "checkout"], "Pass the id of an order, or --failed (with", "order checkout [id] [--wait]"],
   ])("says what is wrong, and how the command is used: %s", async (args, message, usage) => {
     const { code, stderr } = await admin(args);
