@@ -5,7 +5,7 @@ import type { Check } from "../../shared/tenants/access.ts";
 import { loadAdmissions } from "../local/handlers.ts";
 import { matcher } from "../local/match.ts";
 import { findKey, keyByReference } from "./find.ts";
-import { format, printJson, printRows } from "./output.ts";
+import { format, printJson, safe } from "./output.ts";
 import { add } from "./usage.ts";
 
 /** The order of checks of an endpoint, run by the endpoint itself. */
@@ -20,8 +20,10 @@ const result = (checks: readonly Check[], refusal?: ApiError) => ({
   status: refusal?.status ?? null,
 });
 
-const checkAccess = async (reference: string, method: string, path: string) => {
-  const matched = matcher(routes)(method.toUpperCase(), path.split("?")[0] ?? "");
+/** `address` is a path or a whole URL, also with a query. */
+const checkAccess = async (reference: string, method: string, address: string) => {
+  const [path = ""] = address.replace(/^https?:.*?(?=\/api\/)/, "").split("?");
+  const matched = matcher(routes)(method.toUpperCase(), path);
   const routed = ["a route matches the method and the path", matched?.route.name ?? ""] as const;
   if (!matched) return result([routed], notFound());
   const [endpoint] = (await loadAdmissions([matched.route])).values();
@@ -44,10 +46,8 @@ export const addAccessCommand = (program: Command): void => {
   ).action(async (reference: string, method: string, path: string) => {
     const { checks, status } = await checkAccess(reference, method, path);
     if (format.json) return printJson({ checks, status });
-    printRows(
-      checks.map(({ ok, ...one }) => ({ ok: ok ? "yes" : "NO", ...one })),
-      true,
-    );
+    for (const { check, ok, detail } of checks)
+      console.log(safe(`${ok ? "ok" : "NO"}  ${[check, detail].filter(Boolean).join(": ")}`));
     const none = "None of these refuses the request. What it sends is checked after them.";
     console.log(`\n${status === null ? none : `The endpoint responds with ${status}.`}`);
   });
