@@ -89,7 +89,7 @@ const find = async (text: string): Promise<void> => {
     "belongs to": parent && `${parent.type} ${parent.id}`,
     deleted: (await isDeleted({ parent, ...place })) ? "yes" : "no",
   });
-  await printOwned(await Promise.all(found.map(row)));
+  await printOwned(await Promise.all(found.map(row)), true);
 };
 
 export const addFindCommand = (program: Command): void => {

@@ -156,12 +156,15 @@ export const ownerOf = async ({ account }: Owned) =>
   format.json ? { account } : { account, "account's name": (await readAccount(account))?.name };
 
 /** Prints items that accounts own. A table has the names of the accounts, too. */
-export const printOwned = async (rows: readonly (Row & Owned)[]): Promise<void> => {
+export const printOwned = async (rows: readonly (Row & Owned)[], whole = false): Promise<void> => {
   if (format.json) return printRows(rows);
   const names = await accountNames(rows);
   const withName = ([property, value]: [string, unknown]) => [
     ...(property === "account" ? [["account's name", names.get(String(value))]] : []),
     [property, value],
   ];
-  printRows(rows.map((row) => Object.fromEntries(Object.entries(row).flatMap(withName))));
+  printRows(
+    rows.map((row) => Object.fromEntries(Object.entries(row).flatMap(withName))),
+    whole,
+  );
 };

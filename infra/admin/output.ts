@@ -36,15 +36,16 @@ const truncate = (text: string, width: number): string =>
 
 const gap = 2;
 const minWidth = 8;
+const ulidWidth = 26;
 
-/** Narrows the widest columns until the table fits, but never the first (the id). Undefined if it cannot fit. */
+/** Narrows the widest columns until the table fits, but none that would cut an id. Undefined if it cannot fit. */
 const fitColumns = (natural: readonly number[], width: number, whole: boolean): number[] | undefined => {
   const widths = [...natural];
   const total = () => widths.reduce((sum, one) => sum + one + gap, -gap);
   while (total() > width) {
-    const widest = Math.max(...widths.slice(1));
-    if (whole || widest <= minWidth) return undefined;
-    widths[widths.indexOf(widest, 1)] = widest - 1;
+    const widest = Math.max(...widths);
+    if (whole || widest <= ulidWidth) return undefined;
+    widths[widths.indexOf(widest)] = widest - 1;
   }
   return widths;
 };
@@ -57,13 +58,14 @@ export const table = (rows: readonly Row[], { width = terminalWidth(), whole = f
   const cells = [names, ...rows.map((row) => names.map((name) => cell(row[name])))];
   const natural = names.map((_, column) => Math.max(...cells.map((line) => stringWidth(line[column] ?? ""))));
   const widths = fitColumns(natural, width, whole);
-  if (!widths) return rows.map((row) => block(row, width)).join("\n\n");
+  if (!widths) return rows.map((row) => block(withoutEmpty(row), width)).join("\n\n");
   const line = (texts: readonly string[]) =>
     texts.map((text, column) => pad(truncate(text, widths[column] ?? 0), (widths[column] ?? 0) + gap)).join("");
   return cells.map((texts) => line(texts).trimEnd()).join("\n");
 };
 
-const ulidWidth = 26;
+const withoutEmpty = (row: Row): Row =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => cell(value) !== "-"));
 
 /** One line for each property. Long values continue on the next line; on a very narrow terminal, values start there. */
 const block = (record: Row, width: number): string => {

@@ -75,6 +75,14 @@ describe("a table", () => {
       expect(widest(stdout), `${columns} columns`).toBeLessThanOrEqual(columns);
       expect(stdout, `${columns} columns`).toContain(wide);
     }
+    vi.stubEnv("COLUMNS", "80");
+    for (const args of [
+      ["order", "list", "--account", wide],
+      ["find", order],
+    ])
+      expect((await admin(args)).stdout, args.join(" ")).toMatch(
+        new RegExp(`^(?!.*(…| -$)).* ${order}\n.* ${wide}\n`, "ms"),
+      );
     vi.unstubAllEnvs();
     const { stdout: accounts } = await admin(["account", "list", "--account", wide]);
     expect(accounts).toMatch(new RegExp(`\n${long}  A name .*日本電信電話の番号移行.*${wide}\n`));
