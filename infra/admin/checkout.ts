@@ -6,12 +6,12 @@ import { findAccount, findOrder, ordersInCheckout } from "./find.ts";
 import { printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
-import { type CheckoutEnd, isExecuting, startCheckout, waitForCheckout } from "./start-checkout.ts";
+import { type CheckoutEnd, readActualRun, startCheckout, waitForCheckout } from "./start-checkout.ts";
 
 export const checkOut = async (given: string, { wait }: { wait?: boolean }): Promise<void> => {
   const { id, state } = await findOrder(given);
   if (state === "CHECKED_OUT") {
-    const run = (await orderReport(id))?.checkout?.run ?? null;
+    const run = (await readRun(id))?.run ?? null;
     return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." });
   }
   const run = await startCheckout(id);
@@ -55,8 +55,10 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
   if (state === "CHECKED_OUT") return `${counted}, checked out`;
   if (checkout?.waits_until)
     return `${counted}; waiting until ${checkout.waits_until}: a crashed run may have left calls in progress`;
-  if (checkout?.next_try_at)
-    return `${counted}; waiting to try again: attempt ${checkout.consecutive_waits}, ${checkout.last_answer ?? "no answer"}, next attempt at ${checkout.next_try_at}`;
+  if (checkout?.next_try_at) {
+    const { consecutive_waits: attempt, last_answer, next_try_at } = checkout;
+    return `${counted}; waiting to try again: ${attempt ? `attempt ${attempt}, ` : ""}${last_answer ?? "no answer"}, next attempt at ${next_try_at}`;
+  }
   // While a step is retrying, only the receipts show it; the run shows it once the step has given up.
   const retried = files.filter((receipt) => receipt.state === "pending" && receipt.last_answer);
   const [first] = retried;
@@ -66,14 +68,12 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
 
 const atOnce = 10;
 
-/** How the last run of an order has failed, if it has. A run whose execution has ended without recording it has crashed. */
+/** How the last run of an order has failed, if it has. */
 const failureOf = async ({ id, account }: Order) => {
-  const before = await readRun(id);
-  if (!before || (isOpen(before) && (await isExecuting(before.run)))) return [];
-  const last = isOpen(before) ? ((await readRun(id)) ?? before) : before;
-  if (last.run !== before.run || last.status === "SUCCEEDED") return [];
-  const { run, ended_at, reason } = last;
-  return [{ id, account, run, status: isOpen(last) ? "CRASHED" : last.status, ended_at, reason }];
+  const last = await readActualRun(id);
+  if (!last || isOpen(last) || last.status === "SUCCEEDED") return [];
+  const { run, status, ended_at, reason } = last;
+  return [{ id, account, run, status, ended_at, reason }];
 };
 
 export const failedOrders = async (account: string | undefined) => {

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import * as z from "zod/mini";
+import { withoutResult } from "../../shared/checkout/checkout-run.ts";
 import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseItem, queryAll } from "../../shared/table/read.ts";
@@ -81,13 +82,15 @@ export const printLatest = async (subject: EventSubject): Promise<void> => {
   console.log(table(await rowsOf(events), { whole: true }));
 };
 
-/** How and why the last runs of an order's checkout have ended, newest first. */
-export const lastRuns = async (id: string) => {
+/** How and why the last of the runs that an order's checkout has started have ended, newest first. */
+export const lastRuns = async (id: string, started: number) => {
   const runs: { run: string; status: string; ended_at: string; reason: string | null }[] = [];
-  for await (const { type, at, actor, reason = null } of historyOf({ type: "order", id }, true))
+  const wanted = Math.min(latest, started);
+  for await (const { type, at, actor, reason = null } of wanted > 0 ? historyOf({ type: "order", id }, true) : [])
     if (actor.type === "checkout") {
-      const status = type === "order.checked_out" ? "SUCCEEDED" : "FAILED";
-      if (runs.push({ run: actor.id, status, ended_at: at, reason }) === latest) break;
+      const failed = reason?.includes(withoutResult) ? "CRASHED" : "FAILED";
+      const status = type === "order.checked_out" ? "SUCCEEDED" : failed;
+      if (runs.push({ run: actor.id, status, ended_at: at, reason }) === wanted) break;
     }
   return runs;
 };

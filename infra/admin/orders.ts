@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import pLimit from "p-limit";
-import { readRun } from "../../shared/checkout/checkout-run.ts";
 import { readRequest, requestsOfOrder } from "../../shared/tenants/orders.ts";
 import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { create } from "./apply-command.ts";
@@ -11,6 +10,7 @@ import { printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { settle } from "./settle.ts";
 import { showOrder } from "./show-order.ts";
+import { readActualRun } from "./start-checkout.ts";
 import { add, parseEventText } from "./usage.ts";
 
 type Selection = { readonly account?: string; readonly failed?: boolean };
@@ -21,10 +21,10 @@ const list = async ({ account: of, failed }: Selection) => {
   await printOwned(await withProgress(() => pLimit(10).map(orders, listed), "Reading the orders …"));
 };
 
-/** With the attachments of its requests, and how its last checkout has ended. */
+/** With the attachments of its requests, and how its last run has ended. */
 const listed = async ({ id, account, state, attachment_count }: Order) => {
   const entries = await Array.fromAsync(requestsOfOrder(id));
-  const [run, ...requests] = await Promise.all([readRun(id), ...entries.map((one) => readRequest(one.id))]);
+  const [run, ...requests] = await Promise.all([readActualRun(id), ...entries.map((one) => readRequest(one.id))]);
   const attachments = requests.reduce((sum, request) => sum + (request?.attachment_count ?? 0), attachment_count);
   return { id, account, state, last_run: run?.status ?? null, ended_at: run?.ended_at ?? null, attachments };
 };

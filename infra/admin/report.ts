@@ -20,7 +20,7 @@ export type RequestReport = OrderReport["requests"][number];
 
 const sealOf = (item: Item | undefined) => parseItem(Sealed, item).seal ?? null;
 
-export const orderReport = async (orderId: string) => {
+export const orderReport = async (orderId: string, readLast = readRun) => {
   const item = await get(keys.order(orderId));
   if (!item) return undefined;
   const { id, account, state } = parseItem(Order, item);
@@ -29,7 +29,7 @@ export const orderReport = async (orderId: string) => {
     requestReport(await get(keys.request(request.id)), state, ofOrder),
   );
   const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
-  const run = await readRun(id);
+  const run = await readLast(id);
   const checkout = run ? { ...run, waits_until: waitsUntil(run, new Date()) } : null;
   const left_behind = state === "CHECKED_OUT" && checkout ? await leftBehind(id) : null;
   return { id, account, state, checkout, left_behind, seal: sealOf(item), attachments, requests };

@@ -3,6 +3,7 @@ import { lastRuns, printLatest } from "./history.ts";
 import { format, printHeading, printJson, printRecord, table } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";
+import { readActualRun } from "./start-checkout.ts";
 
 const counted = (count: number, what: string) =>
   `${formatCount(count)} ${count === 1 ? "attachment that was" : "attachments that were"} ${what} too late`;
@@ -14,8 +15,9 @@ export const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderRepor
 });
 
 export const showOrder = async (id: string): Promise<void> => {
-  const report = await withProgress(() => finder("order", orderReport)(id), "Reading the order …");
-  const runs = await lastRuns(report.id);
+  const find = finder("order", (one) => orderReport(one, readActualRun));
+  const report = await withProgress(() => find(id), "Reading the order …");
+  const runs = await lastRuns(report.id, report.checkout?.attempt ?? 0);
   if (format.json) return printJson({ ...report, runs });
   const { checkout, left_behind, seal, attachments, requests, account, ...order } = report;
   const { run, status, reason, waits_until, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
@@ -25,7 +27,7 @@ export const showOrder = async (id: string): Promise<void> => {
     sealed: seal !== null,
     ...(checkout && { run, status, reason }),
     ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
-    ...(next_try_at && { attempt, last_answer, next_try_at }),
+    ...(next_try_at && { ...(attempt && { attempt }), last_answer, next_try_at }),
     ...(left_behind && tooLate(left_behind)),
     requests: requests.length,
   });

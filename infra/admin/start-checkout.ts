@@ -6,7 +6,7 @@ import {
   SFNClient,
   StartExecutionCommand,
 } from "@aws-sdk/client-sfn";
-import { isActive, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
+import { isActive, isOpen, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import { env } from "../../shared/env.ts";
 
@@ -21,8 +21,16 @@ const describe = async (client: SFNClient, name: string) =>
   });
 
 /** Whether the execution of a run is in progress. One that is not known has ended long ago, or with its local stack. */
-export const isExecuting = async (run: string, client = new SFNClient()): Promise<boolean> =>
+const isExecuting = async (run: string, client = new SFNClient()): Promise<boolean> =>
   (await describe(client, run))?.status === "RUNNING";
+
+/** An order's last run as it is. One that is open although its execution has ended has crashed: nobody has noticed yet. */
+export const readActualRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
+  const before = await readRun(orderId);
+  if (!before || !isOpen(before) || (await isExecuting(before.run))) return before;
+  const last = await readRun(orderId);
+  return last?.run === before.run && isOpen(last) ? { ...last, status: "CRASHED" } : last;
+};
 
 /** An order's last run. One that has the order's lock although its execution has ended has crashed, and is marked so. */
 export const lastRun = async (orderId: string, client = new SFNClient()): Promise<CheckoutRun | undefined> => {

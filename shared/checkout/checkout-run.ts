@@ -127,7 +127,8 @@ export const recordEnd = async (
   return recordOf({ ...change, ...(reason !== null && { evidence: { reason } }) }, originOf(ref, now));
 };
 
-const withoutResult = "The run stopped without reporting a result.";
+/** The reason of a run that has crashed. */
+export const withoutResult = "The run stopped without reporting a result.";
 
 /** What a run says that ends with an unknown outcome. */
 export const doubt = "Whether the cart is checked out is not known: the next run asks that first.";

@@ -148,10 +148,15 @@ describe("orders whose last run has failed", () => {
     expect(await adminJson(["order", "list", "--failed", "--account", account])).toEqual([
       { id: order.id, account, run: crashed, status: "CRASHED", ended_at: null, reason: null },
     ]);
+    expect(await adminJson(["order", "list", "--account", account])).toMatchObject([{ last_run: "CRASHED" }]);
+    expect(await adminJson(["order", "show", order.id])).toMatchObject({ checkout: { status: "CRASHED" } });
     const { run } = await adminJson(["order", "checkout", order.id]);
     await vi.waitFor(async () => expect((await readRun(order.id))?.run).toBe(run), { timeout: 20_000 });
     const { calls_end_by: until } = (await readRun(order.id)) ?? {};
     const { stdout } = await admin(["order", "show", order.id]);
+    expect(stdout).toMatch(
+      new RegExp(`\n${crashed} +CRASHED +20\\S+ +The run stopped without reporting a result\\.\n`),
+    );
     expect(stdout).toMatch(new RegExp(`waits for calls of a crashed run until +${until}\n`));
     const report = await orderReport(order.id);
     expect(report && progressOf(report)).toContain(`waiting until ${until}: a crashed run may have left calls`);
