@@ -40,7 +40,7 @@ const nounOf = (type: string): string => {
 };
 
 /** Throws a CommandError that names what an id is, if it is one of something else. */
-const notFound = async (noun: string, id: string, hint: string): Promise<never> => {
+export const noSuch = async (noun: string, id: string, hint: string): Promise<never> => {
   const [other] = id.startsWith("apik_") ? [] : await placesById(id);
   throw new CommandError(`There is no ${noun} ${id}: ${other ? `this is the id of ${nounOf(other.type)}` : hint}.`);
 };
@@ -49,7 +49,7 @@ const notFound = async (noun: string, id: string, hint: string): Promise<never> 
 export const finder =
   <T>(noun: string, read: (id: string) => Promise<T | undefined>, hint = `\`${noun} list\` lists the existing ones`) =>
   async (id: string): Promise<T> =>
-    (await read(id)) ?? notFound(noun, id, hint);
+    (await read(id)) ?? noSuch(noun, id, hint);
 
 export const findAccount = finder("account", readCountedAccount);
 export const findUser = finder("user", readUser);
@@ -60,7 +60,7 @@ export const requestHint = "`request list` lists the requests of an order";
 /** Returns the request and the order that have an id: one of them, but for files of `apply` that give both the same. */
 export const findParents = async (id: string) => {
   const [request, order] = await Promise.all([readRequest(id), readOrder(id)]);
-  if (!request && !order) return notFound("request and no order", id, "`order list` lists the orders of an account");
+  if (!request && !order) return noSuch("request and no order", id, "`order list` lists the orders of an account");
   return [
     ...(request ? [{ type: "request", id, account: request.account } as const] : []),
     ...(order ? [{ type: "order", id, account: order.account } as const] : []),
@@ -131,7 +131,7 @@ export const keyByReference = async (reference: string): Promise<StoredKey> => {
   const found = await findKey(reference);
   const hint = "`key list` lists the existing ones";
   if (!found && reference.startsWith("apik_")) throw new CommandError(`There is no such API key: ${hint}.`);
-  return found ?? notFound("API key with the id", parseId(reference), hint);
+  return found ?? noSuch("API key with the id", parseId(reference), hint);
 };
 
 type Owned = { readonly account: string };

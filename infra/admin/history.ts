@@ -4,8 +4,7 @@ import { withoutResult } from "../../shared/checkout/checkout-run.ts";
 import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseItem, queryAll } from "../../shared/table/read.ts";
-import { CommandError } from "./command-errors.ts";
-import { accountNames, findKey, keyByReference } from "./find.ts";
+import { accountNames, findKey, keyByReference, noSuch } from "./find.ts";
 import { format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
@@ -97,9 +96,9 @@ export const lastRuns = async (id: string, started: number) => {
 
 /** Without events, `key` tells an item to which nothing has happened from an id with a typing error. */
 const printHistory = async (subject: EventSubject, key?: Key): Promise<void> => {
-  const events = await withProgress(() => Array.fromAsync(historyOf(subject)));
+  const events = await withProgress(() => Array.fromAsync(historyOf(subject)), "Reading the history …");
   if (events.length === 0 && key && !(await get(key)))
-    throw new CommandError(`There is no ${subject.type} ${subject.id}, and no event of one.`);
+    await noSuch(subject.type, subject.id, "it has no events, either");
   if (format.json) return printJson({ events });
   console.log(table(await rowsOf(events), { whole: true }));
 };

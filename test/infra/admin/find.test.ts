@@ -134,6 +134,7 @@ it("a command that gets an id of something else says of what", async () => {
   for (const [args, message] of [
     [["order", "show", ofRequest.id], `There is no order ${ofRequest.id}: this is the id of a request.`],
     [["key", "show", t.user("ops")], `There is no API key with the id ${t.user("ops")}: this is the id of a user.`],
+    [["history", "order", ofRequest.id], `There is no order ${ofRequest.id}: this is the id of a request.`],
     [["user", "disable", acme], `There is no user ${acme}: this is the id of an account.`],
     [["attachment", "list", acme], `There is no request and no order ${acme}: this is the id of an account.`],
     [["key", "show", "nonsense"], "There is no API key with the id nonsense: `key list` lists the existing ones."],

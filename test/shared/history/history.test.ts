@@ -356,7 +356,7 @@ it.each(["order", "request", "switch", "account", "user"])(
   "the history of an id that nothing ever had is an error: %s",
   async (type) => {
     const { code, stdout, stderr } = await admin(["history", type, "01J00000000000000000000000"]);
-    const expected = `There is no ${type} 01J00000000000000000000000, and no event of one.`;
+    const expected = `There is no ${type} 01J00000000000000000000000: it has no events, either.`;
     expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining(expected)]);
   },
 );
