@@ -86,7 +86,12 @@ const lock = async (
   // A run that is too old to be in progress has ended without anybody noticing.
   const event =
     last && isOpen(last)
-      ? await recordEnd("order.checkout_failed", { order_id, run: last.run }, last.reason ?? withoutResult, now)
+      ? await recordEnd(
+          "order.checkout_failed",
+          { order_id, run: last.run },
+          withSentence(last.reason, withoutResult),
+          now,
+        )
       : undefined;
   // A crashed run may have left the order's seal. The carrier has what it stands for only until the new run changes something.
   const isStale = seal !== undefined && !locked.outcome_unknown;
@@ -133,6 +138,10 @@ export const withoutResult = "The run stopped without reporting a result.";
 /** What a run says that ends with an unknown outcome. */
 export const doubt = "Whether the cart is checked out is not known: the next run asks that first.";
 
+/** A reason, if there is one, as a sentence before another. */
+export const withSentence = (reason: string | null, sentence: string): string =>
+  reason === null ? sentence : `${reason.replace(/[^.!?]$/, "$&.")} ${sentence}`;
+
 /** A run that forwards. One whose checkout of the cart was announced is beyond what a late copy of those steps finds out. */
 export const forwarding = { status: "RUNNING", outcome_unknown: false } as const;
 
@@ -145,7 +154,8 @@ export const stopRun = async (ref: RunRef, reason: string, set: Partial<Checkout
 export const markCrashed = async (order_id: string, last: CheckoutRun, now: Date): Promise<boolean> => {
   const { run, status, outcome_unknown } = last;
   const ref = { order_id, run };
-  const reason = outcome_unknown ? `${withoutResult} ${doubt}` : withoutResult;
+  const crash = withSentence(last.reason, withoutResult);
+  const reason = outcome_unknown ? withSentence(crash, doubt) : crash;
   const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason } as const;
   const event = await recordEnd("order.checkout_failed", ref, reason, now);
   return updateRun(ref, crashed, { status }, event);

@@ -5,7 +5,7 @@ import { transact } from "../table/write.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { askUpstream, checkOutUpstream } from "./carrier.ts";
 import { describeRefusal, type Refusal, type Unavailable } from "./carrier-client.ts";
-import { doubt, readRun, recordEnd, updateRun } from "./checkout-run.ts";
+import { doubt, readRun, recordEnd, updateRun, withSentence } from "./checkout-run.ts";
 import { CheckoutRun, type RunRef, type Seal, Sealed } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits, lateMs, longestCallMs, pauseSeconds } from "./limits.ts";
@@ -200,7 +200,7 @@ export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Pr
   const reason = last.reason ?? defaultReason;
   if (last.status !== "STOPPING") return { reason };
   if (!last.outcome_unknown) await liftSeals(ref.order_id, [last.run, ...last.earlier_runs]);
-  const told = last.outcome_unknown ? `${reason.replace(/[^.!?]$/, "$&.")} ${doubt}` : reason;
+  const told = last.outcome_unknown ? withSentence(reason, doubt) : reason;
   const failed = { status: "FAILED", reason: told, ended_at: now.toISOString(), ...nothingToRetry } as const;
   const event = await recordEnd("order.checkout_failed", ref, failed.reason, now);
   await updateRun(ref, failed, { status: "STOPPING" }, event);

@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 import { handler as finish } from "../../../functions/checkout/finish.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
-import { markCrashed, readRun, startRun } from "../../../shared/checkout/checkout-run.ts";
+import { doubt, markCrashed, readRun, startRun, withoutResult } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun, Receipt } from "../../../shared/checkout/checkout-schema.ts";
 import { failRun, finishRun, submitCart } from "../../../shared/checkout/end.ts";
 import { forwardPage, mostSevere } from "../../../shared/checkout/forward.ts";
@@ -134,6 +134,15 @@ describe("the end of a run", () => {
     expect(stopping && (await markCrashed(order, stopping, now))).toBe(false);
     const events = await Array.fromAsync(queryAll(collections.events(parent)), ({ type }) => type);
     expect(events.sort()).toEqual(["order.checkout_failed", "order.created"]);
+  });
+
+  it("as a crash has the reason for which it was stopping", async () => {
+    const { order } = await storedOrder();
+    await running(order, { status: "STOPPING", reason: "It was refused: 422", outcome_unknown: true });
+    const stopping = await readRun(order);
+    expect(stopping && (await markCrashed(order, stopping, now))).toBe(true);
+    const reason = `It was refused: 422. ${withoutResult} ${doubt}`;
+    expect(await readRun(order)).toMatchObject({ status: "CRASHED", reason });
   });
 
   it("counts what the carrier lacks of the requests that have changed since their seal", async () => {
