@@ -54,11 +54,12 @@ const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
   const hasEvidence = events.some(({ file, answer, reason }) => file || answer || reason);
   return events.map((event) => {
     const { at, type, resource, name, filename, file, answer, outcome, reason, changed, changes } = event;
+    const said = answer && [answer.status, answer.text].filter(Boolean).join(" ");
     const evidence = {
       filename,
       bytes: file?.bytes,
       sha256: file?.sha256,
-      "answer or reason": (answer ? [answer.status, answer.text] : [outcome, reason]).filter(Boolean).join(" ") || null,
+      "answer or reason": [outcome, reason, said].filter(Boolean).join(": ") || null,
     };
     return {
       time: at,

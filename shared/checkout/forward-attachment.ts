@@ -184,7 +184,8 @@ const recordOutcome = async (
   const { status, answer } = outcome;
   const reason = outcome.kind === "refused" ? outcome.reason : null;
   const decided = { status, answer, reason, last_answer: null, next_try_at: null, isOver };
-  const recorded = await completeReceipt(call, { ...decided, state: outcome.kind === "done" ? state : "refused" });
+  const result = outcome.kind === "done" ? { state } : ({ state: "refused", refused: `not ${state}` } as const);
+  const recorded = await completeReceipt(call, { ...decided, ...result });
   if (outcome.kind === "done") return { kind: "done" };
   if (!recorded) return leaveToOther(target, announced);
   const stopped = `${what} was refused by the carrier, not ${state}: ${describeRefusal(decided)}`;

@@ -42,11 +42,16 @@ type Decision = Exclude<Receipt["state"], "pending">;
 
 /**
  * Records the outcome of a call, and the carrier's decision as an event. Undefined if another step has changed the receipt: it
- * has announced the call again, and its outcome counts. `isOver`: the carrier has responded to each attempt.
+ * has announced the call again, and its outcome counts. `isOver`: the carrier has responded to each attempt. `refused` says in the
+ * event what it has refused to do.
  */
 export const completeReceipt = async (
   { target, before, announced }: AnnouncedCall,
-  { isOver, ...outcome }: Partial<Receipt> & { readonly state?: Decision; readonly isOver: boolean },
+  {
+    isOver,
+    refused,
+    ...outcome
+  }: Partial<Receipt> & { readonly state?: Decision; readonly refused?: string; readonly isOver: boolean },
 ): Promise<Receipt | undefined> => {
   const now = new Date();
   // A call of another step, or of one that was killed, may still be in flight.
@@ -54,7 +59,7 @@ export const completeReceipt = async (
   const completed = { ...announced, ...outcome, at: now.toISOString(), in_flight_until };
   const failed = await transact({
     receipt: { update: keys.receipt(target.request, announced.attachment), set: completed, when: unchanged(announced) },
-    event: outcome.state && recordDecision(target, completed, outcome.state, now),
+    event: outcome.state && recordDecision(target, completed, outcome.state, refused, now),
   });
   return failed.size === 0 ? completed : undefined;
 };
@@ -63,12 +68,14 @@ const recordDecision = (
   { ref, request, accounts }: Target,
   { of, attachment, version, bytes, sha256, sent, status, answer }: Receipt,
   state: Decision,
+  refused: string | undefined,
   now: Date,
 ) => {
   const type = `${of}_attachment` as const;
   const parent = { type: "request", id: request } as const;
   const file = state === "forwarded" ? { bytes, sha256 } : undefined;
-  const evidence = { answer: { status, text: answer ?? "" }, name: sent.name, filename: sent.filename };
+  const told = { answer: { status, text: answer ?? "" }, ...(refused && { reason: refused }) };
+  const evidence = { ...told, name: sent.name, filename: sent.filename };
   const change = { account: accounts[of], resource: { type, id: attachment, version }, parent, file, evidence };
   return recordOf({ type: `${type}.${state}`, ...change }, originOf(ref, now));
 };

@@ -73,7 +73,7 @@ export const StoredEvent = z.extend(Event, {
   /** The name and the filename that the carrier was sent. */
   name: z.optional(z.string()),
   filename: z.optional(z.string()),
-  /** Why a run of the checkout failed, or was settled, or what came too late for the carrier. */
+  /** Why a run of the checkout failed, or was settled, what came too late for the carrier, or what it refused to do. */
   reason: z.optional(z.string()),
 });
 export type StoredEvent = z.infer<typeof StoredEvent>;

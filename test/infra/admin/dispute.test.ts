@@ -8,24 +8,41 @@ import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
 
-/** What a carrier has logged of a call about an attachment. Of a file, what was in its form. */
-type Logged = { status: number; text: string; name?: string; filename?: string; sha256?: string };
+/** A call as the carrier has logged it. `sent` is what was in the form of a PUT, and for a DELETE, in that of the last PUT. */
+type Logged = {
+  readonly method: string;
+  readonly request: string;
+  readonly attachment: string;
+  readonly sent: { readonly name: string; readonly filename: string; readonly bytes: number; readonly sha256: string };
+  readonly status: number;
+  readonly text: string;
+};
 
-/** The file in a form, and what the metadata before it say. */
+/** The metadata and the file in a form. */
 const partsOf = (form: string) => {
   const [, metadata = "{}", content = ""] = /\r\n\r\n(\{.*?\})\r\n.*?\r\n\r\n(.*)\r\n--/s.exec(form) ?? [];
   const { name, filename } = JSON.parse(metadata);
-  return { name, filename, sha256: createHash("sha256").update(content, "latin1").digest("hex") };
+  const sha256 = createHash("sha256").update(content, "latin1").digest("hex");
+  return { name, filename, bytes: content.length, sha256 };
 };
 
-/** A carrier that gives these answers in turn, and keeps a log of its own. */
-const loggingCarrier = async (answers: readonly (readonly [status: number, text: string])[]) => {
-  const log: (Logged & { call: string })[] = [];
+/** A carrier that keeps a log of its own. It refuses each of these calls once, such as `PUT 01J…`, with a status and a text. */
+const loggingCarrier = async (refusals: Map<string, [status: number, text: string]>) => {
+  const log: Logged[] = [];
   const server = createServer(async (incoming, outgoing) => {
+    const { method = "", url = "" } = incoming;
     const form = (await buffer(incoming)).toString("latin1");
-    const [status, text] = answers[log.length] ?? [599, ""];
-    log.push({ call: incoming.method ?? "", status, text, ...(incoming.method === "PUT" && partsOf(form)) });
-    outgoing.writeHead(status).end(status === 204 ? undefined : text);
+    const [request = "", attachment = ""] = url
+      .split("/")
+      .filter((part) => /^\w{26}$/.test(part))
+      .slice(1);
+    const call = `${method} ${attachment}`.trim();
+    const [status, text] = refusals.get(call) ?? [200, `{"done":${log.length}}`];
+    refusals.delete(call);
+    const before = log.findLast((one) => one.request === request && one.attachment === attachment);
+    const sent = method === "DELETE" && before ? before.sent : partsOf(form);
+    log.push({ method, request, attachment, sent, status, text });
+    outgoing.writeHead(status).end(text);
   });
   const { url, close } = await listen(server);
   Object.assign(process.env, { CARRIER_URL: url, CARRIER_TOKEN: "", CARRIER_TIMEOUT_MS: "20000" });
@@ -33,62 +50,94 @@ const loggingCarrier = async (answers: readonly (readonly [status: number, text:
   return log;
 };
 
-it("a dispute: refused, renamed, sent, deleted, kept, withdrawn: each line of the history is what the carrier logged then", async () => {
-  const log = await loggingCarrier([
-    [422, '{"reason":"The signature is missing."}'],
-    [201, '{"stored":1}'],
-    [422, "The cart is empty."],
-    [403, "Not now. ".repeat(70)],
-    [204, ""],
-    [200, "{}"],
+/** What the event of a call must have, and what its line in the history must say. */
+const evidenceOf = ({ method, sent, status, text }: Logged, type: string) => {
+  const { name, filename, bytes, sha256 } = sent;
+  const action = method === "PUT" ? "forwarded" : "withdrawn";
+  const isDone = status < 300;
+  const file = action === "forwarded" && isDone ? { bytes, sha256 } : undefined;
+  const answer = { status, text: text.slice(0, 500) };
+  const result = isDone ? { type: `${type}.${action}` } : { type: `${type}.refused`, reason: `not ${action}` };
+  return {
+    event: { ...result, name, filename, answer, ...(file && { file }) },
+    line: new RegExp(`  ${result.type}  .*  ${name}  .*  ${filename} +${file ? `${bytes} +${sha256}` : "- +-"}  `),
+    end: `  ${isDone ? "" : `not ${action}: `}${status} ${answer.text.trimEnd()}`,
+  };
+};
+
+it("a dispute: refused, renamed, sent, deleted, kept, withdrawn: the history says what the carrier has logged", async () => {
+  const refusals = new Map<string, [status: number, text: string]>();
+  const log = await loggingCarrier(refusals);
+  const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
+  const letter = await order.attach(0, "Letter");
+  const terms = await order.attach("order", "Terms");
+  const bill = await order.attach(1, "Bill");
+  const first = new Map([
+    [letter, "Letter"],
+    [terms, "Terms"],
+    [bill, "Bill"],
   ]);
-  const order = await newOrder(addMessagingNumbers);
-  const attachment = await order.attach(0, "Letter");
   const run = (name: string) => checkOut(order.id, {}, `${name}-${order.id}`);
+  refusals.set(`PUT ${letter}`, [422, '{"reason":"The signature is missing."}']);
   await run("refused");
-  await order.update(0, attachment, { name: "Letter, signed" });
+  await order.update(0, letter, { name: "Letter, signed" });
+  await order.update("order", terms, { name: "Terms of May" });
+  refusals.set("POST", [422, "The cart is empty."]);
   await run("sent");
-  await order.remove(0, attachment);
+  await order.remove(0, letter);
+  refusals.set(`DELETE ${letter}`, [403, "Not now. ".repeat(70)]);
   await run("kept");
   await run("done");
+  await order.update("order", terms, { name: "Terms of June" });
+  await order.remove("order", terms);
+  await order.update(1, bill, { name: "Bill of June" });
 
-  const [request = ""] = order.requests;
-  const { events } = await adminJson(["history", "request", request]);
-  const decided = events.filter(({ actor }: { actor: { type: string } }) => actor.type === "checkout");
-  const calls = log.filter(({ call }) => call !== "POST");
-  const names = ["Letter", "Letter, signed", "Letter, signed", "Letter, signed"];
-  expect(decided).toEqual(
-    calls.map(({ status, text, sha256 }, index) => ({
-      id: expect.any(String),
-      type: `request_attachment.${["refused", "forwarded", "refused", "withdrawn"][index]}`,
-      at: expect.any(String),
-      account: order.account,
-      actor: { type: "checkout", id: `${["refused", "sent", "kept", "done"][index]}-${order.id}` },
-      resource: { type: "request_attachment", id: attachment, version: index === 0 ? 1 : 2 },
-      parent: { type: "request", id: request },
-      changed: null,
-      answer: { status, text: text.slice(0, 500) },
-      name: names[index],
-      filename: "loa.pdf",
-      ...(index === 1 && { file: { bytes: 15, sha256 } }),
-      request_id: null,
-    })),
-  );
-  expect(calls.slice(0, 2)).toMatchObject(names.slice(0, 2).map((name) => ({ name, filename: "loa.pdf" })));
+  for (const request of order.requests) {
+    const { events } = await adminJson(["history", "request", request]);
+    const lines = (await admin(["history", "request", request])).stdout.trimEnd().split("\n").slice(1);
+    expect(lines).toHaveLength(events.length);
+    for (const attachment of [letter, terms, bill]) {
+      const isItsDecision = ({ actor, resource }: { actor: { type: string }; resource: { id: string } }) =>
+        actor.type === "checkout" && resource.id === attachment;
+      const own = events.filter(isItsDecision);
+      const type = attachment === terms ? "order_attachment" : "request_attachment";
+      const logged = log.filter((one) => one.request === request && one.attachment === attachment);
+      const expected = logged.map((one) => evidenceOf(one, type));
+      expect(own).toEqual(
+        expected.map(({ event }) => ({
+          id: expect.any(String),
+          at: expect.any(String),
+          account: order.account,
+          actor: { type: "checkout", id: expect.stringContaining(order.id) },
+          resource: { type, id: attachment, version: event.name === first.get(attachment) ? 1 : 2 },
+          parent: { type: "request", id: request },
+          changed: null,
+          request_id: null,
+          ...event,
+        })),
+      );
+      for (const [index, { line, end }] of expected.entries()) {
+        const printed = lines[events.indexOf(own[index])] ?? "";
+        expect(printed).toMatch(line);
+        expect(printed.endsWith(end), printed).toBe(true);
+      }
+    }
+  }
+  const ofLetter = log.filter(({ attachment }) => attachment === letter);
+  expect(ofLetter.map(({ method, status, sent }) => [method, status, sent.name])).toEqual([
+    ["PUT", 422, "Letter"],
+    ["PUT", 200, "Letter, signed"],
+    ["DELETE", 403, "Letter, signed"],
+    ["DELETE", 200, "Letter, signed"],
+  ]);
 
-  const lines = (await admin(["history", "request", request])).stdout.split("\n").slice(1);
-  const printed = lines.filter((line) => line.includes(" checkout "));
-  for (const [index, { status, text, sha256 }] of calls.entries())
-    for (const part of [names[index] ?? "", "loa.pdf", `${status} ${text.slice(0, 490)}`, index === 1 ? sha256 : ""])
-      expect(printed[index]).toContain(part?.trimEnd());
-
-  const why = `The attachment ${attachment} of the request ${request} was refused by the carrier, not`;
+  const why = `The attachment ${letter} of the request ${order.requests[0]} was refused by the carrier, not`;
   const failed = [
     `${why} withdrawn: 403 ${"Not now. ".repeat(70).slice(0, 500)}`,
     "The carrier refused to check the cart out: 422 The cart is empty.",
     `${why} forwarded: 422 {"reason":"The signature is missing."}`,
   ];
-  const { runs } = await adminJson(["order", "show", order.id]);
+  const { runs, requests } = await adminJson(["order", "show", order.id]);
   expect(runs).toEqual(
     ["done", "kept", "sent", "refused"].map((name, index) => ({
       run: `${name}-${order.id}`,
@@ -97,6 +146,19 @@ it("a dispute: refused, renamed, sent, deleted, kept, withdrawn: each line of th
       reason: failed[index - 1] ?? null,
     })),
   );
-  const [shown = ""] = (await admin(["order", "show", order.id])).stdout.split("Attachments of the order");
-  for (const reason of failed) expect(shown).toContain(reason);
+  // What the carrier has is shown with the order and with each request, though all of it is changed or deleted here.
+  const shown = (await admin(["order", "show", order.id])).stdout;
+  for (const reason of failed) expect(shown.split("Attachments of the order")[0]).toContain(reason);
+  expect(shown.split("Last events")[1]).toContain("  order_attachment.deleted  ");
+  expect(shown).toMatch(/\nthe carrier lacks +1 attachment that was added or changed too late\n/);
+  expect(shown).toMatch(/\nthe carrier still has +1 attachment that was deleted too late\n/);
+  for (const { id, attachments } of requests) {
+    const ofRequest = (await admin(["request", "show", id])).stdout;
+    for (const { id: attachment, receipt } of attachments) {
+      const { sent, status, text } = log.findLast((one) => one.request === id && one.attachment === attachment) ?? {};
+      const row = `${attachment}  ${sent?.name} +${sent?.filename} .* ${receipt.state} .* ${sent?.bytes} +${sent?.sha256} +${status} `;
+      for (const output of [shown, ofRequest]) expect(output).toMatch(new RegExp(row));
+      expect(receipt.answer).toBe(text);
+    }
+  }
 });

@@ -62,7 +62,7 @@ describe("order settle", () => {
     const { events } = await adminJson(["history", "order", order.id]);
     const last = { type: "order.settled", outcome: "checked_out", reason: because[1] };
     expect(events.at(-1)).toMatchObject({ ...last, actor: { type: "operator", on_behalf_of: "Acme" } });
-    expect((await admin(["history", "order", order.id])).stdout).toContain(` checked_out ${because[1]}\n`);
+    expect((await admin(["history", "order", order.id])).stdout).toContain(` checked_out: ${because[1]}\n`);
     const findings = (await checkInvariants(new Date())).filter(({ at }) => at.includes(order.id));
     expect(findings).toEqual([]);
     expect(await order.settle("--open", ...because)).toMatchObject({

@@ -20,8 +20,6 @@ import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call, fetchFromService, type ReceivedResponse, send } from "../../support/requests/client.ts";
 import { requestPerEndpoint } from "../../support/requests/request-per-endpoint.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
-import { carrier } from "../../support/servers/carrier.ts";
-import { checkOut } from "../../support/servers/workflow.ts";
 
 const historyOf = async (type: string, id: string) => (await adminJson(["history", type, id])).events;
 
@@ -70,70 +68,6 @@ describe("the history of a request", () => {
       event("updated", 2, updated, ["name", "notes"]),
       { ...event("deleted", 2, deleted), file: { bytes: upload.bytes, sha256: upload.sha256 } },
     ]);
-  });
-
-  it("has what the carrier decided, under the run that asked it, and its order's has the end of each run", async () => {
-    const upstream = await carrier();
-    const { key, order, request, path, owner: account } = await newCustomer();
-    const { id: own } = await upload(path, key);
-    const { id: shared } = await upload(`/api/v1/orders/${order}/attachments`, key);
-    const { id: removed } = await upload(path, key);
-    await upstream.misbehave({ method: "POST", action: "status", status: 400, times: 1 });
-    await checkOut(order, {}, `refused-${order}`);
-    await call("DELETE", `${path}/${removed}`, { key });
-    await upstream.misbehave({ method: "DELETE", action: "status", status: 400, times: 1 });
-    await checkOut(order, {}, `stopped-${order}`);
-    await checkOut(order, {}, `done-${order}`);
-    await upstream.close();
-
-    const events = [...(await historyOf("request", request)), ...(await historyOf("order", order))];
-    const decided = events.filter(({ actor }) => actor.type === "checkout");
-    const told = ({ type, actor, resource, parent, ...event }: (typeof decided)[number]) => {
-      expect(event).toMatchObject({ account, changed: null, request_id: null });
-      expect([resource.type, event.file?.bytes]).toEqual([
-        type.split(".")[0],
-        /forwarded$/.test(type) ? 15 : undefined,
-      ]);
-      return `${actor.id} ${type} ${resource.id} ${resource.version} ${parent?.id ?? "-"}`;
-    };
-    expect(decided.map(told).toSorted()).toEqual(
-      [
-        `refused-${order} request_attachment.forwarded ${own} 1 ${request}`,
-        `refused-${order} order_attachment.forwarded ${shared} 1 ${request}`,
-        `refused-${order} request_attachment.forwarded ${removed} 1 ${request}`,
-        `refused-${order} order.checkout_failed ${order} null -`,
-        `stopped-${order} request_attachment.refused ${removed} 1 ${request}`,
-        `stopped-${order} order.checkout_failed ${order} null -`,
-        `done-${order} request_attachment.withdrawn ${removed} 1 ${request}`,
-        `done-${order} order.checked_out ${order} null -`,
-      ].toSorted(),
-    );
-    const { sha256 } = decided.find(({ type }) => type === "request_attachment.forwarded")?.file ?? {};
-    expect(sha256).toMatch(/^[0-9a-f]{64}$/);
-    const shown = await admin(["request", "show", request]);
-    for (const [type, target] of [
-      ["request_attachment", `${path}/${own}`],
-      ["order_attachment", `/api/v1/orders/${order}/attachments/${shared}`],
-    ] as const) {
-      await call("PATCH", target, { key, json: { type, data: { name: "Today" } } });
-      const forwarded = new RegExp(`${type}.forwarded +\\w+ +LOA .* +loa.pdf +15 +\\w{64} +201 {"request_id"`);
-      expect((await admin(["history", "request", request])).stdout).toMatch(forwarded);
-      await call("DELETE", target, { key });
-    }
-    for (const id of [own, shared]) {
-      const row = new RegExp(`^${id} +LOA +loa.pdf +\\w+ +forwarded +20\\S+ +15 +${sha256} +201`, "m");
-      for (const command of ["request", "order"])
-        expect((await admin([command, "show", command === "order" ? order : request])).stdout).toMatch(row);
-    }
-    for (const [type, id, deleted] of [
-      ["request", request, own],
-      ["order", order, shared],
-    ] as const)
-      expect((await admin(["history", type, id])).stdout).toMatch(
-        new RegExp(`${type}_attachment.deleted +${deleted} +- .* +15 +${sha256} +-\n`),
-      );
-    expect(shown.stdout.split("Last events")[1]?.match(/checkout \w+-/g)).toHaveLength(4);
-    expect((await admin(["order", "show", order])).stdout).toMatch(/Last events\n.*\n(.*\n)*.*order\.checked_out/);
   });
 });
 
