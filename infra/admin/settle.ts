@@ -1,4 +1,4 @@
-import { isActive } from "../../shared/checkout/checkout-run.ts";
+import { doubt, isActive } from "../../shared/checkout/checkout-run.ts";
 import { liftSeals } from "../../shared/checkout/end.ts";
 import { leftBehind } from "../../shared/checkout/plan.ts";
 import type { StoredEvent } from "../../shared/history/event.ts";
@@ -13,6 +13,12 @@ import { tooLate } from "./show-order.ts";
 import { lastRun } from "./start-checkout.ts";
 
 type Outcome = NonNullable<StoredEvent["outcome"]>;
+
+/** What the reason of the run says from then on. */
+const settled: Readonly<Record<Outcome, string>> = {
+  checked_out: "An operator has settled that the cart is checked out.",
+  open: "An operator has settled that the cart is not checked out.",
+};
 
 /** The last run of an order, if it has left a doubt that can be ended. */
 const doubtedRun = async (order: string, outcome: Outcome, now: Date) => {
@@ -35,14 +41,14 @@ const doubtedRun = async (order: string, outcome: Outcome, now: Date) => {
 export const settle = async (given: string, outcome: Outcome, because: string): Promise<void> => {
   const { id, account } = await findOrder(given);
   const origin = await operatorOrigin();
-  const { run, status, earlier_runs } = await doubtedRun(id, outcome, origin.now);
+  const { run, status, earlier_runs, reason } = await doubtedRun(id, outcome, origin.now);
   const resource = { type: "order", id, version: null };
   const change = { type: "order.settled", account, resource, outcome, evidence: { reason: because } } as const;
   const order = keys.order(id);
   const failed = await transact({
     run: {
       update: keys.checkout(id),
-      set: { outcome_unknown: false },
+      set: { outcome_unknown: false, reason: reason?.replace(doubt, settled[outcome]) ?? null },
       when: { equals: { run, status, outcome_unknown: true } },
     },
     order:

@@ -38,6 +38,7 @@ describe("order settle", () => {
       stdout: expect.stringMatching(/outcome +open/),
     });
     const after = await orderReport(order.id);
+    expect(after?.checkout?.reason).toMatch(/: 403 .*\. An operator has settled that the cart is not checked out\.$/);
     const seals = [after?.seal, ...(after?.requests ?? []).map(({ seal }) => seal)];
     expect([after?.state, after?.checkout?.outcome_unknown, seals]).toEqual(["CART", false, [null, null]]);
     expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED", reason: null });
@@ -57,7 +58,9 @@ describe("order settle", () => {
     ]);
     const counts = { not_forwarded: 1, not_withdrawn: 1 };
     expect(settled).toEqual({ id: order.id, outcome: "checked_out", ...counts });
-    expect(await orderReport(order.id)).toMatchObject({ state: "CHECKED_OUT", left_behind: counts });
+    const reason = expect.stringMatching(/ An operator has settled that the cart is checked out\.$/);
+    const after = { state: "CHECKED_OUT", checkout: { reason }, left_behind: counts };
+    expect(await orderReport(order.id)).toMatchObject(after);
     expect(await get(keys.openCheckout(order.id))).toBeUndefined();
     const { events } = await adminJson(["history", "order", order.id]);
     const last = { type: "order.settled", outcome: "checked_out", reason: because[1] };
