@@ -9,6 +9,7 @@ import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tena
 import { CommandError, messageOf } from "./command-errors.ts";
 import { format, printJson, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { add } from "./usage.ts";
 
 /** The ARN of this process's principal on AWS, or `local` for a local stack or an emulator. */
 const principal = async (): Promise<string> => {
@@ -69,10 +70,7 @@ leaves what it does not name as it is. The output has the id and the status of e
 what changed, and the new keys, which are not printed again. infra/admin/README.md documents the file.`;
 
 export const addApplyCommand = (program: Command): void => {
-  program
-    .command("apply")
-    .description("create or change the accounts, users, keys, orders and requests in a JSON file")
-    .argument("<file>", "the file, or - for standard input")
+  add(program, "apply <file>", "create or change what is in a JSON file, or in standard input: -")
     .option("--dry-run", "print what would be done, and write nothing", false)
     .addHelpText("after", help)
     .action(async (file: string, { dryRun }: { dryRun: boolean }) => {
@@ -86,10 +84,9 @@ export const addApplyCommand = (program: Command): void => {
       for (const { pointer, detail } of applied.warnings ?? []) console.error(safe(`Warning: ${pointer}: ${detail}`));
       printJson(applied);
     });
-  program
-    .command("schema")
-    .description("print the JSON Schema of the file that `apply` accepts")
-    .action(() => printJson(tenantsJsonSchema()));
+  add(program, "schema", "print the JSON Schema of the file that `apply` accepts").action(() =>
+    printJson(tenantsJsonSchema()),
+  );
 };
 
 /** The output of a file that was applied in part has what was written: ids and keys are not lost. `--json` adds the errors. */

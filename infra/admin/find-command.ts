@@ -8,7 +8,7 @@ import { parseUlid } from "../../shared/schema/fields.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { eventPrefix, keys, type ParentRef, parentIn } from "../../shared/table/keys.ts";
 import { get, getMany, lookUp, parseItem, readItem } from "../../shared/table/read.ts";
-import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
+import { readParent } from "../../shared/tenants/orders.ts";
 import { CommandError } from "./command-errors.ts";
 import { findKey, type Place, placesById, printOwned } from "./find.ts";
 import { historyOf } from "./history.ts";
@@ -20,10 +20,10 @@ const Parent = z.object({ type: z.enum(["order", "request"]), id: z.string() });
 
 /** The attachment of a parent that has an id, and the upload, which has the same. */
 const placesBelow = async (parent: ParentRef, id: string): Promise<Place[]> => {
-  const { account = "" } = (await (parent.type === "order" ? readOrder : readRequest)(parent.id)) ?? {};
-  const [attachment, upload] = await getMany([keys.attachment(parent, id), keys.upload(parent, id)]);
-  const types = [...(attachment ? [`${parent.type}_attachment`] : []), ...(upload ? ["upload"] : [])];
-  return types.map((type) => ({ type, id, account, parent }));
+  const below = [keys.attachment(parent, id), keys.upload(parent, id)];
+  const [owner, [attachment, upload]] = await Promise.all([readParent(parent), getMany(below)]);
+  const types = [attachment && `${parent.type}_attachment`, upload && "upload"].filter((type) => type !== undefined);
+  return types.map((type) => ({ type, id, account: owner?.account.id ?? "", parent }));
 };
 
 /** What an item in the index is about: an event's resource, the attachment with a reference_id, or an upload. */
