@@ -25,7 +25,7 @@ const existing = {
   order_attachment: "",
   switch: "",
 };
-/** Keys of each kind that no route accepts. Each route is tested with two of them. */
+/** Keys of each kind that no route accepts. */
 const invalidKeys = new Map<string, string | undefined>([
   ["missing", undefined],
   ["empty", ""],
@@ -157,13 +157,12 @@ describe.each(all)("%s", (_, route, index) => {
       title: "Unauthorized",
       detail: "The access token is missing or invalid.",
     });
-    const label = [...invalidKeys.keys()][index % invalidKeys.size] ?? "";
-    for (const key of [undefined, invalidKeys.get(label)])
-      for (const ids of [{}, { parent: unknownId, resource: unknownId }, { parent: "not-a-ulid" }]) {
-        const response = await sendTo(route, { key, ...ids });
-        expectError(response, 401, unauthorized, label);
-        expect(response.headers.get("www-authenticate"), label).toBe("Bearer");
-      }
+    const ids = [{}, { parent: unknownId, resource: unknownId }, { parent: "not-a-ulid" }];
+    for (const [nth, [label, key]] of [...invalidKeys].entries()) {
+      const response = await sendTo(route, { key, ...ids[(index + nth) % ids.length] });
+      expectError(response, 401, unauthorized, label);
+      expect(response.headers.get("www-authenticate"), label).toBe("Bearer");
+    }
   });
 
   it("returns an error of what is sent if nothing else is wrong", async () => {
@@ -238,4 +237,15 @@ describe.each(all)("%s", (_, route, index) => {
       expectError(response, 415, errorBody({ code: "unsupported_media_type", title, detail, params: { expected } }));
     });
   }
+});
+
+it.each([
+  ["unknown", "the API key exists"],
+  ["revoked", "the API key is not revoked"],
+  ["expired", "the API key has not expired"],
+  ["userless", "the API key's user exists"],
+  ["disabled", "the API key's user is not disabled"],
+])("admin access says why a key is refused that is %s", async (label, check) => {
+  const { checks } = await adminJson(["access", invalidKeys.get(label) ?? "", "GET", "/api/v1/switches"]);
+  expect(checks.at(-1)).toMatchObject({ check, ok: false });
 });
