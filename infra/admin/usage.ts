@@ -76,7 +76,7 @@ const describe = (command: Command, { code, message }: CommanderError): string =
   if (code === "commander.help") return `${typed || "admin"} needs a command.`;
   if (/missing/.test(code)) return `Missing: ${missingIn(command).join(", ")}.`;
   if (code === "commander.excessArguments")
-    return `Too many arguments: ${command.args.slice(command.registeredArguments.length).join(" ")}.`;
+    return `Too many arguments: it takes ${command.registeredArguments.length} and got ${command.args.length}.`;
   return wording.reduce((text, [pattern, words]) => text.replace(pattern, words), message).trim();
 };
 

@@ -166,7 +166,7 @@ describe("the operators' CLI", () => {
     [["order", "shw", "1"], "There is no command order shw. Did you mean order show?", "order create|list|show|"],
     [["key"], "key needs a command.", "key issue|list|show|label|"],
     [["help", "shw"], "There is no command shw. Did you mean account show or", "apply|schema|account"],
-    [["sweep", "now", "please"], "Too many arguments: now please.", "sweep [--dry-run] [--all]"],
+    [["sweep", "now", "please"], "Too many arguments: it takes 0 and got 2.", "sweep [--dry-run] [--all]"],
     [["sweep", "--dry-rum"], "There is no option --dry-rum. Did you mean --dry-run?", "sweep [--dry-run] [--all]"],
     [["key", "revoke", "1", "--on-behalf-of"], "--on-behalf-of needs a value: <text>.", "key revoke <id-or-key>"],
     [["key", "rotate", "1", "--overlap-hours", "soon"], '--overlap-hours cannot be "soon". It must be a', "key rotate"],

@@ -29,7 +29,6 @@ describe("a command with invalid values", () => {
       [[...named, "A", "--parent", nobody], 1, new RegExp(`^--parent: there is no account ${nobody}$`, "m")],
       [["account", "rename", acme, " "], 1, /^The name can't be blank\.$/m],
       [["account", "feature", acme, "maybe"], 2, /^The feature can be on or off, not maybe\.$/m],
-      [["attachment", "list"], 2, /^Missing: <request\|order>\.\nUsage: admin attachment list <request\|order>/m],
       [["apply", "/no/file"], 1, /^There is no file \/no\/file: pass an existing file, or - for standard input\.$/m],
       [["apply", "/"], 1, /^\/ is a directory/m],
     ] as const)
