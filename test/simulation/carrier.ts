@@ -1,20 +1,8 @@
 import { createHash } from "node:crypto";
 import { type Cart, type CartCall, emptyCart, handleCall, type Reply } from "../../infra/local/carrier-carts.ts";
-import { isLate } from "./promises.ts";
+import { judgeCaller } from "./promises.ts";
 import { beforeCall } from "./service.ts";
-import {
-  after,
-  between,
-  breakPromise,
-  chance,
-  currentTask,
-  faultOf,
-  numbered,
-  outside,
-  pick,
-  place,
-  say,
-} from "./world.ts";
+import { after, between, chance, currentTask, faultOf, numbered, outside, pick, place, say } from "./world.ts";
 
 /**
  * The carrier behind `fetch`: the carts of `npm start`'s carrier, with calls that act late or never, responses that are lost or
@@ -126,7 +114,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
   new Promise<Response>((resolve, reject) => {
     const task = currentTask();
     const fault = faultOf(`carrier ${call.method}`, named, kinds);
-    if (isLate.has(task)) breakPromise("a late copy of a step calls nobody", named);
+    judgeCaller(task, call);
     const travel = (way: string) => between(`${named} ${way}`, 2, 60);
     const line = (what: string) => say(() => `${named}${fault ? `, ${fault}` : ""}: ${what}${where}`);
     signal.addEventListener("abort", () => reject(signal.reason));

@@ -282,10 +282,21 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     mix: "doubt",
     within: 1000,
   },
-  "a failure that does not stop seals first": {
+  "seals that are lifted before no step can seal": {
     file: end,
-    text: '  await updateRun(ref, { status: "STOPPING", reason: defaultReason, next_try_at: null }, { status: "RUNNING" });\n',
-    replacement: "",
+    text: `  await updateRun(ref, { status: "STOPPING", reason: defaultReason, next_try_at: null }, { status: "RUNNING" });
+  const last = await readRun(ref.order_id);
+  if (last?.run !== ref.run) return { reason: defaultReason };
+  const reason = last.reason ?? defaultReason;
+  if (last.status !== "STOPPING") return { reason };
+  if (!last.outcome_unknown) await liftSeals(ref.order_id, [last.run, ...last.earlier_runs]);`,
+    replacement: `  const first = await readRun(ref.order_id);
+  if (first && !first.outcome_unknown) await liftSeals(ref.order_id, [first.run, ...first.earlier_runs]);
+  await updateRun(ref, { status: "STOPPING", reason: defaultReason, next_try_at: null }, { status: "RUNNING" });
+  const last = await readRun(ref.order_id);
+  if (last?.run !== ref.run) return { reason: defaultReason };
+  const reason = last.reason ?? defaultReason;
+  if (last.status !== "STOPPING") return { reason };`,
     mix: "crashes",
     within: 1000,
   },
@@ -351,6 +362,270 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     text: "throw new LostLock(",
     replacement: "throw new Error(",
     mix: "crashes",
+    within: 1000,
+  },
+  "a refusal of an old copy that stops the run": {
+    file: forwardAttachment,
+    text: `  if (!recorded) return leaveToOther(target, announced);
+  const stopped`,
+    replacement: "  const stopped",
+    mix: "copies",
+    within: 1000,
+  },
+  "a run that is stopped though it has checked out": {
+    file: run,
+    text: 'export const forwarding = { status: "RUNNING", outcome_unknown: false } as const;',
+    replacement: 'export const forwarding = { status: "RUNNING" } as const;',
+    mix: "copies",
+    within: 1000,
+  },
+  "a gateway timeout that counts as over": {
+    file: "shared/checkout/carrier-client.ts",
+    text: "mayHaveActed && status !== 500 && status !== 503;",
+    replacement: "false;",
+    mix: "late calls",
+    within: 1000,
+  },
+  "a broken connection that counts as over": {
+    file: "shared/checkout/carrier-client.ts",
+    text: "mayHaveActed: isOpen, mayBeInProgress: isOpen };",
+    replacement: "mayHaveActed: isOpen, mayBeInProgress: false };",
+    mix: "late calls",
+    within: 1000,
+  },
+  "a broken connection that counts as not arrived": {
+    file: "shared/checkout/carrier-client.ts",
+    text: "const isOpen = error instanceof AdapterError ? error.mayHaveActed : !neverArrived(error);",
+    replacement: "const isOpen = false;",
+    mix: "doubt",
+    within: 1000,
+  },
+  "a 500 that counts as not processed": {
+    file: "shared/checkout/carrier-client.ts",
+    text: "const mayHaveActed = status !== 429;",
+    replacement: "const mayHaveActed = status !== 429 && status !== 500;",
+    mix: "doubt",
+    within: 1000,
+  },
+  "attempts of which only the last counts": {
+    file: "shared/checkout/carrier-client.ts",
+    text: "mayHaveActed: doubt.mayHaveActed || result.mayHaveActed,",
+    replacement: "mayHaveActed: result.mayHaveActed,",
+    mix: "doubt",
+    within: 1000,
+  },
+  "a POST that may come after its time": {
+    file: end,
+    text: "const response = await checkOutUpstream(ref.order_id, endsBy);",
+    replacement: "const response = await checkOutUpstream(ref.order_id, endsBy + 1e9);",
+    mix: "crashes",
+    within: 1000,
+  },
+  "a POST that is over when it ends": {
+    file: end,
+    text: "isOver ? 0 : lateMs(0)",
+    replacement: "isOver ? 0 : 0",
+    mix: "doubt",
+    within: 1000,
+  },
+  "an earlier doubt that a refusal forgets": {
+    file: end,
+    text: "const mayHaveActed = before.outcome_unknown || response.mayHaveActed;",
+    replacement: "const mayHaveActed = response.mayHaveActed;",
+    mix: "doubt",
+    within: 1000,
+  },
+  "a redirect that settles": {
+    file: end,
+    text: "status !== null && status >= 400 && (status",
+    replacement: "(status === null || status >= 400) && (status",
+    mix: "doubt",
+    within: 1000,
+  },
+  "an answer that cannot be used and means no": {
+    file: "shared/checkout/carrier.ts",
+    text: '  if (data) return { kind: "said", checkedOut: data.checked_out };',
+    replacement: '  return { kind: "said", checkedOut: data?.checked_out ?? false };',
+    mix: "doubt",
+    within: 1000,
+  },
+  "a seal that stays when the cart is open": {
+    file: end,
+    text: `order: seal && { update: keys.order(ref.order_id), remove: ["seal"], when: { equals: { seal } } },
+  });
+  if (failed.size > 0) return ended(submission, "FAILED");
+  const reason`,
+    replacement: `});
+  if (failed.size > 0) return ended(submission, "FAILED");
+  const reason`,
+    mix: "doubt",
+    within: 1000,
+  },
+  "a crash that is marked whatever has happened since": {
+    file: run,
+    text: "return updateRun(ref, crashed, { status }, event);",
+    replacement: "return updateRun(ref, crashed, {}, event);",
+    mix: "crashes",
+    within: 1000,
+  },
+  "an active run that counts as crashed": {
+    file: "functions/checkout/release-lock.ts",
+    text: "last && last.run === run && isActive(last, new Date())",
+    replacement: "last && isActive(last, new Date())",
+    mix: "crashes",
+    within: 1000,
+  },
+  "a settled doubt while a call may act": {
+    file: "infra/admin/settle.ts",
+    text: 'if (outcome === "open" && Date.parse(last.calls_end_by) > now.getTime())',
+    replacement: 'if (outcome === "open" && last.run === "")',
+    mix: "doubt",
+    within: 1000,
+  },
+  "seals that stay when a doubt is settled": {
+    file: "infra/admin/settle.ts",
+    text: '? { update: order, remove: ["seal"], when: { exists: true } }',
+    replacement: "? undefined",
+    mix: "doubt",
+    within: 1000,
+  },
+  "a request that does not change its order": {
+    file: "shared/tenants/apply.ts",
+    text: "attachments_version: 1",
+    replacement: "attachments_version: 0",
+    mix: "all",
+    within: 1000,
+  },
+  "a change that does not change its parent": {
+    file: attachments,
+    text: `      parent: changeParent(parent),
+`,
+    replacement: "",
+    mix: "all",
+    within: 1000,
+  },
+  "a delete that does not mind the version": {
+    file: attachments,
+    text: "attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },",
+    replacement: "attachment: { delete: keys.attachment(parent, latest.id), when: { exists: true } },",
+    mix: "table",
+    within: 1000,
+  },
+  "a change that does not mind the version": {
+    file: attachments,
+    text: "set, when: { equals: { version: latest.version } } },",
+    replacement: "set, when: { exists: true } },",
+    mix: "table",
+    within: 1000,
+  },
+  "a file that is removed before its metadata": {
+    file: attachments,
+    text: "  const deleted = unfinished",
+    replacement: `  await removeFile(fileKey(parent, current.id));
+  const deleted = unfinished`,
+    mix: "files",
+    within: 1000,
+  },
+  "an upload that is used twice": {
+    file: "shared/attachments/uploads.ts",
+    text: 'when: { equals: { state: "open" } },',
+    replacement: "when: { exists: true },",
+    mix: "copies",
+    within: 1000,
+  },
+  "an Idempotency-Key without its condition": {
+    file: "shared/http/idempotency.ts",
+    text: "when: { absentOrExpiredAt: seconds },",
+    replacement: "when: {},",
+    mix: "copies",
+    within: 1000,
+  },
+  "reads that are not consistent": {
+    file: "shared/table/read.ts",
+    text: "Key: key, ConsistentRead: true });",
+    replacement: "Key: key });",
+    mix: "all",
+    within: 1000,
+  },
+  "reads of many that are not consistent": {
+    file: "shared/table/read.ts",
+    text: "Keys: [...remaining], ConsistentRead: true }",
+    replacement: "Keys: [...remaining] }",
+    mix: "all",
+    within: 1000,
+  },
+  "lists that are not consistent": {
+    file: "shared/table/read.ts",
+    text: `      ConsistentRead: true,
+      ScanIndexForward`,
+    replacement: "      ScanIndexForward",
+    mix: "all",
+    within: 1000,
+  },
+  "keys that are left unprocessed": {
+    file: "shared/table/read.ts",
+    text: "remaining = UnprocessedKeys?.[table]?.Keys ?? [];",
+    replacement: "remaining = [];",
+    mix: "table",
+    within: 1000,
+  },
+  "a conflict that is not repeated": {
+    file: "shared/table/write.ts",
+    text: 'const transient = ["TransactionConflict",',
+    replacement: 'const transient = ["",',
+    mix: "table",
+    within: 1000,
+  },
+  "a sweep that does not look again": {
+    file: "shared/attachments/sweep.ts",
+    text: `  if (metadata) return false;
+`,
+    replacement: "",
+    mix: "files",
+    within: 1000,
+  },
+  "a sweep without a day of grace": {
+    file: "shared/attachments/sweep.ts",
+    text: "const graceMs = 24 * 60 * 60 * 1000;",
+    replacement: "const graceMs = 0;",
+    mix: "files",
+    within: 1000,
+  },
+  "a file that is forwarded before its scan": {
+    file: forwardAttachment,
+    text: '  if (found === null || found === "FAILED") {',
+    replacement: '  if (found === "FAILED") {',
+    mix: "files",
+    within: 1000,
+  },
+  "evidence that is recorded without its change": {
+    file: receipts,
+    text: `when: unchanged(announced) },
+    event`,
+    replacement: `when: {} },
+    event`,
+    mix: "copies",
+    within: 1000,
+  },
+  "an event that nobody records": {
+    file: receipts,
+    text: "event: outcome.state && recordDecision",
+    replacement: 'event: outcome.state === "withdrawn" ? undefined : outcome.state && recordDecision',
+    mix: "all",
+    within: 1000,
+  },
+  "pages that leave out their last request": {
+    file: "shared/tenants/orders.ts",
+    text: "if (through !== undefined && id > through) break;",
+    replacement: "if (through !== undefined && id >= through) break;",
+    mix: "all",
+    within: 1000,
+  },
+  "a page that is sealed whatever was forwarded": {
+    file: seal,
+    text: 'return complete.length < requests.length ? "CHANGED" : sealAll(page, complete);',
+    replacement: "return sealAll(page, complete);",
+    mix: "all",
     within: 1000,
   },
 };

@@ -95,13 +95,13 @@ export const mixes: Readonly<Record<string, Mix>> = {
   },
   "late calls": {
     kinds: {
-      ...kinds("carrier PUT", [...silent, "503"], 0.7),
       ...calls,
+      ...kinds("carrier PUT", [...silent, "503"], 0.7),
       "process killed": 0.05,
       "invocation lost": 0.2,
       ...decisions,
     },
-    share: 0.4,
+    share: 0.25,
     least: 0.5,
   },
   crashes: { kinds: { ...crashes, ...copies, ...cart, ...decisions, "operator aborts": 0.7 }, share: 0.4, least: 0.2 },

@@ -19,7 +19,7 @@ import { eventOf } from "../support/requests/event.ts";
 import { cartNow } from "./carrier.ts";
 import { putSigned } from "./files.ts";
 import { errorNamed, invoke } from "./functions.ts";
-import { judgeConfirmed, judgeRefused, nameOf } from "./promises.ts";
+import { judgeConfirmed, judgeRefused, judgeRepeated, nameOf } from "./promises.ts";
 import { itemAt, itemsBelow } from "./table.ts";
 import { type Execution, executionOf, startExecution } from "./workflow.ts";
 import {
@@ -148,6 +148,7 @@ const upload = async (named: string) => {
       return answer;
     }),
   );
+  if (key !== undefined) judgeRepeated(named);
   if (statuses.every((status) => status === 404 || status === 422)) judgeRefused(named);
 };
 

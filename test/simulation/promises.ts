@@ -1,18 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
-import * as z from "zod/mini";
 import type { Cart, CartCall, Reply } from "../../infra/local/carrier-carts.ts";
 import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
 import { fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
 import { leftBehind } from "../../shared/checkout/plan.ts";
 import { pick as pickProperties } from "../../shared/schema/fields.ts";
 import type { Item } from "../../shared/table/expressions.ts";
-import { keys, parentIn } from "../../shared/table/keys.ts";
+import { type Key, keys, parentIn } from "../../shared/table/keys.ts";
 import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
 import { cartNow, hasCarrierLied } from "./carrier.ts";
 import { storedObjects } from "./files.ts";
 import { allItems, type Change, itemAt, itemsBelow } from "./table.ts";
-import { breakPromise, currentTask, type Task } from "./world.ts";
+import { breakPromise, elapsed, type Task } from "./world.ts";
 
 /** What must hold, at each moment and at the end: shared/checkout/README.md, "What it promises". */
 
@@ -32,6 +31,9 @@ let deleted = new Map<string, { readonly pk: string; readonly at: number }>();
 let commits = 0;
 let names = new Map<string, string>();
 let hasCheckedOut = false;
+let runsWithLock = new Set<string>();
+/** The executions, by the names of their runs. */
+let runNames = new Map<string, string>();
 /** The keys under which the carrier has got what it has. */
 let sentAs = new Map<string, string>();
 
@@ -44,6 +46,9 @@ export const beginPromises = (orderId: string, requests: readonly string[]): voi
   names = new Map([[order, "order"], ...requests.map((id, index) => [id, `request ${index + 1}`] as const)]);
   hasCheckedOut = false;
   sentAs = new Map();
+  runsWithLock = new Set();
+  runNames = new Map();
+  seen = new WeakMap();
   for (const item of allItems()) if (isAttachment(item)) remember(item);
 };
 
@@ -56,6 +61,8 @@ const remember = (item: Item) => {
   versions.set(id, [...(versions.get(id) ?? []), item]);
   if (!names.has(id)) names.set(id, String(item.name));
 };
+
+export const noteExecution = (run: string, name: string): void => void runNames.set(run, name);
 
 /** A name that is the same in every run of a schedule, for an id. */
 export const nameOf = (id: string): string => names.get(id) ?? id;
@@ -120,6 +127,7 @@ const noteSeal = (pk: string, before: Item | undefined, after: Item | undefined)
 const isOver = (run: Item) => ["FAILED", "CRASHED"].includes(String(run.status));
 
 const judgeRun = (before: Item | undefined, after: Item) => {
+  if (before?.run !== after.run) runsWithLock.add(String(after.run));
   if (after.status === "FAILED" && before?.status !== "FAILED" && !after.outcome_unknown)
     for (const parent of [keys.order(order).pk, ...forwardable().map((id) => keys.request(id).pk)])
       if (Object(parentKey(parent)?.seal).run === after.run)
@@ -160,19 +168,41 @@ type Missing = ReturnType<typeof missingNow>;
 
 let atFinish: Missing | undefined;
 
-/** Copies of steps that began when their run had ended, or was beyond what they do. */
-export const isLate = new WeakSet<Task>();
-
-const Began = z.object({ order_id: z.string(), run: z.string() });
-
 /** A step begins. The last one reads what came too late, and then writes: what it says was true in between. */
-export const noteStep = (step: string, state: unknown): void => {
+export const noteStep = (step: string): void => {
   if (step === "checkout/finish") atFinish = missingNow();
-  const run = itemAt(keys.checkout(order));
-  const began = z.safeParse(Began, state).data?.run;
-  const isRunning = run?.run === began && run?.status === "RUNNING";
-  const isBeyond = step === "checkout/forward" && run?.outcome_unknown === true;
-  if (step !== "checkout/lock" && step !== "checkout/fail" && (!isRunning || isBeyond)) isLate.add(currentTask());
+};
+
+/** What an invocation has last read of an attachment, and whether it then had the lock. Only a call to the carrier needs it by its key. */
+type Seen = { readonly item: Item | undefined; readonly hadLock: boolean };
+let seen = new WeakMap<Task, { readonly attachments: Map<string, Seen>; hadLockAt: number }>();
+
+/** The lock and an attachment are read together, but for what DynamoDB leaves unprocessed. */
+const togetherMs = 5_000;
+
+export const noteRead = (task: Task, { sk }: Key, item: Item | undefined): void => {
+  const id = /^ATTACHMENT#(.*)/.exec(sk)?.[1];
+  if (id === undefined && sk !== "CHECKOUT") return;
+  const own = seen.get(task) ?? { attachments: new Map(), hadLockAt: Number.NEGATIVE_INFINITY };
+  seen.set(task, own);
+  if (id !== undefined) own.attachments.set(id, { item, hadLock: elapsed() - own.hadLockAt < togetherMs });
+  else if (
+    item?.status === "RUNNING" &&
+    !item.outcome_unknown &&
+    task.name.startsWith(`${runNames.get(String(item.run))}:`)
+  )
+    own.hadLockAt = elapsed();
+};
+
+/** Before a step calls the carrier, it has read what the call depends on: the lock, and the attachment as it is. */
+export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCall): void => {
+  const attachment = /attachments\/(\w+)/.exec(path)?.[1];
+  if (!attachment) return;
+  const { item, hadLock } = seen.get(task)?.attachments.get(attachment) ?? { item: undefined, hadLock: false };
+  const named = `${task.name}: ${method} ${nameOf(attachment)}`;
+  if (!hadLock) breakPromise("only a run that forwards calls the carrier", named);
+  if (method === "DELETE" ? item !== undefined : `${item?.version}` !== versionIn(idempotencyKey))
+    breakPromise("a step sends only what is current", named);
 };
 
 /** How many receipts leave open whether the carrier has acted. */
@@ -218,11 +248,13 @@ export const judgeCall = ({ method, path, idempotencyKey }: CartCall, { status }
   judgeCart(cart);
 };
 
+const versionIn = (idempotencyKey: string | null | undefined) =>
+  /^forward-\w+-\w+-(\d+)/.exec(idempotencyKey ?? "")?.[1];
+
 /** Another version is another call, also if its metadata were changed back. */
 const judgePut = (place: string, key: string, wasHeld: boolean) => {
-  const versionOf = (text = "") => /^forward-\w+-\w+-(\d+)/.exec(text)?.[1];
   const earlier = sentAs.get(place);
-  if (wasHeld && earlier !== key && versionOf(earlier) === versionOf(key))
+  if (wasHeld && earlier !== key && versionIn(earlier) === versionIn(key))
     breakPromise("nothing is sent twice", `${rename(place)}, ${rename(key)}`);
   sentAs.set(place, key);
 };
@@ -277,6 +309,7 @@ export const judgeEnd = async (): Promise<void> => {
   else if (!hasCheckedOut) breakPromise("an order that is checked out is so at the carrier", "nobody has called it");
   else judgeCounts("what was left behind is said", await leftBehind(order), missingNow(), missingNow());
   judgeReceipts();
+  judgeRuns();
   for (const { level, rule, at, detail } of await checkInvariants(new Date()))
     if (level === "violation") breakPromise("check finds nothing", `${rule}: ${rename(at)}: ${rename(detail)}`);
 };
@@ -288,6 +321,14 @@ export const judgeSwept = async (): Promise<void> => {
   for (const { pk, sk } of allItems())
     if (String(sk).startsWith("UNFINISHED_DELETE#"))
       breakPromise("the sweep leaves nothing behind", rename(`${pk} ${sk}`));
+};
+
+/** Every run that had the lock has ended, and says how. */
+const judgeRuns = () => {
+  const events = itemsBelow(keys.order(order).pk, "EVENT#").filter(({ type }) => /^order\.check/.test(String(type)));
+  const ended = new Set(events.map(({ actor }) => String(Object(actor).id)));
+  for (const run of runsWithLock)
+    if (!ended.has(run)) breakPromise("every run says how it has ended", `${runNames.get(run)}`);
 };
 
 const judgeReceipts = () => {
@@ -306,6 +347,12 @@ const judgeReceipts = () => {
 export const judgeRefused = (name: string): void => {
   if ([...versions.values()].some(([first]) => first?.name === name))
     breakPromise("what was refused is not stored", name);
+};
+
+/** What was repeated with its Idempotency-Key is stored once: one attachment has this name. */
+export const judgeRepeated = (name: string): void => {
+  const count = [...versions.values()].filter(([first]) => first?.name === name).length;
+  if (count > 1) breakPromise("an Idempotency-Key creates one attachment", name);
 };
 
 /** Every change of an attachment that was confirmed is stored. */

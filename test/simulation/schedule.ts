@@ -26,6 +26,7 @@ import {
   judgeEnd,
   judgeRemoval,
   judgeSwept,
+  noteRead,
   noteStep,
   rename,
 } from "./promises.ts";
@@ -66,7 +67,7 @@ const handlers = new Map(
   Array.from(await loadSteps(steps), ([name, handler]) => [
     name,
     (state: unknown) => {
-      noteStep(name, state);
+      noteStep(name);
       return handler(state);
     },
   ]),
@@ -89,7 +90,7 @@ const prepare = async (requests: number): Promise<Prepared> => {
   const known = prepared.get(requests);
   if (known) return known;
   beginWorld({ seed: `order of ${requests}` });
-  beginTable([], () => {});
+  beginTable([]);
   beginFiles(new Map(), { scan: false, onRemoved: () => {} });
   let place: Place | undefined;
   start(newTask("preparation"), 0, async () => {
@@ -141,7 +142,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   const scan = chance("scan") < (rates["files scanned"] ?? 0);
   process.env.MALWARE_SCAN = scan ? "true" : "";
   process.env.CARRIER_FUNCTION = character.isAdapted ? "adapter" : "";
-  beginTable(items, judgeCommit);
+  beginTable(items, { onCommit: judgeCommit, onRead: noteRead });
   beginFiles(objects, { scan, onRemoved: judgeRemoval });
   beginPromises(place.order, place.requests);
   beginCarrier(character, {

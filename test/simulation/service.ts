@@ -12,6 +12,7 @@ import {
   pass,
   place,
   say,
+  type Task,
 } from "./world.ts";
 
 /** What DynamoDB and S3 have in common: calls that travel, act and travel back, what can go wrong on the way, and the SDK's retries. */
@@ -33,7 +34,7 @@ const lost = () => Object.assign(new Error("read ECONNRESET"), { name: "TimeoutE
 const timedOut = () => Object.assign(new Error("The request timed out."), { name: "TimeoutError" });
 
 /** What a call does when it arrives. Its response is what the returned function returns when the response leaves. */
-export type Act<T> = (named: string) => () => T;
+export type Act<T> = (named: string, caller: Task) => () => T;
 
 /** Before each call of a function: its process may be slow, or frozen for a while, or killed. */
 export const beforeCall = async (named: string): Promise<void> => {
@@ -58,7 +59,7 @@ const attempt = <T>({ name, timeoutMs, throttled, failed }: Service, named: stri
       after(
         ms,
         () => {
-          const response = act(named);
+          const response = act(named, task);
           say(() => `${named}${fault ? `, ${fault}` : ""}${where}`);
           then(response);
         },

@@ -9,7 +9,7 @@ import { marshall } from "@aws-sdk/util-dynamodb";
 import type { Item } from "../../shared/table/expressions.ts";
 import type { Key } from "../../shared/table/keys.ts";
 import { type Act, callService } from "./service.ts";
-import { chance, elapsed, faultOf } from "./world.ts";
+import { chance, elapsed, faultOf, outside, type Task } from "./world.ts";
 
 /**
  * DynamoDB behind the document client's `send`: the operations and expressions that `shared/table` writes, and no others. Reads of
@@ -24,15 +24,22 @@ export type Change = { readonly key: Key; readonly before: Item | undefined; rea
 
 let partitions = new Map<string, Partition>();
 let committed = new Set<string>();
-let onCommit: (changes: readonly Change[]) => void = () => {};
 
-/** Begins with a copy of these items, and calls back after each transaction, before anything else happens. */
-export const beginTable = (items: Iterable<Item>, callback: typeof onCommit): void => {
+type Callbacks = {
+  /** After each transaction, before anything else happens. */
+  readonly onCommit: (changes: readonly Change[]) => void;
+  /** After a task has read an item by its key. */
+  readonly onRead: (task: Task, key: Key, item: Item | undefined) => void;
+};
+const noCallbacks: Callbacks = { onCommit: () => {}, onRead: () => {} };
+let callbacks = noCallbacks;
+
+/** Begins with a copy of these items. */
+export const beginTable = (items: Iterable<Item>, toCall = noCallbacks): void => {
   partitions = new Map();
   committed = new Set();
-  onCommit = () => {};
   for (const item of items) write(keyOf(item), item);
-  onCommit = callback;
+  callbacks = toCall;
 };
 
 const keyOf = (item: Readonly<Record<string, unknown>>): Key => ({ pk: String(item.pk), sk: String(item.sk) });
@@ -162,7 +169,7 @@ const transact = ({ TransactItems = [], ClientRequestToken = "" }: TransactWrite
   committed.add(ClientRequestToken);
   const written = changes.map(({ key, before, after }) => ({ key, before, after: after() }));
   for (const { key, after } of written) write(key, after);
-  onCommit(written);
+  callbacks.onCommit(written);
   return {};
 };
 
@@ -227,11 +234,18 @@ const readTorn = (input: QueryCommand["input"], named: string) => {
   };
 };
 
-const batchGet = ({ RequestItems = {} }: BatchGetCommand["input"], named: string) => {
+const readByKey = (key: object | undefined, isConsistent: boolean | undefined, named: string, task: Task) => {
+  const of = keyOf(Object(key));
+  const item = read(of, isConsistent, named);
+  callbacks.onRead(task, of, item);
+  return item;
+};
+
+const batchGet = ({ RequestItems = {} }: BatchGetCommand["input"], named: string, task: Task) => {
   const [[table = "", { Keys = [], ConsistentRead } = {}] = []] = Object.entries(RequestItems);
   const fault = faultOf("table", named, ["left unprocessed", "torn"]);
   const half = Math.ceil(Keys.length / 2);
-  const readAll = (wanted: typeof Keys) => wanted.flatMap((key) => read(keyOf(key), ConsistentRead, named) ?? []);
+  const readAll = (wanted: typeof Keys) => wanted.flatMap((key) => readByKey(key, ConsistentRead, named, task) ?? []);
   if (fault === "left unprocessed") {
     const [Responses, rest] = [{ [table]: readAll(Keys.slice(0, half)) }, Keys.slice(half)];
     return () => ({ Responses, ...(rest.length > 0 && { UnprocessedKeys: { [table]: { Keys: rest } } }) });
@@ -243,11 +257,11 @@ const batchGet = ({ RequestItems = {} }: BatchGetCommand["input"], named: string
 /** The operations, by their commands. Each decides when it arrives, and returns its response. */
 const actOf = (command: object): Act<object> => {
   if (command instanceof GetCommand)
-    return (named) => {
-      const Item = read(keyOf(Object(command.input.Key)), command.input.ConsistentRead, named);
+    return (named, task) => {
+      const Item = readByKey(command.input.Key, command.input.ConsistentRead, named, task);
       return () => ({ ...(Item && { Item }) });
     };
-  if (command instanceof BatchGetCommand) return (named) => batchGet(command.input, named);
+  if (command instanceof BatchGetCommand) return (named, task) => batchGet(command.input, named, task);
   if (command instanceof QueryCommand)
     return (named) => {
       if (faultOf("table", named, ["torn"])) return readTorn(command.input, named);
@@ -312,7 +326,7 @@ const service = {
 } as const;
 
 /** The operations without faults and time, for comparing them with a real table. */
-export const sendDirectly = (command: object): object => actOf(command)("")();
+export const sendDirectly = (command: object): object => actOf(command)("", outside)();
 
 export const sendToTable = (command: object): Promise<object> =>
   callService(service, command, describeCommand(command), actOf(command));
