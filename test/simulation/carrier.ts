@@ -155,8 +155,11 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
         later(ms);
         return void after(ms, () => answer({ status: pick(`${named} status`, [502, 504, 408]), body: {} }), outside);
       }
-      case "redirect":
-        return fail(Object.assign(new TypeError("fetch failed"), { cause: new Error("unexpected redirect") }));
+      case "redirect": {
+        const redirect = () =>
+          fail(Object.assign(new TypeError("fetch failed"), { cause: new Error("unexpected redirect") }));
+        return chance(`${named} acts`) < 0.5 ? acts(travel("there"), redirect) : redirect();
+      }
       case "a proxy's refusal":
         return answer({ status: pick<number>(`${named} status`, proxyRefusals[call.method]), body: "<html>" });
       case "500":

@@ -33,6 +33,9 @@ export const beginFiles = (stored: Objects, options: { scan: boolean; onRemoved:
   for (const key of objects.keys()) scan(key);
 };
 
+/** Whether a file may go to a carrier. */
+export const isClean = (key: string): boolean => !isScanned || objects.get(key)?.scan === "NO_THREATS_FOUND";
+
 export const storedObjects = (): Objects => objects;
 
 /** GuardDuty tags an object some time after it was stored, or fails and tries again. */

@@ -52,7 +52,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     file: forwardAttachment,
     text: `  if (!isForwarding) return { kind: "stop" };\n`,
     replacement: "",
-    mix: "copies",
+    mix: "crashes",
     within: 1000,
   },
   "a lock that does not mind a checkout": {
@@ -125,15 +125,6 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     mix: "late calls",
     within: 1000,
   },
-  "receipts that are read first": {
-    file: "shared/checkout/plan.ts",
-    text: `  const owned = [...ofOrder, ...(await attachmentsOf({ type: "request", id: requestId }))];
-  const receipts = new Map((await receiptsOf(requestId)).map((receipt) => [receipt.attachment, receipt]));`,
-    replacement: `  const receipts = new Map((await receiptsOf(requestId)).map((receipt) => [receipt.attachment, receipt]));
-  const owned = [...ofOrder, ...(await attachmentsOf({ type: "request", id: requestId }))];`,
-    mix: "copies",
-    within: 1000,
-  },
   "a version that is read after the attachments": {
     file: "shared/checkout/plan.ts",
     text: `  const item = await get(keys.request(requestId));
@@ -184,20 +175,6 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     mix: "all",
     within: 1000,
   },
-  "no grace after a crash": {
-    file: run,
-    text: "(endedProperly ? 0 : checkoutLimits.graceSeconds * 1000)",
-    replacement: "(endedProperly ? 0 : 0)",
-    mix: "crashes",
-    within: 1000,
-  },
-  "a stale seal of the order that is kept": {
-    file: run,
-    text: "const isStale = seal !== undefined && !locked.outcome_unknown;",
-    replacement: "const isStale = false;",
-    mix: "crashes",
-    within: 1000,
-  },
   "a doubt that a new run forgets": {
     file: run,
     text: "const outcome_unknown = last?.outcome_unknown ?? false;",
@@ -216,7 +193,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     file: run,
     text: "if (last && [last.run, ...last.earlier_runs].includes(run))",
     replacement: 'if (last && run === "")',
-    mix: "copies",
+    mix: "crashes",
     within: 1000,
   },
   "a copy of submit that decides for another": {
@@ -333,7 +310,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     file: attachments,
     text: "if (failed.final) await removeFile(storedAs);",
     replacement: "await removeFile(storedAs);",
-    mix: "table",
+    mix: "requests",
     within: 1000,
   },
   "a write that is not repeated under its token": {
@@ -526,18 +503,11 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     mix: "files",
     within: 1000,
   },
-  "an upload that is used twice": {
-    file: "shared/attachments/uploads.ts",
-    text: 'when: { equals: { state: "open" } },',
-    replacement: "when: { exists: true },",
-    mix: "copies",
-    within: 1000,
-  },
   "an Idempotency-Key without its condition": {
     file: "shared/http/idempotency.ts",
     text: "when: { absentOrExpiredAt: seconds },",
     replacement: "when: {},",
-    mix: "copies",
+    mix: "requests",
     within: 1000,
   },
   "reads that are not consistent": {
@@ -574,21 +544,6 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     text: 'const transient = ["TransactionConflict",',
     replacement: 'const transient = ["",',
     mix: "table",
-    within: 1000,
-  },
-  "a sweep that does not look again": {
-    file: "shared/attachments/sweep.ts",
-    text: `  if (metadata) return false;
-`,
-    replacement: "",
-    mix: "files",
-    within: 1000,
-  },
-  "a sweep without a day of grace": {
-    file: "shared/attachments/sweep.ts",
-    text: "const graceMs = 24 * 60 * 60 * 1000;",
-    replacement: "const graceMs = 0;",
-    mix: "files",
     within: 1000,
   },
   "a file that is forwarded before its scan": {

@@ -86,7 +86,7 @@ export const mixes: Readonly<Record<string, Mix>> = {
   copies: {
     kinds: {
       ...copies,
-      ...kinds("carrier PUT", [...silent, "delayed"], 0.5),
+      ...kinds("carrier PUT", [...silent, "delayed", "refusal"], 0.5),
       "carrier POST a proxy's refusal": 0.5,
       ...decisions,
     },
@@ -105,6 +105,18 @@ export const mixes: Readonly<Record<string, Mix>> = {
     least: 0.5,
   },
   crashes: { kinds: { ...crashes, ...copies, ...cart, ...decisions, "operator aborts": 0.7 }, share: 0.4, least: 0.2 },
+  requests: {
+    kinds: {
+      ...kinds("table", attempts, 0.1),
+      ...kinds("request", ["throttled", "unavailable"], 0.2),
+      "request lost": 0.7,
+      "process slow": 0.5,
+      "process killed": 0.05,
+      ...decisions,
+    },
+    share: 0.5,
+    least: 0.3,
+  },
   table: { kinds: { ...table, "invocation twice": 0.2, "request lost": 0.2, ...decisions }, share: 0.5, least: 0.2 },
   files: {
     kinds: { ...files, "process killed": 0.03, ...decisions, "files scanned": 0.5, "files swept": 0.7 },

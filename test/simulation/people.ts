@@ -102,9 +102,10 @@ const call = async (operation: string, parent: Parent, { json, form, id, key }: 
 
 /** Repeats a call that had no answer, or could not be served. */
 const insist = async (send: () => Promise<Answer>): Promise<Answer> => {
+  const most = pick(numbered("insists"), [1, 2, 3]);
   for (let attempt = 1; ; attempt += 1) {
     const answer = await send();
-    if (![0, 429, 503].includes(answer.status) || attempt === 3) return answer;
+    if (![0, 429, 503].includes(answer.status) || attempt === most) return answer;
     await pass(between(numbered("repeats"), 500, 20_000));
   }
 };

@@ -9,8 +9,9 @@ import { type Key, keys, parentIn } from "../../shared/table/keys.ts";
 import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
 import { cartNow, hasCarrierLied } from "./carrier.ts";
-import { storedObjects } from "./files.ts";
+import { isClean, storedObjects } from "./files.ts";
 import { allItems, type Change, itemAt, itemsBelow } from "./table.ts";
+import { executionOf } from "./workflow.ts";
 import { breakPromise, elapsed, type Task } from "./world.ts";
 
 /** What must hold, at each moment and at the end: shared/checkout/README.md, "What it promises". */
@@ -128,6 +129,16 @@ const isOver = (run: Item) => ["FAILED", "CRASHED"].includes(String(run.status))
 
 const judgeRun = (before: Item | undefined, after: Item) => {
   if (before?.run !== after.run) runsWithLock.add(String(after.run));
+  if (
+    after.status === "CRASHED" &&
+    before?.status !== "CRASHED" &&
+    executionOf(String(after.run))?.status === "RUNNING"
+  )
+    breakPromise("only a run whose execution has ended has crashed", `${runNames.get(String(after.run))}`);
+  const seal = Object(parentKey(keys.order(order).pk)?.seal);
+  const isSettled = before?.outcome_unknown && !after.outcome_unknown && itemAt(keys.order(order))?.state === "CART";
+  if (isSettled && seal.run !== undefined && after.status !== "STOPPING" && (isOver(after) || seal.run !== after.run))
+    breakPromise("the order's seal is lifted once its cart is known to be open", `${seal.run}`);
   if (after.status === "FAILED" && before?.status !== "FAILED" && !after.outcome_unknown)
     for (const parent of [keys.order(order).pk, ...forwardable().map((id) => keys.request(id).pk)])
       if (Object(parentKey(parent)?.seal).run === after.run)
@@ -257,6 +268,10 @@ const judgePut = (place: string, key: string, wasHeld: boolean) => {
   if (wasHeld && earlier !== key && versionIn(earlier) === versionIn(key))
     breakPromise("nothing is sent twice", `${rename(place)}, ${rename(key)}`);
   sentAs.set(place, key);
+  const item = versions.get(place.split("/")[1] ?? "")?.[0];
+  const parent = item && parentIn(String(item.pk));
+  if (parent && !isClean(fileKey(parent, idOf(item))) && !deleted.has(idOf(item)))
+    breakPromise("only what is clean is sent", rename(place));
 };
 
 type Held = Cart["held"][string];
