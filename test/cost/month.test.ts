@@ -5,8 +5,11 @@ import { startFaultProxy } from "../support/fault-proxy/proxy.ts";
 import { synthesize } from "../support/models/template.ts";
 import { carrier } from "../support/servers/carrier.ts";
 import { checkoutCost, month, monthlyLines } from "./month.ts";
+import { scaleRows } from "./scale.ts";
 
-/** What a month costs, in docs/cost.md: each figure follows from what is measured here and in `round-trips.test.ts`. */
+/** What docs/cost.md and docs/limits.md calculate: each figure follows from what is measured here and in `round-trips.test.ts`. */
+
+const textOf = (file: string) => readFileSync(join(import.meta.dirname, "../../docs", file), "utf8");
 
 const table = await startFaultProxy(process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "");
 process.env.AWS_ENDPOINT_URL_DYNAMODB = table.url;
@@ -56,5 +59,9 @@ it("docs/cost.md has the month's bill", async () => {
     ...lines.map(({ what, dollars, of }) => `| ${what} | ${dollars.toFixed(0)} | ${of} |`),
     `| all | ${total.toFixed(0)} | |`,
   ];
-  expect(readFileSync(join(import.meta.dirname, "../../docs/cost.md"), "utf8")).toContain(rows.join("\n"));
+  expect(textOf("cost.md")).toContain(rows.join("\n"));
+});
+
+it("docs/limits.md says how far production scales", () => {
+  expect(textOf("limits.md")).toContain(scaleRows().join("\n"));
 });

@@ -25,7 +25,7 @@ export const prices = {
 } as const;
 
 /** The billed time of one invocation: a millisecond of our code, and 5 ms for each sequential AWS call. */
-const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
+export const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
 
 /** A checkout of one request with ten files, as `month.test.ts` measures it. */
 export const checkoutCost = { states: 14, steps: 7, readUnits: 42, writeUnits: 84, events: 11 };
