@@ -23,7 +23,7 @@ import { CommandError, UsageError } from "./command-errors.ts";
 import { format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
-/** The restore drill of infra/README.md. Each step looks first at what is done, so a command that is repeated continues. */
+/** "Restore" in infra/runbook.md. Each step looks first at what is done, so a command that is repeated continues. */
 
 const client = new DynamoDBClient(clientSettings(10_000));
 
@@ -147,7 +147,7 @@ const restore = async ({ to, as, poll }: { to?: Date; as?: string; poll: number 
   const settings = { restoredTable: target, restoredTableStream: table.LatestStreamArn };
   if (format.json) return printJson({ settings, findings });
   printProblems(findings);
-  console.log("To put the table into service, follow infra/README.md with these settings in the stage's file:");
+  console.log("To put the table into service, follow infra/runbook.md with these settings in the stage's file:");
   printJson(settings);
 };
 

@@ -11,7 +11,7 @@ import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import type { Deployment } from "./function.ts";
 
-/** Creates the alarms, their topic and the dashboard. The runbook in infra/README.md says what to do about each alarm. */
+/** Creates the alarms, their topic and the dashboard. infra/runbook.md says what to do about each. */
 export const createOperations = (scope: Construct, deployment: Deployment, monitored: Monitored) => {
   const { settings, storage } = deployment;
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
