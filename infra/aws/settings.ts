@@ -85,27 +85,26 @@ export const settingDescriptions = {
   carrierFunction:
     "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region, which the checkout invokes. One in another account must allow it in its own policy",
   alarmEmail: "the address for alarms; AWS sends it a request for confirmation",
-  webAclArn: "a regional WAF web ACL for the API: see [The firewall](runbook.md#the-firewall)",
+  webAclArn: 'a regional WAF web ACL for the API: see "The firewall"',
   requestsPerKey:
     "how many requests an API key may send within five minutes, at least 10. Creates a web ACL, instead of `webAclArn`",
   requestsPerAddress: "the same for an address",
-  domainName: "the API's own name: see [The API's name](runbook.md#the-apis-name)",
+  domainName: "the API's own name: see below",
   certificateArn: "the ACM certificate of `domainName`",
-  rollout: "how traffic moves to new versions: see [Releases](runbook.md#releases). On an emulator always at once",
+  rollout: 'how traffic moves to new versions: see "Releases". On an emulator always at once',
   backupRegion:
-    "a region for copies of daily backups: see [Another region](runbook.md#another-region). Needs `retainData`, and a stack's name of at most 41 characters",
-  restoredTable: "a restored table, in place of the stack's own: see [Restore](runbook.md#restore)",
+    'a region for copies of daily backups: see "Another region". Needs `retainData`, and a stack\'s name of at most 41 characters',
+  restoredTable: 'a restored table, in place of the stack\'s own: see "Restore"',
   restoredTableStream: "the ARN of that table's stream. Without it, no event is published",
   eventArchiveDays:
     "how many days of events EventBridge keeps, to send them again. `null`: none. Emulators have no archive",
   uploadOrigins:
     'origins (`"https://app.example"`) whose web pages may send files directly to the bucket. Only browsers need this',
-  malwareScan:
-    "scans each file, and lets only clean ones reach the carrier: see [The malware scan](runbook.md#the-malware-scan)",
+  malwareScan: 'scans each file, and lets only clean ones reach the carrier: see "The malware scan"',
   apiLogsRole:
     'API Gateway writes the logs of a region with one role. `"own"`: this stack creates it, and retains it when the stack is deleted. `"existing"`: another stack has created it',
   architecture: 'that of the functions, or `"x86_64"`. On an emulator, it is that of the machine',
-  throttleRate: "requests per second, of all callers together. 0 is [maintenance](runbook.md#maintenance)",
+  throttleRate: 'requests a second to each method. 0 stops all: see "Maintenance"',
   throttleBurst: "the burst above `throttleRate`",
   carrierConcurrency:
     "how many copies of each of the two steps that call the carrier run at once, so that a carrier that hangs leaves concurrency to the API. Lambda reserves it twice, and keeps at least 100 of the account's concurrency unreserved: a new account with a quota of 10 needs `null`",

@@ -9,7 +9,7 @@ import { scaleRows } from "./scale.ts";
 
 /** What docs/cost.md and docs/limits.md calculate: each figure follows from what is measured here and in `round-trips.test.ts`. */
 
-const textOf = (file: string) => readFileSync(join(import.meta.dirname, "../../docs", file), "utf8");
+const textOf = (file: string) => readFileSync(join(import.meta.dirname, "../..", file), "utf8");
 
 const table = await startFaultProxy(process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "");
 process.env.AWS_ENDPOINT_URL_DYNAMODB = table.url;
@@ -59,10 +59,10 @@ it("docs/cost.md has the month's bill", async () => {
     ...lines.map(({ what, dollars, of }) => `| ${what} | ${dollars.toFixed(0)} | ${of} |`),
     `| all | ${total.toFixed(0)} | |`,
   ];
-  expect(textOf("cost.md")).toContain(rows.join("\n"));
-  expect(textOf("cost.md")).toContain(`$${webAcl.toFixed(2)}`);
+  expect(textOf("docs/cost.md")).toContain(rows.join("\n"));
+  expect(textOf("docs/cost.md")).toContain(`$${webAcl.toFixed(2)}`);
 });
 
 it("docs/limits.md says how far production scales", () => {
-  expect(textOf("limits.md")).toContain(scaleRows().join("\n"));
+  expect(textOf("docs/limits.md")).toContain(scaleRows().join("\n"));
 });
