@@ -132,7 +132,7 @@ describe("the READMEs", () => {
   /** What documents name of AWS, npm and other programs, outside of their commands, but no file of the repository. */
   const ofOthers = [
     "AWSBackupServiceRolePolicyForRestores AWSManagedRulesCommonRuleSet SizeRestrictions_BODY PutSecretValue",
-    "SendObjectMalwareScan BackupVaultName LAMBDA_DOCKER_FLAGS cacheMiddleware emailLength CreateSwitchData",
+    "SendObjectMalwareScan BackupVaultName LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData",
     "UPDATE_ROLLBACK_COMPLETE",
     "--secret-id --secret-string --no-enable-termination-protection --stack-name --resource-mapping --add-host --omit",
     "--cli-binary-format",
