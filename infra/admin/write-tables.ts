@@ -117,10 +117,11 @@ const limitRows = {
   onBehalfOfLength: ["`on_behalf_of`", characters(limits.onBehalfOfLength), refused],
 } satisfies Record<keyof typeof limits | "endBytes", readonly string[]>;
 
+/** A line for each command or group of commands, with what cannot be left out. */
 const commands = (): Rows =>
-  leavesOf(createProgram(() => {})).map((command) => {
-    const usage = usageOf(command).replace("Usage: admin ", "");
-    return [`\`${usage.replace(/( \[--(json|on-behalf-of <text>)\])+$/, "")}\``, command.description()];
+  createProgram(() => {}).commands.map((command) => {
+    const usages = leavesOf(command).map((one) => usageOf(one).replace("Usage: admin ", ""));
+    return [usages.map((usage) => `\`${usage.replaceAll(/ \[--.*?\]/g, "")}\``).join(", "), command.description()];
   });
 
 type Table = { readonly file: string; readonly head: readonly string[]; readonly rows: (written: Rows) => Rows };
