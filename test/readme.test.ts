@@ -123,33 +123,22 @@ describe("the READMEs", () => {
     expect(named.length).toBeGreaterThan(60);
   });
 
-  /** What documents name of AWS, npm and other programs, outside of their commands, but no file of the repository. */
-  const ofOthers = [
-    "AWSBackupServiceRolePolicyForRestores AWSManagedRulesCommonRuleSet SizeRestrictions_BODY PutSecretValue",
-    "SendObjectMalwareScan BackupVaultName LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData",
-    "UPDATE_ROLLBACK_COMPLETE",
-    "--secret-id --secret-string --no-enable-termination-protection --stack-name --resource-mapping --add-host --omit",
-    "--cli-binary-format",
-  ];
+  /** Of other programs. */
+  const others = `AWSBackupServiceRolePolicyForRestores AWSManagedRulesCommonRuleSet SizeRestrictions_BODY PutSecretValue
+    SendObjectMalwareScan BackupVaultName LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData UPDATE_ROLLBACK_COMPLETE
+    --resource-mapping --add-host --omit --cli-binary-format`;
 
   it("name only options, settings, variables, alarms and properties that a file of the repository has", () => {
-    const files = globSync(
-      ["*.{json,yaml,ts}", "{.ci,docs,functions,infra,shared,test}/**/*.{js,json,mjs,py,sh,ts,yaml}"],
-      {
-        cwd: root,
-        exclude: ["**/node_modules/**"],
-      },
-    );
-    const sources = [...files, ...files.map(textOf), ...ofOthers].join("\n");
+    const code = "{.ci,docs,functions,infra,shared,test}/**/*.{js,json,mjs,py,sh,ts,yaml}";
+    const files = globSync(["*.{json,yaml,ts}", code], { cwd: root, exclude: ["**/node_modules/**"] });
+    const sources = [...files, ...files.map(textOf), others].join("\n");
     const named = documents.flatMap((file) =>
-      codeIn(file).inline.flatMap((code) =>
-        [...code.replace(/^aws .*/, "").matchAll(/--[a-z][\w-]+|\w*[a-z_][A-Z_]\w*/g)].map(
-          ([name]) => `${file}: ${name}`,
-        ),
-      ),
+      codeIn(file)
+        .inline.filter((text) => !text.startsWith("aws "))
+        .flatMap((text) => text.match(/--[a-z][\w-]+|\w*[a-z_][A-Z_]\w*/g) ?? [])
+        .map((name) => ({ file, name: name.replace(/\d+$/, "") })),
     );
-    const isKnown = (name: string) => sources.includes(name.replace(/^.*: /, "").replace(/\d+$/, ""));
-    expect(named.filter((name) => !isKnown(name))).toEqual([]);
-    expect(named.length).toBeGreaterThan(500);
+    expect(named.filter(({ name }) => !sources.includes(name))).toEqual([]);
+    expect(named.length).toBeGreaterThan(300);
   });
 });
