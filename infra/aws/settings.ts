@@ -78,42 +78,39 @@ export const Stage = z
 
 /** What each setting means: `npm run tables` writes this, the default and production's value into infra/README.md. */
 export const settingDescriptions = {
-  retainData:
-    "`true` retains data and logs when the stack is deleted, and protects the stack and the table from deletion. `false` retains nothing",
+  retainData: "retains data and logs when the stack is deleted, and protects the stack and the table from deletion",
   carrierUrl:
     "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`. Of any other, `null` is `https://carrier.invalid`",
   carrierFunction:
-    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region, which the checkout invokes. One in another account must allow it in its own policy",
-  alarmEmail: "the address for alarms; AWS sends it a request for confirmation",
+    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region. One in another account must allow it in its own policy",
+  alarmEmail: "the address for alarms",
   webAclArn: 'a regional WAF web ACL for the API: see "The firewall"',
   requestsPerKey:
     "how many requests an API key may send within five minutes, at least 10. Creates a web ACL, instead of `webAclArn`",
   requestsPerAddress: "the same for an address",
   domainName: "the API's own name: see below",
   certificateArn: "the ACM certificate of `domainName`",
-  rollout: 'how traffic moves to new versions: see "Releases". On an emulator always at once',
+  rollout: 'how traffic moves to new versions: see "Releases"',
   backupRegion:
-    'a region for copies of daily backups: see "Another region". Needs `retainData`, and a stack\'s name of at most 41 characters',
+    'copies daily backups there: see "Another region". Needs `retainData`, and a stack\'s name of at most 41 characters',
   restoredTable: 'a restored table, in place of the stack\'s own: see "Restore"',
   restoredTableStream: "the ARN of that table's stream. Without it, no event is published",
-  eventArchiveDays:
-    "how many days of events EventBridge keeps, to send them again. `null`: none. Emulators have no archive",
-  uploadOrigins:
-    'origins (`"https://app.example"`) whose web pages may send files directly to the bucket. Only browsers need this',
+  eventArchiveDays: "how long EventBridge keeps events, to send them again",
+  uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
   malwareScan: 'scans each file, and lets only clean ones reach the carrier: see "The malware scan"',
   apiLogsRole:
-    'API Gateway writes the logs of a region with one role. `"own"`: this stack creates it, and retains it when the stack is deleted. `"existing"`: another stack has created it',
-  architecture: 'that of the functions, or `"x86_64"`. On an emulator, it is that of the machine',
+    'API Gateway writes the logs of a region with one role. `"own"`: this stack creates and retains it. `"existing"`: another stack has created it',
+  architecture: 'that of the functions, or `"x86_64"`. On an emulator, that of the machine',
   throttleRate: 'requests a second to each method. 0 stops all: see "Maintenance"',
   throttleBurst: "the burst above `throttleRate`",
   carrierConcurrency:
-    "how many copies of each of the two steps that call the carrier run at once, so that a carrier that hangs leaves concurrency to the API. Lambda reserves it twice, and keeps at least 100 of the account's concurrency unreserved: a new account with a quota of 10 needs `null`",
-  logRetentionDays: "the retention of every log group: a number of days that CloudWatch Logs supports",
+    "how many copies of each of the two steps that call the carrier run at once, so that a carrier that hangs leaves concurrency to the API. Lambda reserves it twice, and keeps at least 100 of the account's unreserved",
+  logRetentionDays: "of every log group: a number of days that CloudWatch Logs supports",
   logLevel:
     '`"WARN"` or `"ERROR"` drops the lines of requests and steps with their metric `ms`, and Lambda\'s `START` and `REPORT` lines',
-  accessLogs: "the gateway's access logs: see [A month's bill](../docs/cost.md#a-months-bill)",
+  accessLogs: "the gateway's access logs",
   tracing: "X-Ray",
-  tags: "tags of every resource, in addition to `Application` and `Stage`",
+  tags: "of every resource, in addition to `Application` and `Stage`",
   maxFileBytes: "the largest file in a form; the default is the maximum",
   maxUploadBytes: "the largest file of a direct upload; the default is the maximum",
 } as const satisfies Record<keyof z.infer<typeof Stage>, string>;
