@@ -1,4 +1,3 @@
-import production from "../../infra/aws/stages/production.json" with { type: "json" };
 import { checkoutLimits } from "../../shared/checkout/limits.ts";
 import { endpointCosts } from "./expected.ts";
 import { checkoutCost, month, secondsOf } from "./month.ts";
@@ -49,10 +48,10 @@ const quotas: readonly Quota[] = [
     raise: "the quota; a new account has 10",
   },
   {
-    what: "`checkout/forward`: concurrent executions",
-    most: production.carrierConcurrency,
+    what: "`checkout/forward`, with a `carrierConcurrency` of 100: concurrent executions",
+    most: 100,
     each: [forwarding, 0],
-    raise: "`carrierConcurrency`",
+    raise: "the setting",
   },
   { what: "new table: write units", most: 4_000, each: [writeUnits, ofRequest(5)], raise: warm },
   { what: "new table: read units", most: 12_000, each: [readUnits, ofRequest(4)], raise: "the same" },
