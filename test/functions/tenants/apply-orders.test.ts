@@ -16,18 +16,14 @@ const Condition = z.object({
 const OneOrMore = z.union([z.string(), z.array(z.string())]);
 const Statement = z.object({ Action: OneOrMore, Condition: z.optional(z.unknown()) });
 const Role = z.object({
-  Properties: z.object({
-    Policies: z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })),
-  }),
+  Description: z.literal("Patchbay: tenants/apply-orders"),
+  Policies: z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })),
 });
 
 /** The statements about items in the role of the function. */
-const statements = Object.values(
-  synthesize("production").template.findResources("AWS::IAM::Role", {
-    Properties: { Description: "Patchbay: tenants/apply-orders" },
-  }),
-)
-  .flatMap((role) => z.parse(Role, role).Properties.Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement))
+const statements = Object.values(synthesize("production").template.Resources)
+  .flatMap(({ Properties }) => z.safeParse(Role, Properties).data?.Policies ?? [])
+  .flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
   .filter(({ Action }) => [Action].flat().some((action) => action.startsWith("dynamodb:")))
   .map(({ Action, Condition: condition }) => ({ actions: [Action].flat(), when: z.parse(Condition, condition) }));
 
