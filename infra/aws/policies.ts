@@ -5,7 +5,7 @@ import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { lookupIndex } from "../../shared/table/keys.ts";
 import { executionsOf } from "./checkout.ts";
-import { allow, statementsFor } from "./grants.ts";
+import { allow, evidenceGrants, statementsFor } from "./grants.ts";
 import type { Storage } from "./storage.ts";
 
 type Invoked = { readonly machine: StateMachine; readonly apply: IFunction; readonly applyOrders: IFunction };
@@ -45,7 +45,8 @@ export const createPolicies = (scope: Construct, storage: Storage, { machine, ap
     // What `admin attachment download` needs: it reads a file, and writes the event.
     EvidencePolicyArn: arnOf("EvidencePolicy", "operators download the files of attachments for disputes", [
       allow(["cloudformation:DescribeStacks"], Aws.STACK_ID),
-      ...statementsFor(storage, { table: ["GetItem", "PutItem"], files: ["GetObject"] }),
+      ...statementsFor(storage, { table: [], files: ["GetObject"] }),
+      ...evidenceGrants(storage),
     ]),
   };
 };

@@ -2,6 +2,7 @@ import { Annotations, CfnOutput, Duration, Stack, Tags } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
+import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
@@ -13,7 +14,7 @@ import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./event-bus.ts";
 import { hasFirewall } from "./firewall.ts";
 import { createFunction, type Deployment } from "./function.ts";
-import { allow, orderingGrants } from "./grants.ts";
+import { allow, orderingGrants, tenancyGrants } from "./grants.ts";
 import { createMalwareScan } from "./malware-scan.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
@@ -71,14 +72,13 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
 
 /** Other systems manage accounts, users, API keys, orders and requests with these, or orders and requests only. */
 const createWaysIn = (stack: Stack, deployment: Deployment) => {
-  const common = { timeout: Duration.minutes(5), isOperator: true };
-  const { apply, applyOrders } = otherFunctions;
-  const grants = { table: ["GetItem", "PutItem", "UpdateItem"], files: [] } as const;
-  const none = { table: [], files: [] };
-  const statements = orderingGrants(deployment.storage);
+  const { storage } = deployment;
+  const common = { timeout: Duration.minutes(5), isOperator: true, grants: { table: [], files: [] } };
+  const create = (name: string, statements: PolicyStatement[]) =>
+    createFunction(stack, deployment, { ...common, name, statements });
   return {
-    apply: createFunction(stack, deployment, { ...common, name: apply, grants }),
-    applyOrders: createFunction(stack, deployment, { ...common, name: applyOrders, grants: none, statements }),
+    apply: create(otherFunctions.apply, tenancyGrants(storage)),
+    applyOrders: create(otherFunctions.applyOrders, orderingGrants(storage)),
   };
 };
 

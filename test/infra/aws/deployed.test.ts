@@ -126,6 +126,14 @@ describe("only these", () => {
     expect(holders(({ actions }) => actions.includes(action))).toEqual(names);
   });
 
+  it("may write items other than those of orders and requests, of those that are no function", () => {
+    const isLimited = (text: string) => /dynamodb:LeadingKeys ORDER#\*, REQUEST#\*( |$)/.test(text);
+    const writing = allowed.filter(({ actions, text }) => actions.includes("dynamodb:PutItem") && !isLimited(text));
+    expect(unique(writing.filter(({ kind }) => kind !== "IAM::Role").map(({ name }) => name))).toEqual([
+      "OperatorPolicy",
+    ]);
+  });
+
   it("may invoke a function by a policy", () => {
     const invoking = allowed.filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
     const invoked = (name: string) => unique(invoking.filter((each) => each.name === name).flatMap(({ on }) => on));
