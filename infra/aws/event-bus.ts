@@ -8,6 +8,7 @@ import { acknowledge, logicalId } from "./acknowledge.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { allow, allowKey } from "./grants.ts";
+import type { Settings } from "./settings.ts";
 
 /** Creates the bus, and the function that puts each new event of the table on it. */
 export const createEvents = (scope: Construct, deployment: Deployment) => {
@@ -46,7 +47,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
       onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
     });
   const archiveArn = archive?.archiveArn;
-  return { bus, publisher, archiveArn, policy: eventPolicy(scope, bus, archiveArn) };
+  return { bus, publisher, archiveArn, policy: eventPolicy(scope, settings, bus, archiveArn) };
 };
 
 const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"].map(
@@ -67,7 +68,7 @@ const ruleActions = [
 const replayActions = ["events:CancelReplay", "events:DescribeReplay"];
 
 /** Permission to put rules on the bus, and to send archived events again. */
-const eventPolicy = (scope: Construct, bus: EventBus, archiveArn: string | undefined) => {
+const eventPolicy = (scope: Construct, { stackName }: Settings, bus: EventBus, archiveArn: string | undefined) => {
   const arnOf = (resource: string) => `arn:${Aws.PARTITION}:events:${Aws.REGION}:${Aws.ACCOUNT_ID}:${resource}`;
   const policy = new ManagedPolicy(scope, "EventPolicy", {
     description: "Patchbay: other systems put rules on the bus",
@@ -75,12 +76,16 @@ const eventPolicy = (scope: Construct, bus: EventBus, archiveArn: string | undef
       allow(["events:DescribeEventBus"], bus.eventBusArn),
       allow(ruleActions, arnOf(`rule/${bus.eventBusName}/*`)),
       ...(archiveArn
-        ? [allow(["events:DescribeArchive", "events:StartReplay"], archiveArn), allow(replayActions, arnOf("replay/*"))]
+        ? [
+            allow(["events:DescribeArchive", "events:StartReplay"], archiveArn),
+            // Others in the account replay archives of their own.
+            allow(replayActions, arnOf(`replay/${stackName}-*`)),
+          ]
         : []),
     ],
   });
   const reason = "Whoever puts rules on the bus and starts replays chooses their names.";
-  for (const name of [`rule/<${logicalId(bus)}>/*`, "replay/*"])
+  for (const name of [`rule/<${logicalId(bus)}>/*`, `replay/${stackName}-*`])
     acknowledge(policy, {
       [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:${name}]`]: reason,
     });

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import type { Duration } from "aws-cdk-lib";
-import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { PolicyDocument, type PolicyStatement, Role } from "aws-cdk-lib/aws-iam";
 import * as lambda from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { entryPointOf } from "../entry-points.ts";
 import { acknowledge } from "./acknowledge.ts";
-import { allow, type Grants, statementsFor } from "./grants.ts";
+import { allow, type Grants, ownService, statementsFor } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
@@ -58,7 +58,7 @@ export const createFunction = (
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, settings.logs);
   const role = new Role(scope, `${id}-role`, {
-    assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
+    assumedBy: ownService("lambda"),
     description: `Patchbay: ${name}`,
     inlinePolicies: {
       access: new PolicyDocument({ statements: [...statementsFor(storage, grants), ...statements, ...failures] }),
@@ -96,7 +96,6 @@ export const createFunction = (
       LOG_LEVEL: settings.logLevel,
       STACK_NAME: settings.stackName,
       ...(grants.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
-      ...(settings.malwareScan && grants.files.includes("GetObjectTagging") && { MALWARE_SCAN: "GuardDuty" }),
       ...(isOperator && { OPERATOR: role.roleArn }),
       ...environment,
     },

@@ -1,5 +1,5 @@
 import { Aws } from "aws-cdk-lib";
-import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { Key } from "aws-cdk-lib/aws-kms";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import type { Route, TableAction } from "../../shared/route.ts";
@@ -21,9 +21,18 @@ const fileActions = {
 export const allow = (actions: readonly string[], resource: string, conditions?: Readonly<Record<string, unknown>>) =>
   new PolicyStatement({ actions: [...actions], resources: [resource], ...(conditions && { conditions }) });
 
+/** A service, for this account's resources only. It assumes roles whose documentation has this condition. */
+export const ownService = (name: string) =>
+  new ServicePrincipal(`${name}.amazonaws.com`, {
+    conditions: { StringEquals: { "aws:SourceAccount": Aws.ACCOUNT_ID } },
+  });
+
 /** Allows the use of the KMS key through one service only. */
 export const allowKey = (actions: readonly string[], { keyArn }: Key, service: string) =>
   allow(actions, keyArn, { StringEquals: { "kms:ViaService": `${service}.${Aws.REGION}.amazonaws.com` } });
+
+export const allowListing = ({ bucket }: Storage) =>
+  allow(["s3:ListBucket"], bucket.bucketArn, { StringLike: { "s3:prefix": `${filePrefix}*` } });
 
 /** Reads that start in the same turn are one BatchGetItem. */
 const tableActions = (actions: readonly TableAction[]) =>

@@ -5,7 +5,7 @@ import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { lookupIndex } from "../../shared/table/keys.ts";
 import { executionsOf } from "./checkout.ts";
-import { allow, evidenceGrants, statementsFor } from "./grants.ts";
+import { allow, allowListing, evidenceGrants, statementsFor } from "./grants.ts";
 import type { Storage } from "./storage.ts";
 
 type Invoked = { readonly machine: StateMachine; readonly apply: IFunction; readonly applyOrders: IFunction };
@@ -38,7 +38,7 @@ export const createPolicies = (scope: Construct, storage: Storage, { machine, ap
       }),
       allow(["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"], storage.table.tableArn),
       allow(["dynamodb:Query"], `${storage.table.tableArn}/index/${lookupIndex}`),
-      allow(["s3:ListBucket"], storage.bucket.bucketArn),
+      allowListing(storage),
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),
     ]),

@@ -1,9 +1,10 @@
 import type { Stack } from "aws-cdk-lib";
 import type { Alarm } from "aws-cdk-lib/aws-cloudwatch";
 import { LambdaApplication, LambdaDeploymentConfig, LambdaDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
-import { Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { PolicyDocument, PolicyStatement, Role } from "aws-cdk-lib/aws-iam";
 import { Alias, CfnAlias, type IFunction } from "aws-cdk-lib/aws-lambda";
 import { acknowledge } from "./acknowledge.ts";
+import { allow, ownService } from "./grants.ts";
 import { killsOf } from "./operations.ts";
 
 /** How many deployments run at once: together they stay below the 15 requests a second that Lambda's control plane takes. */
@@ -21,31 +22,53 @@ export const wavesOf = (functions: readonly IFunction[]): IFunction[][] =>
  */
 export const createRollout = (
   stack: Stack,
-  waves: readonly (readonly IFunction[])[],
+  functions: readonly (readonly IFunction[])[],
   alarmNamed: (name: string) => Alarm[],
 ): void => {
+  const waves = functions.map((wave) => wave.map(asAlias));
   const application = new LambdaApplication(stack, "Rollout");
-  const role = new Role(stack, "RolloutRole", {
-    assumedBy: new ServicePrincipal("codedeploy.amazonaws.com"),
-    description: "Patchbay: CodeDeploy shifts traffic between versions of functions",
-  });
-  acknowledge(role, {
-    "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited]":
-      "CodeDeploy's documentation requires this managed policy, which allows moving aliases and reading alarms.",
-  });
+  const role = rolloutRole(stack, waves.flat());
   const deploymentConfig = LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES;
   for (const [index, wave] of waves.entries()) {
     const alarms = ["Defects", killsOf(index)].flatMap(alarmNamed);
     for (const [place, alias] of wave.entries()) {
-      if (!(alias instanceof Alias)) throw new Error("A function is released by its alias.");
       new LambdaDeploymentGroup(alias, "Rollout", { alias, application, role, alarms, deploymentConfig });
       const before = waves[index - 1]?.[place];
-      if (before) aliasOf(alias).addResourceDependency(aliasOf(before));
+      if (before) resourceOf(alias).addResourceDependency(resourceOf(before));
     }
   }
 };
 
-const aliasOf = ({ node: { defaultChild } }: IFunction): CfnAlias => {
+/**
+ * What CodeDeploy's managed policy allows for functions without hooks, for these functions only.
+ * https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AWSCodeDeployRoleForLambdaLimited.html
+ */
+const rolloutRole = (stack: Stack, aliases: readonly Alias[]) => {
+  const actions = ["lambda:GetAlias", "lambda:GetProvisionedConcurrencyConfig", "lambda:UpdateAlias"];
+  // The aliases refer to this role, which therefore cannot refer to them.
+  const resources = aliases.flatMap(({ lambda: { functionArn }, aliasName }) => [
+    functionArn,
+    `${functionArn}:${aliasName}`,
+  ]);
+  const statements = [new PolicyStatement({ actions, resources }), allow(["cloudwatch:DescribeAlarms"], "*")];
+  const role = new Role(stack, "RolloutRole", {
+    assumedBy: ownService("codedeploy"),
+    description: "Patchbay: CodeDeploy shifts traffic between versions of functions",
+    inlinePolicies: { rollout: new PolicyDocument({ statements }) },
+  });
+  acknowledge(role, {
+    "AwsSolutions-IAM5[Resource::*]": "DescribeAlarms lists alarms; its answers are not secret.",
+  });
+  // Otherwise CDK would attach the managed policy, which allows this for every function.
+  return role.withoutPolicyUpdates();
+};
+
+const asAlias = (handler: IFunction): Alias => {
+  if (!(handler instanceof Alias)) throw new Error("A function is released by its alias.");
+  return handler;
+};
+
+const resourceOf = ({ node: { defaultChild } }: Alias): CfnAlias => {
   if (!(defaultChild instanceof CfnAlias)) throw new Error("CDK no longer creates a CfnAlias for an Alias.");
   return defaultChild;
 };

@@ -5,7 +5,6 @@ import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
-import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { createApi } from "./api.ts";
 import { createBackups } from "./backups.ts";
@@ -14,7 +13,7 @@ import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./event-bus.ts";
 import { hasFirewall } from "./firewall.ts";
 import { createFunction, type Deployment } from "./function.ts";
-import { allow, orderingGrants, tenancyGrants } from "./grants.ts";
+import { allowListing, orderingGrants, tenancyGrants } from "./grants.ts";
 import { createMalwareScan } from "./malware-scan.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
@@ -84,13 +83,13 @@ const createWaysIn = (stack: Stack, deployment: Deployment) => {
 
 /** Creates the daily sweep, which removes the files without metadata that a crash can leave behind. */
 const createSweep = (stack: Stack, deployment: Deployment) => {
-  const { storage, deadLetters: deadLetterQueue } = deployment;
+  const { deadLetters: deadLetterQueue } = deployment;
   const handler = createFunction(stack, deployment, {
     name: otherFunctions.sweep,
     grants: { table: ["GetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     deadLetterQueue,
-    statements: [allow(["s3:ListBucket"], storage.bucket.bucketArn, { StringLike: { "s3:prefix": `${filePrefix}*` } })],
+    statements: [allowListing(deployment.storage)],
   });
   new Rule(stack, "SweepDaily", {
     description: "Removes files without metadata",
