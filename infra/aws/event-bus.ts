@@ -17,10 +17,13 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
     eventBusName: settings.stackName,
     description: "Patchbay: every confirmed change",
   });
+  // Followers have rules on it, which would prevent its deletion.
+  bus.applyRemovalPolicy(settings.removalPolicy);
   // Not every emulator supports archives.
   const days = settings.emulator ? null : settings.eventArchiveDays;
   const pattern = { eventPattern: { source: ["patchbay"] }, description: "Patchbay: events to send again" };
   const archive = days ? bus.archive("Archive", { ...pattern, retention: Duration.days(days) }) : undefined;
+  archive?.applyRemovalPolicy(settings.removalPolicy);
   const stream = storage.table.tableStreamArn;
   const publisher = createFunction(scope, deployment, {
     name: otherFunctions.publish,
@@ -68,7 +71,8 @@ const ruleActions = [
 const replayActions = ["events:CancelReplay", "events:DescribeReplay"];
 
 /** Permission to put rules on the bus, and to send archived events again. */
-const eventPolicy = (scope: Construct, { stackName }: Settings, bus: EventBus, archiveArn: string | undefined) => {
+const eventPolicy = (scope: Construct, settings: Settings, bus: EventBus, archiveArn: string | undefined) => {
+  const replays = `replay/${settings.stackName}-*`;
   const arnOf = (resource: string) => `arn:${Aws.PARTITION}:events:${Aws.REGION}:${Aws.ACCOUNT_ID}:${resource}`;
   const policy = new ManagedPolicy(scope, "EventPolicy", {
     description: "Patchbay: other systems put rules on the bus",
@@ -79,15 +83,16 @@ const eventPolicy = (scope: Construct, { stackName }: Settings, bus: EventBus, a
         ? [
             allow(["events:DescribeArchive", "events:StartReplay"], archiveArn),
             // Others in the account replay archives of their own.
-            allow(replayActions, arnOf(`replay/${stackName}-*`)),
+            allow(replayActions, arnOf(replays)),
           ]
         : []),
     ],
   });
   const reason = "Whoever puts rules on the bus and starts replays chooses their names.";
-  for (const name of [`rule/<${logicalId(bus)}>/*`, `replay/${stackName}-*`])
+  for (const name of [`rule/<${logicalId(bus)}>/*`, replays])
     acknowledge(policy, {
       [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:${name}]`]: reason,
     });
+  policy.applyRemovalPolicy(settings.removalPolicy);
   return policy;
 };

@@ -32,7 +32,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   stack.templateOptions.metadata = { "cfn-lint": { config: { ignore_checks: ["W3005"] } } };
   const storage = createStorage(stack, settings);
   if (settings.malwareScan) createMalwareScan(stack, storage);
-  const deadLetters = deadLetterQueue(stack);
+  const deadLetters = deadLetterQueue(stack, settings);
   const deployment = { settings, storage, bundles, deadLetters };
   const { rest, endpoints } = createApi(stack, deployment);
   const waysIn = createWaysIn(stack, deployment);
@@ -42,7 +42,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
   const monitored = { rest, machine, failure, release, sweep, publisher, canaries };
   const { topic, alarmNamed } = createOperations(stack, deployment, monitored);
-  const policyArns = createPolicies(stack, storage, { machine, ...waysIn });
+  const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
   if (canaries.length > 0) createRollout(stack, canaries, alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
@@ -99,10 +99,11 @@ const createSweep = (stack: Stack, deployment: Deployment) => {
   return handler;
 };
 
-const deadLetterQueue = (stack: Stack): Queue => {
+const deadLetterQueue = (stack: Stack, { removalPolicy }: Settings): Queue => {
   // With the stack's key, each service that sends to the queue would need a grant in the key's policy.
   const encryption = QueueEncryption.SQS_MANAGED;
-  const queue = new Queue(stack, "DeadLetters", { encryption, enforceSSL: true, retentionPeriod: Duration.days(14) });
+  const kept = { retentionPeriod: Duration.days(14), removalPolicy };
+  const queue = new Queue(stack, "DeadLetters", { encryption, enforceSSL: true, ...kept });
   acknowledge(queue, { "AwsSolutions-SQS3": "This is a queue of dead letters." });
   return queue;
 };
