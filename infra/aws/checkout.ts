@@ -137,6 +137,7 @@ const releaseFunction = (scope: Construct, deployment: Deployment, machine: Stat
     name: otherFunctions.releaseLock,
     grants: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
     timeout: Duration.seconds(30),
+    runsInMaintenance: true,
     deadLetterQueue,
     // EventBridge leaves the input of an execution out of its event if it is large.
     statements: [allow(["states:DescribeExecution"], executionsOf(machine))],

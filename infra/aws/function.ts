@@ -28,6 +28,8 @@ type FunctionOptions = {
   readonly memoryMb?: number | undefined;
   /** How many invocations may run at once. Lambda reserves as much of the account's concurrency. */
   readonly concurrency?: number | null;
+  /** Lambda sends an asynchronous call of a function that may not run to the dead letters at once. */
+  readonly runsInMaintenance?: true;
   /** Receives events that failed on every retry, for a function that events invoke. */
   readonly deadLetterQueue?: IQueue;
   /** In addition to TABLE_NAME and, for a function with access to files, BUCKET_NAME. */
@@ -51,8 +53,9 @@ export const createFunction = (
 ): lambda.IFunction => {
   const { name, grants, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
   const { deadLetterQueue, isOperator } = options;
-  // In maintenance nothing runs: the steps of checkouts, events and other systems wait and try again.
-  const concurrency = settings.throttleRate === 0 ? 0 : (options.concurrency ?? undefined);
+  // In maintenance nothing runs that waits and tries again: the steps of checkouts, events and other systems.
+  const isStopped = settings.throttleRate === 0 && !options.runsInMaintenance;
+  const concurrency = isStopped ? 0 : (options.concurrency ?? undefined);
   const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
   const { file, handler } = entryPointOf(name);
   const id = name.replaceAll("/", "-");

@@ -93,6 +93,7 @@ const createSweep = (stack: Stack, deployment: Deployment) => {
   });
   new Rule(stack, "SweepDaily", {
     description: "Removes files without metadata",
+    enabled: deployment.settings.throttleRate > 0,
     schedule: Schedule.cron({ hour: "3", minute: "17" }),
     targets: [new LambdaTarget(handler, { deadLetterQueue })],
   });

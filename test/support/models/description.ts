@@ -261,7 +261,17 @@ const changesOf = (properties: PlainObject, before: Values): (readonly [path: st
   return [...changed, ...lacking(properties, before).map((path) => [path, none] as const)];
 };
 
-/** What another stack has and lacks. "every": every resource of that kind that has the property. */
+/** "every": all that have the property, or all there are, with two exceptions at most. */
+const titleOfAll = (names: readonly string[], kind: string, groups: readonly (readonly [string, Described][])[]) => {
+  const [exceptions] = groups
+    .filter((group) => group.length > 2 && group.length >= names.length)
+    .map((group) => group.flatMap(([name]) => (names.includes(name) ? [] : name)))
+    .filter(({ length }) => length < Math.min(3, names.length));
+  if (!exceptions) return titleOf(names.join(", "), kind);
+  return [`every ${kind}`, ...(exceptions.length > 0 ? [`but ${exceptions.join(", ")}`] : [])].join(" ");
+};
+
+/** What another stack has and lacks. */
 export const differencesOf = (other: Description, description: Description): readonly string[] => {
   const common = commonByKind(description);
   const changes = [...other].flatMap(([name, { kind, properties }]) => {
@@ -281,8 +291,8 @@ export const differencesOf = (other: Description, description: Description): rea
       const ofKind = [...description].filter(([name, one]) => one.kind === kind && (path === "" || other.has(name)));
       const isProperty = ([own]: readonly [string, Plain]) => `${own}.`.startsWith(`${path.replace(/ [+-]$/, "")}.`);
       const having = ofKind.filter(([, { properties }]) => leaves(properties).some(isProperty));
-      const isAll = each.length > 2 && [having.length, ofKind.length].includes(each.length);
-      return [isAll ? `every ${kind}` : titleOf(each.map(({ name }) => name).join(", "), kind), change] as const;
+      const names = each.map(({ name }) => name);
+      return [titleOfAll(names, kind, [having, ofKind]), change] as const;
     });
     return Map.groupBy(titled, ([title]) => title);
   };
