@@ -196,7 +196,7 @@ describe("only these", () => {
 describe("every resource", () => {
   it("satisfies cdk-nag, or says why not; production warns of what it should not be without", () => {
     expect(stacks.flatMap(({ findings }) => findings)).toEqual([]);
-    const missing = ["alarmEmail", "malwareScan", "webAclArn"].map(
+    const missing = ["alarmEmail", "malwareScan", "carrierConcurrency", "webAclArn"].map(
       (name) => `${name} is not set`,
     );
     expect(production.warnings.map((each) => each.split(":")[0])).toEqual(missing);
