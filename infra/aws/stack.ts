@@ -1,10 +1,12 @@
-import { Annotations, CfnOutput, Duration, Stack, Tags } from "aws-cdk-lib";
+import { createHash } from "node:crypto";
+import { Annotations, CfnOutput, Duration, FileSystem, Stack, Tags } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
+import { workflow } from "../../functions/checkout/workflow.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { createApi } from "./api.ts";
 import { createBackups } from "./backups.ts";
@@ -44,7 +46,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const { topic, alarmNamed } = createOperations(stack, deployment, monitored);
   const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
-  if (canaries.length > 0) createRollout(stack, canaries, alarmNamed);
+  if (canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
   for (const [name, value] of Object.entries(tags)) Tags.of(stack).add(name, value);
   warn(stack, settings);
@@ -89,6 +91,7 @@ const createSweep = (stack: Stack, deployment: Deployment) => {
     grants: { table: ["GetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     deadLetterQueue,
+    ...(deployment.settings.rollout === "canary" && { environment: { RELEASE: releaseOf(deployment) } }),
     statements: [allowListing(deployment.storage)],
   });
   new Rule(stack, "SweepDaily", {
@@ -98,6 +101,14 @@ const createSweep = (stack: Stack, deployment: Deployment) => {
     targets: [new LambdaTarget(handler, { deadLetterQueue })],
   });
   return handler;
+};
+
+/** Changes with the code, the workflow, the settings and what infra/aws makes of them: see infra/aws/rollout.ts. */
+const releaseOf = ({ bundles, settings }: Deployment): string => {
+  const folders = [bundles, import.meta.dirname].map((folder) => FileSystem.fingerprint(folder));
+  return createHash("sha256")
+    .update(JSON.stringify([folders, workflow, settings]))
+    .digest("hex");
 };
 
 const deadLetterQueue = (stack: Stack, { removalPolicy }: Settings): Queue => {

@@ -262,6 +262,16 @@ describe("every resource", () => {
   });
 });
 
+it("every deployment that changes anything ends with the release of the sweep, which waits for all others", () => {
+  const releases = stacks.map(({ template }) => /"RELEASE":"(\w+)"/.exec(JSON.stringify(template))?.[1]);
+  expect(releases).toEqual([expect.any(String), undefined, expect.any(String), undefined]);
+  expect(releases[0]).not.toBe(releases[2]);
+  expect(production.resources.get("sweep-orphan-files/Aliaslive")?.properties).toMatchObject({
+    DependsOn: ["every Lambda::Alias", "${Checkout}"],
+    UpdatePolicy: { CodeDeployLambdaAliasUpdate: { DeploymentGroupName: "${@/Aliaslive/Rollout}" } },
+  });
+});
+
 /** With another logical id or name, CloudFormation would replace it by an empty one. */
 it("what production retains keeps its logical ids and names", () => {
   const all = synthesize("production with all that it may have");

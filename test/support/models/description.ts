@@ -40,7 +40,7 @@ export const describe = ({ Resources, Outputs }: Template, { stackName, tags, ta
     const simplify = simplifyingWith((other) => (names.get(other) ?? other).replace(own, "@"));
     const properties = simplify({
       ...(isObject(Properties) && Properties),
-      ...(listOf(DependsOn).length > 0 && { DependsOn: dependencies(listOf(DependsOn), Resources) }),
+      ...(listOf(DependsOn).length > 0 && { DependsOn: dependencies(listOf(DependsOn), id, Resources) }),
       ...attributes,
     });
     return [name, { kind: kindOf(resource), properties: isObject(properties) ? properties : {} }] as const;
@@ -68,11 +68,11 @@ const kindOf = ({ Type, Properties = {} }: Resource) => {
   return isObject(integration) && integration.Type ? `${type} ${integration.Type}` : type;
 };
 
-/** The resources that one depends on, or, of a type that it depends on as a whole, the type. */
-const dependencies = (ids: readonly Plain[], resources: Template["Resources"]): readonly Plain[] => {
+/** The resources that one depends on, or, of a type that it depends on as a whole but for itself, the type. */
+const dependencies = (ids: readonly Plain[], own: string, resources: Template["Resources"]): readonly Plain[] => {
   const byType = Object.groupBy(Object.entries(resources), ([, { Type }]) => Type);
   const whole = Object.entries(byType).filter(
-    ([, all = []]) => all.length > 5 && all.every(([id]) => ids.includes(id)),
+    ([, all = []]) => all.length > 5 && all.every(([id]) => id === own || ids.includes(id)),
   );
   const covered = new Set(whole.flatMap(([, all = []]) => all.map(([id]) => id)));
   const single = ids.filter((id) => typeof id !== "string" || !covered.has(id));
