@@ -30,6 +30,7 @@ const Stage = z
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),
     requestsPerKey: orNone(requestLimit),
     requestsPerAddress: orNone(requestLimit),
+    requestsInTotal: orNone(requestLimit),
     domainName: orNone(matching(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/)),
     certificateArn: orNone(z.string().check(z.startsWith("arn:"))),
     rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
@@ -66,10 +67,14 @@ const Stage = z
       path: ["certificateArn"],
       error: "must be set together with domainName",
     }),
-    z.refine((stage) => !stage.webAclArn || (stage.requestsPerKey ?? stage.requestsPerAddress) === null, {
-      path: ["webAclArn"],
-      error: "must be null, because this stage has limits of its own: an API has one web ACL",
-    }),
+    z.refine(
+      (stage) =>
+        !stage.webAclArn || (stage.requestsPerKey ?? stage.requestsPerAddress ?? stage.requestsInTotal) === null,
+      {
+        path: ["webAclArn"],
+        error: "must be null, because this stage has limits of its own: an API has one web ACL",
+      },
+    ),
     z.refine(({ retainData, backupRegion }) => retainData || !backupRegion, {
       path: ["backupRegion"],
       error: "needs retainData, because a vault that has backups cannot be deleted",

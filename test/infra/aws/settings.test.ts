@@ -64,6 +64,7 @@ describe("a stage's file", () => {
     [{ retainData: true }, /carrierUrl: must be an https: URL, because/],
     [{ retainData: true, carrierUrl: "http://carrier.example" }, /carrierUrl: must be an https: URL, because/],
     [{ webAclArn: "arn:1", requestsPerKey: 10 }, /webAclArn: must be null, because/],
+    [{ webAclArn: "arn:1", requestsInTotal: 10 }, /webAclArn: must be null, because/],
     [{ domainName: "api.example.com" }, /certificateArn: must be set together with domainName$/],
     [{ domainName: "https://api.example.com", certificateArn: "arn:1" }, /domainName/],
     [{ backupRegion: "eu-west-1" }, /backupRegion: needs retainData/],

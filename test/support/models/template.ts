@@ -55,6 +55,7 @@ const choices = {
       restoredTableStream: "arn:aws:dynamodb:eu-central-1:123456789012:table/restored/stream/2026-11-22T00:00:00.000",
       requestsPerKey: 3_000,
       requestsPerAddress: 10,
+      requestsInTotal: 300_000,
       malwareScan: false,
       eventArchiveDays: null,
       maxFileBytes: 1_234_567,
