@@ -49,8 +49,8 @@ const carrierSecret = (scope: Construct, { settings, storage }: Deployment) => {
 const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secret: Secret) => {
   const { name, grants, carrier, timeoutSeconds, memoryMb } = step;
   const { settings, storage } = deployment;
-  // Without a scan, there is no tag to wait for.
-  const files = grants.files.filter((action) => settings.malwareScan || action !== "GetObjectTagging");
+  // While files are only tagged, those from before the scan have no tag to wait for.
+  const files = grants.files.filter((action) => settings.malwareScan === true || action !== "GetObjectTagging");
   return createFunction(scope, deployment, {
     name,
     grants: { ...grants, files },

@@ -39,7 +39,7 @@ const Stage = z
     restoredTableStream: orNone(matching(/^arn:[\w-]+:dynamodb:.+:table\/.+\/stream\/.+$/)),
     eventArchiveDays: orNone(z.int().check(z.positive())),
     uploadOrigins: orNone(z.array(Origin)),
-    malwareScan: z._default(z.boolean(), false),
+    malwareScan: z._default(z.union([z.boolean(), z.literal("tag")]), false),
     apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
     architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),
     throttleRate: z._default(z.number().check(z.nonnegative()), 100),

@@ -33,7 +33,6 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   // W3005: CDK makes every function depend on its role, which the function refers to anyway.
   stack.templateOptions.metadata = { "cfn-lint": { config: { ignore_checks: ["W3005"] } } };
   const storage = createStorage(stack, settings);
-  if (settings.malwareScan) createMalwareScan(stack, storage);
   const deadLetters = deadLetterQueue(stack, settings);
   const deployment = { settings, storage, bundles, deadLetters };
   const { rest, endpoints } = createApi(stack, deployment);
@@ -45,6 +44,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const monitored = { rest, machine, failure, release, sweep, publisher, canaries };
   const { topic, alarmNamed } = createOperations(stack, deployment, monitored);
   const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
+  if (settings.malwareScan) createMalwareScan(stack, deployment, topic);
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
   if (canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
@@ -132,10 +132,14 @@ const warn = (stack: Stack, settings: Settings) => {
   const consequences = {
     restoredTableStream: restoredTable && !restoredTableStream && "no event is published",
     alarmEmail: retainData && !alarmEmail && "nobody is told of alarms",
-    malwareScan: retainData && !malwareScan && "the carrier gets files that nobody has scanned",
+    malwareScan: retainData && malwareScan !== true && "the carrier gets files that nobody has scanned",
     carrierConcurrency: retainData && !carrierConcurrency && "a carrier that hangs takes the concurrency of the API",
     webAclArn: retainData && !hasFirewall(settings) && "no web ACL protects the API",
   };
   for (const [name, consequence] of Object.entries(consequences))
-    if (consequence) Annotations.of(stack).addWarningV2(`patchbay:${name}`, `${name} is not set: ${consequence}.`);
+    if (consequence)
+      Annotations.of(stack).addWarningV2(
+        `patchbay:${name}`,
+        `${name} is not ${name === "malwareScan" ? "true" : "set"}: ${consequence}.`,
+      );
 };

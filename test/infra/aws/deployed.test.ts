@@ -83,7 +83,7 @@ describe("only these", () => {
       `S3::BucketPolicy: Service logging.s3.amazonaws.com: s3:PutObject on \${FileAccessLogs.Arn}/files/* where ArnLike aws:SourceArn \${Files.Arn} and ${account}`,
       `SNS::TopicPolicy: ${services}: sns:Publish on \${Alarms} where ${account}`,
       `SNS::TopicPolicy: Service cloudwatch.amazonaws.com: sns:Publish on \${Alarms} where ${account}`,
-      ...["FailedBackup", "FailedCheckout", "SweepDaily"].map(
+      ...["FailedBackup", "FailedCheckout", "InfectedFile", "ScanStatus", "SweepDaily"].map(
         (rule) => `${sendDeadLetters} where ArnEquals aws:SourceArn \${${rule}.Arn}`,
       ),
     ]);
@@ -196,9 +196,12 @@ describe("only these", () => {
 describe("every resource", () => {
   it("satisfies cdk-nag, or says why not; production warns of what it should not be without", () => {
     expect(stacks.flatMap(({ findings }) => findings)).toEqual([]);
-    const missing = ["alarmEmail", "malwareScan", "carrierConcurrency", "webAclArn"].map(
-      (name) => `${name} is not set`,
-    );
+    const missing = [
+      "alarmEmail is not set",
+      "malwareScan is not true",
+      "carrierConcurrency is not set",
+      "webAclArn is not set",
+    ];
     expect(production.warnings.map((each) => each.split(":")[0])).toEqual(missing);
   });
 

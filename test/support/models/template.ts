@@ -56,7 +56,7 @@ const choices = {
       requestsPerKey: 3_000,
       requestsPerAddress: 10,
       requestsInTotal: 300_000,
-      malwareScan: false,
+      malwareScan: "tag",
       eventArchiveDays: null,
       maxFileBytes: 1_234_567,
       maxUploadBytes: 1000,
