@@ -125,11 +125,11 @@ describe("the READMEs", () => {
 
   /** Of other programs. */
   const others = `AWSBackupServiceRolePolicyForRestores AWSManagedRulesCommonRuleSet SizeRestrictions_BODY PutSecretValue
-    SendObjectMalwareScan BackupVaultName LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData UPDATE_ROLLBACK_COMPLETE
+    SendObjectMalwareScan BackupVaultName LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData UPDATE_ROLLBACK_COMPLETE ExecutionsFailed
     --resource-mapping --add-host --omit --cli-binary-format`;
 
   it("name only options, settings, variables, alarms and properties that a file of the repository has", () => {
-    const code = "{.ci,docs,functions,infra,shared,test}/**/*.{js,json,mjs,py,sh,ts,yaml}";
+    const code = "{.ci,docs,functions,infra,shared,test}/**/*.{js,json,mjs,py,sh,ts,txt,yaml}";
     const files = globSync(["*.{json,yaml,ts}", code], { cwd: root, exclude: ["**/node_modules/**"] });
     const sources = [...files, ...files.map(textOf), others].join("\n");
     const named = documents.flatMap((file) =>

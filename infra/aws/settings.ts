@@ -30,6 +30,7 @@ export const Stage = z
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),
     requestsPerKey: orNone(requestLimit),
     requestsPerAddress: orNone(requestLimit),
+    requestsInTotal: orNone(requestLimit),
     domainName: orNone(matching(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/)),
     certificateArn: orNone(z.string().check(z.startsWith("arn:"))),
     rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
@@ -38,7 +39,7 @@ export const Stage = z
     restoredTableStream: orNone(matching(/^arn:[\w-]+:dynamodb:.+:table\/.+\/stream\/.+$/)),
     eventArchiveDays: orNone(z.int().check(z.positive())),
     uploadOrigins: orNone(z.array(Origin)),
-    malwareScan: z._default(z.boolean(), false),
+    malwareScan: z._default(z.union([z.boolean(), z.literal("tag")]), false),
     apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
     architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),
     throttleRate: z._default(z.number().check(z.nonnegative()), 100),
@@ -66,10 +67,14 @@ export const Stage = z
       path: ["certificateArn"],
       error: "must be set together with domainName",
     }),
-    z.refine((stage) => !stage.webAclArn || (stage.requestsPerKey ?? stage.requestsPerAddress) === null, {
-      path: ["webAclArn"],
-      error: "must be null, because this stage has limits of its own: an API has one web ACL",
-    }),
+    z.refine(
+      (stage) =>
+        !stage.webAclArn || (stage.requestsPerKey ?? stage.requestsPerAddress ?? stage.requestsInTotal) === null,
+      {
+        path: ["webAclArn"],
+        error: "must be null, because this stage has limits of its own: an API has one web ACL",
+      },
+    ),
     z.refine(({ retainData, backupRegion }) => retainData || !backupRegion, {
       path: ["backupRegion"],
       error: "needs retainData, because a vault that has backups cannot be deleted",
@@ -88,6 +93,7 @@ export const settingDescriptions = {
   requestsPerKey:
     "how many requests an API key may send within five minutes, at least 10. Creates a web ACL, instead of `webAclArn`",
   requestsPerAddress: "the same for an address",
+  requestsInTotal: "the same for all callers together: 150,000 are 500 a second",
   domainName: "the API's own name: see below",
   certificateArn: "the ACM certificate of `domainName`",
   rollout: 'how traffic moves to new versions: see "Releases"',
@@ -97,14 +103,14 @@ export const settingDescriptions = {
   restoredTableStream: "the ARN of that table's stream. Without it, no event is published",
   eventArchiveDays: "how long EventBridge keeps events, to send them again",
   uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
-  malwareScan: 'scans each file, and lets only clean ones reach the carrier: see "The malware scan"',
+  malwareScan: '`"tag"` scans each file; `true` lets only clean ones reach the carrier, too: see "The malware scan"',
   apiLogsRole:
     'API Gateway writes the logs of a region with one role. `"own"`: this stack creates and retains it. `"existing"`: another stack has created it',
   architecture: 'that of the functions, or `"x86_64"`. On an emulator, that of the machine',
   throttleRate: 'requests a second to each method. 0 stops all: see "Maintenance"',
   throttleBurst: "the burst above `throttleRate`",
   carrierConcurrency:
-    "how many copies of each of the two steps that call the carrier run at once, so that a carrier that hangs leaves concurrency to the API. Lambda reserves it twice, and keeps at least 100 of the account's unreserved",
+    "how many copies of each of the two steps that call the carrier run at once, so that a carrier that hangs leaves concurrency to the API: 100, once the account has a quota of 1,000. Lambda reserves it twice",
   logRetentionDays: "of every log group: a number of days that CloudWatch Logs supports",
   logLevel:
     '`"WARN"` or `"ERROR"` drops the lines of requests and steps with their metric `ms`, and Lambda\'s `START` and `REPORT` lines',

@@ -6,16 +6,16 @@ import { App } from "aws-cdk-lib";
 import { CfnAlarm } from "aws-cdk-lib/aws-cloudwatch";
 import * as z from "zod/mini";
 import cdk from "../../cdk.json" with { type: "json" };
+import { createProgram } from "../../infra/admin/program.ts";
+import { leavesOf, usageOf } from "../../infra/admin/usage.ts";
+import { functionNames } from "../../infra/aws/bundle.ts";
+import { readSettings, Stage, settingDescriptions } from "../../infra/aws/settings.ts";
+import { patchbay } from "../../infra/aws/stack.ts";
+import production from "../../infra/aws/stages/production.json" with { type: "json" };
+import { entryPointOf } from "../../infra/entry-points.ts";
 import { endBytes } from "../../shared/attachments/files.ts";
 import { env, variables } from "../../shared/env.ts";
 import { limits } from "../../shared/limits.ts";
-import { functionNames } from "../aws/bundle.ts";
-import { readSettings, Stage, settingDescriptions } from "../aws/settings.ts";
-import { patchbay } from "../aws/stack.ts";
-import production from "../aws/stages/production.json" with { type: "json" };
-import { entryPointOf } from "../entry-points.ts";
-import { createProgram } from "./program.ts";
-import { leavesOf, usageOf } from "./usage.ts";
 
 /** `npm run tables`: writes the tables of the documents that the code knows, between their markers. */
 
