@@ -125,7 +125,7 @@ describe("the READMEs", () => {
 
   /** Of other programs. */
   const others = `AWSBackupServiceRolePolicyForRestores AWSManagedRulesCommonRuleSet SizeRestrictions_BODY PutSecretValue
-    SendObjectMalwareScan BackupVaultName LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData UPDATE_ROLLBACK_COMPLETE ExecutionsFailed
+    SendObjectMalwareScan BackupVaultName LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData UPDATE_ROLLBACK_COMPLETE UPDATE_ROLLBACK_FAILED ExecutionsFailed
     --resource-mapping --add-host --omit --cli-binary-format`;
 
   it("name only options, settings, variables, alarms and properties that a file of the repository has", () => {
