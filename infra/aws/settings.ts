@@ -36,7 +36,8 @@ const Stage = z
     rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
     backupRegion: orNone(matching(/^[a-z]{2}(-[a-z]+)+-\d$/)),
     restoredTable: orNone(matching(/^[\w.-]{3,255}$/)),
-    restoredTableStream: orNone(matching(/^arn:[\w-]+:dynamodb:.+:table\/.+\/stream\/.+$/)),
+    // Of 1.0. Since then, the stream is that of the restored table.
+    restoredTableStream: orNone(z.string()),
     eventArchiveDays: orNone(z.int().check(z.positive())),
     uploadOrigins: orNone(z.array(Origin)),
     malwareScan: z._default(z.union([z.boolean(), z.literal("tag")]), false),
