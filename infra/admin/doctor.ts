@@ -98,7 +98,7 @@ const checksOfTarget: readonly (readonly [check: string, find: Find, remedy?: st
   [
     "table's stream",
     checkStream,
-    "No event is published. A restored table needs a stream and the setting restoredTableStream: see infra/runbook.md.",
+    "No event is published. `npm run restore` turns on the stream of a restored table: see infra/runbook.md.",
   ],
   ["bucket", checkBucket],
   ["workflow", checkWorkflow],

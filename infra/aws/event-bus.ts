@@ -24,31 +24,30 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   const pattern = { eventPattern: { source: ["patchbay"] }, description: "Patchbay: events to send again" };
   const archive = days ? bus.archive("Archive", { ...pattern, retention: Duration.days(days) }) : undefined;
   archive?.applyRemovalPolicy(settings.removalPolicy);
-  const stream = storage.table.tableStreamArn;
+  const eventSourceArn = storage.table.tableStreamArn ?? "";
   const publisher = createFunction(scope, deployment, {
     name: otherFunctions.publish,
     grants: { table: [], files: [] },
     timeout: Duration.minutes(1),
     environment: { EVENT_BUS_NAME: bus.eventBusName, DEAD_LETTERS_URL: deployment.deadLetters.queueUrl },
-    statements: [allow(["events:PutEvents"], bus.eventBusArn), ...(stream ? readStream(deployment, stream) : [])],
+    statements: [allow(["events:PutEvents"], bus.eventBusArn), ...readStream(deployment, eventSourceArn)],
   });
-  if (stream)
-    new EventSourceMapping(scope, "Stream", {
-      target: publisher,
-      eventSourceArn: stream,
-      startingPosition: StartingPosition.TRIM_HORIZON,
-      filters: [
-        FilterCriteria.filter({
-          eventName: FilterRule.isEqual("INSERT"),
-          dynamodb: { Keys: { sk: { S: FilterRule.beginsWith(eventPrefix) } } },
-        }),
-      ],
-      reportBatchItemFailures: true,
-      bisectBatchOnError: true,
-      // The stream keeps a record for 24 hours. What waits behind this one must not be lost.
-      maxRecordAge: Duration.hours(23),
-      onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
-    });
+  new EventSourceMapping(scope, "Stream", {
+    target: publisher,
+    eventSourceArn,
+    startingPosition: StartingPosition.TRIM_HORIZON,
+    filters: [
+      FilterCriteria.filter({
+        eventName: FilterRule.isEqual("INSERT"),
+        dynamodb: { Keys: { sk: { S: FilterRule.beginsWith(eventPrefix) } } },
+      }),
+    ],
+    reportBatchItemFailures: true,
+    bisectBatchOnError: true,
+    // The stream keeps a record for 24 hours. What waits behind this one must not be lost.
+    maxRecordAge: Duration.hours(23),
+    onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
+  });
   const archiveArn = archive?.archiveArn;
   return { bus, publisher, archiveArn, policy: eventPolicy(scope, settings, bus, archiveArn) };
 };

@@ -36,7 +36,8 @@ export const Stage = z
     rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
     backupRegion: orNone(matching(/^[a-z]{2}(-[a-z]+)+-\d$/)),
     restoredTable: orNone(matching(/^[\w.-]{3,255}$/)),
-    restoredTableStream: orNone(matching(/^arn:[\w-]+:dynamodb:.+:table\/.+\/stream\/.+$/)),
+    // Of 1.0. Since then, the stream is that of the restored table.
+    restoredTableStream: orNone(z.string()),
     eventArchiveDays: orNone(z.int().check(z.positive())),
     uploadOrigins: orNone(z.array(Origin)),
     malwareScan: z._default(z.union([z.boolean(), z.literal("tag")]), false),
@@ -99,8 +100,7 @@ export const settingDescriptions = {
   rollout: 'how traffic moves to new versions: see "Releases"',
   backupRegion:
     'copies daily backups there: see "Another region". Needs `retainData`, and a stack\'s name of at most 41 characters',
-  restoredTable: 'a restored table, in place of the stack\'s own: see "Restore"',
-  restoredTableStream: "the ARN of that table's stream. Without it, no event is published",
+  restoredTable: 'the name of a restored table, which becomes the stack\'s: see "Restore"',
   eventArchiveDays: "how long EventBridge keeps events, to send them again",
   uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
   malwareScan: '`"tag"` scans each file; `true` lets only clean ones reach the carrier, too: see "The malware scan"',
@@ -119,7 +119,7 @@ export const settingDescriptions = {
   tags: "of every resource, in addition to `Application` and `Stage`",
   maxFileBytes: "the largest file in a form; the default is the maximum",
   maxUploadBytes: "the largest file of a direct upload; the default is the maximum",
-} as const satisfies Record<keyof z.infer<typeof Stage>, string>;
+} as const satisfies Record<Exclude<keyof z.infer<typeof Stage>, "restoredTableStream">, string>;
 
 const Choice = z.strictObject({
   stage: z._default(z.string(), ""),

@@ -128,9 +128,8 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
 
 /** Says at synth what production should not be without. */
 const warn = (stack: Stack, settings: Settings) => {
-  const { retainData, alarmEmail, malwareScan, carrierConcurrency, restoredTable, restoredTableStream } = settings;
+  const { retainData, alarmEmail, malwareScan, carrierConcurrency } = settings;
   const consequences = {
-    restoredTableStream: restoredTable && !restoredTableStream && "no event is published",
     alarmEmail: retainData && !alarmEmail && "nobody is told of alarms",
     malwareScan: retainData && malwareScan !== true && "the carrier gets files that nobody has scanned",
     carrierConcurrency: retainData && !carrierConcurrency && "a carrier that hangs takes the concurrency of the API",

@@ -311,6 +311,14 @@ it("what production retains keeps its logical ids and names", () => {
   });
 });
 
+it("a restored table has an id of its own, so functions get new versions, and CloudFormation can import it by its name", () => {
+  const { Resources } = synthesize("production with the other choice of each setting, in maintenance").template;
+  const tables = Object.entries(Resources).filter(([, { Type }]) => Type === "AWS::DynamoDB::Table");
+  expect(tables).toMatchObject([
+    [expect.stringMatching(/^restoredTable/), { Properties: { TableName: "restored" }, DeletionPolicy: "Retain" }],
+  ]);
+});
+
 it("a sandbox leaves nothing behind but the region's role for logs", () => {
   const left = Object.entries(synthesize("a sandbox").template.Resources).filter(([, { DeletionPolicy }]) =>
     String(DeletionPolicy).startsWith("Retain"),

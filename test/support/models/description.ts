@@ -18,16 +18,12 @@ const isObject = (value: Plain | undefined): value is PlainObject =>
   typeof value === "object" && value !== null && !isList(value);
 const listOf = (value: Plain = []): readonly Plain[] => (isList(value) ? value : [value]);
 
-/** What is not written out. A restored table is written like the stack's own. */
-type Known = { readonly stackName: string; readonly tags: PlainObject; readonly table: string | null };
+/** What is not written out. */
+type Known = { readonly stackName: string; readonly tags: PlainObject };
 
 /** Describes the resources of a template. A resource's name is its place in the tree of constructs below the stack. */
-export const describe = ({ Resources, Outputs }: Template, { stackName, tags, table }: Known): Description => {
-  const texts = new Map([
-    [stackName, "<stack>"],
-    [`arn:\${AWS::Partition}:dynamodb:\${AWS::Region}:\${AWS::AccountId}:table/${table}`, `\${Table.Arn}`],
-  ]);
-  const simplifyingWith = (find: (id: string) => string) => simplifying(find, texts, inline(tags));
+export const describe = ({ Resources, Outputs }: Template, { stackName, tags }: Known): Description => {
+  const simplifyingWith = (find: (id: string) => string) => simplifying(find, stackName, inline(tags));
   const names = new Map(Object.entries(Resources).map(([id, resource]) => [id, nameOf(resource, stackName) ?? id]));
   const functions = Object.entries(Resources).flatMap(([id, { Type }]) =>
     Type === "AWS::Lambda::Function" ? (names.get(id) ?? []) : [],
@@ -52,7 +48,9 @@ export const describe = ({ Resources, Outputs }: Template, { stackName, tags, ta
   return new Map([...resources.sort(([a], [b]) => (a < b ? -1 : 1)), ...outputs]);
 };
 
-const nameOf = ({ Metadata }: Resource, stackName: string): string | undefined => {
+const nameOf = ({ Type, Metadata }: Resource, stackName: string): string | undefined => {
+  // A restored table has its name in its path.
+  if (Type === "AWS::DynamoDB::Table") return "Table";
   const path = isObject(Metadata) ? Metadata["aws:cdk:path"] : undefined;
   if (typeof path !== "string") return undefined;
   // CDK makes some names unique by the stack's name and a hash.
@@ -82,7 +80,7 @@ const dependencies = (ids: readonly Plain[], own: string, resources: Template["R
 const partsOfStatement = ["Effect", "Principal", "Action", "Resource", "Condition", "Sid"];
 
 /** Replaces references by names, documents in JSON by what they say, and statements of policies by sentences. */
-const simplifying = (find: (id: string) => string, texts: ReadonlyMap<string, string>, tags: string) => {
+const simplifying = (find: (id: string) => string, stackName: string, tags: string) => {
   const reference = (text: string) => `\${${text}}`;
   const textOf = (value: Plain) => (typeof value === "string" ? value : inline(value));
   const simplify = (value: Plain): Plain => {
@@ -120,11 +118,7 @@ const simplifying = (find: (id: string) => string, texts: ReadonlyMap<string, st
     ].join(" ");
   };
   const simplifyText = (text: string): Plain => {
-    if (!/^\{.*\}$/s.test(text))
-      return [...texts].reduce(
-        (result, [known, name]) => result.replaceAll(known, name),
-        text.replaceAll(/[0-9a-f]{64}/g, "<hash>"),
-      );
+    if (!/^\{.*\}$/s.test(text)) return text.replaceAll(/[0-9a-f]{64}/g, "<hash>").replaceAll(stackName, "<stack>");
     try {
       return simplify(JSON.parse(text));
     } catch {

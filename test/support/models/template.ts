@@ -100,7 +100,7 @@ const synthesizeIn = (folder: string, choice: Choice) => {
   const artifact = app.synth().getStackArtifact(artifactId);
   delete process.env.CDK_VALIDATION;
   const template: Template = artifact.template;
-  const { stageName, tags, restoredTable } = settings;
+  const { stageName, tags } = settings;
   const report: Report = JSON.parse(readFileSync(join(folder, "out/validation-report.json"), "utf8"));
   rmSync(folder, { recursive: true });
   return {
@@ -110,7 +110,6 @@ const synthesizeIn = (folder: string, choice: Choice) => {
     resources: describe(template, {
       stackName,
       tags: { Application: "Patchbay", Stage: stageName, ...tags },
-      table: restoredTable,
     }),
     terminationProtection,
     warnings: artifact.messages.filter(({ level }) => level === "warning").map(({ entry }) => String(entry.data)),
