@@ -31,7 +31,7 @@ type Quota = {
 };
 
 const { states, steps, readUnits, writeUnits, events } = checkoutCost;
-const warm = "`aws dynamodb update-table --warm-throughput` before the load comes; above 40,000 the quota of a table";
+const warm = "`--warm-throughput`, below; above 40,000 the quota of a table";
 
 const quotas: readonly Quota[] = [
   { what: "API Gateway: requests", most: 10_000, each: [0, 1], raise: "the quota, and `throttleRate`" },
