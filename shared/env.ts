@@ -1,16 +1,45 @@
 import { limits } from "./limits.ts";
 
-/** Every environment variable that the functions read. A missing or malformed one throws. */
+/**
+ * Every environment variable that the functions read, and what it means: `npm run tables` writes this into infra/README.md.
+ * A missing or malformed one throws.
+ */
+export const variables = {
+  TABLE_NAME: "the table",
+  BUCKET_NAME: "the bucket",
+  STATE_MACHINE_ARN: "the state machine",
+  EVENT_BUS_NAME: "the EventBridge bus of the events",
+  DEAD_LETTERS_URL: "the queue for events that cannot be read",
+  MAX_FILE_BYTES: "the largest file in a form",
+  MAX_UPLOAD_BYTES: "the largest file of a direct upload; the default is the maximum",
+  MALWARE_SCAN: "if set, a file is forwarded only if a malware scan has tagged it as clean",
+  CARRIER_URL: "the carrier's base address",
+  CARRIER_FUNCTION: "the adapter function that is invoked instead of `CARRIER_URL`",
+  CARRIER_TOKEN: "the bearer token for the carrier",
+  CARRIER_SECRET_ARN: "the secret that contains the token, instead of `CARRIER_TOKEN`",
+  CARRIER_TIMEOUT_MS: "the timeout of a call; a file adds a second for each megabyte",
+  CARRIER_LONGEST_WAIT_SECONDS:
+    "the longest wait for an unavailable carrier, unless its `Retry-After` is longer; 2 with `npm start`",
+  OPERATOR: "whom the events of the functions in `functions/tenants/` name: on AWS, their role",
+  STACK_NAME: "the stack, a dimension of the metric `Defects`",
+  LOG_LEVEL: "the least level that is logged: `DEBUG`, `INFO`, `WARN`, `ERROR` or `SILENT`",
+  AWS_ENDPOINT_URL_S3: "S3's address, also for the AWS SDK",
+  AWS_ENDPOINT_URL_LAMBDA: "Lambda's address",
+  AWS_ENDPOINT_URL: "the address of every service: an emulator's",
+  _X_AMZN_TRACE_ID: "the X-Ray trace of the invocation, set by Lambda and logged",
+} as const;
 
-const required = (name: string): string => {
+type Variable = keyof typeof variables;
+
+const required = (name: Variable): string => {
   const value = process.env[name];
   if (!value) throw new Error(`The environment variable ${name} is not set.`);
   return value;
 };
 
-const optional = (name: string): string | undefined => process.env[name] || undefined;
+const optional = (name: Variable): string | undefined => process.env[name] || undefined;
 
-const wholeNumber = (name: string, fallback: number): number => {
+const wholeNumber = (name: Variable, fallback: number): number => {
   const text = optional(name) ?? String(fallback);
   if (!/^\d{1,15}$/.test(text))
     throw new Error(`The environment variable ${name} must be a whole number, not ${text}.`);
@@ -29,36 +58,24 @@ const parseLogLevel = (name: string) => {
 export const env = {
   tableName: () => required("TABLE_NAME"),
   bucketName: () => required("BUCKET_NAME"),
-  /** Whether S3 is an emulator. The SDK itself reads these two variables as well. */
+  /** Whether S3 is an emulator. */
   hasS3Endpoint: () => Boolean(optional("AWS_ENDPOINT_URL_S3") ?? optional("AWS_ENDPOINT_URL")),
   carrierUrl: () => required("CARRIER_URL"),
-  /** The name or the ARN of the adapter function that is invoked instead of CARRIER_URL. */
   carrierFunction: () => optional("CARRIER_FUNCTION"),
-  /** Lambda's address. The SDK itself reads these two variables as well. */
   lambdaEndpoint: (region: string) =>
     optional("AWS_ENDPOINT_URL_LAMBDA") ?? optional("AWS_ENDPOINT_URL") ?? `https://lambda.${region}.amazonaws.com`,
-  /** Whom the events of functions/tenants/apply.ts name as the operator: the function's role. */
   operator: () => optional("OPERATOR") ?? "local",
   carrierToken: () => optional("CARRIER_TOKEN"),
-  /** The secret in Secrets Manager that contains the token, instead of CARRIER_TOKEN. */
   carrierSecretArn: () => optional("CARRIER_SECRET_ARN"),
-  /** The timeout of one call to the carrier, in milliseconds. A call with a file gets more time: see checkout/limits.ts. */
   carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000),
-  /** The longest wait, in seconds, before an unavailable carrier is called again, unless its `Retry-After` is longer. */
   carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
-  /** Whether a malware scan tags each file, so that only clean ones are forwarded. */
   malwareScan: () => optional("MALWARE_SCAN") !== undefined,
   eventBusName: () => required("EVENT_BUS_NAME"),
-  /** The queue for events that cannot be read. */
   deadLettersUrl: () => required("DEAD_LETTERS_URL"),
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
-  /** The largest file in a form, in bytes. Base64-encoded, it must fit into a 6 MB event beside the other parts. */
   maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", limits.fileBytes),
-  /** The largest file of a direct upload, in bytes. It is also the most that can be configured. */
   maxUploadBytes: () => Math.min(wholeNumber("MAX_UPLOAD_BYTES", limits.uploadBytes), limits.uploadBytes),
   logLevel: () => parseLogLevel(optional("LOG_LEVEL") ?? "INFO"),
-  /** The stack that this function is part of. */
   stackName: () => optional("STACK_NAME") ?? "local",
-  /** The X-Ray trace of the invocation, set by Lambda. */
   traceId: () => optional("_X_AMZN_TRACE_ID"),
 };

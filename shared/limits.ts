@@ -1,6 +1,6 @@
 /**
- * Every limit of the interface. Schemas, the middleware, OpenAPI and the tables of limits in the documentation read
- * them from here. Lengths are in Unicode code points, sizes in bytes.
+ * Every limit of the interface. Schemas, the middleware, OpenAPI and the table in docs/limits.md read them from here.
+ * Lengths are in Unicode code points, sizes in bytes.
  */
 export const limits = {
   nameLength: 255,

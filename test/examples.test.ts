@@ -2,6 +2,8 @@ import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { copyFileSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Stack } from "aws-cdk-lib";
+import { Template } from "aws-cdk-lib/assertions";
 import { afterAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { form } from "./support/fixtures/attachments.ts";
@@ -91,3 +93,17 @@ it.runIf(extent !== "sample" && hasPackage("boto3"))(
     expect(await run("")).toMatchObject({ errors: expect.stringContaining("ordering.py create <account>"), code: 2 });
   },
 );
+
+it("the example consumers follow the bus with three rules, whose undelivered events go to a queue", async () => {
+  const { addConsumers } = await import(join(import.meta.dirname, "../docs/examples/consumers.mjs"));
+  const stack = new Stack();
+  addConsumers(stack);
+  const rules = Object.values(Template.fromStack(stack).findResources("AWS::Events::Rule"));
+  const followed = rules.map(({ Properties }) => [Properties.EventBusName, Properties.EventPattern["detail-type"]]);
+  expect(followed).toEqual([
+    ["Patchbay-production", [{ prefix: "switch." }]],
+    ["Patchbay-production", ["request_attachment.forwarded", "request_attachment.refused"]],
+    ["Patchbay-production", ["order.checkout_failed"]],
+  ]);
+  for (const { Properties } of rules) expect(Properties.Targets[0].DeadLetterConfig).toBeDefined();
+});

@@ -1,9 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { readSettings } from "../infra/aws/settings.ts";
-import { logLevels } from "../shared/env.ts";
-import { limits } from "../shared/limits.ts";
+import { createProgram } from "../infra/admin/program.ts";
 import { localServices, userEnvironment } from "./support/processes/local-service.ts";
 import { runScript } from "./support/processes/shell.ts";
 
@@ -43,10 +41,9 @@ const settled = (output: string) =>
 describe("the READMEs", () => {
   it("have a tour that works and prints what they show, and calls for other systems that work with the SDK", async () => {
     expect(tour.length).toBeGreaterThan(5);
-    const [, sdk = ""] = /```js\n([\s\S]*?)```/.exec(textOf("docs/systems.md")) ?? [];
     // The variables are those that `admin env` has exported.
     const calls = `: "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
-      '${process.execPath}' --input-type=module <<'SCRIPT'\n${sdk}\nSCRIPT`;
+      '${process.execPath}' docs/examples/ordering.mjs`;
     const commands = [...tour.map(({ command }) => command), calls];
     const marked = commands.map((command, index) => `echo "@@${index}"\n${command}\necho`);
     const { output, errors, code } = await runScript([withoutNpm, ...marked].join("\n"), env);
@@ -68,11 +65,6 @@ describe("the READMEs", () => {
     ])
       expect(stdout).toMatch(line);
     expect(stdout + stderr).not.toContain("\u001b");
-  });
-
-  it("show a typed client as its file has it", () => {
-    const code = textOf("docs/examples/list.ts").replace("../../openapi.d.ts", "./openapi.d.ts");
-    expect(textOf("docs/tour.md")).toContain(`\`\`\`ts\n${code}\`\`\`\n`);
   });
 
   it("can rely on the printed examples of npm start, which work in a shell", async () => {
@@ -97,74 +89,56 @@ describe("the READMEs", () => {
     expect(commands.filter((command) => !named.some(({ name }) => name === command))).toEqual([]);
   });
 
-  it("describe every variable that the code reads", () => {
-    const read = [...textOf("shared/env.ts").matchAll(/"([A-Z][A-Z0-9_]+)"/g)].map(([, name = ""]) => name);
-    const described = [...textOf("infra/README.md").matchAll(/^\| `[A-Z].*? \|/gm)].join("\n");
-    const ofTheSystem = logLevels.map(String);
-    expect(read.filter((name) => !ofTheSystem.includes(name) && !described.includes(`\`${name}\``))).toEqual([]);
-    expect(read.length).toBeGreaterThan(8);
+  /** The code in the text of a document, and the lines of its blocks. */
+  const codeIn = (file: string) => {
+    const parts = textOf(file).split("```");
+    const texts = parts.filter((_, index) => index % 2 === 0).join("");
+    const inline = [...texts.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code.replaceAll(/\s+/g, " "));
+    return { inline, lines: parts.filter((_, index) => index % 2 === 1).flatMap((block) => block.split("\n")) };
+  };
+
+  it("name only commands and options of the CLI that exist", () => {
+    const program = createProgram(() => {});
+    const named = documents
+      .map(codeIn)
+      .flatMap(({ inline, lines }) => [
+        ...[...inline, ...lines].flatMap(
+          (code) => /\badmin (?:-- )?(?:--(?:stack|port) \S+ )?(\w.*)/.exec(code)?.[1] ?? [],
+        ),
+        ...inline.filter((code) => program.commands.some((one) => one.name() === code.split(" ")[0])),
+      ]);
+    const wrong = named.filter((called) => {
+      const words = called.replace(/[#|)].*/, "").split(" ");
+      let command = program;
+      while (command.commands.length > 0 && words[0] && /^\w+$/.test(words[0])) {
+        const next = command.commands.find((one) => one.name() === words[0]);
+        if (!next) return true;
+        command = next;
+        words.shift();
+      }
+      const options = [...command.options, ...program.options].map(({ long }) => long);
+      return words.some((word) => word.startsWith("--") && word !== "--help" && !options.includes(word));
+    });
+    expect(wrong).toEqual([]);
+    expect(named.length).toBeGreaterThan(60);
   });
 
-  it("give every limit its value", () => {
-    const { form, pageSize, idempotencyKey: key, ...one } = limits;
-    const number = (value: number) => value.toLocaleString("en");
-    const hours = limits.idempotencySeconds / 3_600;
-    const { throttleRate } = readSettings({ stage: "sandbox" }, undefined);
-    const rates = [JSON.parse(textOf("infra/aws/stages/production.json")).throttleRate, throttleRate];
-    const texts = `| \`name\` of ${one.nameLength}, \`notes\` of ${number(one.notesLength)}, \`filename\` of ${one.filenameLength} characters`;
-    const delivery = `| ${one.endpoints} endpoints of ${number(one.endpointLength)}, an identity of ${one.identityLength}, a secret of ${number(one.secretLength)} characters`;
-    /** What the documents say of each limit. */
-    const said = {
-      nameLength: [
-        texts,
-        `\`name\` has 1 to ${one.nameLength} characters`,
-        `create: 1 to ${one.nameLength} characters`,
-      ],
-      notesLength: [`\`notes\` is null or has at most ${number(one.notesLength)} characters`],
-      filenameLength: [`\`filename\` has 1 to ${one.filenameLength} characters`],
-      endpoints: [delivery, `at most ${one.endpoints} endpoints of`],
-      endpointLength: [`endpoints of at most ${number(one.endpointLength)} characters each`],
-      identityLength: [`\`identity\` has at most ${one.identityLength} characters`],
-      secretLength: [`\`secret\` at most ${number(one.secretLength)}`],
-      pageSize: [
-        `| a page of ${pageSize.max} items, ${pageSize.default} by default`,
-        `\`first\` (1 to ${pageSize.max}, by default ${pageSize.default})`,
-        `\`last\` (1 to ${pageSize.max})`,
-      ],
-      queryLength: [`A cursor and an \`include\` have at most ${one.queryLength} characters`],
-      fileBytes: [
-        `| a file of ${number(one.fileBytes)} bytes`,
-        `at most ${number(one.fileBytes)} bytes of file`,
-        `| \`MAX_FILE_BYTES\` | ${number(one.fileBytes)} |`,
-      ],
-      uploadBytes: [
-        `| a file of ${number(one.uploadBytes)} bytes`,
-        `up to ${number(one.uploadBytes)} bytes`,
-        `| \`MAX_UPLOAD_BYTES\` | ${number(one.uploadBytes)} |`,
-      ],
-      uploadSeconds: [one.uploadSeconds === 3_600 ? "one hour later" : `${one.uploadSeconds} seconds later`],
-      jsonBytes: [`| a JSON body of ${number(one.jsonBytes)} bytes`],
-      form: [`| a form of ${form.parts} parts, with ${number(form.fieldBytes)} bytes in each field`],
-      idempotencyKey: [
-        `| an \`Idempotency-Key\` of ${key.length} characters, remembered for ${hours} hours`,
-        `has 1 to ${key.length} visible ASCII characters`,
-      ],
-      idempotencySeconds: [`For ${hours} hours the same key`],
-      accountLevels: [
-        `| ${one.accountLevels} levels of accounts`,
-        `Account trees have at most ${one.accountLevels} levels`,
-      ],
-      permissions: [`at most ${number(one.permissions)} permissions of at most ${one.permissionLength} characters`],
-      permissionLength: [],
-      dateTimeLength: [],
-      labelLength: [`\`label\` of at most ${one.labelLength} characters`],
-      onBehalfOfLength: [`\`on_behalf_of\` of at most ${one.onBehalfOfLength}`],
-    } satisfies Record<keyof typeof limits, readonly string[]>;
-    const all = ["docs/limits.md", "functions/README.md", "infra/README.md", "infra/admin/README.md"]
-      .map(textOf)
-      .join("\n");
-    const words = all.replaceAll(/\s+/g, " ");
-    const throttle = `| ${rates[0]} requests a second in production, ${rates[1]} in a sandbox`;
-    expect([throttle, ...Object.values(said).flat()].filter((text) => !words.includes(text))).toEqual([]);
+  /** Of other programs. */
+  const others = `AWSBackupServiceRolePolicyForRestores AWSManagedRulesCommonRuleSet SizeRestrictions_BODY PutSecretValue
+    SendObjectMalwareScan BackupVaultName LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData UPDATE_ROLLBACK_COMPLETE UPDATE_ROLLBACK_FAILED ExecutionsFailed
+    --resource-mapping --add-host --omit --cli-binary-format`;
+
+  it("name only options, settings, variables, alarms and properties that a file of the repository has", () => {
+    const code = "{.ci,docs,functions,infra,shared,test}/**/*.{js,json,mjs,py,sh,ts,txt,yaml}";
+    const files = globSync(["*.{json,yaml,ts}", code], { cwd: root, exclude: ["**/node_modules/**"] });
+    const sources = [...files, ...files.map(textOf), others].join("\n");
+    const named = documents.flatMap((file) =>
+      codeIn(file)
+        .inline.filter((text) => !text.startsWith("aws "))
+        .flatMap((text) => text.match(/--[a-z][\w-]+|\w*[a-z_][A-Z_]\w*/g) ?? [])
+        .map((name) => ({ file, name: name.replace(/\d+$/, "") })),
+    );
+    expect(named.filter(({ name }) => !sources.includes(name))).toEqual([]);
+    expect(named.length).toBeGreaterThan(300);
   });
 });

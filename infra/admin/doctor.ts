@@ -1,7 +1,8 @@
 import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { HeadBucketCommand, S3Client } from "@aws-sdk/client-s3";
+import { ListObjectsV2Command, S3Client } from "@aws-sdk/client-s3";
 import { DescribeExecutionCommand, ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
+import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
 import { adviceOn, CommandError, messageOf } from "./command-errors.ts";
@@ -73,7 +74,7 @@ const checkStream = async () => {
 
 const checkBucket = async () => {
   const client = new S3Client({ ...clientConfig, forcePathStyle: env.hasS3Endpoint() });
-  await client.send(new HeadBucketCommand({ Bucket: env.bucketName() }));
+  await client.send(new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: filePrefix, MaxKeys: 1 }));
   return env.bucketName();
 };
 
@@ -97,7 +98,7 @@ const checksOfTarget: readonly (readonly [check: string, find: Find, remedy?: st
   [
     "table's stream",
     checkStream,
-    "No event is published. A restored table needs a stream and the setting restoredTableStream: see infra/README.md.",
+    "No event is published. `npm run restore` turns on the stream of a restored table: see infra/runbook.md.",
   ],
   ["bucket", checkBucket],
   ["workflow", checkWorkflow],

@@ -23,7 +23,7 @@ import { CommandError, UsageError } from "./command-errors.ts";
 import { format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
-/** The restore drill of infra/README.md. Each step looks first at what is done, so a command that is repeated continues. */
+/** "Restore" in infra/runbook.md. Each step looks first at what is done, so a command that is repeated continues. */
 
 const client = new DynamoDBClient(clientSettings(10_000));
 
@@ -82,7 +82,7 @@ const startRestore = async (source: string, target: string, to: Date): Promise<v
 };
 
 /** Sets what a restored table lacks. DynamoDB refuses an UpdateTable while another one is under way. */
-const configure = async (source: string, table: TableDescription, pollSeconds: number): Promise<TableDescription> => {
+const configure = async (source: string, table: TableDescription, pollSeconds: number): Promise<void> => {
   const { TableName = "", TableArn } = table;
   const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName }));
   const TimeToLiveSpecification = { Enabled: true, AttributeName: "expires_at" };
@@ -97,7 +97,6 @@ const configure = async (source: string, table: TableDescription, pollSeconds: n
   // AWS sets the tags that begin with aws: by itself, and refuses them.
   const own = Tags.filter(({ Key }) => !Key?.startsWith("aws:"));
   if (own.length > 0) await client.send(new TagResourceCommand({ ResourceArn: TableArn, Tags: own }));
-  return existing(TableName);
 };
 
 const update = async (input: UpdateTableCommandInput, pollSeconds: number) => {
@@ -141,13 +140,15 @@ const restore = async ({ to, as, poll }: { to?: Date; as?: string; poll: number 
   if (to) await startRestore(source, target, to);
   else await existing(target);
   const began = await withProgress(() => active(target, poll), `Restoring ${target} …`);
-  const table = await withProgress(() => configure(source, began, poll), `Changing the settings of ${target} …`);
+  await withProgress(() => configure(source, began, poll), `Changing the settings of ${target} …`);
   process.env.TABLE_NAME = target;
   const findings = await findProblems();
-  const settings = { restoredTable: target, restoredTableStream: table.LatestStreamArn };
+  const settings = { restoredTable: target };
   if (format.json) return printJson({ settings, findings });
   printProblems(findings);
-  console.log("To put the table into service, follow infra/README.md with these settings in the stage's file:");
+  console.log(
+    "To put the table into service, follow infra/runbook.md: deploy with --import-existing-resources and, in the stage's file,",
+  );
   printJson(settings);
 };
 

@@ -1,7 +1,7 @@
 import { Aws, Duration, Fn, Stack } from "aws-cdk-lib";
 import { Rule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
-import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { PolicyDocument, Role } from "aws-cdk-lib/aws-iam";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Secret } from "aws-cdk-lib/aws-secretsmanager";
 import { DefinitionBody, LogLevel, StateMachine, StateMachineType } from "aws-cdk-lib/aws-stepfunctions";
@@ -11,7 +11,7 @@ import { failStep, type Step, steps } from "../../shared/checkout/steps.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
-import { allow, allowKey } from "./grants.ts";
+import { allow, allowKey, ownService } from "./grants.ts";
 
 /** Creates the checkout: the workflow, which the local stack runs too, and a function for each step. */
 export const createCheckout = (scope: Construct, deployment: Deployment) => {
@@ -49,9 +49,11 @@ const carrierSecret = (scope: Construct, { settings, storage }: Deployment) => {
 const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secret: Secret) => {
   const { name, grants, carrier, timeoutSeconds, memoryMb } = step;
   const { settings, storage } = deployment;
+  // While files are only tagged, those from before the scan have no tag to wait for.
+  const files = grants.files.filter((action) => settings.malwareScan === true || action !== "GetObjectTagging");
   return createFunction(scope, deployment, {
     name,
-    grants,
+    grants: { ...grants, files },
     memoryMb,
     timeout: Duration.seconds(timeoutSeconds),
     ...(carrier && {
@@ -60,6 +62,7 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
         ...(settings.carrierUrl && { CARRIER_URL: settings.carrierUrl }),
         ...(settings.carrierFunction && { CARRIER_FUNCTION: settings.carrierFunction }),
         CARRIER_SECRET_ARN: secret.secretArn,
+        ...(files.includes("GetObjectTagging") && { MALWARE_SCAN: "GuardDuty" }),
       },
       statements: [
         ...(settings.carrierFunction ? [allow(["lambda:InvokeFunction"], functionArn(settings.carrierFunction))] : []),
@@ -81,7 +84,7 @@ const functionArn = (reference: string) =>
  */
 const stateMachine = (scope: Construct, { settings }: Deployment, arns: readonly (readonly [string, string])[]) => {
   const role = new Role(scope, "CheckoutRole", {
-    assumedBy: new ServicePrincipal("states.amazonaws.com"),
+    assumedBy: ownService("states"),
     description: "Patchbay: the checkout calls its steps",
     inlinePolicies: {
       steps: new PolicyDocument({ statements: arns.map(([, arn]) => allow(["lambda:InvokeFunction"], arn)) }),
@@ -134,6 +137,7 @@ const releaseFunction = (scope: Construct, deployment: Deployment, machine: Stat
     name: otherFunctions.releaseLock,
     grants: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
     timeout: Duration.seconds(30),
+    runsInMaintenance: true,
     deadLetterQueue,
     // EventBridge leaves the input of an execution out of its event if it is large.
     statements: [allow(["states:DescribeExecution"], executionsOf(machine))],

@@ -8,7 +8,7 @@ import { forgetEndpoint, useEmulator } from "./emulator.ts";
 const help = `Usage: npm run destroy -- [-c stage=<stage>] [-c name=<name>] [--force] [options of cdk destroy]
 
 Deletes a stack with its files, by default the sandbox. If AWS_ENDPOINT_URL is set, deletes a stack on that emulator, by
-default that of deploy:local. A stage that retains its data is protected: see infra/README.md.
+default that of deploy:local. A stage that retains its data is protected: see infra/runbook.md.
 
   --force   do not ask for confirmation`;
 

@@ -8,6 +8,7 @@ import { acknowledge, logicalId } from "./acknowledge.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { allow, allowKey } from "./grants.ts";
+import type { Settings } from "./settings.ts";
 
 /** Creates the bus, and the function that puts each new event of the table on it. */
 export const createEvents = (scope: Construct, deployment: Deployment) => {
@@ -16,37 +17,39 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
     eventBusName: settings.stackName,
     description: "Patchbay: every confirmed change",
   });
+  // Followers have rules on it, which would prevent its deletion.
+  bus.applyRemovalPolicy(settings.removalPolicy);
   // Not every emulator supports archives.
   const days = settings.emulator ? null : settings.eventArchiveDays;
   const pattern = { eventPattern: { source: ["patchbay"] }, description: "Patchbay: events to send again" };
   const archive = days ? bus.archive("Archive", { ...pattern, retention: Duration.days(days) }) : undefined;
-  const stream = storage.table.tableStreamArn;
+  archive?.applyRemovalPolicy(settings.removalPolicy);
+  const eventSourceArn = storage.table.tableStreamArn ?? "";
   const publisher = createFunction(scope, deployment, {
     name: otherFunctions.publish,
     grants: { table: [], files: [] },
     timeout: Duration.minutes(1),
     environment: { EVENT_BUS_NAME: bus.eventBusName, DEAD_LETTERS_URL: deployment.deadLetters.queueUrl },
-    statements: [allow(["events:PutEvents"], bus.eventBusArn), ...(stream ? readStream(deployment, stream) : [])],
+    statements: [allow(["events:PutEvents"], bus.eventBusArn), ...readStream(deployment, eventSourceArn)],
   });
-  if (stream)
-    new EventSourceMapping(scope, "Stream", {
-      target: publisher,
-      eventSourceArn: stream,
-      startingPosition: StartingPosition.TRIM_HORIZON,
-      filters: [
-        FilterCriteria.filter({
-          eventName: FilterRule.isEqual("INSERT"),
-          dynamodb: { Keys: { sk: { S: FilterRule.beginsWith(eventPrefix) } } },
-        }),
-      ],
-      reportBatchItemFailures: true,
-      bisectBatchOnError: true,
-      // The stream keeps a record for 24 hours. What waits behind this one must not be lost.
-      maxRecordAge: Duration.hours(23),
-      onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
-    });
+  new EventSourceMapping(scope, "Stream", {
+    target: publisher,
+    eventSourceArn,
+    startingPosition: StartingPosition.TRIM_HORIZON,
+    filters: [
+      FilterCriteria.filter({
+        eventName: FilterRule.isEqual("INSERT"),
+        dynamodb: { Keys: { sk: { S: FilterRule.beginsWith(eventPrefix) } } },
+      }),
+    ],
+    reportBatchItemFailures: true,
+    bisectBatchOnError: true,
+    // The stream keeps a record for 24 hours. What waits behind this one must not be lost.
+    maxRecordAge: Duration.hours(23),
+    onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
+  });
   const archiveArn = archive?.archiveArn;
-  return { bus, publisher, archiveArn, policy: eventPolicy(scope, bus, archiveArn) };
+  return { bus, publisher, archiveArn, policy: eventPolicy(scope, settings, bus, archiveArn) };
 };
 
 const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"].map(
@@ -67,7 +70,8 @@ const ruleActions = [
 const replayActions = ["events:CancelReplay", "events:DescribeReplay"];
 
 /** Permission to put rules on the bus, and to send archived events again. */
-const eventPolicy = (scope: Construct, bus: EventBus, archiveArn: string | undefined) => {
+const eventPolicy = (scope: Construct, settings: Settings, bus: EventBus, archiveArn: string | undefined) => {
+  const replays = `replay/${settings.stackName}-*`;
   const arnOf = (resource: string) => `arn:${Aws.PARTITION}:events:${Aws.REGION}:${Aws.ACCOUNT_ID}:${resource}`;
   const policy = new ManagedPolicy(scope, "EventPolicy", {
     description: "Patchbay: other systems put rules on the bus",
@@ -75,14 +79,19 @@ const eventPolicy = (scope: Construct, bus: EventBus, archiveArn: string | undef
       allow(["events:DescribeEventBus"], bus.eventBusArn),
       allow(ruleActions, arnOf(`rule/${bus.eventBusName}/*`)),
       ...(archiveArn
-        ? [allow(["events:DescribeArchive", "events:StartReplay"], archiveArn), allow(replayActions, arnOf("replay/*"))]
+        ? [
+            allow(["events:DescribeArchive", "events:StartReplay"], archiveArn),
+            // Others in the account replay archives of their own.
+            allow(replayActions, arnOf(replays)),
+          ]
         : []),
     ],
   });
   const reason = "Whoever puts rules on the bus and starts replays chooses their names.";
-  for (const name of [`rule/<${logicalId(bus)}>/*`, "replay/*"])
+  for (const name of [`rule/<${logicalId(bus)}>/*`, replays])
     acknowledge(policy, {
       [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:${name}]`]: reason,
     });
+  policy.applyRemovalPolicy(settings.removalPolicy);
   return policy;
 };

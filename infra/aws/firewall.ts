@@ -4,25 +4,26 @@ import type { Construct } from "constructs";
 import { rateLimited } from "../../shared/errors.ts";
 import type { Settings } from "./settings.ts";
 
-export const hasFirewall = ({ webAclArn, requestsPerKey, requestsPerAddress }: Settings): boolean =>
-  Boolean(webAclArn ?? requestsPerKey ?? requestsPerAddress);
+export const hasFirewall = ({ webAclArn, requestsPerKey, requestsPerAddress, requestsInTotal }: Settings): boolean =>
+  Boolean(webAclArn ?? requestsPerKey ?? requestsPerAddress ?? requestsInTotal);
 
-/** Associates the stage's web ACL with the API, or creates one that limits what a key or an address may send in five minutes. */
+/** Associates the stage's web ACL with the API, or creates one that limits what a key, an address or all may send in five minutes. */
 export const addFirewall = (scope: Construct, settings: Settings, { stageArn: resourceArn }: Stage): void => {
   if (!hasFirewall(settings)) return;
   const webAclArn = settings.webAclArn ?? rateLimits(scope, settings).attrArn;
   new CfnWebACLAssociation(scope, "WebAcl", { resourceArn, webAclArn });
 };
 
-const rateLimits = (scope: Construct, { stackName, requestsPerKey, requestsPerAddress }: Settings) => {
+const rateLimits = (scope: Construct, { stackName, ...settings }: Settings) => {
   const measured = (name: string) => ({
     cloudWatchMetricsEnabled: true,
     sampledRequestsEnabled: false,
     metricName: `${stackName}-${name}`,
   });
   const limits = [
-    ["requestsPerKey", requestsPerKey, byKey],
-    ["requestsPerAddress", requestsPerAddress, { aggregateKeyType: "IP" }],
+    ["requestsPerKey", settings.requestsPerKey, byKey],
+    ["requestsPerAddress", settings.requestsPerAddress, { aggregateKeyType: "IP" }],
+    ["requestsInTotal", settings.requestsInTotal, together],
   ] as const;
   // A limited caller sends nothing more for this long. WAF counts again every few seconds.
   const headers = { "Retry-After": "30", "Cache-Control": "no-store" };
@@ -33,7 +34,7 @@ const rateLimits = (scope: Construct, { stackName, requestsPerKey, requestsPerAd
   };
   return new CfnWebACL(scope, "RateLimits", {
     scope: "REGIONAL",
-    description: "Patchbay: limits what a key or an address sends in five minutes",
+    description: "Patchbay: limits what a key, an address or all callers send in five minutes",
     defaultAction: { allow: {} },
     visibilityConfig: measured("firewall"),
     // WAF returns this response itself: API Gateway's WAF_FILTERED is not used.
@@ -62,4 +63,15 @@ const textTransformations = ["COMPRESS_WHITE_SPACE", "LOWERCASE"].map((type, pri
 const byKey = {
   aggregateKeyType: "CUSTOM_KEYS",
   customKeys: [{ header: { name: "Authorization", textTransformations } }],
+};
+
+/** API Gateway's own limit holds for each method. WAF counts requests together only below a statement, which here matches all. */
+const together = {
+  aggregateKeyType: "CONSTANT",
+  scopeDownStatement: {
+    byteMatchStatement: {
+      ...{ fieldToMatch: { uriPath: {} }, positionalConstraint: "STARTS_WITH", searchString: "/" },
+      textTransformations: [{ priority: 0, type: "NONE" }],
+    },
+  },
 };

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import type { Duration } from "aws-cdk-lib";
-import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { PolicyDocument, type PolicyStatement, Role } from "aws-cdk-lib/aws-iam";
 import * as lambda from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { entryPointOf } from "../entry-points.ts";
 import { acknowledge } from "./acknowledge.ts";
-import { allow, type Grants, statementsFor } from "./grants.ts";
+import { allow, type Grants, ownService, statementsFor } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
@@ -28,6 +28,8 @@ type FunctionOptions = {
   readonly memoryMb?: number | undefined;
   /** How many invocations may run at once. Lambda reserves as much of the account's concurrency. */
   readonly concurrency?: number | null;
+  /** Lambda sends an asynchronous call of a function that may not run to the dead letters at once. */
+  readonly runsInMaintenance?: true;
   /** Receives events that failed on every retry, for a function that events invoke. */
   readonly deadLetterQueue?: IQueue;
   /** In addition to TABLE_NAME and, for a function with access to files, BUCKET_NAME. */
@@ -51,14 +53,15 @@ export const createFunction = (
 ): lambda.IFunction => {
   const { name, grants, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
   const { deadLetterQueue, isOperator } = options;
-  // In maintenance nothing runs: the steps of checkouts, events and other systems wait and try again.
-  const concurrency = settings.throttleRate === 0 ? 0 : (options.concurrency ?? undefined);
+  // In maintenance nothing runs that waits and tries again: the steps of checkouts, events and other systems.
+  const isStopped = settings.throttleRate === 0 && !options.runsInMaintenance;
+  const concurrency = isStopped ? 0 : (options.concurrency ?? undefined);
   const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
   const { file, handler } = entryPointOf(name);
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, settings.logs);
   const role = new Role(scope, `${id}-role`, {
-    assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
+    assumedBy: ownService("lambda"),
     description: `Patchbay: ${name}`,
     inlinePolicies: {
       access: new PolicyDocument({ statements: [...statementsFor(storage, grants), ...statements, ...failures] }),
@@ -96,7 +99,6 @@ export const createFunction = (
       LOG_LEVEL: settings.logLevel,
       STACK_NAME: settings.stackName,
       ...(grants.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
-      ...(settings.malwareScan && grants.files.includes("GetObjectTagging") && { MALWARE_SCAN: "GuardDuty" }),
       ...(isOperator && { OPERATOR: role.roleArn }),
       ...environment,
     },

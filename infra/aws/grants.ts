@@ -1,8 +1,9 @@
 import { Aws } from "aws-cdk-lib";
-import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { Key } from "aws-cdk-lib/aws-kms";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import type { Route, TableAction } from "../../shared/route.ts";
+import { keys } from "../../shared/table/keys.ts";
 import type { Storage } from "./storage.ts";
 
 export type Grants = Route["grants"];
@@ -20,9 +21,18 @@ const fileActions = {
 export const allow = (actions: readonly string[], resource: string, conditions?: Readonly<Record<string, unknown>>) =>
   new PolicyStatement({ actions: [...actions], resources: [resource], ...(conditions && { conditions }) });
 
+/** A service, for this account's resources only. It assumes roles whose documentation has this condition. */
+export const ownService = (name: string) =>
+  new ServicePrincipal(`${name}.amazonaws.com`, {
+    conditions: { StringEquals: { "aws:SourceAccount": Aws.ACCOUNT_ID } },
+  });
+
 /** Allows the use of the KMS key through one service only. */
 export const allowKey = (actions: readonly string[], { keyArn }: Key, service: string) =>
   allow(actions, keyArn, { StringEquals: { "kms:ViaService": `${service}.${Aws.REGION}.amazonaws.com` } });
+
+export const allowListing = ({ bucket }: Storage) =>
+  allow(["s3:ListBucket"], bucket.bucketArn, { StringLike: { "s3:prefix": `${filePrefix}*` } });
 
 /** Reads that start in the same turn are one BatchGetItem. */
 const tableActions = (actions: readonly TableAction[]) =>
@@ -45,15 +55,37 @@ const allowKeys = (actions: readonly TableAction[], { table }: Storage, patterns
     ...(attributes && { "ForAllValues:StringEquals": { "dynamodb:Attributes": attributes } }),
   });
 
+const orders = [keys.order("*").pk, keys.request("*").pk];
+const account = keys.account("*").pk;
+
 /**
  * What applying orders and requests needs. A condition sees only partition keys, and the list of an account's orders is in the
  * account's partition: there, an item may have a key and an id, and nothing that an account, a user or an API key has.
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
  */
 export const orderingGrants = (storage: Storage): PolicyStatement[] => [
-  allowKeys(["GetItem"], storage, ["ACCOUNT#*", "ORDER#*", "REQUEST#*"]),
-  allowKeys(["PutItem", "UpdateItem"], storage, ["ORDER#*", "REQUEST#*"]),
-  allowKeys(["PutItem"], storage, ["ACCOUNT#*"], ["pk", "sk", "id"]),
+  allowKeys(["GetItem"], storage, [account, ...orders]),
+  allowKeys(["PutItem", "UpdateItem"], storage, orders),
+  allowKeys(["PutItem"], storage, [account], ["pk", "sk", "id"]),
+  allowTableKey(true, storage),
+];
+
+const tenants = [keys.user("*"), keys.apiKey("*"), keys.apiKeyId("*"), keys.childAccount(null, "*")].map(
+  ({ pk }) => pk,
+);
+
+/** What applying every section needs: no switch, and nothing that requests and checkouts have for themselves. */
+export const tenancyGrants = (storage: Storage): PolicyStatement[] => [
+  allowKeys(["GetItem", "PutItem", "UpdateItem"], storage, [account, ...tenants, ...orders]),
+  allowTableKey(true, storage),
+];
+
+const eventAttributes = "pk sk id type at account actor resource parent changed request_id expires_at".split(" ");
+
+/** What recording that a file was read needs: its parent, and an event there, which has nothing that makes an item another one. */
+export const evidenceGrants = (storage: Storage): PolicyStatement[] => [
+  allowKeys(["GetItem"], storage, orders),
+  allowKeys(["PutItem"], storage, orders, eventAttributes),
   allowTableKey(true, storage),
 ];
 

@@ -2,6 +2,8 @@ import { Duration } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import * as cloudwatch from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
+import { Rule, type RuleProps } from "aws-cdk-lib/aws-events";
+import { SnsTopic } from "aws-cdk-lib/aws-events-targets";
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { Key } from "aws-cdk-lib/aws-kms";
 import { type IFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
@@ -11,7 +13,7 @@ import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import type { Deployment } from "./function.ts";
 
-/** Creates the alarms, their topic and the dashboard. The runbook in infra/README.md says what to do about each alarm. */
+/** Creates the alarms, their topic and the dashboard. infra/runbook.md says what to do about each. */
 export const createOperations = (scope: Construct, deployment: Deployment, monitored: Monitored) => {
   const { settings, storage } = deployment;
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
@@ -37,7 +39,7 @@ export const createOperations = (scope: Construct, deployment: Deployment, monit
  * Lets a service publish for this account. The topic has a policy of its own, so it lacks the default one, which lets the account's
  * alarms publish. The default policy of the KMS key does not let them use it.
  */
-export const letPublish = (topic: Topic, key: Key, service: "cloudwatch" | "events") => {
+const letPublish = (topic: Topic, key: Key, service: "cloudwatch" | "events") => {
   const ofThisAccount = {
     principals: [new ServicePrincipal(`${service}.amazonaws.com`)],
     conditions: { StringEquals: { "aws:SourceAccount": topic.stack.account } },
@@ -48,6 +50,19 @@ export const letPublish = (topic: Topic, key: Key, service: "cloudwatch" | "even
   key.addToResourcePolicy(
     new PolicyStatement({ actions: ["kms:Decrypt", "kms:GenerateDataKey*"], resources: ["*"], ...ofThisAccount }),
   );
+};
+
+/** Sends events of AWS to the topic of the alarms: of what has no metric. */
+export const report = (
+  { storage, deadLetters: deadLetterQueue }: Deployment,
+  topic: Topic,
+  id: string,
+  rule: Pick<RuleProps, "description" | "eventPattern">,
+) => {
+  letPublish(topic, storage.key, "events");
+  // For the stack's own topic, CDK would let the rules of every account publish.
+  const target = Topic.fromTopicArn(topic, id, topic.topicArn);
+  new Rule(topic.stack, id, { ...rule, targets: [new SnsTopic(target, { deadLetterQueue })] });
 };
 
 /** An alarm that is raised by `threshold` or more. No data means that nothing happened. */

@@ -5,19 +5,27 @@ import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { lookupIndex } from "../../shared/table/keys.ts";
 import { executionsOf } from "./checkout.ts";
-import { allow, statementsFor } from "./grants.ts";
-import type { Storage } from "./storage.ts";
+import type { Deployment } from "./function.ts";
+import { allow, allowListing, evidenceGrants, statementsFor } from "./grants.ts";
 
 type Invoked = { readonly machine: StateMachine; readonly apply: IFunction; readonly applyOrders: IFunction };
 
 /**
- * Creates the managed policies for users outside this stack, and returns their ARNs by the names of the stack's outputs.
+ * Creates the managed policies for users outside this stack, and returns their ARNs by the names of the stack's outputs. One that is
+ * attached cannot be deleted, so they are retained like data.
  * infra/README.md says who needs which. Do not change their descriptions: CloudFormation would replace the policies and their ARNs.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-managedpolicy.html
  */
-export const createPolicies = (scope: Construct, storage: Storage, { machine, apply, applyOrders }: Invoked) => {
-  const arnOf = (id: string, description: string, statements: PolicyStatement[]) =>
-    new ManagedPolicy(scope, id, { description: `Patchbay: ${description}`, statements }).managedPolicyArn;
+export const createPolicies = (
+  scope: Construct,
+  { settings, storage }: Deployment,
+  { machine, apply, applyOrders }: Invoked,
+) => {
+  const arnOf = (id: string, description: string, statements: PolicyStatement[]) => {
+    const policy = new ManagedPolicy(scope, id, { description: `Patchbay: ${description}`, statements });
+    policy.applyRemovalPolicy(settings.removalPolicy);
+    return policy.managedPolicyArn;
+  };
   return {
     // Permission to start an execution is permission to check out any order: the input is only the order's id.
     OrderingPolicyArn: arnOf("OrderingPolicy", "an ordering system starts checkouts and asks how they ended", [
@@ -38,14 +46,15 @@ export const createPolicies = (scope: Construct, storage: Storage, { machine, ap
       }),
       allow(["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"], storage.table.tableArn),
       allow(["dynamodb:Query"], `${storage.table.tableArn}/index/${lookupIndex}`),
-      allow(["s3:ListBucket"], storage.bucket.bucketArn),
+      allowListing(storage),
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),
     ]),
     // What `admin attachment download` needs: it reads a file, and writes the event.
     EvidencePolicyArn: arnOf("EvidencePolicy", "operators download the files of attachments for disputes", [
       allow(["cloudformation:DescribeStacks"], Aws.STACK_ID),
-      ...statementsFor(storage, { table: ["GetItem", "PutItem"], files: ["GetObject"] }),
+      ...statementsFor(storage, { table: [], files: ["GetObject"] }),
+      ...evidenceGrants(storage),
     ]),
   };
 };

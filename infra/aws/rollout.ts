@@ -1,9 +1,12 @@
-import type { Stack } from "aws-cdk-lib";
+import { CfnResource, type Stack } from "aws-cdk-lib";
 import type { Alarm } from "aws-cdk-lib/aws-cloudwatch";
 import { LambdaApplication, LambdaDeploymentConfig, LambdaDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
-import { Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { PolicyDocument, PolicyStatement, Role } from "aws-cdk-lib/aws-iam";
 import { Alias, CfnAlias, type IFunction } from "aws-cdk-lib/aws-lambda";
+import { CfnStateMachine } from "aws-cdk-lib/aws-stepfunctions";
+import type { IConstruct } from "constructs";
 import { acknowledge } from "./acknowledge.ts";
+import { allow, ownService } from "./grants.ts";
 import { killsOf } from "./operations.ts";
 
 /** How many deployments run at once: together they stay below the 15 requests a second that Lambda's control plane takes. */
@@ -14,38 +17,68 @@ export const wavesOf = (functions: readonly IFunction[]): IFunction[][] =>
     functions.slice(wave * size, (wave + 1) * size),
   );
 
+/** The functions that are released step by step, and the one whose release is the end of each deployment. */
+type Rollout = { readonly waves: readonly (readonly IFunction[])[]; readonly last: IFunction };
+
 /**
- * Shifts a tenth of the calls of each of these functions to its new version, and the rest five minutes later, which is as long as an
- * alarm takes. If one is raised, CodeDeploy shifts them back, and CloudFormation undoes the whole deployment. Each function waits
- * for the one in its place in the wave before. All other functions move at once: the retries of their callers would hide a fault.
+ * Shifts a tenth of the calls of each function in a wave to its new version, and the rest 15 minutes later. If an alarm is raised,
+ * CodeDeploy shifts them back, and CloudFormation undoes the whole deployment. Each function waits for the one in its place in the
+ * wave before. All other functions move at once: the retries of their callers would hide a fault from a canary.
+ *
+ * The last function waits for all others, and takes 15 minutes more, in which the alarms watch all of them at work. It is one that is
+ * called once a day, and has a new version in each deployment that changes anything.
  */
-export const createRollout = (
-  stack: Stack,
-  waves: readonly (readonly IFunction[])[],
-  alarmNamed: (name: string) => Alarm[],
-): void => {
+export const createRollout = (stack: Stack, { waves, last }: Rollout, alarmNamed: (name: string) => Alarm[]): void => {
   const application = new LambdaApplication(stack, "Rollout");
-  const role = new Role(stack, "RolloutRole", {
-    assumedBy: new ServicePrincipal("codedeploy.amazonaws.com"),
-    description: "Patchbay: CodeDeploy shifts traffic between versions of functions",
-  });
-  acknowledge(role, {
-    "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited]":
-      "CodeDeploy's documentation requires this managed policy, which allows moving aliases and reading alarms.",
-  });
-  const deploymentConfig = LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES;
-  for (const [index, wave] of waves.entries()) {
-    const alarms = ["Defects", killsOf(index)].flatMap(alarmNamed);
-    for (const [place, alias] of wave.entries()) {
-      if (!(alias instanceof Alias)) throw new Error("A function is released by its alias.");
-      new LambdaDeploymentGroup(alias, "Rollout", { alias, application, role, alarms, deploymentConfig });
+  const role = rolloutRole(stack, [...waves.flat(), last].map(asAlias));
+  const release = (alias: Alias, alarms: readonly string[]) =>
+    new LambdaDeploymentGroup(alias, "Rollout", {
+      ...{ alias, application, role, alarms: alarms.flatMap(alarmNamed) },
+      deploymentConfig: LambdaDeploymentConfig.CANARY_10PERCENT_15MINUTES,
+    });
+  for (const [index, wave] of waves.entries())
+    for (const [place, alias] of wave.map(asAlias).entries()) {
+      release(alias, ["Defects", killsOf(index)]);
       const before = waves[index - 1]?.[place];
-      if (before) aliasOf(alias).addResourceDependency(aliasOf(before));
+      if (before) resourceOf(alias).addResourceDependency(resourceOf(asAlias(before)));
     }
-  }
+  release(asAlias(last), ["Defects", ...waves.map((_, index) => killsOf(index))]);
+  const isOther = (resource: IConstruct) =>
+    (resource instanceof CfnAlias || resource instanceof CfnStateMachine) && resource !== last.node.defaultChild;
+  for (const other of stack.node.findAll().filter(isOther))
+    if (CfnResource.isCfnResource(other)) resourceOf(asAlias(last)).addResourceDependency(other);
 };
 
-const aliasOf = ({ node: { defaultChild } }: IFunction): CfnAlias => {
+/**
+ * What CodeDeploy's managed policy allows for functions without hooks, for these functions only.
+ * https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AWSCodeDeployRoleForLambdaLimited.html
+ */
+const rolloutRole = (stack: Stack, aliases: readonly Alias[]) => {
+  const actions = ["lambda:GetAlias", "lambda:GetProvisionedConcurrencyConfig", "lambda:UpdateAlias"];
+  // The aliases refer to this role, which therefore cannot refer to them.
+  const resources = aliases.flatMap(({ lambda: { functionArn }, aliasName }) => [
+    functionArn,
+    `${functionArn}:${aliasName}`,
+  ]);
+  const statements = [new PolicyStatement({ actions, resources }), allow(["cloudwatch:DescribeAlarms"], "*")];
+  const role = new Role(stack, "RolloutRole", {
+    assumedBy: ownService("codedeploy"),
+    description: "Patchbay: CodeDeploy shifts traffic between versions of functions",
+    inlinePolicies: { rollout: new PolicyDocument({ statements }) },
+  });
+  acknowledge(role, {
+    "AwsSolutions-IAM5[Resource::*]": "DescribeAlarms lists alarms; its answers are not secret.",
+  });
+  // Otherwise CDK would attach the managed policy, which allows this for every function.
+  return role.withoutPolicyUpdates();
+};
+
+const asAlias = (handler: IFunction): Alias => {
+  if (!(handler instanceof Alias)) throw new Error("A function is released by its alias.");
+  return handler;
+};
+
+const resourceOf = ({ node: { defaultChild } }: Alias): CfnAlias => {
   if (!(defaultChild instanceof CfnAlias)) throw new Error("CDK no longer creates a CfnAlias for an Alias.");
   return defaultChild;
 };

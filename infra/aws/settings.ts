@@ -20,8 +20,8 @@ const positive = z.number().check(z.positive());
 /** A setting that may be `null`, the default. */
 const orNone = <T extends z.core.$ZodType>(schema: T) => z._default(z.nullable(schema), null);
 
-/** A stage's file. infra/README.md describes its settings. The defaults are those of a sandbox. */
-const Stage = z
+/** A stage's file. The defaults are those of a sandbox. */
+export const Stage = z
   .strictObject({
     retainData: z._default(z.boolean(), false),
     carrierUrl: orNone(z.url({ protocol: /^https?$/, error: "must be an https: or http: URL" })),
@@ -30,15 +30,17 @@ const Stage = z
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),
     requestsPerKey: orNone(requestLimit),
     requestsPerAddress: orNone(requestLimit),
+    requestsInTotal: orNone(requestLimit),
     domainName: orNone(matching(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/)),
     certificateArn: orNone(z.string().check(z.startsWith("arn:"))),
     rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
     backupRegion: orNone(matching(/^[a-z]{2}(-[a-z]+)+-\d$/)),
     restoredTable: orNone(matching(/^[\w.-]{3,255}$/)),
-    restoredTableStream: orNone(matching(/^arn:[\w-]+:dynamodb:.+:table\/.+\/stream\/.+$/)),
+    // Of 1.0. Since then, the stream is that of the restored table.
+    restoredTableStream: orNone(z.string()),
     eventArchiveDays: orNone(z.int().check(z.positive())),
     uploadOrigins: orNone(z.array(Origin)),
-    malwareScan: z._default(z.boolean(), false),
+    malwareScan: z._default(z.union([z.boolean(), z.literal("tag")]), false),
     apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
     architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),
     throttleRate: z._default(z.number().check(z.nonnegative()), 100),
@@ -66,15 +68,58 @@ const Stage = z
       path: ["certificateArn"],
       error: "must be set together with domainName",
     }),
-    z.refine((stage) => !stage.webAclArn || (stage.requestsPerKey ?? stage.requestsPerAddress) === null, {
-      path: ["webAclArn"],
-      error: "must be null, because this stage has limits of its own: an API has one web ACL",
-    }),
+    z.refine(
+      (stage) =>
+        !stage.webAclArn || (stage.requestsPerKey ?? stage.requestsPerAddress ?? stage.requestsInTotal) === null,
+      {
+        path: ["webAclArn"],
+        error: "must be null, because this stage has limits of its own: an API has one web ACL",
+      },
+    ),
     z.refine(({ retainData, backupRegion }) => retainData || !backupRegion, {
       path: ["backupRegion"],
       error: "needs retainData, because a vault that has backups cannot be deleted",
     }),
   );
+
+/** What each setting means: `npm run tables` writes this, the default and production's value into infra/README.md. */
+export const settingDescriptions = {
+  retainData: "retains data and logs when the stack is deleted, and protects the stack and the table from deletion",
+  carrierUrl:
+    "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`. Of any other, `null` is `https://carrier.invalid`",
+  carrierFunction:
+    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region. One in another account must allow it in its own policy",
+  alarmEmail: "the address for alarms",
+  webAclArn: 'a regional WAF web ACL for the API: see "The firewall"',
+  requestsPerKey:
+    "how many requests an API key may send within five minutes, at least 10. Creates a web ACL, instead of `webAclArn`",
+  requestsPerAddress: "the same for an address",
+  requestsInTotal: "the same for all callers together: 150,000 are 500 a second",
+  domainName: "the API's own name: see below",
+  certificateArn: "the ACM certificate of `domainName`",
+  rollout: 'how traffic moves to new versions: see "Releases"',
+  backupRegion:
+    'copies daily backups there: see "Another region". Needs `retainData`, and a stack\'s name of at most 41 characters',
+  restoredTable: 'the name of a restored table, which becomes the stack\'s: see "Restore"',
+  eventArchiveDays: "how long EventBridge keeps events, to send them again",
+  uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
+  malwareScan: '`"tag"` scans each file; `true` lets only clean ones reach the carrier, too: see "The malware scan"',
+  apiLogsRole:
+    'API Gateway writes the logs of a region with one role. `"own"`: this stack creates and retains it. `"existing"`: another stack has created it',
+  architecture: 'that of the functions, or `"x86_64"`. On an emulator, that of the machine',
+  throttleRate: 'requests a second to each method. 0 stops all: see "Maintenance"',
+  throttleBurst: "the burst above `throttleRate`",
+  carrierConcurrency:
+    "how many copies of each of the two steps that call the carrier run at once, so that a carrier that hangs leaves concurrency to the API: 100, once the account has a quota of 1,000. Lambda reserves it twice",
+  logRetentionDays: "of every log group: a number of days that CloudWatch Logs supports",
+  logLevel:
+    '`"WARN"` or `"ERROR"` drops the lines of requests and steps with their metric `ms`, and Lambda\'s `START` and `REPORT` lines',
+  accessLogs: "the gateway's access logs",
+  tracing: "X-Ray",
+  tags: "of every resource, in addition to `Application` and `Stage`",
+  maxFileBytes: "the largest file in a form; the default is the maximum",
+  maxUploadBytes: "the largest file of a direct upload; the default is the maximum",
+} as const satisfies Record<Exclude<keyof z.infer<typeof Stage>, "restoredTableStream">, string>;
 
 const Choice = z.strictObject({
   stage: z._default(z.string(), ""),

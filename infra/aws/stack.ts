@@ -1,10 +1,12 @@
-import { Annotations, CfnOutput, Duration, Stack, Tags } from "aws-cdk-lib";
+import { createHash } from "node:crypto";
+import { Annotations, CfnOutput, Duration, FileSystem, Stack, Tags } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
+import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
-import { filePrefix } from "../../shared/attachments/file-keys.ts";
+import { workflow } from "../../functions/checkout/workflow.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { createApi } from "./api.ts";
 import { createBackups } from "./backups.ts";
@@ -13,7 +15,7 @@ import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./event-bus.ts";
 import { hasFirewall } from "./firewall.ts";
 import { createFunction, type Deployment } from "./function.ts";
-import { allow, orderingGrants } from "./grants.ts";
+import { allowListing, orderingGrants, tenancyGrants } from "./grants.ts";
 import { createMalwareScan } from "./malware-scan.ts";
 import { createOperations } from "./operations.ts";
 import { createPolicies } from "./policies.ts";
@@ -31,8 +33,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   // W3005: CDK makes every function depend on its role, which the function refers to anyway.
   stack.templateOptions.metadata = { "cfn-lint": { config: { ignore_checks: ["W3005"] } } };
   const storage = createStorage(stack, settings);
-  if (settings.malwareScan) createMalwareScan(stack, storage);
-  const deadLetters = deadLetterQueue(stack);
+  const deadLetters = deadLetterQueue(stack, settings);
   const deployment = { settings, storage, bundles, deadLetters };
   const { rest, endpoints } = createApi(stack, deployment);
   const waysIn = createWaysIn(stack, deployment);
@@ -42,9 +43,10 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
   const monitored = { rest, machine, failure, release, sweep, publisher, canaries };
   const { topic, alarmNamed } = createOperations(stack, deployment, monitored);
-  const policyArns = createPolicies(stack, storage, { machine, ...waysIn });
+  const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
+  if (settings.malwareScan) createMalwareScan(stack, deployment, topic);
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
-  if (canaries.length > 0) createRollout(stack, canaries, alarmNamed);
+  if (canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
   for (const [name, value] of Object.entries(tags)) Tags.of(stack).add(name, value);
   warn(stack, settings);
@@ -71,39 +73,49 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
 
 /** Other systems manage accounts, users, API keys, orders and requests with these, or orders and requests only. */
 const createWaysIn = (stack: Stack, deployment: Deployment) => {
-  const common = { timeout: Duration.minutes(5), isOperator: true };
-  const { apply, applyOrders } = otherFunctions;
-  const grants = { table: ["GetItem", "PutItem", "UpdateItem"], files: [] } as const;
-  const none = { table: [], files: [] };
-  const statements = orderingGrants(deployment.storage);
+  const { storage } = deployment;
+  const common = { timeout: Duration.minutes(5), isOperator: true, grants: { table: [], files: [] } };
+  const create = (name: string, statements: PolicyStatement[]) =>
+    createFunction(stack, deployment, { ...common, name, statements });
   return {
-    apply: createFunction(stack, deployment, { ...common, name: apply, grants }),
-    applyOrders: createFunction(stack, deployment, { ...common, name: applyOrders, grants: none, statements }),
+    apply: create(otherFunctions.apply, tenancyGrants(storage)),
+    applyOrders: create(otherFunctions.applyOrders, orderingGrants(storage)),
   };
 };
 
 /** Creates the daily sweep, which removes the files without metadata that a crash can leave behind. */
 const createSweep = (stack: Stack, deployment: Deployment) => {
-  const { storage, deadLetters: deadLetterQueue } = deployment;
+  const { deadLetters: deadLetterQueue } = deployment;
   const handler = createFunction(stack, deployment, {
     name: otherFunctions.sweep,
     grants: { table: ["GetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     deadLetterQueue,
-    statements: [allow(["s3:ListBucket"], storage.bucket.bucketArn, { StringLike: { "s3:prefix": `${filePrefix}*` } })],
+    ...(deployment.settings.rollout === "canary" && { environment: { RELEASE: releaseOf(deployment) } }),
+    statements: [allowListing(deployment.storage)],
   });
   new Rule(stack, "SweepDaily", {
     description: "Removes files without metadata",
+    enabled: deployment.settings.throttleRate > 0,
     schedule: Schedule.cron({ hour: "3", minute: "17" }),
     targets: [new LambdaTarget(handler, { deadLetterQueue })],
   });
   return handler;
 };
 
-const deadLetterQueue = (stack: Stack): Queue => {
+/** Changes with the code, the workflow, the settings and what infra/aws makes of them: see infra/aws/rollout.ts. */
+const releaseOf = ({ bundles, settings }: Deployment): string => {
+  const folders = [bundles, import.meta.dirname].map((folder) => FileSystem.fingerprint(folder));
+  return createHash("sha256")
+    .update(JSON.stringify([folders, workflow, settings]))
+    .digest("hex");
+};
+
+const deadLetterQueue = (stack: Stack, { removalPolicy }: Settings): Queue => {
   // With the stack's key, each service that sends to the queue would need a grant in the key's policy.
   const encryption = QueueEncryption.SQS_MANAGED;
-  const queue = new Queue(stack, "DeadLetters", { encryption, enforceSSL: true, retentionPeriod: Duration.days(14) });
+  const kept = { retentionPeriod: Duration.days(14), removalPolicy };
+  const queue = new Queue(stack, "DeadLetters", { encryption, enforceSSL: true, ...kept });
   acknowledge(queue, { "AwsSolutions-SQS3": "This is a queue of dead letters." });
   return queue;
 };
@@ -116,13 +128,17 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
 
 /** Says at synth what production should not be without. */
 const warn = (stack: Stack, settings: Settings) => {
-  const { retainData, alarmEmail, malwareScan, restoredTable, restoredTableStream } = settings;
+  const { retainData, alarmEmail, malwareScan, carrierConcurrency } = settings;
   const consequences = {
-    restoredTableStream: restoredTable && !restoredTableStream && "no event is published",
     alarmEmail: retainData && !alarmEmail && "nobody is told of alarms",
-    malwareScan: retainData && !malwareScan && "the carrier gets files that nobody has scanned",
+    malwareScan: retainData && malwareScan !== true && "the carrier gets files that nobody has scanned",
+    carrierConcurrency: retainData && !carrierConcurrency && "a carrier that hangs takes the concurrency of the API",
     webAclArn: retainData && !hasFirewall(settings) && "no web ACL protects the API",
   };
   for (const [name, consequence] of Object.entries(consequences))
-    if (consequence) Annotations.of(stack).addWarningV2(`patchbay:${name}`, `${name} is not set: ${consequence}.`);
+    if (consequence)
+      Annotations.of(stack).addWarningV2(
+        `patchbay:${name}`,
+        `${name} is not ${name === "malwareScan" ? "true" : "set"}: ${consequence}.`,
+      );
 };

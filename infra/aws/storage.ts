@@ -3,7 +3,7 @@ import * as dynamodb from "aws-cdk-lib/aws-dynamodb";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import * as s3 from "aws-cdk-lib/aws-s3";
-import type { Construct } from "constructs";
+import { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { lookupIndex } from "../../shared/table/keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
@@ -28,19 +28,15 @@ export const createStorage = (scope: Construct, settings: Settings) => {
   return { key, table, bucket };
 };
 
-type StoredTable = Pick<dynamodb.ITable, "tableArn" | "tableName" | "metric"> & {
-  /** A restored table has one only if the settings name it. */
-  readonly tableStreamArn?: string | undefined;
-};
-
-/** The stack's own table or a restored one. */
-const storedTable = (scope: Construct, settings: Settings, encryptionKey: Key): StoredTable => {
-  const { retainData, restoredTable: tableName, restoredTableStream: tableStreamArn } = settings;
-  if (tableName) {
-    const attributes = { tableName, ...(tableStreamArn && { tableStreamArn }) };
-    return dynamodb.Table.fromTableAttributes(scope, "RestoredTable", attributes);
-  }
-  const table = new dynamodb.Table(scope, "Table", {
+/**
+ * The stack's own table, or one restored from a backup. That has an id of its own, by which every function notices that its table is
+ * another one, and a name, by which CloudFormation imports it: cdk deploy --import-existing-resources.
+ * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-automatically.html
+ */
+const storedTable = (scope: Construct, { retainData, restoredTable }: Settings, encryptionKey: Key) => {
+  const parent = restoredTable ? new Construct(scope, restoredTable) : scope;
+  const table = new dynamodb.Table(parent, "Table", {
+    ...(restoredTable && { tableName: restoredTable }),
     partitionKey: { name: "pk", type: dynamodb.AttributeType.STRING },
     sortKey: { name: "sk", type: dynamodb.AttributeType.STRING },
     billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
@@ -51,7 +47,7 @@ const storedTable = (scope: Construct, settings: Settings, encryptionKey: Key): 
     encryptionKey,
     // CloudFormation cannot delete a protected table, so it stays, empty, if the creation of its stack fails.
     deletionProtection: retainData,
-    removalPolicy: retainData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    removalPolicy: retainData || restoredTable ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
   });
   table.addGlobalSecondaryIndex({
     indexName: lookupIndex,

@@ -93,7 +93,7 @@ export const signedPut = async (key: string, { content_type, bytes, sha256 }: Up
 };
 
 /** How much of a file is read at each end. It contains the cross-reference and the trailer of a PDF with 6,000 objects. */
-const endBytes = 131_072;
+export const endBytes = 131_072;
 
 /** Returns a file's length, media type, first bytes and last bytes, or undefined if there is no file. */
 export const readFileEnds = async (key: string) => {

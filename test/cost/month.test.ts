@@ -4,9 +4,12 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { startFaultProxy } from "../support/fault-proxy/proxy.ts";
 import { synthesize } from "../support/models/template.ts";
 import { carrier } from "../support/servers/carrier.ts";
-import { checkoutCost, month, monthlyLines } from "./month.ts";
+import { checkoutCost, month, monthlyLines, webAcl } from "./month.ts";
+import { scaleRows } from "./scale.ts";
 
-/** What a month costs, in docs/cost.md: each figure follows from what is measured here and in `round-trips.test.ts`. */
+/** What docs/cost.md and docs/limits.md calculate: each figure follows from what is measured here and in `round-trips.test.ts`. */
+
+const textOf = (file: string) => readFileSync(join(import.meta.dirname, "../..", file), "utf8");
 
 const table = await startFaultProxy(process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "");
 process.env.AWS_ENDPOINT_URL_DYNAMODB = table.url;
@@ -44,11 +47,11 @@ it(`a checkout of ${month.files} files passes as many states, and takes as many 
 it("docs/cost.md has the month's bill", async () => {
   const { routes } = await import("../../shared/routes.ts");
   const { steps } = await import("../../shared/checkout/steps.ts");
-  const found = synthesize("production").template.findResources("AWS::CloudWatch::Alarm");
+  const resources = [...synthesize("production").resources.values()];
   // An alarm costs as much as the metrics that it adds up.
-  const alarms = Object.values(found).flatMap(({ Properties: { Metrics } }) =>
-    (Metrics ?? [{ MetricStat: {} }]).filter((metric: { MetricStat?: object }) => metric.MetricStat),
-  ).length;
+  const alarms = resources
+    .filter(({ kind }) => kind === "CloudWatch::Alarm")
+    .reduce((sum, { properties }) => sum + (JSON.stringify(properties).match(/"MetricStat":/g)?.length ?? 1), 0);
   // The time of each endpoint and step, and the counts of the sweep.
   const lines = monthlyLines({ metrics: routes.length + steps.length + 2, alarms });
   const total = lines.reduce((sum, { dollars }) => sum + dollars, 0);
@@ -56,5 +59,10 @@ it("docs/cost.md has the month's bill", async () => {
     ...lines.map(({ what, dollars, of }) => `| ${what} | ${dollars.toFixed(0)} | ${of} |`),
     `| all | ${total.toFixed(0)} | |`,
   ];
-  expect(readFileSync(join(import.meta.dirname, "../../docs/cost.md"), "utf8")).toContain(rows.join("\n"));
+  expect(textOf("docs/cost.md")).toContain(rows.join("\n"));
+  expect(textOf("docs/cost.md")).toContain(`$${webAcl.toFixed(2)}`);
+});
+
+it("docs/limits.md says how far production scales", () => {
+  expect(textOf("docs/limits.md")).toContain(scaleRows().join("\n"));
 });

@@ -18,6 +18,9 @@ export const prices = {
   trace: 5 / 1e6,
   metric: 0.3,
   alarm: 0.1,
+  webAcl: 5,
+  webAclRule: 1,
+  webAclRequest: 0.6 / 1e6,
   key: 1,
   s3Gigabyte: 0.023,
   /** Storage and point-in-time recovery. */
@@ -25,7 +28,7 @@ export const prices = {
 } as const;
 
 /** The billed time of one invocation: a millisecond of our code, and 5 ms for each sequential AWS call. */
-const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
+export const secondsOf = (rounds: number) => (1 + 5 * rounds) / 1000;
 
 /** A checkout of one request with ten files, as `month.test.ts` measures it. */
 export const checkoutCost = { states: 14, steps: 7, readUnits: 42, writeUnits: 84, events: 11 };
@@ -54,6 +57,9 @@ export const ofEndpoint = (name: string) => {
 };
 
 const sum = (parts: Readonly<Record<string, number>>) => Object.values(parts).reduce((all, part) => all + part, 0);
+
+/** A web ACL with both limits, for the month's uploads and reads. */
+export const webAcl = prices.webAcl + 2 * prices.webAclRule + (month.uploads + month.reads) * prices.webAclRequest;
 
 type Line = { readonly what: string; readonly dollars: number; readonly of: string };
 

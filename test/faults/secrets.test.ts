@@ -1,6 +1,7 @@
-import { afterEach, beforeAll, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
 import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
+import { startLambda } from "../../infra/local/lambda.ts";
 import { Event } from "../../shared/history/event.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
@@ -35,10 +36,16 @@ let timeoutMs = 5_000;
 beforeAll(() => shortenTimeouts(() => timeoutMs));
 afterEach(() => [proxies.table.arm(), proxies.files.arm()]);
 
-const markers = () => [...Object.values(planted), t.key("acme"), t.key("other"), "apik_"];
+/** What only a carrier or its adapter may see: whoever has such a URL can read or write the file. */
+const ofCarrier = ["carrier-token", "X-Amz-Signature"];
 
-const foundMarkers = (texts: readonly string[]) =>
-  markers().filter((marker) => texts.some((text) => text.includes(marker)));
+const markers = () => [...Object.values(planted), t.key("acme"), t.key("other"), "apik_", ...ofCarrier];
+
+/** A stack may name the file that reads the token. */
+const foundMarkers = (texts: readonly string[]) => {
+  const searched = texts.map((text) => text.replaceAll("carrier-token.ts", ""));
+  return markers().filter((marker) => searched.some((text) => text.includes(marker)));
+};
 
 const secrets = { sms_secret: planted.smsSecret, mms_secret: planted.mmsSecret };
 let sent = 0;
@@ -104,26 +111,42 @@ it.each(sampleOf(numbered, byExtent({ sample: 3, most: 1, all: 1 })))(
   },
 );
 
-it("a checkout leaks no secret in its state or logs, whether it succeeds or fails", async () => {
-  const upstream = await carrier();
-  const logs = captureLogs();
-  onTestFinished(async () => {
-    logs.stop();
-    await upstream.close();
-  });
-  const states: string[] = [];
-  for (const status of ["SUCCEEDED", "FAILED"]) {
-    const order = await newOrder(addMessagingNumbers);
-    expect(order.key).toMatch(/^apik_/);
-    const body = form({ "data[notes]": planted.notes }, pdf("loa.pdf", planted.file));
-    await call("POST", order.paths.request(0), { key: order.key, body });
-    if (status === "FAILED") await upstream.misbehave({ method: "PUT", action: "status", status: 400, times: 99 });
-    const ended = await checkOut(order.id);
-    expect(ended.status).toBe(status);
-    states.push(JSON.stringify(ended));
-  }
-  expect([foundMarkers(states), foundMarkers(logs.written)]).toEqual([[], []]);
-});
+it.each(["carrier", "adapter"])(
+  "a checkout (%s) leaks no secret in its state or logs, whether it succeeds or fails",
+  async (way) => {
+    const upstream = await carrier();
+    const seen: string[] = [];
+    let answer = { status: 201 };
+    const adapter = async (call: unknown) => {
+      seen.push(JSON.stringify(call));
+      return answer;
+    };
+    const lambda = await startLambda(new Map([["adapter", adapter]]));
+    vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", lambda.url).stubEnv("CARRIER_FUNCTION", way === "adapter" ? "adapter" : "");
+    const logs = captureLogs();
+    onTestFinished(async () => {
+      logs.stop();
+      vi.unstubAllEnvs();
+      await Promise.all([upstream.close(), lambda.close()]);
+    });
+    const states: string[] = [];
+    for (const status of ["SUCCEEDED", "FAILED"]) {
+      const order = await newOrder(addMessagingNumbers);
+      expect(order.key).toMatch(/^apik_/);
+      const body = form({ "data[notes]": planted.notes }, pdf("loa.pdf", planted.file));
+      await call("POST", order.paths.request(0), { key: order.key, body });
+      if (status === "FAILED") {
+        answer = { status: 400 };
+        await upstream.misbehave({ method: "PUT", action: "status", status: 400, times: 99 });
+      }
+      const ended = await checkOut(order.id);
+      expect(ended.status).toBe(status);
+      states.push(JSON.stringify(ended));
+    }
+    expect([foundMarkers(states), foundMarkers(logs.written)]).toEqual([[], []]);
+    if (way === "adapter") expect(foundMarkers(seen)).toEqual([planted.notes, ...ofCarrier]);
+  },
+);
 
 it("the sweep's metrics and the operators' commands leak no secret", async () => {
   const logs = captureLogs();

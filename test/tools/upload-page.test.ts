@@ -6,10 +6,12 @@ import { listen } from "../../infra/local/listen.ts";
 import { type LocalService, localServices } from "../support/processes/local-service.ts";
 import { chromiumPath, launchChromium } from "./chromium.ts";
 
-/** The code for a web page in functions/README.md, in a browser, with the server of another origin that has the API key. */
+/** The example for a web page, in a browser, with the server of another origin that has the API key. */
 
-const readme = readFileSync(new URL("../../functions/README.md", import.meta.url), "utf8");
-const [, code = ""] = /### From a web page[\s\S]*?```js\n([\s\S]*?)```/.exec(readme) ?? [];
+const code = readFileSync(new URL("../../docs/examples/upload-page.js", import.meta.url), "utf8").replace(
+  "export ",
+  "",
+);
 const page = `<!doctype html><script>
   const call = async (path, body) => (await fetch(path, { method: "POST", body: JSON.stringify(body) })).json();
   const prepare = async (data) => (await call("/uploads", { type: "upload", data })).data;
@@ -36,7 +38,9 @@ it.runIf(chromiumPath)("npm start -- --upload-origin lets only pages of that ori
   const uploadFrom = async (origin: string) => {
     const tab = await browser.newPage();
     await tab.goto(origin);
-    return tab.evaluate('upload(new File([new Uint8Array(5_000_000)], "scan.bin")).catch(String)');
+    return tab.evaluate(
+      'upload(new File([new Uint8Array(5_000_000)], "scan.bin"), { prepare, complete }).catch(String)',
+    );
   };
   expect(await uploadFrom(`http://localhost:${port}`)).toMatchObject({
     type: "request_attachment",

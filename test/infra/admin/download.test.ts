@@ -4,10 +4,12 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { historyOf } from "../../../infra/admin/history.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
+import { newId } from "../../../shared/schema/fields.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { storedFile } from "../../support/fixtures/upload-content.ts";
+import { allowOnly } from "../../support/models/iam.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 
@@ -32,11 +34,13 @@ describe("attachment download", () => {
   it.each(["request", "order"] as const)("writes the file of an attachment of a %s, and records it", async (type) => {
     const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(type === "order" ? "order" : 0);
+    const allowAll = allowOnly("EvidencePolicy");
     const parent = { type, id: (type === "order" ? order.id : order.requests[0]) ?? "" };
     const printed = await adminJson(["attachment", "download", parent.id, attachment.toLowerCase(), "--to", folder]);
     const path = join(folder, "loa.pdf");
     expect(printed).toEqual({ id: attachment, path, bytes: 15, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
     expect(await readFile(path, "utf8")).toBe(content);
+    allowAll();
     expect(await downloads(parent)).toMatchObject([
       {
         actor: { type: "operator", id: "local" },
@@ -45,6 +49,13 @@ describe("attachment download", () => {
         changed: null,
       },
     ]);
+  });
+
+  it("needs no permission to say that there is no such request or order", async () => {
+    allowOnly("EvidencePolicy");
+    const id = newId();
+    const none = `There is no request and no order ${id}: \`order list\` lists the orders of an account.`;
+    expect(await admin(["attachment", "download", id, newId()])).toEqual(failure(1, none));
   });
 
   it("replaces an existing file only with --force", async () => {

@@ -118,7 +118,7 @@ describe("doctor", () => {
     const TableName = `with-stream-${crypto.randomUUID()}`;
     await startTable(TableName);
     const ok = ["node", "target", "region", "credentials", ...checksOfTarget];
-    const remedy = expect.stringContaining("restoredTableStream");
+    const remedy = expect.stringContaining("npm run restore");
     expect(await doctor([], { TABLE_NAME: TableName })).toEqual({
       code: 1,
       ok: ok.filter((check) => check !== "table's stream"),

@@ -1,0 +1,327 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the pages write references as CloudFormation does
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { placeholderOf } from "../../../functions/checkout/workflow.ts";
+import { steps } from "../../../shared/checkout/steps.ts";
+import { deployedPages } from "../../support/models/deployed.ts";
+import type { Plain } from "../../support/models/description.ts";
+import { otherStages, synthesize } from "../../support/models/template.ts";
+
+/** What is deployed is on one page. Here are the rules that hold for every resource of every stage, from lists written by hand. */
+
+const production = synthesize("production");
+const stacks = [production, ...otherStages.map(synthesize)];
+const resources = stacks.flatMap(({ resources: all }) => [...all].map(([name, resource]) => ({ name, ...resource })));
+const ofKind = (kind: string) => resources.filter((resource) => resource.kind === kind);
+
+const textsIn = (value: Plain): string[] =>
+  typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [String(value)];
+
+/** What policies allow: to whom, if that is not their role, to do what on which resources. */
+const allowed = resources.flatMap(({ name, kind, properties }) =>
+  textsIn(properties).flatMap((text) => {
+    const parts = /^Allow ((?<who>.+?): )?(?<actions>.*?)( on (?<on>.*?))?( where .*)?$/.exec(text)?.groups;
+    const { who, actions = "", on = "" } = parts ?? {};
+    return parts ? { name, kind, text, who, actions: actions.split(", "), on: on.split(", ") } : [];
+  }),
+);
+const unique = (texts: readonly string[]) => [...new Set(texts)].sort();
+
+/** The lines of a page that another lacks, each below its resource. */
+const missing = (page: string, other: string) => {
+  const linesOf = (text: string) => {
+    let resource = "";
+    return text.split("\n").map((line) => {
+      if (!line.startsWith(" ")) resource = line.split(" ", 2).join(" ");
+      return line.startsWith(" ") ? `${resource} … ${line.trim()}` : line;
+    });
+  };
+  const known = new Set(linesOf(other));
+  return linesOf(page).filter((line) => !known.has(line));
+};
+
+it.each(Object.entries(deployedPages()))(
+  "docs/%s is what the code deploys: npm run deployed writes it",
+  (name, page) => {
+    const committed = readFileSync(join(import.meta.dirname, "../../../docs", name), "utf8");
+    expect({ added: missing(page, committed), removed: missing(committed, page) }).toEqual({ added: [], removed: [] });
+    expect(committed === page, "the order of lines").toBe(true);
+  },
+);
+
+it("the pages show each setting with two values or more", () => {
+  const { emulator: _, ...settings } = production.settings;
+  const values = (name: string) =>
+    stacks.map(({ settings }) => JSON.stringify(new Map(Object.entries(settings)).get(name)));
+  expect(Object.keys(settings).filter((name) => new Set(values(name)).size < 2)).toEqual([]);
+});
+
+describe("only these", () => {
+  const account = "StringEquals aws:SourceAccount ${AWS::AccountId}";
+  const root = "AWS arn:${AWS::Partition}:iam::${AWS::AccountId}:root";
+  const services = "Service cloudwatch.amazonaws.com, events.amazonaws.com";
+  const sendDeadLetters = "SQS::QueuePolicy: Service events.amazonaws.com: sqs:SendMessage on ${DeadLetters.Arn}";
+
+  it("may assume a role, or use a key, a bucket, a queue or a topic by its own policy", () => {
+    const others = allowed.filter(({ who }) => who !== undefined);
+    expect(unique(others.map(({ kind, text }) => `${kind}: ${text.replace("Allow ", "")}`))).toEqual([
+      // These say nothing of the account. The role of the function that empties a sandbox's bucket is CDK's.
+      ...["apigateway", "backup"].map((service) => `IAM::Role: Service ${service}.amazonaws.com: sts:AssumeRole`),
+      `IAM::Role: Service codedeploy.amazonaws.com: sts:AssumeRole where ${account}`,
+      "IAM::Role: Service lambda.amazonaws.com: sts:AssumeRole",
+      `IAM::Role: Service lambda.amazonaws.com: sts:AssumeRole where ${account}`,
+      "IAM::Role: Service malware-protection-plan.guardduty.amazonaws.com: sts:AssumeRole",
+      `IAM::Role: Service states.amazonaws.com: sts:AssumeRole where ${account}`,
+      // Whoever the account's own policies let.
+      `KMS::Key: ${root}: kms:* on *`,
+      `KMS::Key: ${root}: kms:CreateGrant, kms:Decrypt, kms:DescribeKey, kms:Encrypt, kms:GenerateDataKey*, kms:ReEncrypt* on * where StringEquals kms:ViaService secretsmanager.\${AWS::Region}.amazonaws.com`,
+      `KMS::Key: ${services}: kms:Decrypt, kms:GenerateDataKey* on * where ${account}`,
+      `KMS::Key: Service cloudwatch.amazonaws.com: kms:Decrypt, kms:GenerateDataKey* on * where ${account}`,
+      // CDK's function that empties the bucket of a sandbox.
+      "S3::BucketPolicy: AWS ${Custom::S3AutoDeleteObjectsCustomResourceProvider/Role.Arn}: s3:DeleteObject*, s3:GetBucket*, s3:List*, s3:PutBucketPolicy on ${Files.Arn}, ${Files.Arn}/*",
+      `S3::BucketPolicy: Service logging.s3.amazonaws.com: s3:PutObject on \${FileAccessLogs.Arn}/files/* where ArnLike aws:SourceArn \${Files.Arn} and ${account}`,
+      `SNS::TopicPolicy: ${services}: sns:Publish on \${Alarms} where ${account}`,
+      `SNS::TopicPolicy: Service cloudwatch.amazonaws.com: sns:Publish on \${Alarms} where ${account}`,
+      ...["FailedBackup", "FailedCheckout", "InfectedFile", "ScanStatus", "SweepDaily"].map(
+        (rule) => `${sendDeadLetters} where ArnEquals aws:SourceArn \${${rule}.Arn}`,
+      ),
+    ]);
+  });
+
+  it("may invoke a function by its own policy: this API and these rules, by the alias", () => {
+    const permissions = ofKind("Lambda::Permission").map(({ properties: { SourceArn, FunctionName, ...others } }) => {
+      const from = String(SourceArn).replace(/\/(GET|HEAD|POST|PATCH|DELETE)\/.*$/, "/<route>");
+      return `${from} ${String(FunctionName).replace(/\{.*\//, "{")} ${JSON.stringify(others)}`;
+    });
+    const by = (principal: string) => `{"Action":"lambda:InvokeFunction","Principal":"${principal}.amazonaws.com"}`;
+    const api = "${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${Api}/${Api/DeploymentStage.live}";
+    expect(unique(permissions)).toEqual([
+      ...["FailedCheckout", "SweepDaily"].map((rule) => `\${${rule}.Arn} \${Aliaslive} ${by("events")}`),
+      `arn:${api}/<route> \${Aliaslive} ${by("apigateway")}`,
+    ]);
+    expect(
+      unique(resources.map(({ kind }) => kind).filter((kind) => /Url|AccessKey|IAM::User|BusPolicy/.test(kind))),
+    ).toEqual([]);
+  });
+
+  const holders = (isMeant: (statement: (typeof allowed)[number]) => boolean) =>
+    unique(allowed.filter(isMeant).map(({ name }) => name.replace(/^(order|request)-attachments/, "…-attachments")));
+
+  it.each([
+    [
+      "s3:GetObject",
+      ["EvidencePolicy", "MalwareScanRole", "checkout-forward-role", "…-attachments-complete-upload-role"],
+    ],
+    [
+      "s3:PutObject",
+      ["FileAccessLogs/Policy", "MalwareScanRole", "…-attachments-create-role", "…-attachments-create-upload-role"],
+    ],
+    [
+      "s3:DeleteObject",
+      ["OperatorPolicy", "sweep-orphan-files-role", "…-attachments-create-role", "…-attachments-delete-role"],
+    ],
+    ["s3:PutObjectTagging", ["MalwareScanRole"]],
+    ["secretsmanager:GetSecretValue", ["checkout-forward-role", "checkout-submit-role"]],
+    ["dynamodb:Scan", ["OperatorPolicy"]],
+    ["events:PutEvents", ["events-publish-role"]],
+    ["states:StartExecution", ["OperatorPolicy", "OrderingPolicy"]],
+  ])("may call %s", (action, names) => {
+    expect(holders(({ actions }) => actions.includes(action))).toEqual(names);
+  });
+
+  it("may write items other than those of orders and requests, of those that are no function", () => {
+    const isLimited = (text: string) => /dynamodb:LeadingKeys ORDER#\*, REQUEST#\*( |$)/.test(text);
+    const writing = allowed.filter(({ actions, text }) => actions.includes("dynamodb:PutItem") && !isLimited(text));
+    expect(unique(writing.filter(({ kind }) => kind !== "IAM::Role").map(({ name }) => name))).toEqual([
+      "OperatorPolicy",
+    ]);
+  });
+
+  it("may invoke a function by a policy", () => {
+    const invoking = allowed.filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
+    const invoked = (name: string) => unique(invoking.filter((each) => each.name === name).flatMap(({ on }) => on));
+    expect(unique(invoking.map(({ name }) => name))).toEqual([
+      "CheckoutRole",
+      "OrderingPolicy",
+      "TenancyPolicy",
+      "checkout-forward-role",
+      "checkout-submit-role",
+    ]);
+    expect(invoked("CheckoutRole")).toEqual(unique(steps.map(({ name }) => `\${${name.replace("/", "-")}/Aliaslive}`)));
+    expect(invoked("OrderingPolicy")).toEqual(["${tenants-apply-orders/Aliaslive}"]);
+    // Whoever may invoke this can create an API key for any account.
+    expect(invoked("TenancyPolicy")).toEqual(["${tenants-apply/Aliaslive}"]);
+  });
+
+  it("are more than one resource or action, each for a reason", () => {
+    const isWild = (part: string) => part.includes("*");
+    const wild = allowed
+      .filter(({ who }) => who === undefined)
+      .flatMap(({ actions, on }) => [
+        ...actions.filter((action) => isWild(action) || on.includes("*")).map((action) => `${action} on ${on}`),
+        ...on.filter((resource) => resource !== "*" && isWild(resource)),
+      ]);
+    const account = "${AWS::Region}:${AWS::AccountId}";
+    const reasons = {
+      "X-Ray has no resources": ["xray:PutTelemetryRecords on *", "xray:PutTraceSegments on *"],
+      "A file's name contains the ids of its upload": ["${Files.Arn}/attachments/*"],
+      "An execution's name contains its order's id": [
+        `arn:\${AWS::Partition}:states:${account}:execution:\${Checkout.Name}:*`,
+      ],
+      "Whoever puts a rule on the bus chooses its name": [`arn:\${AWS::Partition}:events:${account}:rule/\${Events}/*`],
+      "Whoever starts a replay chooses the end of its name": [
+        `arn:\${AWS::Partition}:events:${account}:replay/<stack>-*`,
+      ],
+      "CodeDeploy reads alarms by their names": ["cloudwatch:DescribeAlarms on *"],
+      "GuardDuty chooses its rule's name": [
+        `arn:\${AWS::Partition}:events:${account}:rule/DO-NOT-DELETE-AmazonGuardDutyMalwareProtectionS3*`,
+      ],
+    };
+    const listed = new Set(Object.values(reasons).flat());
+    // CDK writes the policy by which Step Functions delivers its logs and traces.
+    const isDelivery = (text: string) =>
+      /^(logs:\w+(LogDelivery|LogDeliveries|ResourcePolic(y|ies)|LogGroups)|xray:\w+) on \*$/.test(text);
+    expect(unique(wild).filter((each) => !listed.has(each) && !isDelivery(each))).toEqual([]);
+    expect(unique(resources.flatMap(({ properties }) => textsIn(properties.ManagedPolicyArns ?? [])))).toEqual(
+      [
+        "AWSBackupServiceRolePolicyForBackup",
+        "AWSLambdaBasicExecutionRole",
+        "AmazonAPIGatewayPushToCloudWatchLogs",
+      ].map((name) => `arn:\${AWS::Partition}:iam::aws:policy/service-role/${name}`),
+    );
+  });
+});
+
+describe("every resource", () => {
+  it("satisfies cdk-nag, or says why not; production warns of what it should not be without", () => {
+    expect(stacks.flatMap(({ findings }) => findings)).toEqual([]);
+    const missing = [
+      "alarmEmail is not set",
+      "malwareScan is not true",
+      "carrierConcurrency is not set",
+      "webAclArn is not set",
+    ];
+    expect(production.warnings.map((each) => each.split(":")[0])).toEqual(missing);
+  });
+
+  it("is one of 450 at most: CloudFormation allows 500", () => {
+    for (const { resources: all } of stacks) expect(all.size).toBeLessThan(450);
+  });
+
+  it("that can be turned off is on, but for the sweep in maintenance", () => {
+    const off = [
+      ...ofKind("Events::Rule"),
+      ...ofKind("Lambda::EventSourceMapping"),
+      ...ofKind("CloudWatch::Alarm"),
+    ].filter(
+      ({ properties: { State = "ENABLED", Enabled = true, ActionsEnabled = true } }) =>
+        State !== "ENABLED" || Enabled !== true || ActionsEnabled !== true,
+    );
+    expect(off.map(({ name }) => name)).toEqual(["SweepDaily"]);
+  });
+
+  it("that watches tells the topic, also when it is over; a rule's event that no target takes is kept", () => {
+    for (const { name, properties } of ofKind("CloudWatch::Alarm"))
+      expect([properties.AlarmActions, properties.OKActions], name).toEqual([["${Alarms}"], ["${Alarms}"]]);
+    for (const { name, properties } of ofKind("Events::Rule"))
+      expect(properties.Targets, name).toMatchObject([{ DeadLetterConfig: { Arn: "${DeadLetters.Arn}" } }]);
+  });
+
+  it("that stores files keeps them until they are deleted", () => {
+    const lifecycles = resources
+      .filter(({ name }) => name === "Files")
+      .map(({ properties }) => properties.LifecycleConfiguration);
+    const abort = {
+      AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
+      Id: "abort-incomplete-uploads",
+      Status: "Enabled",
+    };
+    expect(lifecycles).toEqual(stacks.map(() => ({ Rules: [abort] })));
+  });
+
+  it("names its actions, resources and principals, and contains no secret", () => {
+    const found = stacks.flatMap(({ template }) =>
+      [...JSON.stringify(template).matchAll(/"Not\w+":|resolve:|CARRIER_TOKEN"|"SecretString"/g)].map(([text]) => text),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it("that the API or the workflow calls ends before its caller gives it up", () => {
+    const functions = new Map([...production.resources].map(([name, { properties }]) => [name, properties]));
+    const timeoutOf = (alias: string) => functions.get(alias.replace(/^.*\{(.*)\/Aliaslive.*$/, "$1"))?.Timeout;
+    for (const { name, properties } of ofKind("ApiGateway::Method AWS_PROXY"))
+      expect(timeoutOf(JSON.stringify(properties.Integration)), name).toBeLessThan(29);
+    const definition = JSON.stringify(functions.get("Checkout")?.DefinitionString);
+    for (const step of steps) {
+      const task = new RegExp(`"FunctionName":"\\$\\{${placeholderOf(step)}\\}".*?"TimeoutSeconds":(\\d+)`).exec(
+        definition,
+      );
+      expect([step.name, Number(task?.[1])]).toEqual([
+        step.name,
+        timeoutOf(`{${step.name.replace("/", "-")}/Aliaslive}`),
+      ]);
+    }
+  });
+});
+
+it("every deployment that changes anything ends with the release of the sweep, which waits for all others", () => {
+  const releases = stacks.map(({ template }) => /"RELEASE":"(\w+)"/.exec(JSON.stringify(template))?.[1]);
+  expect(releases).toEqual([expect.any(String), undefined, expect.any(String), undefined]);
+  expect(releases[0]).not.toBe(releases[2]);
+  expect(production.resources.get("sweep-orphan-files/Aliaslive")?.properties).toMatchObject({
+    DependsOn: ["every Lambda::Alias", "${Checkout}"],
+    UpdatePolicy: { CodeDeployLambdaAliasUpdate: { DeploymentGroupName: "${@/Aliaslive/Rollout}" } },
+  });
+});
+
+/** With another logical id or name, CloudFormation would replace it by an empty one. */
+it("what production retains keeps its logical ids and names", () => {
+  const all = synthesize("production with all that it may have");
+  const retained = Object.entries(all.template.Resources).filter(([, { DeletionPolicy }]) =>
+    String(DeletionPolicy).startsWith("Retain"),
+  );
+  const names = retained.flatMap(([id, { Type, UpdateReplacePolicy, Properties = {} }]) => {
+    expect(UpdateReplacePolicy, id).toBe("Retain");
+    const named = Object.entries(Properties ?? {}).filter(([name]) => /^(?:|\w*[a-z])Name$/.test(name));
+    // A log group without a name has nothing that a later version reads.
+    return Type === "AWS::Logs::LogGroup" && named.length === 0 ? [] : [[id, named.map(([, value]) => value)] as const];
+  });
+  const stackId = { "Fn::Select": [2, { "Fn::Split": ["/", { Ref: "AWS::StackId" }] }] };
+  const joined = (...parts: unknown[]) => ({ "Fn::Join": ["", parts] });
+  expect(Object.fromEntries(names)).toEqual({
+    TableCD117FA1: [],
+    Files8E6940B8: [],
+    FileAccessLogs13D3DDB8: [],
+    Key961B73FD: [],
+    CarrierToken8A5A8756: [],
+    DeadLettersBBF8BAAB: [],
+    EventsD32975C2: ["Patchbay-production"],
+    EventsArchive5A2DBDD8: [],
+    OrderingPolicy1DBBD72A: [],
+    TenancyPolicy121BE75B: [],
+    OperatorPolicy63C1EB6F: [],
+    EvidencePolicyB9072647: [],
+    EventPolicyCF688C56: [],
+    Backups9A29A52D: [joined("Patchbay-production-", { "Fn::Select": [0, { "Fn::Split": ["-", stackId] }] })],
+    CheckoutLogsCF9A0DAB: [joined("/aws/vendedlogs/states/Patchbay-production-", stackId)],
+    ApiExecutionLogs66FBF5B8: [joined("API-Gateway-Execution-Logs_", { Ref: "ApiF70053CD" }, "/live")],
+    ApiCloudWatchRole73EC6FC4: [],
+    ApiAccountA18C9B29: [],
+  });
+});
+
+it("a restored table has an id of its own, so functions get new versions, and CloudFormation can import it by its name", () => {
+  const { Resources } = synthesize("production with the other choice of each setting, in maintenance").template;
+  const tables = Object.entries(Resources).filter(([, { Type }]) => Type === "AWS::DynamoDB::Table");
+  expect(tables).toMatchObject([
+    [expect.stringMatching(/^restoredTable/), { Properties: { TableName: "restored" }, DeletionPolicy: "Retain" }],
+  ]);
+});
+
+it("a sandbox leaves nothing behind but the region's role for logs", () => {
+  const left = Object.entries(synthesize("a sandbox").template.Resources).filter(([, { DeletionPolicy }]) =>
+    String(DeletionPolicy).startsWith("Retain"),
+  );
+  expect(left.map(([, { Type }]) => Type)).toEqual(["AWS::IAM::Role", "AWS::ApiGateway::Account"]);
+});

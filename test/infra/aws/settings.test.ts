@@ -1,0 +1,92 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { readSettings } from "../../../infra/aws/settings.ts";
+import { newFolder } from "../../support/fixtures/new-folder.ts";
+
+const carrierUrl = "https://carrier.example";
+const choices = "Choose -c stage=local, -c stage=production, -c stage=sandbox or -c stage=<path of a JSON file>.";
+
+it.each([
+  [{}, choices],
+  [{ stage: "staging" }, `There is no stage staging. ${choices}`],
+  [{ stage: "sandbox", name: "with space" }, /^-c chooses only .+: name: .+$/],
+  [{ stage: "sandbox", carrierUrl }, /^-c chooses only .+: Unrecognized key: "carrierUrl"$/],
+])("the context must choose a stage and may choose a name, and nothing else: %o", (context, message) => {
+  expect(() => readSettings({ "@aws-cdk/core:flag": true, "cli-telemetry": false, ...context }, undefined)).toThrow(
+    message,
+  );
+});
+
+describe("a stage's file", () => {
+  const folder = newFolder();
+  const read = (settings: object | string) => {
+    const file = join(folder, "my stage_1.json");
+    writeFileSync(file, typeof settings === "string" ? settings : JSON.stringify(settings));
+    return readSettings({ stage: file }, undefined);
+  };
+
+  it("may be anywhere, and leave out every setting: the defaults are a sandbox's", () => {
+    const defaults = readSettings({ stage: "sandbox" }, undefined);
+    expect(read({})).toEqual({ ...defaults, stageName: "my stage_1", stackName: "Patchbay-my-stage-1" });
+  });
+
+  it("for an emulator lacks what emulators do not support", () => {
+    const file = join(folder, "all.json");
+    const production = {
+      retainData: true,
+      carrierUrl,
+      rollout: "canary",
+      backupRegion: "eu-west-1",
+      malwareScan: true,
+    };
+    writeFileSync(file, JSON.stringify(production));
+    expect(readSettings({ stage: file }, "http://127.0.0.1:4566")).toMatchObject({
+      ...{ rollout: "all-at-once", domainName: null, certificateArn: null, backupRegion: null, malwareScan: false },
+      emptyBucket: false,
+    });
+  });
+
+  it("with backups must leave the stack a name that fits into the vault's", () => {
+    const file = join(folder, "production.json");
+    writeFileSync(file, JSON.stringify({ retainData: true, carrierUrl, backupRegion: "eu-west-1" }));
+    const named = (length: number) => readSettings({ stage: file, name: "n".repeat(length) }, undefined).stackName;
+    expect(named(21)).toHaveLength(41);
+    expect(() => named(22)).toThrow(/^\S+: backupRegion: the name of the stack .+ 41 characters\.$/);
+  });
+
+  it.each<[settings: object | string, message: RegExp]>([
+    ['{\n  "throttleRate": many\n}\n', /stage_1\.json: SyntaxError: .*JSON/],
+    [{ carierUrl: carrierUrl }, /stage_1\.json: Unrecognized key: "carierUrl"$/],
+    [{ carrierUrl: "carrier", throttleRate: "7" }, /stage_1\.json: carrierUrl: .+; throttleRate: .+$/],
+    [{ carrierUrl, carrierFunction: "f" }, /carrierFunction: must be null, because/],
+    [{ carrierFunction: "not a function" }, /carrierFunction: must be the name or the ARN of a function/],
+    [{ retainData: true }, /carrierUrl: must be an https: URL, because/],
+    [{ retainData: true, carrierUrl: "http://carrier.example" }, /carrierUrl: must be an https: URL, because/],
+    [{ webAclArn: "arn:1", requestsPerKey: 10 }, /webAclArn: must be null, because/],
+    [{ webAclArn: "arn:1", requestsInTotal: 10 }, /webAclArn: must be null, because/],
+    [{ domainName: "api.example.com" }, /certificateArn: must be set together with domainName$/],
+    [{ domainName: "https://api.example.com", certificateArn: "arn:1" }, /domainName/],
+    [{ backupRegion: "eu-west-1" }, /backupRegion: needs retainData/],
+    [{ tags: { Team: 1 } }, /tags: Team/],
+    [{ uploadOrigins: ["*"] }, /uploadOrigins: 0: must be an origin/],
+    [{ uploadOrigins: ["https://app.example/path"] }, /must be an origin/],
+    [{ uploadOrigins: ["https://*.example"] }, /must be an origin/],
+    ...Object.entries({
+      retainData: "yes",
+      alarmEmail: "nobody",
+      architecture: "mips",
+      webAclArn: "acl",
+      throttleRate: -1,
+      requestsPerAddress: 9,
+      rollout: "blue-green",
+      backupRegion: "Ireland",
+      logLevel: "info",
+      logRetentionDays: 8,
+      maxFileBytes: 4_600_001,
+    }).map(([name, value]) => [{ [name]: value }, new RegExp(name)] satisfies [object, RegExp]),
+  ])("with an unknown or invalid setting is refused in one line: %j", (settings, message) => {
+    expect(() => read(settings)).toThrow(message);
+    expect(() => read(settings)).not.toThrow(/\n/);
+  });
+});

@@ -1,0 +1,302 @@
+/** Describes a stack's template in plain text that a reviewer can compare. docs/deployed.txt explains itself at its top. */
+
+export type Plain = string | number | boolean | null | readonly Plain[] | PlainObject;
+export type PlainObject = { readonly [name: string]: Plain };
+
+type Resource = PlainObject & { readonly Type: string };
+export type Template = {
+  readonly Resources: Readonly<Record<string, Resource>>;
+  readonly Outputs: Readonly<Record<string, { readonly Value: Plain }>>;
+};
+
+type Described = { readonly kind: string; readonly properties: PlainObject };
+/** The resources of a stack by their names. */
+export type Description = ReadonlyMap<string, Described>;
+
+const isList = (value: Plain | undefined): value is readonly Plain[] => Array.isArray(value);
+const isObject = (value: Plain | undefined): value is PlainObject =>
+  typeof value === "object" && value !== null && !isList(value);
+const listOf = (value: Plain = []): readonly Plain[] => (isList(value) ? value : [value]);
+
+/** What is not written out. */
+type Known = { readonly stackName: string; readonly tags: PlainObject };
+
+/** Describes the resources of a template. A resource's name is its place in the tree of constructs below the stack. */
+export const describe = ({ Resources, Outputs }: Template, { stackName, tags }: Known): Description => {
+  const simplifyingWith = (find: (id: string) => string) => simplifying(find, stackName, inline(tags));
+  const names = new Map(Object.entries(Resources).map(([id, resource]) => [id, nameOf(resource, stackName) ?? id]));
+  const functions = Object.entries(Resources).flatMap(([id, { Type }]) =>
+    Type === "AWS::Lambda::Function" ? (names.get(id) ?? []) : [],
+  );
+  const resources = Object.entries(Resources).map(([id, resource]) => {
+    const { Type: _type, Metadata: _metadata, Properties = {}, DependsOn = [], ...attributes } = resource;
+    const name = names.get(id) ?? id;
+    const owner = functions.find((each) => new RegExp(`^${each}($|/|-role$|-logs$)`).test(name)) ?? "";
+    const own = new RegExp(`^${owner || "$"}(?=$|/|-role$|-logs$)`);
+    const simplify = simplifyingWith((other) => (names.get(other) ?? other).replace(own, "@"));
+    const properties = simplify({
+      ...(isObject(Properties) && Properties),
+      ...(listOf(DependsOn).length > 0 && { DependsOn: dependencies(listOf(DependsOn), id, Resources) }),
+      ...attributes,
+    });
+    return [name, { kind: kindOf(resource), properties: isObject(properties) ? properties : {} }] as const;
+  });
+  const simplify = simplifyingWith((id) => names.get(id) ?? id);
+  const outputs = Object.entries(Outputs).map(
+    ([name, { Value }]) => [`output ${name}`, { kind: "", properties: { Value: simplify(Value) } }] as const,
+  );
+  return new Map([...resources.sort(([a], [b]) => (a < b ? -1 : 1)), ...outputs]);
+};
+
+const nameOf = ({ Type, Metadata }: Resource, stackName: string): string | undefined => {
+  // A restored table has its name in its path.
+  if (Type === "AWS::DynamoDB::Table") return "Table";
+  const path = isObject(Metadata) ? Metadata["aws:cdk:path"] : undefined;
+  if (typeof path !== "string") return undefined;
+  // CDK makes some names unique by the stack's name and a hash.
+  return path
+    .replace(/^[^/]+\/|[.:][^/]*[0-9A-F]{8}[^/]*(?=\/Resource$|$)|\/Resource$|[0-9A-F]{8}$/g, "")
+    .replace(stackName.replaceAll("-", ""), "");
+};
+
+/** A resource's type. Methods of the API with and without a function have little in common. */
+const kindOf = ({ Type, Properties = {} }: Resource) => {
+  const integration = isObject(Properties) ? (Properties.Integration ?? {}) : {};
+  const type = Type.replace("AWS::", "");
+  return isObject(integration) && integration.Type ? `${type} ${integration.Type}` : type;
+};
+
+/** The resources that one depends on, or, of a type that it depends on as a whole but for itself, the type. */
+const dependencies = (ids: readonly Plain[], own: string, resources: Template["Resources"]): readonly Plain[] => {
+  const byType = Object.groupBy(Object.entries(resources), ([, { Type }]) => Type);
+  const whole = Object.entries(byType).filter(
+    ([, all = []]) => all.length > 5 && all.every(([id]) => id === own || ids.includes(id)),
+  );
+  const covered = new Set(whole.flatMap(([, all = []]) => all.map(([id]) => id)));
+  const single = ids.filter((id) => typeof id !== "string" || !covered.has(id));
+  return [...whole.map(([type]) => `every ${type.replace("AWS::", "")}`), ...single.map((id) => ({ Ref: id }))];
+};
+
+const partsOfStatement = ["Effect", "Principal", "Action", "Resource", "Condition", "Sid"];
+
+/** Replaces references by names, documents in JSON by what they say, and statements of policies by sentences. */
+const simplifying = (find: (id: string) => string, stackName: string, tags: string) => {
+  const reference = (text: string) => `\${${text}}`;
+  const textOf = (value: Plain) => (typeof value === "string" ? value : inline(value));
+  const simplify = (value: Plain): Plain => {
+    if (typeof value === "string") return simplifyText(value);
+    if (isList(value)) return nameTags(simplifyList(value.map(simplify)));
+    if (!isObject(value)) return value;
+    const [[name = "", argument = null] = [], ...others] = Object.entries(value);
+    if (others.length === 0 && name === "Ref") return reference(find(String(argument)));
+    if (others.length === 0 && name.startsWith("Fn::")) return simplifyCall(name.slice(4), argument);
+    if ("Effect" in value && Object.keys(value).every((key) => partsOfStatement.includes(key))) return sentence(value);
+    const { Statement, Version, ...rest } = value;
+    if (isList(Statement ?? null) && Version === "2012-10-17" && Object.keys(rest).length === 0)
+      return simplify(Statement ?? null);
+    return nameTags(Object.fromEntries(Object.entries(value).map(([key, each]) => [key, simplify(each)])));
+  };
+  const nameTags = (value: Plain) => (inline(value) === tags ? "<tags>" : value);
+  const simplifyCall = (name: string, argument: Plain): Plain => {
+    const [first = null, second = null] = listOf(argument);
+    if (name === "GetAtt") return reference(`${find(String(first))}.${second}`);
+    if (name === "Sub" && typeof argument === "string") return simplifyText(argument);
+    if (name === "Join" && first === "") return simplifyText(listOf(second).map(simplify).map(textOf).join(""));
+    return reference(`${name}(${listOf(argument).map(simplify).map(textOf).join(", ")})`);
+  };
+  const sentence = ({ Effect = null, Principal, Action, Resource, Condition = {} }: PlainObject) => {
+    const list = (value: Plain = []) => listOf(simplify(value)).map(textOf).join(", ");
+    const who = isObject(Principal ?? null) ? Object.entries(Principal ?? {}) : [["", Principal ?? []] as const];
+    const principals = who.map(([kind, names]) => `${kind} ${list(names)}`.trim()).join(", ");
+    const conditions = Object.entries(Condition ?? {}).flatMap(([operator, keys]) =>
+      Object.entries(isObject(keys) ? keys : {}).map(([key, values]) => `${operator} ${key} ${list(values)}`),
+    );
+    return [
+      `${Effect} ${principals && `${principals}: `}${list(Action)}`,
+      ...(Resource === undefined ? [] : [`on ${list(Resource)}`]),
+      ...(conditions.length > 0 ? [`where ${conditions.join(" and ")}`] : []),
+    ].join(" ");
+  };
+  const simplifyText = (text: string): Plain => {
+    if (!/^\{.*\}$/s.test(text)) return text.replaceAll(/[0-9a-f]{64}/g, "<hash>").replaceAll(stackName, "<stack>");
+    try {
+      return simplify(JSON.parse(text));
+    } catch {
+      return text;
+    }
+  };
+  return simplify;
+};
+
+/** A list of names and values, or of policies with their names, as an object. */
+const simplifyList = (list: readonly Plain[]): Plain => {
+  const entries = list.map((each) => {
+    const { Name, Key, Value, PolicyName, PolicyDocument, ...others } = isObject(each) ? each : { other: true };
+    const name = Name ?? Key ?? PolicyName;
+    const value = Value ?? PolicyDocument;
+    return (
+      typeof name === "string" && value !== undefined && Object.keys(others).length === 0 && ([name, value] as const)
+    );
+  });
+  const named = entries.filter((entry) => entry !== false);
+  return named.length === list.length && list.length > 0 ? Object.fromEntries(named) : list;
+};
+
+const hasProperties = (value: Plain): value is PlainObject => isObject(value) && Object.keys(value).length > 0;
+
+/** The values in an object by their paths, such as `Environment.Variables.TABLE_NAME`. */
+const leaves = (object: PlainObject, path = ""): [path: string, value: Plain][] =>
+  Object.entries(object).flatMap(([name, value]) =>
+    hasProperties(value) ? leaves(value, `${path}${name}.`) : [[`${path}${name}`, value] satisfies [string, Plain]],
+  );
+
+/** Values by their paths. */
+type Values = ReadonlyMap<string, Plain>;
+
+const none = "(none)";
+
+/** The paths, as short as they can be, below which an object has none of these values. */
+const lacking = (object: PlainObject, values: Values): readonly string[] => {
+  const found = leaves(object).map(([path]) => `${path}.`);
+  const missing = [...values.keys()].flatMap((path) => {
+    const parts = path.split(".");
+    const beginnings = parts.map((_, index) => parts.slice(0, index + 1).join("."));
+    return beginnings.find((beginning) => !found.some((each) => each.startsWith(`${beginning}.`))) ?? [];
+  });
+  return [...new Set(missing)];
+};
+
+/** What of an object differs from these values, and what it lacks. */
+const except = (object: PlainObject, values: Values): PlainObject => ({
+  ...differing(object, values, ""),
+  ...Object.fromEntries(lacking(object, values).map((path) => [path, none])),
+});
+const differing = (object: PlainObject, values: Values, path: string): PlainObject =>
+  Object.fromEntries(
+    Object.entries(object).flatMap(([name, value]): [string, Plain][] => {
+      const here = `${path}${name}`;
+      if (!hasProperties(value)) return inline(values.get(here)) === inline(value) ? [] : [[name, value]];
+      const rest = differing(value, values, `${here}.`);
+      return hasProperties(rest) ? [[name, rest]] : [];
+    }),
+  );
+
+/** The values that most of these resources have. */
+const commonOf = (resources: readonly Described[]): Values => {
+  const all = resources.flatMap(({ properties }) => leaves(properties));
+  const byValue = Map.groupBy(all, ([path, value]) => `${path} ${inline(value)}`);
+  return new Map([...byValue.values()].flatMap((same) => (same.length > resources.length / 2 ? same.slice(0, 1) : [])));
+};
+
+const isQuoted = (text: string) => /^$|^\s|\s$|[,:;] |["{}[\]]|^(true|false|null|-?[\d.]+)$/.test(text);
+
+const inline = (value: Plain | undefined): string => {
+  if (isList(value)) return `[${value.map(inline).join(", ")}]`;
+  if (isObject(value)) return `{${pairs(value)}}`;
+  const isUnclear = typeof value === "string" && isQuoted(value.replaceAll(/\$\{([^{}]|\{\w+\})*\}/g, "x"));
+  return isUnclear ? JSON.stringify(value) : String(value);
+};
+const pairs = (object: PlainObject) =>
+  Object.entries(object)
+    .map(([name, value]) => `${name}: ${inline(value)}`)
+    .join(", ");
+
+const width = 180;
+
+/** A property in one line, or, if that is too long, with a line for each of its parts. */
+const print = (name: string, value: Plain, indent: string): string[] => {
+  const [[key = "", only = null] = [], ...others] = isObject(value) ? Object.entries(value) : [];
+  if (key && others.length === 0) return print(`${name}.${key}`, only, indent);
+  const label = `${indent}${name}:`;
+  const line = `${label} ${inline(value)}`;
+  if (line.length <= width || !(isList(value) || isObject(value))) return [line];
+  if (isObject(value))
+    return [label, ...Object.entries(value).flatMap(([part, each]) => print(part, each, `${indent}  `))];
+  return [label, ...value.map((each) => `${indent}  - ${typeof each === "string" ? each : inline(each)}`)];
+};
+
+/** Properties in a line, or, if they are too many, in a line each. */
+export const printAll = (title: string, properties: PlainObject): string[] => {
+  const line = `${title} ${pairs(properties)}`.trim();
+  if (line.length <= width) return [line];
+  return [title, ...Object.entries(properties).flatMap(([name, value]) => print(name, value, "  "))];
+};
+
+const titleOf = (name: string, kind: string) => (kind ? `${name} (${kind})` : name);
+const byKind = (description: Description) => Map.groupBy(description.values(), ({ kind }) => kind);
+
+/** What the resources of each kind have in common, where there are three or more. */
+const commonByKind = (description: Description): ReadonlyMap<string, Values> =>
+  new Map([...byKind(description)].map(([kind, all]) => [kind, all.length > 2 ? commonOf(all) : new Map()] as const));
+
+/** Each resource in a line, with what it has beyond what its kind has in common. */
+export const pageOf = (description: Description): readonly string[] => {
+  const common = commonByKind(description);
+  const shared = [...common].flatMap(([kind, values]) =>
+    values.size > 0 ? printAll(`every ${kind}`, Object.fromEntries(values)) : [],
+  );
+  const resources = [...description].flatMap(([name, { kind, properties }]) =>
+    printAll(titleOf(name, kind), except(properties, common.get(kind) ?? new Map())),
+  );
+  return [...shared, "", ...resources];
+};
+
+/** The values that differ, by their paths. Of a list, what it has more and what it lacks. */
+const changesOf = (properties: PlainObject, before: Values): (readonly [path: string, value: Plain])[] => {
+  const changed = leaves(properties).flatMap(([path, now]): (readonly [string, Plain])[] => {
+    const old = before.get(path);
+    if (inline(old) === inline(now)) return [];
+    if (!isList(old) || !isList(now)) return [[path, now]];
+    const more = now.filter((each) => !old.some((other) => inline(other) === inline(each)));
+    const less = old.filter((each) => !now.some((other) => inline(other) === inline(each)));
+    const signed = [[`${path} +`, more] as const, [`${path} -`, less] as const];
+    return signed.filter(([, list]) => list.length > 0);
+  });
+  return [...changed, ...lacking(properties, before).map((path) => [path, none] as const)];
+};
+
+/** "every": all that have the property, or all there are, with two exceptions at most. */
+const titleOfAll = (names: readonly string[], kind: string, groups: readonly (readonly [string, Described][])[]) => {
+  const [exceptions] = groups
+    .filter((group) => group.length > 2 && group.length >= names.length)
+    .map((group) => group.flatMap(([name]) => (names.includes(name) ? [] : name)))
+    .filter(({ length }) => length < Math.min(3, names.length));
+  if (!exceptions) return titleOf(names.join(", "), kind);
+  return [`every ${kind}`, ...(exceptions.length > 0 ? [`but ${exceptions.join(", ")}`] : [])].join(" ");
+};
+
+/** What another stack has and lacks. */
+export const differencesOf = (other: Description, description: Description): readonly string[] => {
+  const common = commonByKind(description);
+  const changes = [...other].flatMap(([name, { kind, properties }]) => {
+    const before = description.get(name);
+    return before
+      ? changesOf(properties, new Map(leaves(before.properties))).map((change) => ({ name, kind, change }))
+      : [];
+  });
+  const removed = [...description].flatMap(([name, { kind }]) =>
+    other.has(name) ? [] : { name, kind, change: ["", ""] as const },
+  );
+  const group = (all: typeof changes | typeof removed) => {
+    const same = Map.groupBy(all, ({ kind, change: [path, value] }) => `${kind} ${path} ${inline(value)}`);
+    const titled = [...same.values()].map((each) => {
+      const [{ kind = "", change = ["", ""] } = {}] = each;
+      const [path] = change;
+      const ofKind = [...description].filter(([name, one]) => one.kind === kind && (path === "" || other.has(name)));
+      const isProperty = ([own]: readonly [string, Plain]) => `${own}.`.startsWith(`${path.replace(/ [+-]$/, "")}.`);
+      const having = ofKind.filter(([, { properties }]) => leaves(properties).some(isProperty));
+      const names = each.map(({ name }) => name);
+      return [titleOfAll(names, kind, [having, ofKind]), change] as const;
+    });
+    return Map.groupBy(titled, ([title]) => title);
+  };
+  return [
+    ...[...group(removed).keys()].map((title) => `without ${title}`),
+    ...[...group(changes)].flatMap(([title, all]) =>
+      printAll(title, Object.fromEntries(all.map(([, change]) => change))),
+    ),
+    ...[...other].flatMap(([name, { kind, properties }]) =>
+      description.has(name) ? [] : printAll(titleOf(name, kind), except(properties, common.get(kind) ?? new Map())),
+    ),
+  ];
+};

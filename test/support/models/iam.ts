@@ -1,0 +1,55 @@
+import { onTestFinished } from "vitest";
+import { interceptTableCalls, type TableCall } from "../fault-proxy/table-proxy.ts";
+import { synthesize } from "./template.ts";
+
+/** IAM, as far as it decides on calls to the table: a model of the conditions that infra/aws/grants.ts uses. */
+
+/** The sentences about the table in the policies of a role, or in a managed policy, of production. */
+const statementsOf = (holder: string) => {
+  const { properties } = synthesize("production").resources.get(holder) ?? {};
+  return [
+    ...JSON.stringify(properties).matchAll(/"Allow (dynamodb:[^"]*?) on \$\{Table\.Arn\}(?: where ([^"]*))?"/g),
+  ].map(([, actions = "", conditions = ""]) => {
+    const listAfter = (key: string) =>
+      conditions
+        .split(" and ")
+        .find((each) => each.includes(key))
+        ?.split(`${key} `)[1]
+        ?.split(", ");
+    return { actions, partitions: listAfter("dynamodb:LeadingKeys"), attributes: listAfter("dynamodb:Attributes") };
+  });
+};
+
+type Wanted = { readonly action: string; readonly pk: string; readonly attributes: readonly string[] };
+
+const wantedBy = ({ operation, input, items }: TableCall): Wanted[] =>
+  input.TransactItems
+    ? input.TransactItems.flatMap(({ Put, Update, Delete, ConditionCheck }) => [
+        ...(Put ? [{ action: "PutItem", pk: Put.Item.pk, attributes: Object.keys(Put.Item) }] : []),
+        ...(Update ? [{ action: "UpdateItem", pk: Update.Key.pk, attributes: [] }] : []),
+        ...(Delete ? [{ action: "DeleteItem", pk: Delete.Key.pk, attributes: [] }] : []),
+        ...(ConditionCheck ? [{ action: "ConditionCheckItem", pk: ConditionCheck.Key.pk, attributes: [] }] : []),
+      ])
+    : items.map(({ pk }) => ({ action: operation.replace(/Get$/, "GetItem"), pk, attributes: [] }));
+
+/** From now on, this process's calls to the table need the permission of this role or managed policy, until the test ends. */
+export const allowOnly = (holder: string) => {
+  const statements = statementsOf(holder);
+  const isAllowed = ({ action, pk, attributes }: Wanted) =>
+    statements.some(
+      (statement) =>
+        statement.actions.split(", ").includes(`dynamodb:${action}`) &&
+        (statement.partitions ?? ["*"]).some((pattern) =>
+          pattern.endsWith("*") ? pk.startsWith(pattern.slice(0, -1)) : pk === pattern,
+        ) &&
+        attributes.every((name) => statement.attributes?.includes(name) ?? true),
+    );
+  const stop = interceptTableCalls(async (call, pass) => {
+    const refused = wantedBy(call).find((wanted) => !isAllowed(wanted));
+    if (!refused) return pass();
+    const message = `${holder} is not authorized to perform dynamodb:${refused.action} on ${refused.pk}`;
+    throw Object.assign(new Error(message), { name: "AccessDeniedException", $metadata: { httpStatusCode: 400 } });
+  });
+  onTestFinished(() => void stop());
+  return stop;
+};

@@ -1,0 +1,174 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { App } from "aws-cdk-lib";
+import { CfnAlarm } from "aws-cdk-lib/aws-cloudwatch";
+import * as z from "zod/mini";
+import cdk from "../../cdk.json" with { type: "json" };
+import { createProgram } from "../../infra/admin/program.ts";
+import { leavesOf, usageOf } from "../../infra/admin/usage.ts";
+import { functionNames } from "../../infra/aws/bundle.ts";
+import { readSettings, Stage, settingDescriptions } from "../../infra/aws/settings.ts";
+import { patchbay } from "../../infra/aws/stack.ts";
+import production from "../../infra/aws/stages/production.json" with { type: "json" };
+import { entryPointOf } from "../../infra/entry-points.ts";
+import { endBytes } from "../../shared/attachments/files.ts";
+import { env, variables } from "../../shared/env.ts";
+import { limits } from "../../shared/limits.ts";
+
+/** `npm run tables`: writes the tables of the documents that the code knows, between their markers. */
+
+const help = `Usage: npm run tables -- [options]
+
+Writes the tables of settings, environment variables, alarms, limits and commands into the documents, from the code. Of an
+alarm, the document has what to do about it: that column is kept.
+
+  --check  write nothing, and exit with 1 if a table differs from the code
+  --help   print this help`;
+
+type Rows = readonly (readonly string[])[];
+
+const code = (value: unknown) => `\`${JSON.stringify(value)}\``;
+
+type Values = Readonly<Record<string, unknown>>;
+
+const settings = (): Rows => {
+  const defaults: Values = z.parse(Stage, {});
+  const inProduction: Values = { ...defaults, ...production };
+  return Object.entries(settingDescriptions).map(([name, text]) => {
+    const [byDefault, set] = [code(defaults[name]), code(inProduction[name])];
+    return [`\`${name}\``, byDefault, set === byDefault ? "" : set, text];
+  });
+};
+
+/** What a function reads if nothing is set. */
+const defaultOf = (read: (region: string) => unknown) => {
+  const before = process.env;
+  process.env = {};
+  const value = /required\(/.test(String(read)) ? undefined : read("<region>");
+  process.env = before;
+  return typeof value === "string" || typeof value === "number" ? `\`${value}\`` : "";
+};
+
+const environment = (): Rows =>
+  Object.entries(variables).map(([name, text]) => {
+    const read = Object.values(env).find((each) => String(each).includes(`"${name}"`));
+    return [`\`${name}\``, read ? defaultOf(read) : "", text];
+  });
+
+/** Those of production, with every option that has one of its own. The functions' code is empty. */
+const alarms = (written: Rows): Rows => {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-tables-"));
+  for (const name of functionNames) mkdirSync(join(folder, entryPointOf(name).file), { recursive: true });
+  const stage = join(folder, "production.json");
+  writeFileSync(stage, JSON.stringify({ ...production, carrierUrl: "https://carrier.example", malwareScan: true }));
+  const app = new App({ context: cdk.context, outdir: join(folder, "out"), treeMetadata: false });
+  const { node } = patchbay(app, readSettings({ stage }, undefined), folder);
+  rmSync(folder, { recursive: true });
+  const found = node.findAll().filter((one) => one instanceof CfnAlarm);
+  return [...Map.groupBy(found, ({ alarmDescription = "" }) => alarmDescription)].map(([text, same]) => {
+    const names = same.map(({ alarmName = "" }) => `\`${alarmName.split("-").at(-1)}\``).join(", ");
+    return [names, text, written.find(([each]) => each === names)?.[2] ?? ""];
+  });
+};
+
+const number = (value: number) => value.toLocaleString("en");
+const characters = (most: number) => `${number(most)} characters`;
+const length = "422 `constraint.length`";
+const range = "422 `constraint.range`";
+const refused = "refused by `apply` and the CLI";
+
+const limitRows = {
+  nameLength: ["`name` of an attachment or a switch", characters(limits.nameLength), length],
+  notesLength: ["`notes`", characters(limits.notesLength), length],
+  filenameLength: ["`filename`", characters(limits.filenameLength), length],
+  endpoints: ["endpoints of a channel of a switch", number(limits.endpoints), length],
+  endpointLength: ["an endpoint", characters(limits.endpointLength), length],
+  identityLength: ["an identity", characters(limits.identityLength), length],
+  secretLength: ["a secret", characters(limits.secretLength), length],
+  pageSize: [`\`first\`, \`last\` (${limits.pageSize.default} by default)`, `${limits.pageSize.max} items`, range],
+  queryLength: ["a cursor, an `include`", characters(limits.queryLength), length],
+  fileBytes: [
+    "a file in a form (`MAX_FILE_BYTES`): what an event of 6 MB carries as base64",
+    `${number(limits.fileBytes)} bytes`,
+    "413, with `limit_bytes` and `direct_upload`",
+  ],
+  uploadBytes: ["a file of a direct upload (`MAX_UPLOAD_BYTES`)", `${number(limits.uploadBytes)} bytes`, range],
+  uploadSeconds: ["the time to send it, and to create its attachment", `${limits.uploadSeconds / 60} minutes`, "404"],
+  endBytes: [
+    "what is read of a direct upload for its type and its encryption",
+    `its first and last ${endBytes / 1024} KiB`,
+    "not read",
+  ],
+  jsonBytes: ["a JSON body", `${number(limits.jsonBytes)} bytes`, "413, with `limit_bytes`"],
+  form: [
+    "a form",
+    `${limits.form.parts} parts, ${number(limits.form.fieldBytes)} bytes in a field, ${number(limits.form.headerBytes)} in the headers of all parts`,
+    "422 `malformed`",
+  ],
+  idempotencyKey: ["an `Idempotency-Key`", characters(limits.idempotencyKey.length), length],
+  idempotencySeconds: ["how long it is known", `${limits.idempotencySeconds / 3600} hours`, "a new request"],
+  accountLevels: ["levels of an account tree", number(limits.accountLevels), refused],
+  permissions: ["permissions of a user", number(limits.permissions), refused],
+  permissionLength: ["a permission", characters(limits.permissionLength), refused],
+  dateTimeLength: ["a date and time", characters(limits.dateTimeLength), refused],
+  labelLength: ["the label of a key", characters(limits.labelLength), refused],
+  onBehalfOfLength: ["`on_behalf_of`", characters(limits.onBehalfOfLength), refused],
+} satisfies Record<keyof typeof limits | "endBytes", readonly string[]>;
+
+/** A line for each command or group of commands, with what cannot be left out. */
+const commands = (): Rows =>
+  createProgram(() => {}).commands.map((command) => {
+    const usages = leavesOf(command).map((one) => usageOf(one).replace("Usage: admin ", ""));
+    return [usages.map((usage) => `\`${usage.replaceAll(/ \[--.*?\]/g, "")}\``).join(", "), command.description()];
+  });
+
+type Table = { readonly file: string; readonly head: readonly string[]; readonly rows: (written: Rows) => Rows };
+
+const tables: Readonly<Record<string, Table>> = {
+  settings: { file: "infra/README.md", head: ["setting", "default", "production", ""], rows: settings },
+  environment: { file: "infra/README.md", head: ["variable", "default", ""], rows: environment },
+  alarms: { file: "infra/runbook.md", head: ["alarm", "raised", "what to do"], rows: alarms },
+  limits: { file: "docs/limits.md", head: ["limit of", "", "beyond it"], rows: () => Object.values(limitRows) },
+  commands: { file: "infra/admin/README.md", head: ["command", ""], rows: commands },
+};
+
+const row = (cells: readonly string[]) =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`.replaceAll(/ {2,}/g, " ");
+
+const cellsOf = (line: string) =>
+  line
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim().replaceAll("\\|", "|"));
+
+const { values } = parseArgs({ options: { check: { type: "boolean" }, help: { type: "boolean" } } });
+
+const update = (name: string, { file, head, rows }: Table) => {
+  const path = join(import.meta.dirname, "../..", file);
+  const text = readFileSync(path, "utf8");
+  const [start, end] = [`<!-- ${name}: npm run tables -->\n\n`, "\n\n<!-- end of table -->"];
+  const from = text.indexOf(start) + start.length;
+  const to = text.indexOf(end, from);
+  if (from < start.length || to < 0) throw new Error(`${file} lacks the markers of its table of ${name}.`);
+  const written = text.slice(from, to).split("\n");
+  const lines = [head, head.map(() => "---"), ...rows(written.map(cellsOf))].map(row);
+  const changed = [
+    ...lines.filter((line) => !written.includes(line)),
+    ...written.filter((line) => !lines.includes(line)),
+  ];
+  const unexplained = lines.filter((line) => name === "alarms" && line.endsWith(" | |"));
+  if (!values.check) writeFileSync(path, text.slice(0, from) + lines.join("\n") + text.slice(to));
+  return [
+    ...(values.check ? changed.map((line) => `${file} and the code differ (run npm run tables): ${line}`) : []),
+    ...unexplained.map((line) => `${file} does not say what to do: ${line}`),
+  ];
+};
+
+if (values.help) console.log(help);
+else {
+  const problems = Object.entries(tables).flatMap(([name, table]) => update(name, table));
+  for (const problem of problems) console.error(problem);
+  process.exitCode = problems.length > 0 ? 1 : 0;
+}
