@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
 import { historyOf } from "../../../infra/admin/history.ts";
+import { orderReport } from "../../../infra/admin/report.ts";
 import { checkoutLimits } from "../../../shared/checkout/limits.ts";
-import { newOrder } from "../../support/fixtures/orders.ts";
+import { beforeTableCall } from "../../support/fault-proxy/table-proxy.ts";
+import { apply } from "../../support/fixtures/apply.ts";
+import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { storeRun } from "../../support/fixtures/runs.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { call } from "../../support/requests/client.ts";
@@ -79,6 +82,30 @@ describe("a checkout", () => {
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
     expect(await upstream.calls(order.id)).toEqual(["POST 200"]);
     expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
+  });
+
+  it("takes no request that is added while it checks the order out, or later", async () => {
+    const order = await orderWithOneAttachment();
+    const addRequest = () => apply({ requests: { late: { order: order.id, type: addMessagingNumbers } } });
+    beforeTableCall(
+      ({ operation }) => operation === "TransactWriteItems",
+      () => checkOut(order.id),
+    );
+    const source = { in: "body", pointer: "/requests/late/order" };
+    const refusal = { body: { errors: [{ source, sub_code: "constraint.reference" }] } };
+    // The second is refused at once.
+    for (const _ of ["raced", "later"]) await expect(addRequest()).rejects.toMatchObject(refusal);
+    expect((await orderReport(order.id))?.requests.map(({ id }) => id)).toEqual(order.requests);
+    expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
+    const other = await apply({ requests: { other: { order: order.id, type: "PORT_IN" } } });
+    expect(other.requests.other?.id).toEqual(expect.any(String));
+    const { account } = (await orderReport(order.id)) ?? {};
+    const imported = await apply({
+      orders: { imported: { account, state: "CHECKED_OUT" } },
+      requests: { late: { order: "imported", type: addMessagingNumbers } },
+    });
+    const again = { requests: { late: { order: imported.orders.imported?.id, type: addMessagingNumbers } } };
+    expect((await apply(again)).requests.late?.id).toEqual(expect.any(String));
   });
 
   it("takes over from one that has ended unnoticed, and records its failure", async () => {

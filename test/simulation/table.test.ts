@@ -1,0 +1,149 @@
+import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
+import { BatchGetCommand, GetCommand, QueryCommand, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { env } from "../../shared/env.ts";
+import { dynamodb } from "../../shared/table/client.ts";
+import { expressions, type Write } from "../../shared/table/expressions.ts";
+import { byExtent } from "../support/setup/extent.ts";
+import { beginTable, sendDirectly } from "./table.ts";
+
+/** The simulated table and the embedded one respond alike to the operations that shared/table sends. */
+
+const partition = `SIMULATION#${crypto.randomUUID()}`;
+const pks = [partition];
+const sks = ["A#1", "A#2", "B#1"];
+const everyKey = pks.flatMap((pk) => sks.map((sk) => ({ pk, sk })));
+const key = fc.constantFrom(...everyKey);
+const value = fc.constantFrom<unknown>(1, "one", null, true, [1, "2"], { nested: { list: [null] } });
+const attribute = fc.constantFrom("name", "count", "state");
+const set = fc.dictionary(attribute, value, { minKeys: 1, maxKeys: 2 });
+
+const condition = fc.record(
+  {
+    exists: fc.boolean(),
+    equals: fc.dictionary(attribute, fc.option(value, { nil: undefined }), { minKeys: 1, maxKeys: 2 }),
+    absentOrExpiredAt: fc.integer({ min: 0, max: 3 }),
+  },
+  { requiredKeys: [] },
+);
+const isConditional = (when: object) => Object.keys(when).length > 0;
+const when = condition.filter(isConditional);
+
+const put = fc
+  .tuple(key, set, fc.integer({ min: 0, max: 3 }))
+  .map(([at, item, expires_at]) => ({ ...item, expires_at, ...at }));
+const write = fc.oneof<fc.Arbitrary<Write>[]>(
+  fc.record({ put }),
+  fc.record({ put, when }),
+  fc.record({ update: key, set, when: condition }),
+  fc.record({ update: key, add: fc.record({ counted: fc.integer({ min: -2, max: 2 }) }), when: condition }),
+  fc.record({ update: key, set, remove: fc.constantFrom(["expires_at"], ["expires_at", "counted"]), when: condition }),
+  fc.record({ delete: key }),
+  fc.record({ delete: key, when }),
+);
+
+const TableName = env.tableName();
+
+const itemOf = (one: Write) => {
+  const { update, ...rest } = expressions(one);
+  if ("put" in one) return { Put: { TableName, ...rest, Item: one.put } };
+  if ("update" in one) return { Update: { TableName, ...rest, Key: one.update, UpdateExpression: update } };
+  return { Delete: { TableName, ...rest, Key: one.delete } };
+};
+
+const keyOf = (one: Write) =>
+  JSON.stringify("put" in one ? [one.put.pk, one.put.sk] : "update" in one ? one.update : one.delete);
+
+const transaction = fc.tuple(
+  fc.uniqueArray(write, { minLength: 1, maxLength: 4, selector: (one) => keyOf(one).replace(/"[ps]k":|[{}[\]]/g, "") }),
+  fc.constantFrom("", "again"),
+);
+
+const query = fc.record({
+  pk: fc.constantFrom(...pks),
+  forward: fc.boolean(),
+  limit: fc.integer({ min: 1, max: 4 }),
+  after: fc.option(fc.constantFrom("A#0", "A#1", "A#2", "A#3"), { nil: undefined }),
+});
+
+const commandsOf = ([writes, repetition]: readonly [readonly Write[], string]) => {
+  const token = { ClientRequestToken: crypto.randomUUID() };
+  const command = () => new TransactWriteCommand({ TransactItems: writes.map(itemOf), ...token });
+  return repetition === "again" ? [command, command] : [command];
+};
+
+const readsOf = (one: { pk: string; forward: boolean; limit: number; after: string | undefined }) => {
+  const { pk, forward, limit, after } = one;
+  const range = { TableName, ConsistentRead: true, ScanIndexForward: forward, Limit: limit };
+  const start = after !== undefined && { ExclusiveStartKey: { pk, sk: after } };
+  return [
+    () =>
+      new QueryCommand({
+        ...range,
+        ...start,
+        KeyConditionExpression: "pk = :pk AND begins_with(sk, :prefix)",
+        ExpressionAttributeValues: { ":pk": pk, ":prefix": "A#" },
+      }),
+    () =>
+      new QueryCommand({
+        ...range,
+        KeyConditionExpression: "pk = :pk AND sk BETWEEN :from AND :to",
+        ExpressionAttributeValues: { ":pk": pk, ":from": "A#2", ":to": "B#1" },
+      }),
+    () => new GetCommand({ TableName, Key: { pk, sk: "A#1" }, ConsistentRead: true }),
+    () =>
+      new BatchGetCommand({
+        RequestItems: {
+          [TableName]: {
+            Keys: [
+              { pk, sk: "A#2" },
+              { pk, sk: "B#1" },
+            ],
+            ConsistentRead: true,
+          },
+        },
+      }),
+  ];
+};
+
+/** What a caller can tell: the response without metadata, or why a transaction was cancelled. */
+const told = (response: unknown) => {
+  const { Items, Item, LastEvaluatedKey, Responses, Count } = Object(response);
+  const sorted = (Responses?.[TableName] ?? []).toSorted((one: { sk: string }, other: { sk: string }) =>
+    one.sk < other.sk ? -1 : 1,
+  );
+  return { Items, Item, LastEvaluatedKey, Count, batch: sorted };
+};
+const refusal = (error: unknown) => {
+  if (!(error instanceof TransactionCanceledException)) throw error;
+  return (error.CancellationReasons ?? []).map(({ Code, Item }) => ({ Code, Item }));
+};
+
+const respond = async (command: object) => sendDirectly(command);
+
+it("the simulated table responds like the embedded one", async () => {
+  const operations = fc.array(
+    fc.oneof(
+      transaction.map((one) => commandsOf(one)),
+      query.map(readsOf),
+    ),
+    { minLength: 5, maxLength: 20 },
+  );
+  await fc.assert(
+    fc.asyncProperty(operations, async (list) => {
+      beginTable([]);
+      await dynamodb().send(
+        new TransactWriteCommand({ TransactItems: everyKey.map((Key) => ({ Delete: { TableName, Key } })) }),
+      );
+      for (const create of list.flat()) {
+        const command = create();
+        const simulated = await respond(command).then(told, refusal);
+        // @ts-expect-error the overloads of `send` do not take a union
+        const embedded = await dynamodb().send(command).then(told, refusal);
+        expect(simulated).toEqual(embedded);
+      }
+    }),
+    { numRuns: byExtent({ sample: 60, most: 400, all: 2_000 }) },
+  );
+});
