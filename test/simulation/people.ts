@@ -19,7 +19,8 @@ import { eventOf } from "../support/requests/event.ts";
 import { cartNow } from "./carrier.ts";
 import { putSigned } from "./files.ts";
 import { errorNamed, invoke } from "./functions.ts";
-import { judgeConfirmed, judgeRefused, judgeRepeated, nameOf } from "./promises.ts";
+import { nameOf } from "./ledger.ts";
+import { judgeList, judgeUpload } from "./promises.ts";
 import { itemAt, itemsBelow } from "./table.ts";
 import { type Execution, executionOf, startExecution } from "./workflow.ts";
 import {
@@ -52,6 +53,8 @@ const handlers = await loadEndpoints(attachmentRoutes);
 let place: Place = { key: "", order: "", requests: [] };
 /** The versions of attachments that a response has confirmed. */
 let confirmed = new Map<string, number>();
+
+export const confirmedVersions = (): ReadonlyMap<string, number> => confirmed;
 
 export const beginPeople = (of: Place): void => {
   place = of;
@@ -149,8 +152,7 @@ const upload = async (named: string) => {
       return answer;
     }),
   );
-  if (key !== undefined) judgeRepeated(named);
-  if (statuses.every((status) => status === 404 || status === 422)) judgeRefused(named);
+  judgeUpload(named, statuses, key !== undefined);
 };
 
 /** Few, so that they are in use, and free again. */
@@ -198,10 +200,8 @@ const list = async (named: string) => {
   const { status, body } = await call("list", parent, {});
   if (status !== 200) return;
   const { items = [] } = Object(body.data);
-  const listed = new Set(Array.from(Object(items), (item) => Object(item).data.id));
-  for (const { id } of before)
-    if (!listed.has(id) && itemAt(keys.attachment(parent, String(id))))
-      breakPromise("a list has what was confirmed", nameOf(String(id)));
+  const listed = new Set<string>(Array.from(Object(items), (item) => Object(item).data.id));
+  judgeList(parent.id, before, listed);
 };
 
 const addRequest = async (named: string) => {
@@ -343,5 +343,4 @@ export const recover = async (): Promise<void> => {
     const execution = await startByOperator();
     await execution?.ended;
   }
-  judgeConfirmed(confirmed);
 };

@@ -1,192 +1,131 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Cart, CartCall, Reply } from "../../infra/local/carrier-carts.ts";
-import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
 import { fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
 import { leftBehind } from "../../shared/checkout/plan.ts";
-import { pick as pickProperties } from "../../shared/schema/fields.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { type Key, keys, parentIn } from "../../shared/table/keys.ts";
-import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
 import { cartNow, hasCarrierLied } from "./carrier.ts";
 import { isClean, storedObjects } from "./files.ts";
-import { allItems, type Change, itemAt, itemsBelow } from "./table.ts";
+import {
+  forwardable,
+  idOf,
+  isSent,
+  ledger,
+  type Missing,
+  missingFrom,
+  orderItem,
+  orderPk,
+  receiptsBelow,
+  remember,
+  rememberSeal,
+  rename,
+  runItem,
+  sealAt,
+} from "./ledger.ts";
+import { allItems, type Change, itemAt } from "./table.ts";
 import { executionOf } from "./workflow.ts";
 import { breakPromise, elapsed, type Task } from "./world.ts";
 
 /** What must hold, at each moment and at the end: shared/checkout/README.md, "What it promises". */
 
-/** A parent as it was when it was sealed. */
-type Sealed = {
-  readonly at: number;
-  readonly attachments: ReadonlyMap<string, Item>;
-  readonly requests: readonly string[];
+/** A promise, whether it is kept, and what is told if it is not. */
+const hold = (promise: string, isKept: boolean, detail: string): void => {
+  if (!isKept) breakPromise(promise, rename(detail));
 };
 
-let order = "";
-let sealed = new Map<string, Sealed>();
-/** Each attachment's metadata, by version, and what it is called in a trace. */
-let versions = new Map<string, Item[]>();
-/** Where a deleted attachment was, and by which commit it went. */
-let deleted = new Map<string, { readonly pk: string; readonly at: number }>();
-let commits = 0;
-let names = new Map<string, string>();
-let hasCheckedOut = false;
-let runsWithLock = new Set<string>();
-/** The executions, by the names of their runs. */
-let runNames = new Map<string, string>();
-/** The keys under which the carrier has got what it has. */
-let sentAs = new Map<string, string>();
-
-export const beginPromises = (orderId: string, requests: readonly string[]): void => {
-  order = orderId;
-  sealed = new Map();
-  versions = new Map();
-  deleted = new Map();
-  commits = 0;
-  names = new Map([[order, "order"], ...requests.map((id, index) => [id, `request ${index + 1}`] as const)]);
-  hasCheckedOut = false;
-  sentAs = new Map();
-  runsWithLock = new Set();
-  runNames = new Map();
-  seen = new WeakMap();
-  for (const item of allItems()) if (isAttachment(item)) remember(item);
-};
-
-const isAttachment = (item: Item) => String(item.sk).startsWith("ATTACHMENT#");
-const idOf = (item: Item) => String(item.id);
-const sentOf = (item: Item) => pickProperties(SentMetadata, Object(item));
-
-const remember = (item: Item) => {
-  const id = idOf(item);
-  versions.set(id, [...(versions.get(id) ?? []), item]);
-  if (!names.has(id)) names.set(id, String(item.name));
-};
-
-export const noteExecution = (run: string, name: string): void => void runNames.set(run, name);
-
-/** A name that is the same in every run of a schedule, for an id. */
-export const nameOf = (id: string): string => names.get(id) ?? id;
-
-export const rename = (text: string): string => text.replaceAll(/[0-7][0-9A-HJKMNP-TV-Z]{25}/g, nameOf);
-
-const parentKey = (pk: string) => itemAt({ pk, sk: pk });
-const attachmentsOf = (pk: string) => new Map(itemsBelow(pk, "ATTACHMENT#").map((item) => [idOf(item), item]));
-const forwardable = () =>
-  itemsBelow(keys.order(order).pk, "REQUEST#")
-    .filter(({ type }) => type === forwardableType)
-    .map(idOf);
+// At each commit.
 
 export const judgeCommit = (changes: readonly Change[]): void => {
-  commits += 1;
+  ledger.commits += 1;
   for (const { key, before, after } of changes) {
     if (key.sk.startsWith("ATTACHMENT#")) judgeAttachment(key.pk, before, after);
-    if (key.sk.startsWith("REQUEST#") && after && !names.has(idOf(after)))
-      names.set(idOf(after), `request ${forwardable().length}, added`);
-    if (parentIn(key.pk) && key.pk === key.sk) noteSeal(key.pk, before, after);
-    if (
-      key.pk === keys.order(order).pk &&
-      key.sk === key.pk &&
-      after?.state === "CHECKED_OUT" &&
-      before?.state === "CART" &&
-      !cartNow().checked_out
-    )
-      breakPromise("an order that is checked out is so at the carrier", "its cart is open");
-    if (key.sk === "CHECKOUT" && after) judgeRun(before, after);
+    if (key.sk.startsWith("REQUEST#") && after && !ledger.names.has(idOf(after)))
+      ledger.names.set(idOf(after), `request ${forwardable().length}, added`);
+    if (key.pk === key.sk && parentIn(key.pk)) judgeParent(key.pk, before, after);
+    if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after);
   }
 };
 
 const judgeAttachment = (pk: string, before: Item | undefined, after: Item | undefined) => {
-  if (!after) return void (before && deleted.set(idOf(before), { pk, at: commits }));
+  if (before && !after) ledger.deleted.set(idOf(before), { pk, at: ledger.commits });
+  if (!after) return;
   remember(after);
   const parent = parentIn(pk);
-  if (!parent || storedObjects().get(fileKey(parent, idOf(after)))?.content.length !== after.bytes)
-    breakPromise("metadata have their file", `${nameOf(idOf(after))} has none`);
+  const file = parent && storedObjects().get(fileKey(parent, idOf(after)));
+  hold("metadata have their file", file?.content.length === after.bytes, `${idOf(after)} has none`);
 };
 
-/** A file may be removed only if its metadata are gone. */
+/** S3 has removed a file. */
 export const judgeRemoval = (key: string): void => {
   const owner = fileOwner(key);
-  if (owner && itemAt(keys.attachment(owner.parent, owner.id)))
-    breakPromise("metadata have their file", `${nameOf(owner.id)} loses it`);
+  const item = owner && itemAt(keys.attachment(owner.parent, owner.id));
+  hold("metadata have their file", item === undefined, `${owner?.id} loses it`);
 };
 
-const noteSeal = (pk: string, before: Item | undefined, after: Item | undefined) => {
+const judgeParent = (pk: string, before: Item | undefined, after: Item | undefined) => {
+  if (before?.state === "CART" && after?.state === "CHECKED_OUT")
+    hold("an order that is checked out is so at the carrier", cartNow().checked_out, "its cart is open");
   if (isDeepStrictEqual(before?.seal, after?.seal)) return;
-  const run = itemAt(keys.checkout(order));
-  if (after?.seal && (Object(after.seal).run !== run?.run || run?.status !== "RUNNING"))
-    breakPromise("only a run that has the lock seals", rename(pk));
-  if (after?.seal === undefined) sealed.delete(pk);
-  else
-    sealed.set(pk, {
-      at: commits,
-      attachments: attachmentsOf(pk),
-      requests: pk === keys.order(order).pk ? forwardable() : [],
-    });
+  const { run, status } = runItem();
+  if (after?.seal)
+    hold("only a run that has the lock seals", Object(after.seal).run === run && status === "RUNNING", pk);
+  rememberSeal(pk, after?.seal !== undefined);
 };
 
-const isOver = (run: Item) => ["FAILED", "CRASHED"].includes(String(run.status));
-
-const judgeRun = (before: Item | undefined, after: Item) => {
-  if (before?.run !== after.run) runsWithLock.add(String(after.run));
-  if (
-    after.status === "CRASHED" &&
-    before?.status !== "CRASHED" &&
-    executionOf(String(after.run))?.status === "RUNNING"
-  )
-    breakPromise("only a run whose execution has ended has crashed", `${runNames.get(String(after.run))}`);
-  const seal = Object(parentKey(keys.order(order).pk)?.seal);
-  const isSettled = before?.outcome_unknown && !after.outcome_unknown && itemAt(keys.order(order))?.state === "CART";
-  if (isSettled && seal.run !== undefined && after.status !== "STOPPING" && (isOver(after) || seal.run !== after.run))
-    breakPromise("the order's seal is lifted once its cart is known to be open", `${seal.run}`);
-  if (after.status === "FAILED" && before?.status !== "FAILED" && !after.outcome_unknown)
-    for (const parent of [keys.order(order).pk, ...forwardable().map((id) => keys.request(id).pk)])
-      if (Object(parentKey(parent)?.seal).run === after.run)
-        breakPromise("a failed run lifts its seals", rename(parent));
-  if (
-    isOver(after) &&
-    before?.status !== after.status &&
-    !after.outcome_unknown &&
-    cartNow().checked_out &&
-    !hasCarrierLied()
-  )
-    breakPromise("a failed run has not checked the cart out, or leaves a doubt", `${after.reason}`);
-  if (after.status === "SUCCEEDED" && before?.status !== "SUCCEEDED") judgeReason(after);
+const judgeRun = (before: Item, after: Item) => {
+  const run = String(after.run);
+  const named = ledger.executions.get(run) ?? run;
+  const ends = (...statuses: string[]) => before.status !== after.status && statuses.includes(String(after.status));
+  ledger.runs.add(run);
+  if (ends("CRASHED"))
+    hold("only a run whose execution has ended has crashed", executionOf(run)?.status !== "RUNNING", named);
+  if (ends("FAILED") && !after.outcome_unknown)
+    for (const pk of [orderPk(), ...forwardable().map((id) => keys.request(id).pk)])
+      hold("a failed run lifts its seals", sealAt(pk).run !== run, pk);
+  if (ends("FAILED", "CRASHED") && !after.outcome_unknown)
+    hold("a failed run leaves the cart open, or a doubt", !cartNow().checked_out || hasCarrierLied(), named);
+  if (ends("SUCCEEDED")) judgeReason(String(after.reason));
+  if (!before.outcome_unknown || after.outcome_unknown || after.status === "STOPPING") return;
+  // A doubt has ended: the cart is open. A run that goes on may keep its own seal, and call again.
+  const seal = orderItem().state === "CART" ? sealAt(orderPk()).run : undefined;
+  const isOwn = after.status === "RUNNING" && seal === run;
+  hold("the order's seal is lifted once its cart is known to be open", seal === undefined || isOwn, named);
 };
-
-/** What the carrier has not got as it is now, and what it has that was deleted. */
-const missingNow = () => {
-  const { held } = cartNow();
-  const requests = forwardable();
-  const ofOrder = attachmentsOf(keys.order(order).pk);
-  const added = new Set<string>();
-  const present = new Set<string>(ofOrder.keys());
-  for (const request of requests) {
-    const own = attachmentsOf(keys.request(request).pk);
-    for (const id of own.keys()) present.add(id);
-    for (const [id, item] of [...ofOrder, ...own]) {
-      const has = held[`${request}/${id}`];
-      if (!has || !isDeepStrictEqual(sentOf(has), sentOf(item))) added.add(id);
-    }
-  }
-  const gone = new Set(
-    Object.values(held).flatMap(({ attachment_id }) => (present.has(attachment_id) ? [] : [attachment_id])),
-  );
-  return { not_forwarded: added.size, not_withdrawn: gone.size };
-};
-
-type Missing = ReturnType<typeof missingNow>;
 
 let atFinish: Missing | undefined;
 
 /** A step begins. The last one reads what came too late, and then writes: what it says was true in between. */
 export const noteStep = (step: string): void => {
-  if (step === "checkout/finish") atFinish = missingNow();
+  if (step === "checkout/finish") atFinish = missingFrom(cartNow());
 };
 
-/** What an invocation has last read of an attachment, and whether it then had the lock. Only a call to the carrier needs it by its key. */
+const judgeReason = (reason: string) => {
+  const numberIn = (pattern: RegExp) => Number(pattern.exec(reason)?.[1] ?? 0);
+  const reported = {
+    not_forwarded: numberIn(/(\d+) added or changed/),
+    not_withdrawn: numberIn(/(\d+) deleted/),
+  };
+  const now = missingFrom(cartNow());
+  judgeCounts("the reason of a run counts what came too late", reported, [atFinish ?? now, now]);
+};
+
+/** Receipts that leave open whether the carrier has acted may be counted. */
+const judgeCounts = (promise: string, reported: Missing, truths: readonly Missing[]) => {
+  const isOpen = ({ state }: Item) => state === "pending" || state === "refused";
+  const open = forwardable().flatMap(receiptsBelow).filter(isOpen).length;
+  for (const name of ["not_forwarded", "not_withdrawn"] as const) {
+    const counts = truths.map((truth) => truth[name]);
+    const isTrue = reported[name] >= Math.min(...counts) && reported[name] <= Math.max(...counts) + open;
+    hold(promise, isTrue, `${name} is ${reported[name]} instead of ${counts.join(" to ")}`);
+  }
+};
+
+// At each call of the carrier.
+
+/** What an invocation has last read of an attachment by its key, which it does before a call, and whether it had the lock then. */
 type Seen = { readonly item: Item | undefined; readonly hadLock: boolean };
-let seen = new WeakMap<Task, { readonly attachments: Map<string, Seen>; hadLockAt: number }>();
+const seen = new WeakMap<Task, { readonly attachments: Map<string, Seen>; hadLockAt: number }>();
 
 /** The lock and an attachment are read together, but for what DynamoDB leaves unprocessed. */
 const togetherMs = 5_000;
@@ -197,182 +136,152 @@ export const noteRead = (task: Task, { sk }: Key, item: Item | undefined): void 
   const own = seen.get(task) ?? { attachments: new Map(), hadLockAt: Number.NEGATIVE_INFINITY };
   seen.set(task, own);
   if (id !== undefined) own.attachments.set(id, { item, hadLock: elapsed() - own.hadLockAt < togetherMs });
-  else if (
-    item?.status === "RUNNING" &&
-    !item.outcome_unknown &&
-    task.name.startsWith(`${runNames.get(String(item.run))}:`)
-  )
-    own.hadLockAt = elapsed();
+  const isOwn = task.name.startsWith(`${ledger.executions.get(String(item?.run))}:`);
+  if (id === undefined && isOwn && item?.status === "RUNNING" && !item.outcome_unknown) own.hadLockAt = elapsed();
 };
 
-/** Before a step calls the carrier, it has read what the call depends on: the lock, and the attachment as it is. */
+/** A call begins. */
 export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCall): void => {
-  const attachment = /attachments\/(\w+)/.exec(path)?.[1];
-  if (!attachment) return;
-  const { item, hadLock } = seen.get(task)?.attachments.get(attachment) ?? { item: undefined, hadLock: false };
-  const named = `${task.name}: ${method} ${nameOf(attachment)}`;
-  if (!hadLock) breakPromise("only a run that forwards calls the carrier", named);
-  if (method === "DELETE" ? item !== undefined : `${item?.version}` !== versionIn(idempotencyKey))
-    breakPromise("a step sends only what is current", named);
-};
-
-/** How many receipts leave open whether the carrier has acted. */
-const openReceipts = () =>
-  forwardable()
-    .flatMap((request) => itemsBelow(keys.request(request).pk, "RECEIPT#"))
-    .filter(({ state }) => state === "pending" || state === "refused").length;
-
-const isBetween = (reported: number, one: number, other: number, more: number) =>
-  reported >= Math.min(one, other) && reported <= Math.max(one, other) + more;
-
-const judgeReason = ({ reason }: Item) => {
-  const numberIn = (pattern: RegExp) => Number(pattern.exec(String(reason))?.[1] ?? 0);
-  const reported: Missing = {
-    not_forwarded: numberIn(/(\d+) added or changed/),
-    not_withdrawn: numberIn(/(\d+) deleted/),
-  };
-  judgeCounts("the reason of a run counts what came too late", reported, atFinish ?? missingNow(), missingNow());
-};
-
-const judgeCounts = (promise: string, reported: Missing, one: Missing, other: Missing) => {
-  const more = openReceipts();
-  for (const name of ["not_forwarded", "not_withdrawn"] as const)
-    if (!isBetween(reported[name], one[name], other[name], more))
-      breakPromise(
-        promise,
-        `${name} is ${reported[name]} instead of ${one[name]}${one[name] === other[name] ? "" : ` to ${other[name]}`}`,
-      );
-};
-
-/** The carrier has acted on a call. */
-export const judgeCall = ({ method, path, idempotencyKey }: CartCall, { status }: Reply, before: Cart): void => {
-  if (status >= 300) return;
-  const cart = cartNow();
-  const [, request = "", attachment = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
-  const place = `${request}/${attachment}`;
-  const [had, has] = [before.held[place], cart.held[place]];
-  if (method === "PUT" && had !== has) judgePut(place, idempotencyKey ?? "", had !== undefined);
-  if (method === "DELETE" && had && !deleted.has(attachment))
-    breakPromise("only what is gone is withdrawn", rename(place));
-  if (method !== "POST" || before.checked_out) return;
-  hasCheckedOut = true;
-  judgeCart(cart);
+  const id = /attachments\/(\w+)/.exec(path)?.[1];
+  if (id === undefined) return;
+  const { item, hadLock } = seen.get(task)?.attachments.get(id) ?? { item: undefined, hadLock: false };
+  const isCurrent = method === "DELETE" ? !item : String(item?.version) === versionIn(idempotencyKey);
+  hold("only a run that forwards calls the carrier", hadLock, `${task.name}: ${method} ${id}`);
+  hold("a step sends only what is current", isCurrent, `${task.name}: ${method} ${id}`);
 };
 
 const versionIn = (idempotencyKey: string | null | undefined) =>
   /^forward-\w+-\w+-(\d+)/.exec(idempotencyKey ?? "")?.[1];
 
-/** Another version is another call, also if its metadata were changed back. */
-const judgePut = (place: string, key: string, wasHeld: boolean) => {
-  const earlier = sentAs.get(place);
-  if (wasHeld && earlier !== key && versionIn(earlier) === versionIn(key))
-    breakPromise("nothing is sent twice", `${rename(place)}, ${rename(key)}`);
-  sentAs.set(place, key);
-  const item = versions.get(place.split("/")[1] ?? "")?.[0];
-  const parent = item && parentIn(String(item.pk));
-  if (parent && !isClean(fileKey(parent, idOf(item))) && !deleted.has(idOf(item)))
-    breakPromise("only what is clean is sent", rename(place));
+/** The carrier has acted on a call. */
+export const judgeCall = ({ method, path, idempotencyKey }: CartCall, { status }: Reply, before: Cart): void => {
+  if (status >= 300) return;
+  const cart = cartNow();
+  const [, request = "", id = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
+  const place = `${request}/${id}`;
+  const [had, has] = [before.held[place], cart.held[place]];
+  if (method === "PUT" && had !== has) judgePut(place, id, idempotencyKey ?? "", had !== undefined);
+  if (method === "DELETE" && had) hold("only what is gone is withdrawn", ledger.deleted.has(id), place);
+  if (method !== "POST" || before.checked_out) return;
+  ledger.isCheckedOut = true;
+  judgeCart(cart);
 };
 
-type Held = Cart["held"][string];
+const judgePut = (place: string, id: string, key: string, wasHeld: boolean) => {
+  const earlier = ledger.sentAs.get(place);
+  ledger.sentAs.set(place, key);
+  // Another version is another call, also if its metadata were changed back.
+  const isOther = !wasHeld || earlier === key || versionIn(earlier) !== versionIn(key);
+  hold("nothing is sent twice", isOther, `${place}, ${key}`);
+  const [item] = ledger.versions.get(id) ?? [];
+  const parent = parentIn(String(item?.pk));
+  hold("only what is clean is sent", !parent || ledger.deleted.has(id) || isClean(fileKey(parent, id)), place);
+};
 
 const judgeCart = ({ held }: Cart) => {
-  const run = itemAt(keys.checkout(order));
-  if (run?.outcome_unknown !== true)
-    breakPromise("a call that may act is known", `the cart is checked out, ${run?.status}`);
-  const ofOrder = sealed.get(keys.order(order).pk);
-  if (!ofOrder) return breakPromise("only what is sealed is checked out", "the order has no seal");
+  const { outcome_unknown, status } = runItem();
+  hold("a call that may act is known", outcome_unknown === true, `the cart is checked out, ${status}`);
+  const order = ledger.sealed.get(orderPk());
+  hold("only what is sealed is checked out", order !== undefined, "the order has no seal");
   const expected = new Set<string>();
-  for (const request of ofOrder.requests) {
-    const own = sealed.get(keys.request(request).pk);
-    if (!own) {
-      breakPromise("only what is sealed is checked out", `${nameOf(request)} has no seal`);
-      continue;
-    }
-    for (const [id, item] of [...ofOrder.attachments, ...own.attachments]) {
+  for (const request of order?.requests ?? []) {
+    const own = ledger.sealed.get(keys.request(request).pk);
+    hold("only what is sealed is checked out", own !== undefined, `${request} has no seal`);
+    for (const [id, item] of [...(order?.attachments ?? []), ...(own?.attachments ?? [])]) {
       expected.add(`${request}/${id}`);
-      judgeHeld(request, item, held[`${request}/${id}`]);
+      judgeHeld(`${id} under ${request}`, item, held[`${request}/${id}`]);
     }
   }
   for (const [place, { attachment_id }] of Object.entries(held))
-    if (!expected.has(place) && wasGoneBefore(attachment_id))
-      breakPromise("nothing that was deleted is left behind", rename(place));
+    if (!expected.has(place)) hold("nothing that was deleted is left behind", !wasGone(attachment_id), place);
 };
 
-const judgeHeld = (request: string, item: Item, held: Held | undefined) => {
-  const name = `${nameOf(idOf(item))} under ${nameOf(request)}`;
-  if (!held) return breakPromise("nothing is missed", name);
+const judgeHeld = (named: string, item: Item, held: Cart["held"][string] | undefined) => {
+  hold("nothing is missed", held !== undefined, named);
+  if (!held) return;
   // A change after the seal may have gone as well.
-  const current = (versions.get(idOf(item)) ?? []).filter(({ version }) => Number(version) >= Number(item.version));
-  if (!current.some((version) => isDeepStrictEqual(sentOf(version), sentOf(held))))
-    breakPromise("the carrier has the metadata as of the seal", name);
-  if (held.sha256 !== item.sha256 || held.bytes !== item.bytes) breakPromise("the carrier has the file", name);
+  const current = ledger.versions.get(idOf(item))?.filter(({ version }) => Number(version) >= Number(item.version));
+  hold("the carrier has the metadata as of the seal", current?.some((one) => isSent(held, one)) ?? false, named);
+  hold("the carrier has the file", held.sha256 === item.sha256 && held.bytes === item.bytes, named);
 };
 
 /** Whether it was deleted before its parent was sealed. What was deleted later is left behind, and said. */
-const wasGoneBefore = (id: string) => {
-  const gone = deleted.get(id);
-  const seal = gone && sealed.get(gone.pk);
-  return seal !== undefined && gone !== undefined && gone.at < seal.at;
+const wasGone = (id: string) => {
+  const { pk = "", at = 0 } = ledger.deleted.get(id) ?? {};
+  return at < (ledger.sealed.get(pk)?.at ?? 0);
 };
 
-/** What the product says of what came too late, and of what the carrier has, at the end. */
-export const judgeEnd = async (): Promise<void> => {
-  const { state } = itemAt(keys.order(order)) ?? {};
-  if (state !== "CHECKED_OUT")
-    breakPromise("once faults stop, every order can be checked out", `${itemAt(keys.checkout(order))?.reason}`);
-  else if (!hasCheckedOut) breakPromise("an order that is checked out is so at the carrier", "nobody has called it");
-  else judgeCounts("what was left behind is said", await leftBehind(order), missingNow(), missingNow());
-  judgeReceipts();
-  judgeRuns();
+// At the end, when nothing is left to happen.
+
+export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): Promise<void> => {
+  const isDone = orderItem().state === "CHECKED_OUT";
+  hold("once faults stop, every order can be checked out", isDone, String(runItem().reason));
+  hold("an order that is checked out is so at the carrier", !isDone || ledger.isCheckedOut, "nobody has called it");
+  if (isDone) judgeCounts("what was left behind is said", await leftBehind(ledger.order), [missingFrom(cartNow())]);
+  for (const request of forwardable()) for (const receipt of receiptsBelow(request)) judgeReceipt(request, receipt);
+  judgeHistory();
+  for (const [id, version] of confirmed) {
+    const isStored = ledger.versions.get(id)?.some((item) => Number(item.version) >= version) ?? false;
+    hold("what was confirmed is stored", isStored, id);
+  }
   for (const { level, rule, at, detail } of await checkInvariants(new Date()))
-    if (level === "violation") breakPromise("check finds nothing", `${rule}: ${rename(at)}: ${rename(detail)}`);
+    hold("check finds nothing", level !== "violation", `${rule}: ${at}: ${detail}`);
+};
+
+const judgeReceipt = (request: string, { attachment, state, sent }: Item) => {
+  const held = cartNow().held[`${request}/${attachment}`];
+  const isTrue = state === "forwarded" ? isSent(held, sent) : state !== "withdrawn" || !held;
+  hold("a receipt is true", isTrue, `${attachment} under ${request} is ${state}`);
+};
+
+/** Every run that had the lock says how it has ended, and events are in the order of their times. */
+const judgeHistory = () => {
+  const events = allItems().filter(({ sk }) => String(sk).startsWith("EVENT#"));
+  const ended = new Set(
+    events.flatMap(({ type, actor }) => (/^order\.check/.test(String(type)) ? [Object(actor).id] : [])),
+  );
+  for (const run of ledger.runs) hold("every run says how it has ended", ended.has(run), run);
+  const changes = events.filter(({ type }) => /\.(created|updated|deleted)$/.test(String(type)));
+  for (const [id, all] of Map.groupBy(changes, ({ resource }) => String(Object(resource).id))) {
+    const versions = all
+      .toSorted((one, other) => (String(one.at) < String(other.at) ? -1 : 1))
+      .map(({ resource }) => Object(resource).version);
+    hold(
+      "events are in the order of their times",
+      isDeepStrictEqual(
+        versions,
+        versions.toSorted((one, other) => one - other),
+      ),
+      id,
+    );
+  }
 };
 
 /** After the sweeps and TTL, nothing is left of what was deleted, or was never stored as a whole. */
 export const judgeSwept = async (): Promise<void> => {
+  const records = allItems().filter(({ sk }) => String(sk).startsWith("UNFINISHED_DELETE#"));
+  hold("the sweep leaves nothing behind", records.length === 0, records.map(({ sk }) => sk).join());
   for (const { rule, at, detail } of await checkInvariants(new Date()))
-    breakPromise("the sweep leaves nothing behind", `${rule}: ${rename(at)}: ${rename(detail)}`);
-  for (const { pk, sk } of allItems())
-    if (String(sk).startsWith("UNFINISHED_DELETE#"))
-      breakPromise("the sweep leaves nothing behind", rename(`${pk} ${sk}`));
+    hold("the sweep leaves nothing behind", false, `${rule}: ${at}: ${detail}`);
 };
 
-/** Every run that had the lock has ended, and says how. */
-const judgeRuns = () => {
-  const events = itemsBelow(keys.order(order).pk, "EVENT#").filter(({ type }) => /^order\.check/.test(String(type)));
-  const ended = new Set(events.map(({ actor }) => String(Object(actor).id)));
-  for (const run of runsWithLock)
-    if (!ended.has(run)) breakPromise("every run says how it has ended", `${runNames.get(run)}`);
+/** A customer has tried to upload a letter of this name: all answers, and whether each was a repetition with an Idempotency-Key. */
+export const judgeUpload = (name: string, statuses: readonly number[], isRepeatable: boolean): void => {
+  const count = ledger.versions
+    .values()
+    .filter(([first]) => first?.name === name)
+    .toArray().length;
+  const isRefused = statuses.every((status) => status === 404 || status === 422);
+  hold("what was refused is not stored", !isRefused || count === 0, name);
+  hold("an Idempotency-Key creates one attachment", !isRepeatable || count <= 1, name);
 };
 
-const judgeReceipts = () => {
-  const { held } = cartNow();
-  for (const request of forwardable())
-    for (const { attachment, state, sent } of itemsBelow(keys.request(request).pk, "RECEIPT#")) {
-      const has = held[`${request}/${attachment}`];
-      const isTrue =
-        state === "forwarded" ? has && isDeepStrictEqual(sentOf(has), sent) : state !== "withdrawn" || !has;
-      if (!isTrue)
-        breakPromise("a receipt is true", `${nameOf(String(attachment))} under ${nameOf(request)} is ${state}`);
-    }
-};
-
-/** Nothing that was refused is stored: no attachment has this name. */
-export const judgeRefused = (name: string): void => {
-  if ([...versions.values()].some(([first]) => first?.name === name))
-    breakPromise("what was refused is not stored", name);
-};
-
-/** What was repeated with its Idempotency-Key is stored once: one attachment has this name. */
-export const judgeRepeated = (name: string): void => {
-  const count = [...versions.values()].filter(([first]) => first?.name === name).length;
-  if (count > 1) breakPromise("an Idempotency-Key creates one attachment", name);
-};
-
-/** Every change of an attachment that was confirmed is stored. */
-export const judgeConfirmed = (confirmed: Iterable<readonly [string, number]>): void => {
-  for (const [id, version] of confirmed)
-    if (!(versions.get(id) ?? []).some((item) => Number(item.version) >= version))
-      breakPromise("what was confirmed is stored", nameOf(id));
+/** A list that was requested after these were confirmed. */
+export const judgeList = (parent: string, before: readonly Item[], listed: ReadonlySet<string>): void => {
+  for (const item of before)
+    hold(
+      "a list has what was confirmed",
+      listed.has(idOf(item)) || ledger.deleted.has(idOf(item)),
+      `${idOf(item)} of ${parent}`,
+    );
 };

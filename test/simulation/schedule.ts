@@ -8,9 +8,11 @@ import { apply } from "../support/fixtures/apply.ts";
 import { allPermissions } from "../support/fixtures/tenants.ts";
 import { beginCarrier, type Character } from "./carrier.ts";
 import { beginFiles, type Objects, storedObjects } from "./files.ts";
+import { beginLedger, rename } from "./ledger.ts";
 import { ratesOf } from "./mixes.ts";
 import {
   beginPeople,
+  confirmedVersions,
   operate,
   type Place,
   recover,
@@ -19,17 +21,7 @@ import {
   tellOfEnd,
   uploadLetters,
 } from "./people.ts";
-import {
-  beginPromises,
-  judgeCall,
-  judgeCommit,
-  judgeEnd,
-  judgeRemoval,
-  judgeSwept,
-  noteRead,
-  noteStep,
-  rename,
-} from "./promises.ts";
+import { judgeCall, judgeCommit, judgeEnd, judgeRemoval, judgeSwept, noteRead, noteStep } from "./promises.ts";
 import { allItems, beginTable, removeExpired } from "./table.ts";
 import { beginWorkflow } from "./workflow.ts";
 import {
@@ -144,7 +136,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   process.env.CARRIER_FUNCTION = character.isAdapted ? "adapter" : "";
   beginTable(items, { onCommit: judgeCommit, onRead: noteRead });
   beginFiles(objects, { scan, onRemoved: judgeRemoval });
-  beginPromises(place.order, place.requests);
+  beginLedger(place.order, place.requests);
   beginCarrier(character, {
     onActed: judgeCall,
     nameOf: (path) => rename(path).replaceAll(/\/carts\/order|\/requests|\/attachments/g, ""),
@@ -165,7 +157,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
 
 /** Judges the end, when nothing is left to happen. */
 const judge = async (isSwept: boolean): Promise<void> => {
-  start(newTask("the end"), 0, judgeEnd);
+  start(newTask("the end"), 0, () => judgeEnd(confirmedVersions()));
   await runWorld();
   if (!isSwept) return;
   // TTL removes records, and the sweep what they were of.

@@ -1,7 +1,7 @@
 import { workflow as definition, placeholderOf } from "../../functions/checkout/workflow.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { errorNamed, invoke } from "./functions.ts";
-import { noteExecution } from "./promises.ts";
+import { ledger } from "./ledger.ts";
 import { after, as, chance, currentTask, newTask, numbered, pass, say, type Task } from "./world.ts";
 
 /** Step Functions: an interpreter of the workflow's own Amazon States Language, as far as the workflow uses it. */
@@ -103,7 +103,7 @@ export const startExecution = (name: string, input: string): Execution | undefin
     },
   };
   executions.set(name, execution);
-  noteExecution(name, task.name);
+  ledger.executions.set(name, task.name);
   say(() => `${currentTask().name} starts ${task.name}, ${name}`);
   const { TimeoutSeconds = 0 } = workflow;
   after(TimeoutSeconds * 1000, () => execution.end("TIMED_OUT", errorNamed("States.Timeout")), task);

@@ -1,0 +1,100 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Cart } from "../../infra/local/carrier-carts.ts";
+import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
+import { pick } from "../../shared/schema/fields.ts";
+import type { Item } from "../../shared/table/expressions.ts";
+import { keys } from "../../shared/table/keys.ts";
+import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
+import { allItems, itemAt, itemsBelow } from "./table.ts";
+
+/** What has happened in a schedule, as nobody in it can know: every version of each attachment, and each parent as it was sealed. */
+
+/** A parent when it was sealed, and the number of the commit. */
+type Sealed = {
+  readonly at: number;
+  readonly attachments: ReadonlyMap<string, Item>;
+  readonly requests: readonly string[];
+};
+
+const newLedger = (order: string) => ({
+  order,
+  /** By id, the oldest first. */
+  versions: new Map<string, Item[]>(),
+  /** Where a deleted attachment was, and by which commit it went. */
+  deleted: new Map<string, { readonly pk: string; readonly at: number }>(),
+  /** By partition. */
+  sealed: new Map<string, Sealed>(),
+  commits: 0,
+  /** What ids are called in a trace: the same in every run of a schedule. */
+  names: new Map([[order, "order"]]),
+  /** The runs that had the lock. */
+  runs: new Set<string>(),
+  /** The executions, by their runs. */
+  executions: new Map<string, string>(),
+  /** The keys under which the carrier has got what it has. */
+  sentAs: new Map<string, string>(),
+  isCheckedOut: false,
+});
+
+export let ledger = newLedger("");
+
+export const beginLedger = (order: string, requests: readonly string[]): void => {
+  ledger = newLedger(order);
+  for (const [index, id] of requests.entries()) ledger.names.set(id, `request ${index + 1}`);
+  for (const item of allItems()) if (String(item.sk).startsWith("ATTACHMENT#")) remember(item);
+};
+
+export const idOf = (item: Item): string => String(item.id);
+
+export const remember = (item: Item): void => {
+  const { versions, names } = ledger;
+  const id = idOf(item);
+  versions.set(id, [...(versions.get(id) ?? []), item]);
+  if (!names.has(id)) names.set(id, String(item.name));
+};
+
+export const nameOf = (id: string): string => ledger.names.get(id) ?? id;
+
+/** A text with names in place of ids. */
+export const rename = (text: string): string => text.replaceAll(/[0-7][0-9A-HJKMNP-TV-Z]{25}/g, nameOf);
+
+export const orderPk = (): string => keys.order(ledger.order).pk;
+export const orderItem = (): Item => itemAt(keys.order(ledger.order)) ?? {};
+export const runItem = (): Item => itemAt(keys.checkout(ledger.order)) ?? {};
+export const forwardable = (): string[] =>
+  itemsBelow(orderPk(), "REQUEST#").flatMap((item) => (item.type === forwardableType ? [idOf(item)] : []));
+export const receiptsBelow = (request: string): Item[] => itemsBelow(keys.request(request).pk, "RECEIPT#");
+
+const attachmentsOf = (pk: string) => new Map(itemsBelow(pk, "ATTACHMENT#").map((item) => [idOf(item), item]));
+
+/** The seal of an order or a request, and whose it is. */
+export const sealAt = (pk: string): { readonly run?: string } => Object(itemAt({ pk, sk: pk })?.seal);
+
+export const rememberSeal = (pk: string, isSealed: boolean): void => {
+  const { sealed, commits } = ledger;
+  const requests = pk === orderPk() ? forwardable() : [];
+  if (isSealed) sealed.set(pk, { at: commits, attachments: attachmentsOf(pk), requests });
+  else sealed.delete(pk);
+};
+
+type Held = Cart["held"][string];
+
+/** Whether the carrier has these metadata. */
+export const isSent = (held: Held | undefined, sent: unknown): boolean =>
+  held !== undefined && isDeepStrictEqual(pick(SentMetadata, held), pick(SentMetadata, Object(sent)));
+
+/** How many attachments a cart has not as they are now, and how many it has that were deleted. */
+export const missingFrom = ({ held }: Cart) => {
+  const ofOrder = attachmentsOf(orderPk());
+  const added = new Set<string>();
+  const present = new Set(ofOrder.keys());
+  for (const request of forwardable()) {
+    const own = attachmentsOf(keys.request(request).pk);
+    for (const id of own.keys()) present.add(id);
+    for (const [id, item] of [...ofOrder, ...own]) if (!isSent(held[`${request}/${id}`], item)) added.add(id);
+  }
+  const gone = new Set(Object.values(held).map((one) => one.attachment_id)).difference(present);
+  return { not_forwarded: added.size, not_withdrawn: gone.size };
+};
+
+export type Missing = ReturnType<typeof missingFrom>;
