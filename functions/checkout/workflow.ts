@@ -24,7 +24,7 @@ const growing = { IntervalSeconds: 20, BackoffRate: 3, JitterStrategy: "FULL" } 
 
 const retry = [
   {
-    // Lambda could not run the step. It waits as long as the carrier is waited for: 52 minutes on average.
+    // Lambda could not run the step. Ten waits take 52 minutes on average.
     ErrorEquals: [
       "Lambda.ServiceException",
       "Lambda.AWSLambdaException",

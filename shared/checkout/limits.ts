@@ -12,7 +12,7 @@ export const checkoutLimits = {
   requestsPerPage: 8,
   /** How often one page may be processed in one execution: again when time is up, after waits and changes, in new rounds. */
   passes: 24,
-  /** How often in a row the carrier may be unavailable before the run fails: more than 50 minutes. */
+  /** How often in a row the carrier may be unavailable before the run fails: 38 minutes on average, if it responds at once. */
   consecutiveWaits: 10,
   concurrency: 8,
   tries: 4,

@@ -116,7 +116,6 @@ export const areas: Readonly<Record<string, Area>> = {
       "test/infra/admin/{apply,values}.test.ts",
       "test/functions/tenants/*.test.ts",
       "test/shared/history/history.test.ts",
-      "test/shared/checkout/changes.test.ts",
     ],
     setup: "own-table",
   },
