@@ -78,7 +78,7 @@ export const invoke = async (
       return Promise.race([first, lost]);
     }
     case "twice": {
-      const second = pass(between(`${named} second`, 0.1, 20_000)).then(() => copy(" again"));
+      const second = pass(between(`${named} second`, 0.1, 60_000)).then(() => copy(" again"));
       return Promise.any([copy(), second]).catch(({ errors: [error] }: AggregateError) => {
         throw error;
       });

@@ -64,7 +64,7 @@ const decisions = {
   "operator settles": 0.2,
 };
 
-const everything = { ...table, ...files, ...calls, ...cart, ...copies, ...crashes, ...decisions };
+const everything = { ...table, ...files, ...calls, ...cart, ...copies, ...crashes };
 
 type Mix = {
   readonly kinds: Kinds;
@@ -74,53 +74,43 @@ type Mix = {
   readonly least: number;
 };
 
+const silentPuts = kinds("carrier PUT", [...silent, "503"], 0.7);
+const oldPuts = kinds("carrier PUT", [...silent, "delayed", "refusal"], 0.5);
+const oldCopies = { "invocation twice": 0.7, "invocation lost": 0.4, "process slow": 0.7, "carrier PUT delayed": 0.5 };
+const lostRequests = {
+  ...kinds("table", attempts, 0.1),
+  "request lost": 0.7,
+  "process slow": 0.5,
+  "process killed": 0.05,
+};
+
 /** By name. In `seldom`, everything happens a little; in the others, some things happen often. */
 export const mixes: Readonly<Record<string, Mix>> = {
   all: { kinds: everything, share: 0.15, least: 0.1 },
   seldom: { kinds: everything, share: 1, least: 0.02 },
   doubt: {
-    kinds: { ...cart, "invocation twice": 0.5, "invocation lost": 0.2, "process frozen": 0.03, ...decisions },
+    kinds: { ...cart, "invocation twice": 0.5, "invocation lost": 0.2, "process frozen": 0.03 },
     share: 0.3,
     least: 0.5,
   },
-  copies: {
-    kinds: {
-      ...copies,
-      ...kinds("carrier PUT", [...silent, "delayed", "refusal"], 0.5),
-      "carrier POST a proxy's refusal": 0.5,
-      ...decisions,
-    },
-    share: 0.5,
-    least: 0.2,
-  },
+  "copies in doubt": { kinds: { ...cart, "invocation twice": 1, "process slow": 0.5 }, share: 0.3, least: 0.5 },
+  copies: { kinds: { ...copies, ...oldPuts, "carrier POST a proxy's refusal": 0.5 }, share: 0.5, least: 0.2 },
+  "old copies": { kinds: oldCopies, share: 0.8, least: 0.3 },
   "late calls": {
-    kinds: {
-      ...calls,
-      ...kinds("carrier PUT", [...silent, "503"], 0.7),
-      "process killed": 0.05,
-      "invocation lost": 0.2,
-      ...decisions,
-    },
+    kinds: { ...calls, ...silentPuts, "process killed": 0.05, "invocation lost": 0.2 },
     share: 0.25,
     least: 0.5,
   },
-  crashes: { kinds: { ...crashes, ...copies, ...cart, ...decisions, "operator aborts": 0.7 }, share: 0.4, least: 0.2 },
+  crashes: { kinds: { ...crashes, ...copies, ...cart, "operator aborts": 0.7 }, share: 0.4, least: 0.2 },
   requests: {
-    kinds: {
-      ...kinds("table", attempts, 0.1),
-      ...kinds("request", ["throttled", "unavailable"], 0.2),
-      "request lost": 0.7,
-      "process slow": 0.5,
-      "process killed": 0.05,
-      ...decisions,
-    },
+    kinds: { ...lostRequests, ...kinds("request", ["throttled", "unavailable"], 0.2) },
     share: 0.5,
     least: 0.3,
   },
-  table: { kinds: { ...table, "invocation twice": 0.2, "request lost": 0.2, ...decisions }, share: 0.5, least: 0.2 },
+  table: { kinds: { ...table, "invocation twice": 0.2, "request lost": 0.2 }, share: 0.5, least: 0.2 },
   files: {
-    kinds: { ...files, "process killed": 0.03, ...decisions, "files scanned": 0.5, "files swept": 0.7 },
-    share: 0.6,
+    kinds: { ...kinds("files", attempts, 0.4), "process killed": 0.03, "files swept": 0.7 },
+    share: 0.5,
     least: 0.2,
   },
 };
@@ -128,10 +118,9 @@ export const mixes: Readonly<Record<string, Mix>> = {
 /** What may go wrong in a schedule of a mix. */
 export const ratesOf = (name: string, chance: (words: string) => number): Rates => {
   const { kinds, share, least } = mixes[name] ?? { kinds: {}, share: 0, least: 0 };
-  return Object.fromEntries(
-    Object.entries(kinds).flatMap(([kind, most]) => {
-      if (kind in decisions) return [[kind, most]];
-      return chance(`${kind} takes part`) < share ? [[kind, most * least ** chance(`${kind} rate`)]] : [];
-    }),
-  );
+  const rateOf = ([kind, most]: [string, number]) => {
+    if (kind in decisions) return [[kind, most]];
+    return chance(`${kind} takes part`) < share ? [[kind, most * least ** chance(`${kind} rate`)]] : [];
+  };
+  return Object.fromEntries(Object.entries({ ...decisions, ...kinds }).flatMap(rateOf));
 };
