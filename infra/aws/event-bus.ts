@@ -80,7 +80,9 @@ const eventPolicy = (scope: Construct, settings: Settings, bus: EventBus, archiv
       allow(ruleActions, arnOf(`rule/${bus.eventBusName}/*`)),
       ...(archiveArn
         ? [
-            allow(["events:DescribeArchive", "events:StartReplay"], archiveArn),
+            allow(["events:DescribeArchive"], archiveArn),
+            // Needs all three: from where, to where, and its name.
+            ...[archiveArn, bus.eventBusArn, arnOf(replays)].map((each) => allow(["events:StartReplay"], each)),
             // Others in the account replay archives of their own.
             allow(replayActions, arnOf(replays)),
           ]

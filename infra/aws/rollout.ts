@@ -1,10 +1,9 @@
-import { CfnResource, type Stack } from "aws-cdk-lib";
+import type { Stack } from "aws-cdk-lib";
 import type { Alarm } from "aws-cdk-lib/aws-cloudwatch";
 import { LambdaApplication, LambdaDeploymentConfig, LambdaDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
 import { PolicyDocument, PolicyStatement, Role } from "aws-cdk-lib/aws-iam";
 import { Alias, CfnAlias, type IFunction } from "aws-cdk-lib/aws-lambda";
 import { CfnStateMachine } from "aws-cdk-lib/aws-stepfunctions";
-import type { IConstruct } from "constructs";
 import { acknowledge } from "./acknowledge.ts";
 import { allow, ownService } from "./grants.ts";
 import { killsOf } from "./operations.ts";
@@ -43,10 +42,10 @@ export const createRollout = (stack: Stack, { waves, last }: Rollout, alarmNamed
       if (before) resourceOf(alias).addResourceDependency(resourceOf(asAlias(before)));
     }
   release(asAlias(last), ["Defects", ...waves.map((_, index) => killsOf(index))]);
-  const isOther = (resource: IConstruct) =>
-    (resource instanceof CfnAlias || resource instanceof CfnStateMachine) && resource !== last.node.defaultChild;
-  for (const other of stack.node.findAll().filter(isOther))
-    if (CfnResource.isCfnResource(other)) resourceOf(asAlias(last)).addResourceDependency(other);
+  const end = resourceOf(asAlias(last));
+  for (const moved of stack.node.findAll())
+    if ((moved instanceof CfnAlias && moved !== end) || moved instanceof CfnStateMachine)
+      end.addResourceDependency(moved);
 };
 
 /**

@@ -89,7 +89,7 @@ describe("the bus", () => {
       ["user", customer.id("users", "ops")],
       ["api_key", customer.id("keys", "acme")],
     ])
-      await expectEvents(id ?? "", [`${type}.created operator`]);
+      await expectEvents(id ?? "", [`${type}.created 1 operator`]);
   });
 
   it("has one event for each change of a switch, and none for what changes nothing", async () => {
