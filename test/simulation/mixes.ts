@@ -77,6 +77,25 @@ type Mix = {
 const silentPuts = kinds("carrier PUT", [...silent, "503"], 0.7);
 const oldPuts = kinds("carrier PUT", [...silent, "delayed", "refusal"], 0.5);
 const oldCopies = { "invocation twice": 0.7, "invocation lost": 0.4, "process slow": 0.7, "carrier PUT delayed": 0.5 };
+const copiesInDoubt = {
+  ...kinds("carrier POST", [...silent, "delayed", "a proxy's refusal"], 0.6),
+  ...kinds("carrier GET", ["a proxy's refusal", "delayed"], 0.6),
+  "invocation twice": 1,
+  "process slow": 0.5,
+  "operator aborts": 1,
+};
+const aborted = {
+  ...kinds("invocation", ["unavailable", "twice", "again, late"], 0.3),
+  "carrier POST a proxy's refusal": 0.8,
+  "EventBridge twice": 0.3,
+  "process frozen": 0.2,
+  "process slow": 0.6,
+  "operator aborts": 1,
+};
+const lateThenUnavailable = {
+  ...kinds("carrier PUT", ["no response, acts late", "broken, acts late", "504, acts late"], 0.4),
+  "carrier PUT 503": 0.9,
+};
 const lostRequests = {
   ...kinds("table", attempts, 0.1),
   "request lost": 0.7,
@@ -93,7 +112,7 @@ export const mixes: Readonly<Record<string, Mix>> = {
     share: 0.3,
     least: 0.5,
   },
-  "copies in doubt": { kinds: { ...cart, "invocation twice": 1, "process slow": 0.5 }, share: 0.3, least: 0.5 },
+  "copies in doubt": { kinds: copiesInDoubt, share: 0.4, least: 0.5 },
   copies: { kinds: { ...copies, ...oldPuts, "carrier POST a proxy's refusal": 0.5 }, share: 0.5, least: 0.2 },
   "old copies": { kinds: oldCopies, share: 0.8, least: 0.3 },
   "late calls": {
@@ -101,7 +120,13 @@ export const mixes: Readonly<Record<string, Mix>> = {
     share: 0.25,
     least: 0.5,
   },
-  crashes: { kinds: { ...crashes, ...copies, ...cart, "operator aborts": 0.7 }, share: 0.4, least: 0.2 },
+  "late, then unavailable": { kinds: lateThenUnavailable, share: 0.8, least: 0.5 },
+  crashes: {
+    kinds: { ...crashes, ...copies, ...cart, "operator aborts": 0.7 },
+    share: 0.4,
+    least: 0.2,
+  },
+  aborted: { kinds: aborted, share: 0.7, least: 0.5 },
   requests: {
     kinds: { ...lostRequests, ...kinds("request", ["throttled", "unavailable"], 0.2) },
     share: 0.5,

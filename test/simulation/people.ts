@@ -248,13 +248,16 @@ const activities = [
   ...[list, addRequest, startAgain],
 ] as const;
 
-/** Customers and an ordering system do some things, each at a time of its own. */
+type Times = readonly [from: number, to: number];
+
+/** Customers and an ordering system do some things, each at a time of its own: most while the first runs are in progress. */
 export const startPeople = (count: number, longest: number): void => {
+  const early: Times = [5, longest];
+  const times = [early, early, early, [1_000, 300_000], [1_000, 300_000], [1_000, 7_200_000]] as const;
   for (let index = 1; index <= count; index += 1) {
     const activity = pick<(name: string) => Promise<void>>(`person ${index} does`, activities);
     const name = `${activity.name} ${index}`;
-    const isLate = chance(`${name} is late`) < 0.3;
-    const ms = isLate ? between(`${name} at`, 1_000, 7_200_000) : between(`${name} at`, 5, longest);
+    const ms = between(`${name} at`, ...pick<Times>(`${name} is`, times));
     if (takesPart(`${name} at ${(ms / 1000).toFixed(2)} s`)) start(newTask(name), ms, () => activity(name));
   }
 };

@@ -36,16 +36,20 @@ const timedOut = () => Object.assign(new Error("The request timed out."), { name
 /** What a call does when it arrives. Its response is what the returned function returns when the response leaves. */
 export type Act<T> = (named: string, caller: Task) => () => T;
 
-/** Before each call of a function: its process may be slow, or frozen for a while, or killed. */
+/** Before each call of a function: its process may be slow, or be killed. */
 export const beforeCall = async (named: string): Promise<void> => {
   const task = currentTask();
   if (!task.onDeath) return;
   if (task.slowMs > 0) await pass(task.slowMs * chance(`${named} slow`));
-  const fault = faultOf("process", named, ["killed", "frozen"]);
-  if (fault === "frozen") await pass(between(`${named} frozen`, 100, 400_000));
-  if (fault !== "killed") return;
+  if (!faultOf("process", named, ["killed"])) return;
   kill(task, Object.assign(new Error("The process has ended."), { name: "Runtime.ExitError" }));
   return never();
+};
+
+/** After a call: its process may be frozen for a while before it does anything with the response. */
+const afterCall = async (named: string): Promise<void> => {
+  if (currentTask().onDeath && faultOf("process", named, ["frozen"]))
+    await pass(between(`${named} frozen`, 100, 400_000));
 };
 
 const attempt = <T>({ name, timeoutMs, throttled, failed }: Service, named: string, act: Act<T>, where: string) =>
@@ -112,5 +116,7 @@ export const callService = async <T>(service: Service, command: object, what: st
       }
     }
   };
-  return limitCall(retrying, context)(undefined);
+  const response = await limitCall(retrying, context)(undefined);
+  await afterCall(call);
+  return response;
 };
