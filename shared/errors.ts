@@ -203,6 +203,12 @@ export class LostLock extends Error {
 export const isDefect = (error: unknown): boolean =>
   error instanceof ApiError ? error.status === 500 : !(error instanceof LostLock || isUnavailable(error));
 
+/** The error for the caller: 503 for an unavailable service, also where nobody has caught it, 500 for what nobody has foreseen. */
+export const asApiError = (error: unknown): ApiError => {
+  if (error instanceof ApiError) return error;
+  return isUnavailable(error) ? serviceUnavailable(error) : internalError(error);
+};
+
 /** For `catch`: turns an unavailable or throttled service into a 503. Rethrows any other error. */
 export const unavailableAs503 = (error: unknown): never => {
   throw isUnavailable(error) ? serviceUnavailable(error) : error;

@@ -88,7 +88,7 @@ export const signedPut = async (key: string, { content_type, bytes, sha256 }: Up
     // By default, the presigner does not sign Content-Type, and it moves the checksum to the query.
     signableHeaders: new Set(["content-type"]),
     unhoistableHeaders: new Set([checksum]),
-  }).catch(unavailableAs503);
+  });
   return { method: "PUT", url, headers } as const;
 };
 
@@ -160,7 +160,7 @@ export const signedGet = async (key: string, seconds: number): Promise<SignedFil
   const file = { Bucket: env.bucketName(), Key: key };
   const found = await s3().send(new HeadObjectCommand(file)).catch(undefinedIfMissing);
   if (!found) return undefined;
-  const url = await getSignedUrl(s3(), new GetObjectCommand(file), { expiresIn: seconds }).catch(unavailableAs503);
+  const url = await getSignedUrl(s3(), new GetObjectCommand(file), { expiresIn: seconds });
   return { url, bytes: found.ContentLength };
 };
 

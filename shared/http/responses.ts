@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyResult } from "aws-lambda";
-import { ApiError, internalError, preconditionFailed } from "../errors.ts";
+import { asApiError, preconditionFailed } from "../errors.ts";
 import { log } from "../log.ts";
 import type { Route } from "../route.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
@@ -95,7 +95,7 @@ export const respond = ({ name }: Pick<Route, "name">): MiddlewareObj<RequestEve
     logRequest(name, event, response?.statusCode ?? 0);
   },
   onError: (request) => {
-    const error = request.error instanceof ApiError ? request.error : internalError(request.error);
+    const error = asApiError(request.error);
     logRequest(name, request.event, error.status, error.cause);
     request.response = response(request.event.requestContext.requestId, error.status, error);
   },

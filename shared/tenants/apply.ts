@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import leven from "leven";
-import { ApiError, internalError, invalid, problemIn, serviceUnavailable } from "../errors.ts";
+import { ApiError, asApiError, internalError, invalid, problemIn, serviceUnavailable } from "../errors.ts";
 import type { EventType } from "../history/event.ts";
 import { type Changes, type Origin, recordOf } from "../history/record.ts";
 import { pointer } from "../schema/check.ts";
@@ -97,7 +97,7 @@ export const tryApply = async (
       const { applied, isMendable, message } = error;
       return { applied, error: isMendable ? serviceUnavailable(error, message) : internalError(error) };
     }
-    return { error: error instanceof ApiError ? error : internalError(error) };
+    return { error: asApiError(error) };
   }
 };
 

@@ -125,19 +125,23 @@ const judgeCounts = (promise: string, reported: Missing, truths: readonly Missin
 
 /** What an invocation has last read of an attachment by its key, which it does before a call, and whether it had the lock then. */
 type Seen = { readonly item: Item | undefined; readonly hadLock: boolean };
-const seen = new WeakMap<Task, { readonly attachments: Map<string, Seen>; hadLockAt: number }>();
+const seen = new WeakMap<Task, { readonly attachments: Map<string, Seen>; hadLockAt: number; hasLock: boolean }>();
 
-/** The lock and an attachment are read together, but for what DynamoDB leaves unprocessed. */
+/** The lock and an attachment are read together, but for what DynamoDB leaves unprocessed, while other calls of the task go on. */
 const togetherMs = 5_000;
 
 export const noteRead = (task: Task, { sk }: Key, item: Item | undefined): void => {
   const id = /^ATTACHMENT#(.*)/.exec(sk)?.[1];
   if (id === undefined && sk !== "CHECKOUT") return;
-  const own = seen.get(task) ?? { attachments: new Map(), hadLockAt: Number.NEGATIVE_INFINITY };
+  const own = seen.get(task) ?? { attachments: new Map(), hadLockAt: Number.NEGATIVE_INFINITY, hasLock: false };
   seen.set(task, own);
-  if (id !== undefined) own.attachments.set(id, { item, hadLock: elapsed() - own.hadLockAt < togetherMs });
+  if (id !== undefined) {
+    own.attachments.set(id, { item, hadLock: own.hasLock || elapsed() - own.hadLockAt < togetherMs });
+    return;
+  }
   const isOwn = task.name.startsWith(`${ledger.executions.get(String(item?.run))}:`);
-  if (id === undefined && isOwn && item?.status === "RUNNING" && !item.outcome_unknown) own.hadLockAt = elapsed();
+  own.hasLock = isOwn && item?.status === "RUNNING" && !item.outcome_unknown;
+  if (own.hasLock) own.hadLockAt = elapsed();
 };
 
 /** A call begins. */

@@ -48,8 +48,10 @@ export const beforeCall = async (named: string): Promise<void> => {
 
 /** After a call: its process may be frozen for a while before it does anything with the response. */
 const afterCall = async (named: string): Promise<void> => {
-  if (currentTask().onDeath && faultOf("process", named, ["frozen"]))
-    await pass(between(`${named} frozen`, 100, 400_000));
+  if (!currentTask().onDeath || !faultOf("process", named, ["frozen"])) return;
+  const ms = between(`${named} frozen`, 100, 400_000);
+  say(() => `${named}: its process is frozen for ${(ms / 1000).toFixed(1)} s`);
+  await pass(ms);
 };
 
 const attempt = <T>({ name, timeoutMs, throttled, failed }: Service, named: string, act: Act<T>, where: string) =>

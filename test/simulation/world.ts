@@ -116,7 +116,11 @@ export const faultOf = <K extends string>(service: string, named: string, kinds:
   if (state.time >= state.faultsEnd) return undefined;
   for (const kind of kinds) {
     const rate = state.rates[`${service} ${kind}`];
-    if (rate !== undefined && chance(`${named} ${kind}`) < rate && takesPart(`${named}: ${service} ${kind}`))
+    if (
+      rate !== undefined &&
+      chance(`${service} ${kind}? ${named}`) < rate &&
+      takesPart(`${named}: ${service} ${kind}`)
+    )
       return kind;
   }
   return undefined;
