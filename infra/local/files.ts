@@ -6,7 +6,7 @@ import { CreateBucketCommand, S3Client, S3ServiceException } from "@aws-sdk/clie
 import { temporaryFolder } from "./json-file.ts";
 import { isLocalRequest, listen } from "./listen.ts";
 import { scanned } from "./malware-scan.ts";
-import { fileOf, keysIn, openObjects, propertiesOf, readObject, writeObject } from "./object-files.ts";
+import { fileOf, keysIn, openBucket, propertiesOf, readObject, writeObject } from "./objects.ts";
 import { notImplemented, readRequest, readUpload, type S3Request, s3Error } from "./s3-request.ts";
 
 type Options = {
@@ -132,9 +132,10 @@ const respond = async (incoming: IncomingMessage, root: string, options: Options
   }
 };
 
-const startStore = async (options: Options) => {
+const startStore = async (bucket: string, options: Options) => {
   const { folder = temporaryFolder(), port, uploadOrigins = () => [] } = options;
-  const root = await openObjects(folder);
+  const root = join(folder, "objects");
+  openBucket(join(root, bucket));
   const server = createServer(async (incoming, outgoing) => {
     const { status, headers, body } = await respond(incoming, root, options).catch(errorReply);
     // Reads what an error has left, so that the client gets the response.
@@ -151,7 +152,7 @@ const startStore = async (options: Options) => {
 /** Starts the embedded S3, or uses the one at AWS_ENDPOINT_URL_S3, and creates the bucket. */
 export const startFiles = async (bucket: string, options: Options = {}) => {
   const given = process.env.AWS_ENDPOINT_URL_S3;
-  const service = given ? { url: given, close: async () => {} } : await startStore(options);
+  const service = given ? { url: given, close: async () => {} } : await startStore(bucket, options);
   const client = new S3Client({ endpoint: service.url, forcePathStyle: true });
   await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: unknown) => {
     const name = error instanceof Error ? error.name : String(error);

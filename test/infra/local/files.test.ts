@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import {
   CreateBucketCommand,
@@ -354,41 +354,18 @@ describe("the embedded S3 with a folder", () => {
     }
   });
 
-  it("removes what was being written when it was killed", async () => {
-    writeFileSync(join(folder, "objects", Bucket, "a.part"), "0");
-    await restart();
-    expect(readdirSync(join(folder, "objects", Bucket))).toEqual([]);
-  });
-
-  it("converts a folder of version 1.0.0, also one whose conversion was interrupted, and loses nothing", async () => {
-    const old = join(folder, "buckets", Bucket, "objects");
-    const lastModified = "2026-11-01T00:00:00.000Z";
-    const metadata = JSON.stringify({ contentType: "text/plain", contentLength: 10, etag: '"0"', lastModified });
-    const write = (key: string, data: string | undefined, described = metadata) => {
-      mkdirSync(join(old, key, ".."), { recursive: true });
-      if (data !== undefined) writeFileSync(join(old, `${key}.data`), data);
-      writeFileSync(join(old, `${key}.meta.json`), described);
-    };
-    write(Key, "0123456789");
-    write(`${Key}-truncated`, "01234", "{");
-    write(`${Key}-damaged`, "012");
-    write(`${Key}-unwritten`, undefined);
-    write("other/key", "0");
-    expect(await restart()).toEqual([
-      expect.stringContaining("1 files in"),
-      expect.stringContaining(`${Key}-damaged is damaged: it has 3 of 10 bytes.`),
-    ]);
-    const { Contents } = await client().send(new ListObjectsV2Command({ Bucket }));
-    expect(Contents?.map((each) => [each.Key, each.Size])).toEqual([
-      [Key, 10],
-      [`${Key}-damaged`, 3],
-      [`${Key}-truncated`, 5],
-    ]);
-    expect(Contents?.[0]?.LastModified?.toJSON()).toBe(lastModified);
-    expect(await content()).toEqual(["text/plain", "0123456789"]);
-    expect(existsSync(join(old, "other/key.data"))).toBe(true);
-    rmSync(join(old, "other"), { recursive: true });
-    await restart();
-    expect(readdirSync(folder)).toEqual(["objects"]);
+  it("removes what was being written when it was killed, and passes over what is not its own", async () => {
+    const objects = join(folder, "objects");
+    const [written, folderOfKey] = [`${crypto.randomUUID()}.part`, file(`${Key}-folder`)];
+    const others = [".DS_Store", "._attachments.a", "download.part", "notes"];
+    for (const name of [written, ...others]) writeFileSync(join(objects, Bucket, name), "0");
+    for (const name of others) writeFileSync(join(objects, name), "0");
+    mkdirSync(folderOfKey);
+    await put("0123456789");
+    expect([await restart(), await sizes()]).toEqual([[], [10]]);
+    expect(readdirSync(join(objects, Bucket)).sort()).toEqual(
+      [...others, basename(file()), basename(folderOfKey)].sort(),
+    );
+    expect(readdirSync(objects).sort()).toEqual([...others, Bucket].sort());
   });
 });
