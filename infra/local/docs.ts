@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { contentSecurityPolicy, documentOf, type Prefill, page, pageDocument, scalar } from "../openapi/reference.ts";
 import { isLocalRequest } from "./listen.ts";
+import type { Target } from "./match.ts";
 
 const headers = {
   "X-Content-Type-Options": "nosniff",
@@ -23,7 +24,7 @@ export const docs = (prefill: () => Prefill | undefined) => {
     script ??= scalar();
     return ["text/javascript", await script];
   };
-  return async (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): Promise<boolean> => {
+  return async (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: Target): Promise<boolean> => {
     const reads = incoming.method === "GET" || incoming.method === "HEAD";
     if (!reads || !/^(\/docs(\/|\/scalar\.js)?|(\/docs)?\/openapi\.json)$/.test(pathname)) return false;
     const [type, body] = pathname === "/docs" ? [] : await find(incoming, pathname);
