@@ -75,7 +75,20 @@ export const objectKey = /^attachments(?:\/[\w-]+)+$/;
 
 /** The parameters and the headers of what is implemented. */
 const known =
-  /^(if-none-match|x-id|tagging|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|user-agent|content-sha256|trailer|decoded-content-length|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
+  /^(x-id|tagging|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|user-agent|content-sha256|trailer|decoded-content-length|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
+
+/** Headers that S3 stores with a file, or acts on. */
+const meaningful = /^(x-amz-.*|if-.*|expires|cache-control|content-(md5|disposition|encoding|language))$/;
+
+/** The values that are implemented of these. Browsers send a Cache-Control by themselves. */
+const values = new Map([
+  ["if-none-match", /^\*$/],
+  ["cache-control", /^(no-cache|max-age=0)$/],
+  ["content-encoding", /^aws-chunked$/],
+]);
+
+const isImplemented = ([name, value]: readonly [string, string]) =>
+  values.get(name)?.test(value) ?? (!meaningful.test(name) || known.test(name));
 
 export const notImplemented = () => s3Error(501, "NotImplemented", "The embedded S3 does not implement this request.");
 
@@ -89,9 +102,8 @@ export const readRequest = async (incoming: IncomingMessage) => {
   if (bucket === "" || (key !== undefined && !objectKey.test(key)))
     throw s3Error(400, "InvalidURI", "The embedded S3 has only keys such as attachments/2026/11/21/order/a/b.");
   await requireSignature(request);
-  const conditions = Object.keys(headers).filter((name) => /^(x-amz-.*|if-(none-)?match|content-md5)$/.test(name));
-  const isKnown = [...Object.keys(query), ...conditions].every((name) => known.test(name));
-  if (!isKnown || (headers["if-none-match"] ?? "*") !== "*") throw notImplemented();
+  if (!Object.keys(query).every((name) => known.test(name)) || !Object.entries(headers).every(isImplemented))
+    throw notImplemented();
   const part = ["list-type", "tagging"].filter((name) => name in query);
   const operation = [method, key === undefined ? "bucket" : "object", ...part].join(" ");
   return { operation, bucket, key: key ?? "", query, headers, incoming };
@@ -108,6 +120,8 @@ const dechunk = (body: Buffer) => {
     if (bytes === 0) return { content: Buffer.concat(chunks), trailers: body.toString("latin1", start) };
     chunks.push(body.subarray(start, start + bytes));
     at = start + bytes + 2;
+    if (body.toString("latin1", at - 2, at) !== "\r\n")
+      throw s3Error(400, "IncompleteBody", "A chunk is not followed by a line break.");
   }
 };
 
