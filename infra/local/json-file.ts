@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import * as z from "zod/mini";
 
 /** The folder with the addresses of running local stacks and of deployments to emulators. */
-export const stateFolder = () => process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay");
+export const stateFolder = () => process.env.PATCHBAY_STATE || join(import.meta.dirname, "../../.patchbay");
 
 /** Creates a private folder and its parents. Node's `recursive` never returns where mkdir fails with ENOENT, as in /proc. */
 export const makeFolder = (folder: string): void => {
@@ -47,4 +47,15 @@ export const writeJson = (file: string, content: object): void => {
   makeFolder(dirname(file));
   writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600 });
   renameSync(`${file}.new`, file);
+};
+
+/** Writes a file of the folder with the addresses. */
+export const writeStateFile = (name: string, content: object): void => {
+  try {
+    writeJson(join(stateFolder(), name), content);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : cause;
+    const message = `Addresses cannot be stored in ${stateFolder()} (${reason}): set PATCHBAY_STATE to another folder.`;
+    throw new Error(message, { cause });
+  }
 };

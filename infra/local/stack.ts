@@ -4,7 +4,7 @@ import type { Prefill } from "../openapi/reference.ts";
 import { type CarrierOptions, startCarrier } from "./carrier.ts";
 import type { Data } from "./data.ts";
 import { docs } from "./docs.ts";
-import { startFiles } from "./files.ts";
+import { type FilesOptions, startFiles } from "./files.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
 import { type LambdaHandler, startLambda } from "./lambda.ts";
@@ -25,6 +25,7 @@ export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest
   readonly onAdapterCall?: ((call: AdapterReport) => void) | undefined;
   /** Origins whose pages may send files to S3, beside that of the API reference. */
   readonly uploadOrigins?: readonly string[];
+  readonly onRefusedOrigin?: FilesOptions["onRefusedOrigin"];
   /** Whether files are scanned for malware, and only clean ones are forwarded. */
   readonly malwareScan?: boolean;
   /** Called when a service has exited that cannot be restarted. */
@@ -76,7 +77,16 @@ const reporting =
   };
 
 const startServices = async (
-  { data, onEnd, carrierUrl, carrierFunction, onCarrierCall, onAdapterCall, malwareScan }: StackOptions,
+  {
+    data,
+    onEnd,
+    carrierUrl,
+    carrierFunction,
+    onCarrierCall,
+    onAdapterCall,
+    onRefusedOrigin,
+    malwareScan,
+  }: StackOptions,
   uploadOrigins: () => readonly string[],
   portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"],
 ) => {
@@ -86,9 +96,10 @@ const startServices = async (
   ]);
   if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, onAdapterCall));
   const scanDelayMs = () => (malwareScan ? 1_000 : undefined);
+  const filesOptions = { folder: data?.files, port: portOf("files"), uploadOrigins, onRefusedOrigin, scanDelayMs };
   const [table, files, carrier, lambda] = await Promise.all([
     startTable(tableName, { dbPath: data?.table, doorPort: portOf("table"), onEnd }),
-    startFiles(bucketName, { folder: data?.files, port: portOf("files"), uploadOrigins, scanDelayMs }),
+    startFiles(bucketName, filesOptions),
     carrierUrl ? undefined : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: onCarrierCall }),
     startLambda(functions, portOf("lambda")),
   ]);

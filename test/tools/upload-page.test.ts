@@ -42,5 +42,7 @@ it.runIf(chromiumPath)("npm start -- --upload-origin lets only pages of that ori
     type: "request_attachment",
     data: { name: "Scan", filename: "scan.bin" },
   });
-  expect(await uploadFrom(`http://127.0.0.1:${port}`)).toBe("TypeError: Failed to fetch");
+  const other = `http://127.0.0.1:${port}`;
+  expect(await uploadFrom(other)).toBe("TypeError: Failed to fetch");
+  expect(service.output.stderr).toContain(`npm start -- --upload-origin ${other}\n`);
 });

@@ -29,11 +29,13 @@ const Key = "attachments/2026/11/21/order/a/b";
 let folder: string;
 let running: Awaited<ReturnType<typeof startFiles>>;
 let scanDelayMs: number | undefined;
+let refused: string[];
 
 /** Starts the embedded S3 on the folder, and returns the lines that it prints on stderr. */
 const start = async (port = 0) => {
   const lines = vi.spyOn(console, "error").mockReturnValue();
-  running = await startFiles(Bucket, { folder, port, scanDelayMs: () => scanDelayMs });
+  const onRefusedOrigin = (origin: string) => refused.push(origin);
+  running = await startFiles(Bucket, { folder, port, scanDelayMs: () => scanDelayMs, onRefusedOrigin });
   const printed = lines.mock.calls.flat();
   lines.mockRestore();
   return printed;
@@ -68,6 +70,7 @@ beforeEach(async () => {
   vi.stubEnv("AWS_ENDPOINT_URL_S3", "");
   folder = newFolder();
   scanDelayMs = undefined;
+  refused = [];
   await start();
 });
 afterEach(async () => {
@@ -202,6 +205,18 @@ describe("the embedded S3", () => {
     for (const method of ["PUT", "GET", "DELETE", "HEAD"])
       expect((await sendPlain(running.url, { method, path, headers }, "x")).status, method).toBe(400);
     expect([readdirSync(folder, { recursive: true }), existsSync(join(folder, "../app"))]).toEqual([before, false]);
+  });
+
+  it("names the origin of a page that it has refused, if the option for it would let the page send files", async () => {
+    const page = "http://localhost:5173";
+    for (const headers of [
+      { origin: page },
+      { origin: page, host: "evil.example" },
+      { origin: "null" },
+      { "sec-fetch-site": "cross-site" },
+    ])
+      expect((await sendPlain(running.url, { method: "OPTIONS", headers })).status).toBe(403);
+    expect(refused).toEqual([page]);
   });
 
   it("refuses requests that others have signed or changed", async () => {

@@ -9,6 +9,7 @@ import * as z from "zod/mini";
 import { openData } from "../../../infra/local/data.ts";
 import { eicar } from "../../../infra/local/malware-scan.ts";
 import { form, pdf } from "../../support/fixtures/attachments.ts";
+import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { admin } from "../../support/processes/admin-cli.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
 import { extent } from "../../support/setup/extent.ts";
@@ -49,6 +50,14 @@ it("npm start in a shell that is set up for AWS uses none of its credentials, no
   const { stdout } = await admin(["env"], { env });
   expect(stdout).toContain("export AWS_REGION=us-east-1\nexport AWS_ACCESS_KEY_ID=local\n");
   expect(stdout).toMatch(/unset AWS_PROFILE\nunset AWS_SESSION_TOKEN\n$/);
+});
+
+it("npm start says which variable names another folder if its addresses cannot be stored", async () => {
+  const file = join(newFolder(), "file");
+  writeFileSync(file, "");
+  const { ready, output } = services.spawnService([], { PATCHBAY_STATE: join(file, "below") });
+  const refused = /^Addresses cannot be stored in \S+below \(EN.+\): set PATCHBAY_STATE to another folder\.\n$/;
+  expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(refused)]);
 });
 
 describe("the folder of npm start -- --data", () => {
