@@ -14,8 +14,8 @@ const headers = {
 
 /** Serves GET and HEAD requests for `/docs/` and `/openapi.json`. Resolves with false for any other request. */
 export const docs = (prefill: () => Prefill | undefined) => {
-  let script: Promise<Buffer> | undefined;
-  const find = async (incoming: IncomingMessage, pathname: string): Promise<[type: string, body: string | Buffer]> => {
+  let script: Promise<string> | undefined;
+  const find = async (incoming: IncomingMessage, pathname: string): Promise<[type: string, body: string]> => {
     const server = `http://${incoming.headers.host ?? "127.0.0.1"}`;
     const known = isLocalRequest(incoming) ? prefill() : undefined;
     if (pathname === "/openapi.json") return ["application/json", JSON.stringify(documentOf(server))];
