@@ -52,9 +52,8 @@ const nearest = (program: Command, typed: string): string => {
 /** Commander's words in those of the CLI. */
 const wording: readonly (readonly [RegExp, string])[] = [
   [/^error: unknown option '(.+?)'/, "There is no option $1."],
-  [/^error: option '(?:-\w, )?(\S+).*' argument '(.*)' is invalid\./s, "$1 cannot be $2."],
+  [/^error: option '(?:-\w, )?([^ ']+)(?: [^']*)?' argument '(.*)' is invalid\./s, "$1 cannot be $2."],
   [/^error: option '(?:-\w, )?(\S+) (.+)' argument missing/, "$1 needs a value: $2."],
-  [/^error: too many arguments.* Expected (\d+) .* got (\d+): .*/s, "It takes $1 arguments and got $2."],
 ];
 
 const describe = (command: Command, { code, message }: CommanderError): string => {
@@ -62,6 +61,8 @@ const describe = (command: Command, { code, message }: CommanderError): string =
   const typed = `${pathOf(command)} ${command.args[0] ?? ""}`.trim();
   if (code === "commander.unknownCommand")
     return `There is no command ${typed}. Did you mean ${nearest(program, typed)}?`;
+  if (code === "commander.excessArguments")
+    return `It takes ${command.registeredArguments.length} arguments and got ${command.args.length}.`;
   if (code === "commander.help") return `${typed || "admin"} needs a command.`;
   if (/missing/.test(code)) return `Missing: ${missingIn(command).join(", ")}.`;
   return wording.reduce((text, [pattern, words]) => text.replace(pattern, words), message);
