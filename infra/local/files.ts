@@ -14,7 +14,7 @@ export type FilesOptions = {
   readonly folder?: string | undefined;
   readonly port?: number;
   /** Origins whose pages may send files, like the stage's setting of that name. */
-  readonly uploadOrigins?: () => readonly string[];
+  readonly uploadOrigins?: readonly string[] | undefined;
   /** Called with the origin of a page that is refused, and would not be if it were one of these. */
   readonly onRefusedOrigin?: ((origin: string) => void) | undefined;
   /** How long after each upload the malware scan tags it. Without a number, it is never scanned. */
@@ -104,7 +104,7 @@ const corsHeaders = {
 };
 
 const respond = async (incoming: IncomingMessage, root: string, options: FilesOptions): Promise<Reply> => {
-  if (!isLocalRequest(incoming, options.uploadOrigins?.())) {
+  if (!isLocalRequest(incoming, options.uploadOrigins)) {
     const { origin = "" } = incoming.headers;
     if (/^https?:/.test(origin) && isLocalRequest(incoming, [origin])) options.onRefusedOrigin?.(origin);
     throw s3Error(403, "AccessDenied", "Web pages and other host names are refused.");
@@ -138,7 +138,7 @@ const respond = async (incoming: IncomingMessage, root: string, options: FilesOp
 };
 
 const startStore = async (bucket: string, options: FilesOptions) => {
-  const { folder = temporaryFolder(), port, uploadOrigins = () => [] } = options;
+  const { folder = temporaryFolder(), port, uploadOrigins = [] } = options;
   const root = join(folder, "objects");
   openBucket(join(root, bucket));
   const server = createServer(async (incoming, outgoing) => {
@@ -146,7 +146,7 @@ const startStore = async (bucket: string, options: FilesOptions) => {
     // Reads what an error has left, so that the client gets the response.
     incoming.resume();
     const { origin = "" } = incoming.headers;
-    const cors = uploadOrigins().includes(origin) && { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
+    const cors = uploadOrigins.includes(origin) && { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
     outgoing.writeHead(status, { ...cors, ...headers });
     if (body instanceof Readable) pipeline(body, outgoing, () => {});
     else outgoing.end(body);
