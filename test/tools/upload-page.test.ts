@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
-import { afterAll, expect, it, onTestFinished } from "vitest";
+import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../infra/local/listen.ts";
 import { type LocalService, localServices } from "../support/processes/local-service.ts";
 import { chromiumPath, launchChromium } from "./chromium.ts";
@@ -44,5 +44,7 @@ it.runIf(chromiumPath)("npm start -- --upload-origin lets only pages of that ori
   });
   const other = `http://127.0.0.1:${port}`;
   expect(await uploadFrom(other)).toBe("TypeError: Failed to fetch");
-  expect(service.output.stderr).toContain(`npm start -- --upload-origin ${other}\n`);
+  const { output } = service;
+  const line = `npm start -- --upload-origin ${other}\n`;
+  await vi.waitFor(() => expect(output.stderr).toContain(line), { timeout: 20_000 });
 });

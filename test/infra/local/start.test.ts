@@ -140,13 +140,14 @@ it.runIf(exhaustive)(
   async () => {
     const service = await services.start();
     const { child, output } = service;
+    const closed = once(child, "close");
     for (let [times, last] = [1, 0]; times <= 4; times += 1) {
       await vi.waitUntil(async () => (await dynoxides(service)).some((pid) => pid !== last), patiently);
       await vi.waitUntil(async () => (await list(service)) === 200, patiently);
       [last = 0] = await dynoxides(service);
       process.kill(last, "SIGKILL");
     }
-    if (child.exitCode === null) await once(child, "exit");
+    await closed;
     const again = "The embedded DynamoDB has exited (by SIGKILL) and is restarted.\n";
     expect(output.stderr).toBe(`${again.repeat(3)}The embedded DynamoDB keeps exiting (by SIGKILL).\n`);
     expect(child.exitCode).toBe(1);
@@ -215,11 +216,13 @@ it("npm start -- --carrier-function checks out through the adapter in docs/examp
   expect((await service.admin("order", "checkout", ORDER, "--wait")).code).toBe(0);
   const attachments = [{ request_id: REQUEST, bytes: 15, received: 1 }];
   expect(await service.cart()).toMatchObject({ checked_out: true, attachments });
-  const calls = [...service.output.stdout.matchAll(/^adapter {2}(---|\d{3}) +([A-Z]+) +\/carts\/.+$/gm)];
-  expect(calls.map(([, ...call]) => call.join(" "))).toEqual(["--- PUT", "--- PUT", "201 PUT", "200 POST"]);
-  expect(service.output.stderr).toMatch(
-    /TypeError: no such carrier\n +at handler \(.*adapter\.mjs:5:[\s\S]+\[cause\]: Error: the cause[\s\S]+It has returned no status\.\n/,
-  );
+  await vi.waitFor(() => {
+    const calls = [...service.output.stdout.matchAll(/^adapter {2}(---|\d{3}) +([A-Z]+) +\/carts\/.+$/gm)];
+    expect(calls.map(([, ...call]) => call.join(" "))).toEqual(["--- PUT", "--- PUT", "201 PUT", "200 POST"]);
+    expect(service.output.stderr).toMatch(
+      /TypeError: no such carrier\n +at handler \(.*adapter\.mjs:5:[\s\S]+\[cause\]: Error: the cause[\s\S]+It has returned no status\.\n/,
+    );
+  }, patiently);
   // Stops on SIGTERM while a request is half sent, and removes its state.
   expect(readdirSync(services.state)).toHaveLength(1);
   const socket = connect(Number(new URL(service.url).port), "127.0.0.1").on("error", () => {});
