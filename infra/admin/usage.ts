@@ -62,7 +62,7 @@ const nearest = (program: Command, typed: string): string => {
 /** Commander's words in those of the CLI. */
 const wording: readonly (readonly [RegExp, string])[] = [
   [/^error: unknown option '(.+?)'(?:\n\((.+)\))?/, "There is no option $1. $2"],
-  [/^error: option '(?:-\w, )?(\S+).*' argument '(.*)' is invalid\./s, '$1 cannot be "$2".'],
+  [/^error: option '(?:-\w, )?([^ ']+)(?: [^']*)?' argument '(.*)' is invalid\./s, '$1 cannot be "$2".'],
   [/^error: option '(?:-\w, )?(\S+) (.+)' argument missing/, "$1 needs a value: $2."],
 ];
 

@@ -1,12 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 const root = join(import.meta.dirname, "../..");
 
 /** Runs `cdk`; if it fails, exits with its status. Windows cannot spawn the script in `.bin`. */
 export const cdk = (args: readonly string[], cwd = root): void => {
-  const bin = join(root, "node_modules/aws-cdk/bin/cdk");
+  const bin = fileURLToPath(import.meta.resolve("aws-cdk/bin/cdk"));
   const { status } = spawnSync(process.execPath, [bin, ...args], { cwd, stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
 };

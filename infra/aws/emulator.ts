@@ -1,13 +1,15 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { readJson, stateFolder, writeJson } from "../local/json-file.ts";
+import { readJson, stateFolder, writeStateFile } from "../local/json-file.ts";
 
 /** LocalStack-compatible emulators. The operators' CLI finds a stack by the endpoint recorded here. */
 
-const fileOf = (stackName: string) => join(stateFolder(), "emulators", `${stackName}.json`);
+const nameOf = (stackName: string) => `emulators/${stackName}.json`;
+const fileOf = (stackName: string) => join(stateFolder(), nameOf(stackName));
 
-export const recordEndpoint = (stackName: string, endpoint: string): void => writeJson(fileOf(stackName), { endpoint });
+export const recordEndpoint = (stackName: string, endpoint: string): void =>
+  writeStateFile(nameOf(stackName), { endpoint });
 
 /** The emulator to which `npm run deploy:local` deployed the stack. Undefined if it did not. */
 export const recordedEndpoint = (stackName: string): string | undefined =>

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { contentSecurityPolicy, documentOf, type Prefill, page, pageDocument, scalar } from "../openapi/reference.ts";
 import { isLocalRequest } from "./listen.ts";
+import type { Target } from "./match.ts";
 
 const headers = {
   "X-Content-Type-Options": "nosniff",
@@ -13,8 +14,8 @@ const headers = {
 
 /** Serves GET and HEAD requests for `/docs/` and `/openapi.json`. Resolves with false for any other request. */
 export const docs = (prefill: () => Prefill | undefined) => {
-  let script: Promise<Buffer> | undefined;
-  const find = async (incoming: IncomingMessage, pathname: string): Promise<[type: string, body: string | Buffer]> => {
+  let script: Promise<string> | undefined;
+  const find = async (incoming: IncomingMessage, pathname: string): Promise<[type: string, body: string]> => {
     const server = `http://${incoming.headers.host ?? "127.0.0.1"}`;
     const known = isLocalRequest(incoming) ? prefill() : undefined;
     if (pathname === "/openapi.json") return ["application/json", JSON.stringify(documentOf(server))];
@@ -23,7 +24,7 @@ export const docs = (prefill: () => Prefill | undefined) => {
     script ??= scalar();
     return ["text/javascript", await script];
   };
-  return async (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: URL): Promise<boolean> => {
+  return async (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: Target): Promise<boolean> => {
     const reads = incoming.method === "GET" || incoming.method === "HEAD";
     if (!reads || !/^(\/docs(\/|\/scalar\.js)?|(\/docs)?\/openapi\.json)$/.test(pathname)) return false;
     const [type, body] = pathname === "/docs" ? [] : await find(incoming, pathname);

@@ -6,15 +6,17 @@ import { CreateBucketCommand, S3Client, S3ServiceException } from "@aws-sdk/clie
 import { temporaryFolder } from "./json-file.ts";
 import { isLocalRequest, listen } from "./listen.ts";
 import { scanned } from "./malware-scan.ts";
-import { fileOf, keysIn, openObjects, propertiesOf, readObject, writeObject } from "./object-files.ts";
+import { fileOf, keysIn, openBucket, propertiesOf, readObject, writeObject } from "./objects.ts";
 import { notImplemented, readRequest, readUpload, type S3Request, s3Error } from "./s3-request.ts";
 
-type Options = {
+export type FilesOptions = {
   /** Without a folder, files are stored in a temporary one. */
   readonly folder?: string | undefined;
   readonly port?: number;
   /** Origins whose pages may send files, like the stage's setting of that name. */
-  readonly uploadOrigins?: () => readonly string[];
+  readonly uploadOrigins?: readonly string[] | undefined;
+  /** Called with the origin of a page that is refused, and would not be if it were one of these. */
+  readonly onRefusedOrigin?: ((origin: string) => void) | undefined;
   /** How long after each upload the malware scan tags it. Without a number, it is never scanned. */
   readonly scanDelayMs?: () => number | undefined;
 };
@@ -84,7 +86,7 @@ const tags = (file: string): Reply => {
   return xmlReply(`<Tagging><TagSet>${tag}</TagSet></Tagging>`);
 };
 
-const store = async (file: string, request: S3Request, options: Options): Promise<Reply> => {
+const store = async (file: string, request: S3Request, options: FilesOptions): Promise<Reply> => {
   const { content, ...received } = await readUpload(request);
   const delayMs = options.scanDelayMs?.();
   const scan = delayMs === undefined ? undefined : scanned(content, delayMs);
@@ -101,9 +103,12 @@ const corsHeaders = {
   "Access-Control-Allow-Headers": "content-type, if-none-match, x-amz-checksum-sha256",
 };
 
-const respond = async (incoming: IncomingMessage, root: string, options: Options): Promise<Reply> => {
-  if (!isLocalRequest(incoming, options.uploadOrigins?.()))
+const respond = async (incoming: IncomingMessage, root: string, options: FilesOptions): Promise<Reply> => {
+  if (!isLocalRequest(incoming, options.uploadOrigins)) {
+    const { origin = "" } = incoming.headers;
+    if (/^https?:/.test(origin) && isLocalRequest(incoming, [origin])) options.onRefusedOrigin?.(origin);
     throw s3Error(403, "AccessDenied", "Web pages and other host names are refused.");
+  }
   if (incoming.method === "OPTIONS") return { status: 204, headers: corsHeaders };
   const request = await readRequest(incoming);
   const { operation, key } = request;
@@ -132,15 +137,16 @@ const respond = async (incoming: IncomingMessage, root: string, options: Options
   }
 };
 
-const startStore = async (options: Options) => {
-  const { folder = temporaryFolder(), port, uploadOrigins = () => [] } = options;
-  const root = await openObjects(folder);
+const startStore = async (bucket: string, options: FilesOptions) => {
+  const { folder = temporaryFolder(), port, uploadOrigins = [] } = options;
+  const root = join(folder, "objects");
+  openBucket(join(root, bucket));
   const server = createServer(async (incoming, outgoing) => {
     const { status, headers, body } = await respond(incoming, root, options).catch(errorReply);
     // Reads what an error has left, so that the client gets the response.
     incoming.resume();
     const { origin = "" } = incoming.headers;
-    const cors = uploadOrigins().includes(origin) && { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
+    const cors = uploadOrigins.includes(origin) && { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
     outgoing.writeHead(status, { ...cors, ...headers });
     if (body instanceof Readable) pipeline(body, outgoing, () => {});
     else outgoing.end(body);
@@ -149,9 +155,9 @@ const startStore = async (options: Options) => {
 };
 
 /** Starts the embedded S3, or uses the one at AWS_ENDPOINT_URL_S3, and creates the bucket. */
-export const startFiles = async (bucket: string, options: Options = {}) => {
+export const startFiles = async (bucket: string, options: FilesOptions = {}) => {
   const given = process.env.AWS_ENDPOINT_URL_S3;
-  const service = given ? { url: given, close: async () => {} } : await startStore(options);
+  const service = given ? { url: given, close: async () => {} } : await startStore(bucket, options);
   const client = new S3Client({ endpoint: service.url, forcePathStyle: true });
   await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: unknown) => {
     const name = error instanceof Error ? error.name : String(error);

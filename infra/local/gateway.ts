@@ -19,7 +19,7 @@ import type { GatewayEvent } from "../../shared/http/request.ts";
 import { limits } from "../../shared/limits.ts";
 import type { Route } from "../../shared/route.ts";
 import { listen } from "./listen.ts";
-import { type Matched, matcher } from "./match.ts";
+import { type Matched, matcher, type Target, targetOf } from "./match.ts";
 import { lambdaContext, proxyEvent } from "./proxy-event.ts";
 import { readBody } from "./read-body.ts";
 import { endWith, errorResponse, functionResponse, type Response } from "./responses.ts";
@@ -66,7 +66,7 @@ export type GatewayOptions = {
   readonly onRequest?: ((served: Served) => void) | undefined;
   /** Handles requests that only the local gateway supports, such as the documentation. Returns false for all others. */
   readonly extra?:
-    | ((incoming: IncomingMessage, outgoing: ServerResponse, url: URL) => boolean | Promise<boolean>)
+    | ((incoming: IncomingMessage, outgoing: ServerResponse, target: Target) => boolean | Promise<boolean>)
     | undefined;
 };
 
@@ -79,15 +79,15 @@ export const startGateway = async (options: GatewayOptions) => {
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const startedAt = performance.now();
     const requestId = randomUUID();
-    const url = urlOf(incoming);
+    const target = targetOf(incoming);
     const report = ({ response, error }: Partial<Outcome>) => {
-      const { method = "", url: target = "", headers } = incoming;
-      const [path = "", apiKey] = [target.split("?")[0], headers.authorization?.replace(/^Bearer +/i, "")];
+      const { method = "", url = "", headers } = incoming;
+      const [path = "", apiKey] = [url.split("?")[0], headers.authorization?.replace(/^Bearer +/i, "")];
       options.onRequest?.({ method, path, ms: performance.now() - startedAt, apiKey, requestId, response, error });
     };
     try {
-      if (url && (await options.extra?.(incoming, outgoing, url))) return;
-      const outcome = await handle(incoming, url, requestId);
+      if (target && (await options.extra?.(incoming, outgoing, target))) return;
+      const outcome = await handle(incoming, target, requestId);
       send(outgoing, outcome.response);
       report(outcome);
     } catch (error) {
@@ -107,12 +107,6 @@ export const startGateway = async (options: GatewayOptions) => {
   return listen(server, options.port, closeGraceMs);
 };
 
-/** The URL of a request, whose target is a path or an absolute URL. Undefined for any other target. */
-const urlOf = ({ url = "" }: IncomingMessage): URL | undefined => {
-  const text = url.startsWith("/") ? `http://local${url}` : url;
-  return /^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
-};
-
 const send = (outgoing: ServerResponse, { status, headers, body }: Response) => {
   // The length of a 304 would be that of the document that it does not send: RFC 9110, section 8.6.
   const length = status !== 304 && { "Content-Length": Buffer.byteLength(body) };
@@ -124,18 +118,18 @@ const requestHandler = (options: GatewayOptions) => {
   const match = matcher(routes);
   const hasCapacity = throttle ? tokenBucket(throttle) : () => true;
   const limited = pLimit(maxLargeRequests);
-  return async (incoming: IncomingMessage, url: URL | undefined, requestId: string): Promise<Outcome> => {
+  return async (incoming: IncomingMessage, target: Target | undefined, requestId: string): Promise<Outcome> => {
     const reject = (error: Parameters<typeof errorResponse>[0], status?: number) => ({
       response: errorResponse(error, requestId, status),
     });
     if (!hasCapacity(performance.now())) return reject(rateLimited());
     if (incoming.httpVersion === "1.1" && incoming.headers.host === undefined)
       return reject(malformed("has no Host header"), 400);
-    const matched = url && match(incoming.method ?? "", url.pathname);
+    const matched = target && match(incoming.method ?? "", target.pathname);
     const body = await readBody(incoming, maxBodyBytes);
-    if (!url || !matched) return reject(notFound());
+    if (!target || !matched) return reject(notFound());
     const run = async () => {
-      const event = proxyEvent(incoming, matched, url, body ?? Buffer.of(), requestId);
+      const event = proxyEvent(incoming, matched, target, body ?? Buffer.of(), requestId);
       const fits = body && Buffer.byteLength(JSON.stringify(event)) <= maxEventBytes;
       return fits ? invoke(options, matched, event) : reject(tooLarge(matched.route));
     };

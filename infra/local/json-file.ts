@@ -1,21 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import * as z from "zod/mini";
 
 /** The folder with the addresses of running local stacks and of deployments to emulators. */
-export const stateFolder = () => process.env.PATCHBAY_STATE ?? join(import.meta.dirname, "../../.patchbay");
+export const stateFolder = () => process.env.PATCHBAY_STATE || join(import.meta.dirname, "../../.patchbay");
 
-/** Creates a private folder and its parents. Node's `recursive` never returns where mkdir fails with ENOENT, as in /proc. */
-export const makeFolder = (folder: string): void => {
-  const parent = dirname(folder);
-  if (parent !== folder && !existsSync(parent)) makeFolder(parent);
-  try {
-    mkdirSync(folder, 0o700);
-  } catch (error) {
-    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
-  }
-};
+/** Creates a private folder and its parents. */
+export const makeFolder = (folder: string) => mkdirSync(folder, { recursive: true, mode: 0o700 });
 
 /** Undefined if the text is not JSON, or does not fit the schema. */
 export const parseJson = <S extends z.core.$ZodType>(schema: S, text: string): z.output<S> | undefined => {
@@ -47,4 +39,15 @@ export const writeJson = (file: string, content: object): void => {
   makeFolder(dirname(file));
   writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600 });
   renameSync(`${file}.new`, file);
+};
+
+/** Writes a file of the folder with the addresses. */
+export const writeStateFile = (name: string, content: object): void => {
+  try {
+    writeJson(join(stateFolder(), name), content);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : cause;
+    const message = `Addresses cannot be stored in ${stateFolder()} (${reason}): set PATCHBAY_STATE to another folder.`;
+    throw new Error(message, { cause });
+  }
 };

@@ -1,4 +1,15 @@
+import type { IncomingMessage } from "node:http";
 import type { Route } from "../../shared/route.ts";
+
+/** The path and the query of a request. */
+export type Target = Pick<URL, "pathname" | "searchParams">;
+
+/** Undefined if the target is neither a path nor an absolute URL. As in API Gateway, `..` and `\` are characters like any other. */
+export const targetOf = ({ url = "" }: IncomingMessage): Target | undefined => {
+  const [, pathname, query = ""] = /^(?:https?:\/\/[^/?#]+)?(\/[^?#]*)(?:\?([^#]*))?/i.exec(url) ?? [];
+  const isValid = url.startsWith("/") || URL.canParse(url);
+  return isValid && pathname !== undefined ? { pathname, searchParams: new URLSearchParams(query) } : undefined;
+};
 
 export type Matched = { readonly route: Route; readonly pathParameters: Readonly<Record<string, string>> };
 

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { GatewayEvent } from "../../shared/http/request.ts";
 import type { Route } from "../../shared/route.ts";
-import type { Matched } from "./match.ts";
+import type { Matched, Target } from "./match.ts";
 
 /** Converts HTTP requests to the events of API Gateway's REST proxy integration. */
 
@@ -27,15 +27,15 @@ const headerPairs = (raw: readonly string[]) =>
 export const proxyEvent = (
   incoming: IncomingMessage,
   { route, pathParameters }: Matched,
-  url: URL,
+  { pathname, searchParams }: Target,
   body: Buffer,
   requestId: string,
 ): GatewayEvent => {
   const headers = multiValues(headerPairs(incoming.rawHeaders));
-  const query = multiValues(url.searchParams);
+  const query = multiValues(searchParams);
   return {
     resource: route.path,
-    path: url.pathname,
+    path: pathname,
     httpMethod: route.method,
     headers: lastValues(headers),
     multiValueHeaders: headers,

@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { buffer } from "node:stream/consumers";
 import { crc32 } from "node:zlib";
 import { S3Client, S3ServiceException } from "@aws-sdk/client-s3";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { limits } from "../../shared/limits.ts";
-import { readBody } from "./read-body.ts";
 
 /** What S3 verifies of a request: its signature, and the length and the checksums of a file. */
 
@@ -75,7 +75,19 @@ export const objectKey = /^attachments(?:\/[\w-]+)+$/;
 
 /** The parameters and the headers of what is implemented. */
 const known =
-  /^(if-none-match|x-id|tagging|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|user-agent|content-sha256|trailer|decoded-content-length|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
+  /^(x-id|tagging|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|user-agent|content-sha256|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
+
+/** Headers that S3 stores with a file, or acts on. */
+const meaningful = /^(x-amz-.*|if-.*|expires|cache-control|content-(md5|disposition|encoding|language))$/;
+
+/** The values that are implemented of these. Browsers send a Cache-Control by themselves. */
+const values = new Map([
+  ["if-none-match", /^\*$/],
+  ["cache-control", /^(no-cache|max-age=0)$/],
+]);
+
+const isImplemented = ([name, value]: readonly [string, string]) =>
+  values.get(name)?.test(value) ?? (!meaningful.test(name) || known.test(name));
 
 export const notImplemented = () => s3Error(501, "NotImplemented", "The embedded S3 does not implement this request.");
 
@@ -89,46 +101,23 @@ export const readRequest = async (incoming: IncomingMessage) => {
   if (bucket === "" || (key !== undefined && !objectKey.test(key)))
     throw s3Error(400, "InvalidURI", "The embedded S3 has only keys such as attachments/2026/11/21/order/a/b.");
   await requireSignature(request);
-  const conditions = Object.keys(headers).filter((name) => /^(x-amz-.*|if-(none-)?match|content-md5)$/.test(name));
-  const isKnown = [...Object.keys(query), ...conditions].every((name) => known.test(name));
-  if (!isKnown || (headers["if-none-match"] ?? "*") !== "*") throw notImplemented();
+  if (!Object.keys(query).every((name) => known.test(name)) || !Object.entries(headers).every(isImplemented))
+    throw notImplemented();
   const part = ["list-type", "tagging"].filter((name) => name in query);
   const operation = [method, key === undefined ? "bucket" : "object", ...part].join(" ");
   return { operation, bucket, key: key ?? "", query, headers, incoming };
 };
 
-/** Takes the chunks of `aws-chunked` apart: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html */
-const dechunk = (body: Buffer) => {
-  const chunks: Buffer[] = [];
-  for (let at = 0; ; ) {
-    const end = body.indexOf("\r\n", at);
-    const size = body.toString("latin1", at, end);
-    if (!/^[\da-f]{1,8}$/i.test(size)) throw s3Error(400, "InvalidChunkSizeError", "A chunk has no valid size.");
-    const [start, bytes] = [end + 2, Number.parseInt(size, 16)];
-    if (bytes === 0) return { content: Buffer.concat(chunks), trailers: body.toString("latin1", start) };
-    chunks.push(body.subarray(start, start + bytes));
-    at = start + bytes + 2;
-  }
-};
-
 const base64 = (hex: string) => Buffer.from(hex, "hex").toString("base64");
 
-/** Reads the file of a PUT, which must have the declared length and checksums, and returns it with its properties. */
+/** Reads the file of a PUT, which must have the declared checksums, and returns it with its properties. Node verifies its length. */
 export const readUpload = async ({ incoming, query, headers }: S3Request) => {
   const declared = { ...query, ...headers };
-  const { "x-amz-content-sha256": payload = "", "x-amz-trailer": trailer = "" } = declared;
-  const isChunked = payload === "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
-  if (isChunked ? !/^x-amz-checksum-(crc32|sha256)$/.test(trailer) : payload.startsWith("STREAMING-"))
-    throw s3Error(501, "NotImplemented", "Of chunks, only unsigned ones with a trailing CRC-32 or SHA-256 work.");
-  const bytes = Number(declared[isChunked ? "x-amz-decoded-content-length" : "content-length"]);
-  if (Number.isNaN(bytes)) throw s3Error(411, "MissingContentLength", "A Content-Length is required.");
-  if (bytes > limits.uploadBytes) throw s3Error(400, "EntityTooLarge", "The file is larger than 100 MiB.");
-  // Twice as much, as chunks are longer than their content.
-  const body = (await readBody(incoming, 2 * limits.uploadBytes)) ?? Buffer.of();
-  const { content, trailers } = isChunked ? dechunk(body) : { content: body, trailers: "" };
-  if (content.length !== bytes)
-    throw s3Error(400, "IncompleteBody", "The body has not the bytes that its headers declare.");
-  if (isChunked) declared[trailer] = trailers.replace(`${trailer}:`, "").trim();
+  const { "x-amz-content-sha256": payload = "", "content-length": length } = declared;
+  if (payload.startsWith("STREAMING-")) throw notImplemented();
+  if (length === undefined) throw s3Error(411, "MissingContentLength", "A Content-Length is required.");
+  if (Number(length) > limits.uploadBytes) throw s3Error(400, "EntityTooLarge", "The file is larger than 100 MiB.");
+  const content = await buffer(incoming);
   const sha256 = hash("sha256", content, "hex");
   const digests = {
     "x-amz-checksum-sha256": base64(sha256),
@@ -140,5 +129,5 @@ export const readUpload = async ({ incoming, query, headers }: S3Request) => {
     if (declared[name] !== digest) throw s3Error(400, "BadDigest", `The content does not match ${name}.`);
   const content_type = headers["content-type"] ?? "application/octet-stream";
   // Clients do not take an ETag with a hyphen for an MD5.
-  return { content, bytes, content_type, etag: `"${sha256.slice(0, 32)}-1"`, checksums };
+  return { content, bytes: content.length, content_type, etag: `"${sha256.slice(0, 32)}-1"`, checksums };
 };

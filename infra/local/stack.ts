@@ -4,7 +4,7 @@ import type { Prefill } from "../openapi/reference.ts";
 import { type CarrierOptions, startCarrier } from "./carrier.ts";
 import type { Data } from "./data.ts";
 import { docs } from "./docs.ts";
-import { startFiles } from "./files.ts";
+import { type FilesOptions, startFiles } from "./files.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
 import { type LambdaHandler, startLambda } from "./lambda.ts";
@@ -12,24 +12,24 @@ import { portsBeside } from "./ports.ts";
 import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
 
-export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> & {
-  /** The values that the API reference fills in, once they are known. */
-  readonly prefill?: () => Prefill | undefined;
-  /** Where data are stored. What is not given is in memory. */
-  readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
-  /** The carrier that checkouts call. Without it, a stand-in is started. */
-  readonly carrierUrl?: string | undefined;
-  /** The adapter function that checkouts invoke instead of calling the carrier. */
-  readonly carrierFunction?: LambdaHandler | undefined;
-  readonly onCarrierCall?: CarrierOptions["onCall"];
-  readonly onAdapterCall?: ((call: AdapterReport) => void) | undefined;
-  /** Origins whose pages may send files to S3, beside that of the API reference. */
-  readonly uploadOrigins?: readonly string[];
-  /** Whether files are scanned for malware, and only clean ones are forwarded. */
-  readonly malwareScan?: boolean;
-  /** Called when a service has exited that cannot be restarted. */
-  readonly onEnd?: ((error: Error) => void) | undefined;
-};
+type ChosenFilesOptions = Pick<FilesOptions, "uploadOrigins" | "onRefusedOrigin">;
+export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> &
+  ChosenFilesOptions & {
+    /** The values that the API reference fills in, once they are known. */
+    readonly prefill?: () => Prefill | undefined;
+    /** Where data are stored. What is not given is in memory. */
+    readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
+    /** The carrier that checkouts call. Without it, a stand-in is started. */
+    readonly carrierUrl?: string | undefined;
+    /** The adapter function that checkouts invoke instead of calling the carrier. */
+    readonly carrierFunction?: LambdaHandler | undefined;
+    readonly onCarrierCall?: CarrierOptions["onCall"];
+    readonly onAdapterCall?: ((call: AdapterReport) => void) | undefined;
+    /** Whether files are scanned for malware, and only clean ones are forwarded. */
+    readonly malwareScan?: boolean;
+    /** Called when a service has exited that cannot be restarted. */
+    readonly onEnd?: ((error: Error) => void) | undefined;
+  };
 
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
@@ -75,21 +75,21 @@ const reporting =
     }
   };
 
-const startServices = async (
-  { data, onEnd, carrierUrl, carrierFunction, onCarrierCall, onAdapterCall, malwareScan }: StackOptions,
-  uploadOrigins: () => readonly string[],
-  portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"],
-) => {
+const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"]) => {
+  const { data, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, onRefusedOrigin } = options;
   const functions = new Map([
     [applyFunction, apply],
     [orderingFunction, applyOrders],
   ]);
-  if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, onAdapterCall));
+  if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, options.onAdapterCall));
   const scanDelayMs = () => (malwareScan ? 1_000 : undefined);
+  const filesOptions = { folder: data?.files, port: portOf("files"), uploadOrigins, onRefusedOrigin, scanDelayMs };
   const [table, files, carrier, lambda] = await Promise.all([
     startTable(tableName, { dbPath: data?.table, doorPort: portOf("table"), onEnd }),
-    startFiles(bucketName, { folder: data?.files, port: portOf("files"), uploadOrigins, scanDelayMs }),
-    carrierUrl ? undefined : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: onCarrierCall }),
+    startFiles(bucketName, filesOptions),
+    carrierUrl
+      ? undefined
+      : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: options.onCarrierCall }),
     startLambda(functions, portOf("lambda")),
   ]);
   const environment = {
@@ -112,18 +112,15 @@ const startServices = async (
 
 /** The other services have the ports after the gateway's. If one does not start, those that did end with this process. */
 export const startStack = async (options: StackOptions) => {
-  const { port, throttle, onRequest, prefill = () => undefined, uploadOrigins = [] } = options;
+  const { port, throttle, onRequest, prefill = () => undefined } = options;
   const used = useCredentials();
-  // The origin of the page is not known before the gateway's port.
-  let origins: readonly string[] = [];
   const { portOf, replaced } = await portsBeside(port);
-  const services = await startServices(options, () => origins, portOf);
+  const services = await startServices(options, portOf);
   Object.assign(process.env, services.environment);
   const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
   const workflow = await startStepFunctions({ load: (name) => stepHandlers.get(name) }, portOf("workflow"));
   const load: GatewayOptions["load"] = ({ name }) => endpoints.get(name);
   const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra: docs(prefill) });
-  origins = [gateway.url, `http://localhost:${gateway.port}`, ...uploadOrigins];
   const environment = {
     ...used,
     ...services.environment,

@@ -61,11 +61,11 @@ export const start = async ({ quiet, verbose, data: folder, postTo, ...options }
     onRequest: lines.request,
     onCarrierCall: lines.carrierCall,
     onAdapterCall: lines.adapterCall,
+    onRefusedOrigin: lines.refusedOrigin,
     prefill: () => prefill,
     data: data ?? { table: join(temporaryFolder(), "table.db") },
     onEnd: fail,
   });
-  process.once("exit", () => removeState(stack.port));
   const { url, eventsPort, replacedPorts } = stack;
   if (replacedPorts.length > 0)
     lines.warning(`In use: ${replacedPorts.join(", ")}. Until the next start, other ports are used.`);
@@ -84,6 +84,7 @@ export const start = async ({ quiet, verbose, data: folder, postTo, ...options }
   const environment = { ...stack.environment, EVENTS: events.url };
   const startedAt = new Date().toISOString();
   writeState({ url, port: stack.port, environment, demo: variablesOf(demo), pid: process.pid, startedAt });
+  process.once("exit", () => removeState(stack.port));
   console.log(`carrier ${environment.CARRIER_URL}`);
   console.log(`events ${events.url}`);
   console.log(`lambda ${environment.AWS_ENDPOINT_URL_LAMBDA}`);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { readJson, stateFolder, writeJson } from "./json-file.ts";
+import { readJson, stateFolder, writeStateFile } from "./json-file.ts";
 
 /** Each running local stack has a file with its addresses, by which `npm run admin` finds it. */
 const State = z.object({
@@ -16,11 +16,11 @@ const State = z.object({
 });
 export type State = z.infer<typeof State>;
 
-const fileOf = (port: number) => join(stateFolder(), `${port}.json`);
+const nameOf = (port: number) => `${port}.json`;
 
-export const writeState = (state: State): void => writeJson(fileOf(state.port), state);
+export const writeState = (state: State): void => writeStateFile(nameOf(state.port), state);
 
-export const removeState = (port: number): void => rmSync(fileOf(port), { force: true });
+export const removeState = (port: number): void => rmSync(join(stateFolder(), nameOf(port)), { force: true });
 
 const isAlive = ({ pid }: State): boolean => {
   try {

@@ -5,10 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   CreateTableCommand,
   type CreateTableCommandInput,
-  DescribeTableCommand,
   DynamoDBClient,
   type GlobalSecondaryIndex,
-  UpdateTableCommand,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
 import { lookupIndex } from "../../shared/table/keys.ts";
@@ -24,14 +22,6 @@ const index = {
   KeySchema: [{ AttributeName: lookupIndex, KeyType: "HASH" }],
   Projection: { ProjectionType: "KEYS_ONLY" },
 } satisfies GlobalSecondaryIndex;
-
-/** Adds the index to a table of version 1.0. */
-const addIndex = async (client: DynamoDBClient, TableName: string) => {
-  const { Table } = await client.send(new DescribeTableCommand({ TableName }));
-  if (Table?.GlobalSecondaryIndexes?.some(({ IndexName }) => IndexName === lookupIndex)) return;
-  const GlobalSecondaryIndexUpdates = [{ Create: index }];
-  await client.send(new UpdateTableCommand({ TableName, AttributeDefinitions, GlobalSecondaryIndexUpdates }));
-};
 
 const createTable = async (endpoint: string, name: string, hasStream: boolean) => {
   const client = new DynamoDBClient({ endpoint, maxAttempts: 1 });
@@ -52,7 +42,7 @@ const createTable = async (endpoint: string, name: string, hasStream: boolean) =
       await client.send(new CreateTableCommand(table));
       return await client.send(new UpdateTimeToLiveCommand({ TableName: name, TimeToLiveSpecification }));
     } catch (error) {
-      if (error instanceof Error && error.name === "ResourceInUseException") return addIndex(client, name);
+      if (error instanceof Error && error.name === "ResourceInUseException") return;
       // Not every database that speaks DynamoDB's protocol has streams.
       if (error instanceof Error && error.name === "ValidationException") delete table.StreamSpecification;
       if (attempt >= 200) throw new Error(`DynamoDB does not respond at ${endpoint}.`, { cause: error });

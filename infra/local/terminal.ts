@@ -82,6 +82,7 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
   const printError = (lines: readonly string[]) => {
     for (const line of lines) console.error(paint("red", `         ${line}`, process.stderr));
   };
+  const warning = (text: string): void => console.error(paint("yellow", text, process.stderr));
 
   return {
     request: ({ method, path, ms, apiKey, requestId, response, error = errors.get(requestId) }: Served): void => {
@@ -110,7 +111,11 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
     },
     event: ({ type, id, resource, actor }: Event): void =>
       print("blue", `event        ${type}  ${resource.id}  by ${actor.type} ${actor.id}  ${id}`),
-    warning: (text: string): void => console.error(paint("yellow", text, process.stderr)),
+    warning,
+    refusedOrigin: (origin: string): void =>
+      warning(
+        `S3 has refused a page of ${origin}. To let its pages send files: npm start -- --upload-origin ${origin}`,
+      ),
     log: (fields: unknown): void => {
       const { request_id: requestId, step, ms = 0, error, ...line } = z.safeParse(LogLine, fields).data ?? {};
       if (requestId !== undefined && error) errors.set(requestId, error);

@@ -20,6 +20,12 @@ export const documentOf = (server: string) => {
 /** An API key, and ids by the names of path parameters. */
 export type Prefill = { readonly key: string; readonly ids: Readonly<Record<string, string>> };
 
+/** In a narrow window, Scalar leaves nothing but an icon of these two. It marks an empty field for an `integer` as invalid. */
+const shown = (name: string, value: unknown): unknown => {
+  if (name === "x-internal" || name === "contact" || name === "license") return undefined;
+  return name === "type" && value === "integer" ? ["integer"] : value;
+};
+
 /** The document as the page shows it: with the events, which only generators must not see, and with what the page fills in. */
 export const pageDocument = (server: string, prefill?: Prefill): string => {
   const document = documentOf(server);
@@ -27,7 +33,7 @@ export const pageDocument = (server: string, prefill?: Prefill): string => {
   if (prefill) securitySchemes.apiKey["x-scalar-secret-token"] = prefill.key;
   for (const parameter of Object.values(parameters))
     parameter.example = prefill?.ids[parameter.name] ?? parameter.example;
-  return JSON.stringify(document, (name, value: unknown) => (name === "x-internal" ? undefined : value));
+  return JSON.stringify(document, shown);
 };
 
 /** With it, Scalar asks no other host: not for fonts, an assistant or a proxy. */
@@ -59,11 +65,14 @@ export const page = `<!doctype html>
 </html>
 `;
 
+/** Scalar's Zod tries to compile code, which the policy forbids and the console reports: https://github.com/colinhacks/zod/issues/4461 */
+const zodConfiguration = "globalThis.__zod_globalConfig = { jitless: true };\n";
+
 /** Scalar's script. Its package has it only as a response of a Fastify plugin, in an instance that does not listen. */
-export const scalar = async (): Promise<Buffer> => {
+export const scalar = async (): Promise<string> => {
   const { fastify } = await import("fastify");
   const { default: plugin } = await import("@scalar/fastify-api-reference");
   const app = fastify();
   await app.register(plugin, { configuration: { url: "openapi.json" } });
-  return (await app.inject("/reference/js/scalar.js")).rawPayload;
+  return zodConfiguration + (await app.inject("/reference/js/scalar.js")).payload;
 };

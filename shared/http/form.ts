@@ -113,24 +113,25 @@ const checkHeaders = (parts: readonly Buffer[]): void => {
   }
 };
 
-/** The Content-Disposition of a part. Each value is a token, or quoted: `""` stands for any quoted text. */
-const disposition = /^form-data(\s*;(\s*[^\s;="]+\s*=\s*(""|[!#-'*+.^`|~\w-]+))?)*\s*$/i;
+/** The Content-Disposition of a part. Names are tokens, values too, or quoted: `""` stands for any quoted text. */
+const disposition = /^form-data([ \t]*;([ \t]*[!#-'*+.^`|~\w-]+[ \t]*=[ \t]*(""|[!#-'*+.^`|~\w-]+))?)*[ \t]*$/i;
 
 /**
  * Returns the parameters of a part's Content-Disposition. `filename*` takes precedence over `filename` (RFC 6266). For a quote
  * or a line break, browsers and most HTTP clients send %22, %0D or %0A (WHATWG), which the library decodes. Others send \" for a
  * quote. Any other backslash is left as it is, because Windows separates folders with it. Refuses what the library shortens or drops:
- * a value with a bare quote, what is given twice, a filename* that it cannot decode, and any other name with an asterisk.
+ * a value with a bare quote, what is given twice, a filename* that it cannot decode, another name with an asterisk, and a part without a name.
  */
 const dispositionOf = ({ headers }: RawPart): Readonly<Record<string, string>> => {
   const sent = Buffer.from(headers.get("content-disposition")?.join() ?? "", "latin1");
   const text = sent.toString().replaceAll('\\"', "%22");
   const bare = text.replaceAll(/"[^"]*"/g, '""');
-  const names = Array.from(bare.matchAll(/;\s*([^\s;=]+)/g), ([, name = ""]) => name.toLowerCase());
+  const names = Array.from(bare.matchAll(/;[ \t]*([^ \t;=]+)/g), ([, name = ""]) => name.toLowerCase());
   const { parameters } = parse(text, { multipart: true });
   const isRead = (name: string) =>
     !name.includes("*") || (decodeExtended(parameters[name] ?? "") ?? null) === parameters.filename;
-  if (!isUtf8(sent) || !disposition.test(bare) || new Set(names).size < names.length || !names.every(isRead))
+  const isValid = isUtf8(sent) && disposition.test(bare) && names.includes("name");
+  if (!isValid || new Set(names).size < names.length || !names.every(isRead))
     throw unreadable("a part has no valid Content-Disposition");
   return parameters;
 };

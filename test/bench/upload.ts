@@ -29,9 +29,8 @@ export const upload = async (repetitions: number): Promise<Section> => {
     const response = await send();
     if (response?.statusCode !== 201) throw new Error(`the upload returned ${response?.statusCode}`);
   };
-  const context = lambdaContext(29_000);
   const [ourTimes, bareTimes] = await alternating(
-    checked(() => handler?.(event, context)),
+    checked(() => handler?.(event, lambdaContext(29_000))),
     checked(() => uploadBare(event)),
     repetitions,
   );

@@ -165,7 +165,7 @@ describe.each(all)("%s", (_, route, index) => {
     }
   });
 
-  it("returns an error of what is sent if nothing else is wrong", async () => {
+  it("checks the body and the query last, and after them the ETag in If-Match", async () => {
     const { status } = await sendTo(route, { key: t.key("acme") });
     expect(status).toBe(route.reads.from === "nothing" ? 412 : 422);
   });
@@ -202,7 +202,7 @@ describe.each(all)("%s", (_, route, index) => {
   }
 
   if (route.on !== "collection") {
-    it("returns 404 for a resource that does not exist, a ULID in upper case, any other id as it was sent, percent-decoded", async () => {
+    it("returns 404 for a resource that does not exist: a ULID in upper case, even one of zeros, any other id as it was sent, percent-decoded", async () => {
       for (const id of [unknownId.toLowerCase(), "no sense", noId]) {
         const response = await sendTo(route, { key: t.key("acme"), resource: id });
         const returnedId = id === "no sense" ? id : id.toUpperCase();

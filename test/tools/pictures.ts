@@ -1,16 +1,22 @@
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { fail } from "../../infra/local/command.ts";
 import { localServices } from "../support/processes/local-service.ts";
-import { chromiumPath, launchChromium } from "./chromium.ts";
+import { setup } from "./install.ts";
 
-/**
- * `npm run pictures`: takes the pictures of the API reference, light and dark, from the current service. The plots come from
- * `npm run bench -- --plot`.
- */
+/** `npm run pictures`: takes the pictures of the API reference from the current service. */
+
+const help = `Usage: npm run pictures
+
+Takes the pictures of the API reference, light and dark, again: docs/images/reference-*.png. It needs Chromium, which
+CHROMIUM may name. The plots beside them come from npm run bench -- --plot.`;
 
 const folder = join(import.meta.dirname, "../../docs/images");
 
 const takePictures = async () => {
+  if (parseArgs({ options: { help: { type: "boolean" } } }).values.help) return console.log(help);
+  setup();
+  const { chromiumPath, launchChromium } = await import("./chromium.ts");
   if (!chromiumPath) throw new Error("The pictures of the API reference need Chromium: set CHROMIUM to its path.");
   const services = localServices();
   const [demo, browser] = await Promise.all([services.start([]), launchChromium()]);

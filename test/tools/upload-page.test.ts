@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
-import { afterAll, expect, it, onTestFinished } from "vitest";
+import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../infra/local/listen.ts";
 import { type LocalService, localServices } from "../support/processes/local-service.ts";
 import { chromiumPath, launchChromium } from "./chromium.ts";
@@ -46,5 +46,9 @@ it.runIf(chromiumPath)("npm start -- --upload-origin lets only pages of that ori
     type: "request_attachment",
     data: { name: "Scan", filename: "scan.bin" },
   });
-  expect(await uploadFrom(`http://127.0.0.1:${port}`)).toBe("TypeError: Failed to fetch");
+  const other = `http://127.0.0.1:${port}`;
+  expect(await uploadFrom(other)).toBe("TypeError: Failed to fetch");
+  const { output } = service;
+  const line = `npm start -- --upload-origin ${other}\n`;
+  await vi.waitFor(() => expect(output.stderr).toContain(line), { timeout: 20_000 });
 });

@@ -39,36 +39,40 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
   it.each([
     ["acme", "CART", "CHECKED_OUT"],
     ["done", "CHECKED_OUT", "CART"],
-  ] as const)("on %s, in %s, need the feature, the parent's permission, then their own", async (name, state, other) => {
-    const account = t.account("acme");
-    const [parent, wrong] = [parentPermission[kind][state], parentPermission[kind][other]];
-    const own = (operation: string) => `ordering_${kind}_attachments:${operation}`;
-    const granted: Record<string, readonly string[]> = {
-      // Only the operation can be a wildcard.
-      withoutParent: ["*", "*:*", "*:show", "ordering_*", ...allPermissions.filter((each) => each !== parent)],
-      withParentOnly: [parent, wrong],
-      ...Object.fromEntries(operations.map(([, , operation]) => [operation, [parent, own(operation)]])),
-    };
-    const { keys } = await apply({
-      users: Object.fromEntries(Object.entries(granted).map(([user, permissions]) => [user, { account, permissions }])),
-      keys: Object.fromEntries(Object.keys(granted).map((user) => [user, { account, user }])),
-    });
-    const disabled = await call("GET", t.attachments(kind, "withoutFeature"), { key: keys.withParentOnly?.key });
-    expect(codeOf(disabled)).toBe("access_denied.ordering_attachment_access");
-    const { id } = await upload(t.attachments(kind, name), t.key("acme"));
-    for (const [method, below, operation] of operations) {
-      const send = (user: string) =>
-        call(method, t.attachments(kind, name) + below.replace("id", id), { key: keys[user]?.key });
-      for (const [user, permission] of [
-        ["withoutParent", parent],
-        ["withParentOnly", own(operation)],
-      ] as const) {
-        const response = await send(user);
-        expect([response.status, response.body], operation).toEqual([403, deniedBody(permission)]);
+  ] as const)(
+    "on %s, in %s, need the feature, the parent's permission, then their own, of which only the operation can be a wildcard",
+    async (name, state, other) => {
+      const account = t.account("acme");
+      const [parent, wrong] = [parentPermission[kind][state], parentPermission[kind][other]];
+      const own = (operation: string) => `ordering_${kind}_attachments:${operation}`;
+      const granted: Record<string, readonly string[]> = {
+        withoutParent: ["*", "*:*", "*:show", "ordering_*", ...allPermissions.filter((each) => each !== parent)],
+        withParentOnly: [parent, wrong],
+        ...Object.fromEntries(operations.map(([, , operation]) => [operation, [parent, own(operation)]])),
+      };
+      const { keys } = await apply({
+        users: Object.fromEntries(
+          Object.entries(granted).map(([user, permissions]) => [user, { account, permissions }]),
+        ),
+        keys: Object.fromEntries(Object.keys(granted).map((user) => [user, { account, user }])),
+      });
+      const disabled = await call("GET", t.attachments(kind, "withoutFeature"), { key: keys.withParentOnly?.key });
+      expect(codeOf(disabled)).toBe("access_denied.ordering_attachment_access");
+      const { id } = await upload(t.attachments(kind, name), t.key("acme"));
+      for (const [method, below, operation] of operations) {
+        const send = (user: string) =>
+          call(method, t.attachments(kind, name) + below.replace("id", id), { key: keys[user]?.key });
+        for (const [user, permission] of [
+          ["withoutParent", parent],
+          ["withParentOnly", own(operation)],
+        ] as const) {
+          const response = await send(user);
+          expect([response.status, response.body], operation).toEqual([403, deniedBody(permission)]);
+        }
+        expect([401, 403, 404], operation).not.toContain((await send(operation)).status);
       }
-      expect([401, 403, 404], operation).not.toContain((await send(operation)).status);
-    }
-  });
+    },
+  );
 });
 
 it.each([

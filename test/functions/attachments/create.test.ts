@@ -146,7 +146,7 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
   describe("a reference_id", () => {
     const reference = "11111111-2222-3333-4444-555555555555";
 
-    it("is unique under its parent regardless of case, and can be used again at once after a DELETE", async () => {
+    it("is unique under its parent regardless of case, names the attachment that has it, and can be used again at once after a DELETE", async () => {
       const first = await upload(path, key, { "data[reference_id]": reference });
       await upload(t.attachments(kind, "sibling"), key, { "data[reference_id]": reference });
       const again = await post(form({ "data[reference_id]": reference.toUpperCase() }));

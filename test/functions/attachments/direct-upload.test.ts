@@ -302,12 +302,4 @@ describe("the URL of a direct upload", () => {
       expect(await response, label).toBe(outcome);
     expect([await put(content), await put(content)]).toEqual(["200 ", "412 PreconditionFailed"]);
   });
-
-  it("takes the bytes as they are, even if they are said to be in chunks", async () => {
-    const content = Buffer.from("5\r\nother\r\n0\r\n\r\n");
-    const upload = await prepareUpload(t.attachments("order", "acme"), t.key("acme"), content);
-    const headers = { ...upload.headers, "Content-Encoding": "aws-chunked" };
-    expect(await sendFile({ ...upload, headers }, content)).toBe(200);
-    expect(await storedFile({ type: "order", id: t.order("acme") }, upload.id)).toEqual(content);
-  });
 });

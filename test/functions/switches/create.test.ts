@@ -178,10 +178,12 @@ describe("POST /switches", () => {
     expect((await send(`on ${channel}`, true, channel === "sms" ? { protocol: "MAILBOX" } : {})).status).toBe(201);
   });
 
-  it("refuses a name that is taken in the account, and accepts it in another account", async () => {
+  it("refuses a name that is taken in the account, names the switch that has it, and reports only other problems if there are any", async () => {
     const { id } = await newSwitch(t.key("acme"), { name: "Taken" });
     const response = await post(t.key("acme"), { name: " Taken " });
     expect([response.status, response.body]).toEqual([422, takenBody("/data/name", { id, type: "switch" })]);
+    const other = await post(t.key("acme"), { name: "Taken", sms_enabled: 1 });
+    expect(invalidParametersOf(other)).toEqual(["body /data/sms_enabled constraint.type"]);
     expect((await post(t.key("east"), { name: "Taken" })).status).toBe(201);
     expect((await post(t.key("acme"), { name: "taken" })).status).toBe(201);
   });

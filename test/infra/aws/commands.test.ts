@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { readArguments } from "../../../infra/aws/cdk.ts";
 import { listen } from "../../../infra/local/listen.ts";
+import manifest from "../../../package.json" with { type: "json" };
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { runNode } from "../../support/processes/shell.ts";
@@ -51,6 +52,20 @@ it("a command for an emulator prints help, and names the address that does not r
   expect(await runNode(["infra/aws/deploy-local.ts"], { env })).toEqual(
     failure(1, /^Nothing responds at http:..127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n$/),
   );
+});
+
+it("every npm script prints its own usage, and does nothing else", async () => {
+  const scripts: [string, string][] = Object.entries(manifest.scripts);
+  const files = ["openapi.json", "openapi.d.ts", "docs/images/reference-light.png"];
+  const writtenAt = () => files.map((file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs);
+  const before = writtenAt();
+  for (const [name, script] of scripts) {
+    const [program, ...args] = script.split(" && ").at(-1)?.split(" ") ?? [];
+    // These two print the usage of vitest and of npm.
+    if (program !== "node") expect(["test", "sbom"]).toContain(name);
+    else expect((await runNode([...args, "--help"])).stdout, name).toMatch(/^Usage: (npm (run )?|admin )\S/);
+  }
+  expect(writtenAt()).toEqual(before);
 });
 
 it("the record of where a stack was deployed contains the endpoint until the stack is deleted", async () => {

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { afterAll, expect, it, onTestFinished } from "vitest";
+import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import { startCarrier } from "../../../infra/local/carrier.ts";
 import { isFree, listen } from "../../../infra/local/listen.ts";
 import { form } from "../../support/fixtures/attachments.ts";
@@ -37,7 +37,8 @@ it("npm start -- --port has the same addresses after each start, so a signed URL
   const other = await listen(createServer(), port + 2);
   onTestFinished(() => other.close());
   const third = await services.start(args);
-  expect(third.output.stderr).toBe(`In use: ${port + 2} (events). Until the next start, other ports are used.\n`);
+  const line = `In use: ${port + 2} (events). Until the next start, other ports are used.\n`;
+  await vi.waitFor(() => expect(third.output.stderr).toBe(line), { timeout: 20_000 });
   expect(third.environment).toEqual({ ...first.environment, EVENTS: expect.not.stringContaining(`:${port + 2}/`) });
   expect((await fetch(third.environment.EVENTS ?? "")).status).toBe(200);
 });

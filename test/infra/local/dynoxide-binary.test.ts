@@ -80,10 +80,7 @@ describe("the embedded DynamoDB's binary", () => {
   });
 
   it.each([
-    [
-      "x64",
-      "npm could not install @dynoxide/linux-x64@.* \\(ECONNREFUSED: FetchError: request to .* failed, reason: .+\\)",
-    ],
+    ["x64", "npm could not install @dynoxide/linux-x64@.*, as above"],
     ["riscv64", "dynoxide is not published for linux-riscv64"],
   ])("is missing on linux-%s while offline, and the error says how to get it", async (arch, reason) => {
     const install = `Install it:\n  npm i --no-save @dynoxide/linux-${arch}@${version}`;

@@ -95,6 +95,19 @@ describe("the local gateway", () => {
     expect(await exchange(port, head(`POST ${path}`))).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
+  it.each(["..", "%2e%2e", "a%2F..", "a\\b"])(
+    "resolves nothing in a path: %s is a parameter, and no folder",
+    async (name) => {
+      const { port } = await gateway(echo);
+      const sent = await exchange(port, head(`POST /things/${name}?a=/../b`));
+      expect(sent).toContain(JSON.stringify({ thing_id: name }));
+      expect(sent).toContain('"queryStringParameters":{"a":"/../b"}');
+      expect(await exchange(port, head(`POST /${name}/things/1`))).toMatch(/^HTTP\/1\.1 404 /);
+      expect(await exchange(port, head(`POST /x/${name}/../things/1`))).toMatch(/^HTTP\/1\.1 404 /);
+      expect(await exchange(port, head(`POST /x/${name}/..\\things\\1`))).toMatch(/^HTTP\/1\.1 404 /);
+    },
+  );
+
   it("returns 404 for unknown routes and wrong methods", async () => {
     const { url } = await gateway(echo);
     const body = errorBody({ code: "not_found", title: "Not Found", detail: "No route matches this method and path." });

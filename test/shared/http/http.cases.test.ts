@@ -328,6 +328,9 @@ describe("a form", () => {
     ["a semicolon that needs quotes", file("; filename=a;b.pdf")],
     ["a filename* that is not UTF-8", file(`; filename="a.pdf"; filename*=UTF-8''%ff.pdf`)],
     ["a quoted filename*", file(`; filename*="UTF-8''a.pdf"`)],
+    ["a byte order mark before a filename", file('; \xef\xbb\xbffilename="a.pdf"\r\nContent-Type: application/pdf')],
+    ["a character that no parameter's name has", file('; \\filename="a.pdf"\r\nContent-Type: application/pdf')],
+    ["no name", ['Content-Disposition: form-data; names="data[notes]"', "x"]],
     ["a filename in pieces", file('; filename*0="a"; filename*1="b.pdf"')],
     ["a filename that is not UTF-8", file('; filename="\xe4.pdf"')],
   ])("never shortens, drops or changes a name: its Content-Disposition is malformed with %s", async (_, one) => {

@@ -2,8 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, matchesGlob, relative } from "node:path";
 import { parseArgs } from "node:util";
-import { Stryker } from "@stryker-mutator/core";
+import type { Stryker } from "@stryker-mutator/core";
 import { fail } from "../../../infra/local/command.ts";
+import { setup } from "../install.ts";
 import { type Area, areas } from "./areas.ts";
 
 /** `npm run mutants`: changes the code in one place at a time, and reports the changes that no test notices. */
@@ -14,7 +15,9 @@ const reportFile = join(root, "test-artifacts/mutants.md");
 
 type Mutant = Awaited<ReturnType<Stryker["runMutationTest"]>>[number];
 
-const runArea = (name: string, { mutate, tests, setup, ignoreStatic = false }: Area) => {
+const runArea = async (name: string, { mutate, tests, setup, ignoreStatic = false }: Area) => {
+  // It is installed now.
+  const { Stryker } = await import("@stryker-mutator/core");
   process.env.MUTANTS_TESTS = tests.join(" ");
   process.env.MUTANTS_SETUP = setup ?? "";
   return new Stryker({
@@ -106,6 +109,7 @@ const run = async () => {
     return part.mutate.length > 0 ? [[name, part] as const] : [];
   });
   if (chosen.length === 0) throw new Error("No area has such a file. To list the areas, run with --help.");
+  setup();
   const results = new Map<string, readonly Mutant[]>();
   for (const [name, area] of chosen) results.set(name, await runArea(name, area));
   const report = reportOf(results);

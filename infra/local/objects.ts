@@ -1,0 +1,89 @@
+import { randomUUID } from "node:crypto";
+import * as fs from "node:fs";
+import { open, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import * as z from "zod/mini";
+import { parseJson } from "./json-file.ts";
+import { objectKey, s3Error } from "./s3-request.ts";
+
+/** An object is one file: its properties as JSON in 1,024 bytes, then its content. They are written at once, so they cannot part. */
+const headBytes = 1_024;
+export const fileOf = (bucket: string, key: string) => join(bucket, key.replaceAll("/", "."));
+
+/** Files that are not ours, such as .DS_Store, are passed over: they have no names of objects, and no names of their parts. */
+const namesIn = (bucket: string) =>
+  fs.readdirSync(bucket, { withFileTypes: true }).flatMap((each) => (each.isFile() ? [each.name] : []));
+const partName = /^[\da-f-]{36}\.part$/;
+
+export const keysIn = (bucket: string) => {
+  const keys = namesIn(bucket).map((name) => name.replaceAll(".", "/"));
+  return keys.filter((key) => objectKey.test(key)).sort();
+};
+
+const Properties = z.object({
+  bytes: z.number(),
+  content_type: z.string(),
+  etag: z.string(),
+  checksums: z.record(z.string(), z.string()),
+  stored_at: z.string(),
+  /** The result of the malware scan, and from when on a tag has it. */
+  scan: z.optional(z.object({ result: z.string(), at: z.string() })),
+});
+
+/** The properties of an object. `bytes` are those that are there, `declared` those that were stored. */
+export const propertiesOf = (file: string) => {
+  if (!fs.existsSync(file)) throw s3Error(404, "NoSuchKey", "The specified key does not exist.");
+  const [descriptor, head] = [fs.openSync(file, "r"), Buffer.alloc(headBytes)];
+  fs.readSync(descriptor, head);
+  const { size, mtime } = fs.fstatSync(descriptor);
+  fs.closeSync(descriptor);
+  const damaged = {
+    bytes: -1,
+    content_type: "application/octet-stream",
+    etag: '"damaged"',
+    checksums: {},
+    scan: undefined,
+  };
+  const stored = parseJson(Properties, head.toString("latin1")) ?? { ...damaged, stored_at: mtime.toISOString() };
+  return { ...stored, declared: stored.bytes, bytes: Math.max(0, size - headBytes) };
+};
+
+/** Opens an object at once, so that what is read does not change when another is stored in its place. */
+export const readObject = (file: string, from: number, to: number) =>
+  fs.createReadStream("", { fd: fs.openSync(file, "r"), start: headBytes + from, end: headBytes + to });
+
+/** Stores an object. If it is `durable`, it survives a power failure once it is confirmed. If it is `isNew`, it must not exist. */
+export const writeObject = async (
+  file: string,
+  properties: z.infer<typeof Properties>,
+  content: Buffer,
+  { durable, isNew }: { readonly durable: boolean; readonly isNew: boolean },
+) => {
+  const head = Buffer.from(JSON.stringify(properties).padEnd(headBytes), "latin1");
+  if (head.length > headBytes) throw s3Error(400, "MetadataTooLarge", "The Content-Type is too long.");
+  const part = join(dirname(file), `${randomUUID()}.part`);
+  try {
+    await writeFile(part, [head, content], { mode: 0o600, flush: durable });
+    // Synchronous, so that no other PUT comes between the two.
+    if (isNew && fs.existsSync(file)) throw s3Error(412, "PreconditionFailed", "The object exists.");
+    fs.renameSync(part, file);
+  } catch (error) {
+    fs.rmSync(part, { force: true });
+    throw error;
+  }
+  // Windows cannot open a folder.
+  if (!durable || process.platform === "win32") return;
+  const folder = await open(dirname(file));
+  await folder.sync().finally(() => folder.close());
+};
+
+/** Creates a bucket's folder, and removes what was being written. Prints each object that has lost bytes. */
+export const openBucket = (bucket: string): void => {
+  fs.mkdirSync(bucket, { recursive: true });
+  for (const name of namesIn(bucket)) if (partName.test(name)) fs.rmSync(join(bucket, name));
+  for (const key of keysIn(bucket)) {
+    const { declared, bytes } = propertiesOf(fileOf(bucket, key));
+    if (bytes !== declared)
+      console.error(`${key} is damaged: it has ${bytes} of ${declared} bytes. \`admin check\` reports it, too.`);
+  }
+};
