@@ -13,6 +13,8 @@ import { after, between, chance, currentTask, faultOf, numbered, outside, pick, 
 export type Character = {
   /** How it answers whether a cart is checked out, if it cannot say. */
   readonly cannotSay: number | undefined;
+  /** How it refuses to check out a cart that has a file with this hash, if there is one: the customer has to replace it. */
+  readonly refusal: { readonly sha256: string; readonly reply: Reply } | undefined;
   readonly isAdapted: boolean;
 };
 
@@ -24,7 +26,7 @@ type Callbacks = {
 };
 
 let cart: Cart = emptyCart();
-let character: Character = { cannotSay: undefined, isAdapted: false };
+let character: Character = { cannotSay: undefined, refusal: undefined, isAdapted: false };
 let callbacks: Callbacks = { onActed: () => {}, nameOf: (path) => path };
 let hasLied = false;
 
@@ -71,6 +73,9 @@ const responseOf = ({ status, body, headers = {} }: Reply): Response =>
 
 /** Lets a call act now. The attachments of a cart's document are of no interest here. */
 const act = (call: CartCall): Reply => {
+  const { refusal } = character;
+  const isRefused = Object.values(cart.held).some(({ sha256 }) => sha256 === refusal?.sha256);
+  if (refusal && isRefused && call.method === "POST" && !cart.checked_out) return refusal.reply;
   const before = { ...cart, held: { ...cart.held } };
   const reply = handleCall(cart, call);
   callbacks.onActed(call, reply, before);

@@ -54,6 +54,7 @@ const crashes = {
 /** What is decided once for a schedule. */
 const decisions = {
   "carrier cannot say": 0.5,
+  "carrier refuses a letter": 0.1,
   "carrier adapted": 0.2,
   "files scanned": 0.2,
   "files swept": 0.2,

@@ -210,10 +210,15 @@ const addRequest = async (named: string) => {
   await invoke("request", "adds a request", Object(applyOrders), file, 60).catch(() => undefined);
 };
 
+const letterOf = ({ type }: Parent) => `letter of the ${type}`;
+
+/** The hash of the letter that carriers may refuse. */
+export const refusedLetter = sha256Of("%PDF-1.7 letter of the request");
+
 /** Uploads a letter to the order and to its first request, before anything else happens. */
 export const uploadLetters = async (): Promise<void> => {
   for (const parent of parents().slice(0, 2)) {
-    const name = `letter of the ${parent.type}`;
+    const name = letterOf(parent);
     await call("create", parent, {
       form: formOf({ "data[name]": name, "data[file_hint]": "LOA" }, `%PDF-1.7 ${name}`),
     });
@@ -340,10 +345,21 @@ export const sweepDaily = (days: number): void => {
     );
 };
 
-/** Once faults have ended, an operator starts the checkout until it succeeds. Three times must do. */
+/**
+ * Once faults have ended, an operator starts the checkout until it succeeds. The customer removes a letter that was refused. Where a
+ * carrier can neither say nor refuse in words of its own, the operator settles the doubt.
+ */
 export const recover = async (): Promise<void> => {
   for (let run = 1; run <= 4 && !isCheckedOut(); run += 1) {
     const execution = await startByOperator();
     await execution?.ended;
+    const refused = attachments().find(
+      ({ parent, id }) => itemAt(keys.attachment(parent, id))?.sha256 === refusedLetter,
+    );
+    if (!isCheckedOut() && refused) await call("delete", refused.parent, { id: refused.id });
+    const { outcome_unknown, calls_end_by } = itemAt(keys.checkout(place.order)) ?? {};
+    if (run === 1 || !outcome_unknown) continue;
+    await pass(Date.parse(String(calls_end_by)) - Date.now() + 1_000);
+    await settleDoubt();
   }
 };

@@ -16,6 +16,7 @@ import {
   operate,
   type Place,
   recover,
+  refusedLetter,
   startPeople,
   sweepDaily,
   tellOfEnd,
@@ -124,14 +125,15 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   const { place, items, objects } = await prepare(requests);
   const line = onLine && ((text: string) => onLine(rename(text)));
   beginWorld({ seed: named, rates, ...(without && { without }), ...(line && { onLine: line }) });
+  const isSo = (decision: string) => chance(decision) < (rates[decision] ?? 0);
+  const status = pick("refuses with", [400, 401, 402, 403, 404, 405, 410, 418, 422, 451]);
+  const reply = { status, body: pick<object>("refuses in words", [{}, { reason: "The letter is not signed." }]) };
   const character: Character = {
-    cannotSay:
-      chance("cannot say") < (rates["carrier cannot say"] ?? 0)
-        ? pick("says", [404, 405, 501, 403, 400, 401, 410])
-        : undefined,
-    isAdapted: chance("adapted") < (rates["carrier adapted"] ?? 0),
+    cannotSay: isSo("carrier cannot say") ? pick("says", [404, 405, 501, 403, 400, 401, 410]) : undefined,
+    refusal: isSo("carrier refuses a letter") ? { sha256: refusedLetter, reply } : undefined,
+    isAdapted: isSo("carrier adapted"),
   };
-  const scan = chance("scan") < (rates["files scanned"] ?? 0);
+  const scan = isSo("files scanned");
   process.env.MALWARE_SCAN = scan ? "true" : "";
   process.env.CARRIER_FUNCTION = character.isAdapted ? "adapter" : "";
   beginTable(items, { onCommit: judgeCommit, onRead: noteRead });
@@ -146,7 +148,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   const longest = between("time", 500, 300_000);
   startPeople(Math.ceil(between("people", 1, 10)), longest);
   start(newTask("operator"), between("operator at", 1, longest), operate);
-  const sweeps = chance("sweeps") < (rates["files swept"] ?? 0);
+  const sweeps = isSo("files swept");
   if (sweeps) sweepDaily(4);
   endFaultsAt(faultsMs);
   start(newTask("recovery"), faultsMs + between("recovery", 1, 1_200_000), recover);
