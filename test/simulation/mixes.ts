@@ -75,7 +75,7 @@ type Mix = {
   readonly least: number;
 };
 
-const silentPuts = kinds("carrier PUT", [...silent, "503"], 0.7);
+const silentCalls = { ...kinds("carrier PUT", silent, 0.7), ...kinds("carrier DELETE", silent, 0.5) };
 const oldPuts = kinds("carrier PUT", [...silent, "delayed", "refusal"], 0.5);
 const oldCopies = { "invocation twice": 0.7, "invocation lost": 0.4, "process slow": 0.7, "carrier PUT delayed": 0.5 };
 const copiesInDoubt = {
@@ -94,7 +94,11 @@ const aborted = {
   "operator aborts": 1,
 };
 const lateThenUnavailable = {
-  ...kinds("carrier PUT", ["no response, acts late", "broken, acts late", "504, acts late"], 0.4),
+  ...kinds(
+    "carrier PUT",
+    ["no response, acts late", "no response, never acts", "broken, acts late", "504, acts late"],
+    0.5,
+  ),
   "carrier PUT 503": 0.9,
 };
 const lostRequests = {
@@ -116,11 +120,7 @@ export const mixes: Readonly<Record<string, Mix>> = {
   "copies in doubt": { kinds: copiesInDoubt, share: 0.4, least: 0.5 },
   copies: { kinds: { ...copies, ...oldPuts, "carrier POST a proxy's refusal": 0.5 }, share: 0.5, least: 0.2 },
   "old copies": { kinds: oldCopies, share: 0.8, least: 0.3 },
-  "late calls": {
-    kinds: { ...calls, ...silentPuts, "process killed": 0.05, "invocation lost": 0.2 },
-    share: 0.25,
-    least: 0.5,
-  },
+  "late calls": { kinds: { ...silentCalls, "process killed": 0.05, "invocation lost": 0.2 }, share: 0.3, least: 0.7 },
   "late, then unavailable": { kinds: lateThenUnavailable, share: 0.8, least: 0.5 },
   crashes: {
     kinds: { ...crashes, ...copies, ...cart, "operator aborts": 0.7 },

@@ -146,7 +146,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   beginWorkflow(handlers, tellOfEnd);
   beginPeople(place);
   const longest = between("time", 500, 300_000);
-  startPeople(Math.ceil(between("people", 1, 10)), longest);
+  startPeople(Math.ceil(between("people", 2, 12)), longest);
   start(newTask("operator"), between("operator at", 1, longest), operate);
   const sweeps = isSo("files swept");
   if (sweeps) sweepDaily(4);
