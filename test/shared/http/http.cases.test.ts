@@ -1,3 +1,4 @@
+import middy from "@middy/core";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -7,7 +8,7 @@ import { readForm } from "../../../shared/http/form.ts";
 import { idempotencyOf, readIdempotencyKey } from "../../../shared/http/idempotency.ts";
 import { readJson } from "../../../shared/http/input.ts";
 import { header, listHeader, pathId } from "../../../shared/http/request.ts";
-import { documentReply, etag, precondition, responseOrNotModified } from "../../../shared/http/responses.ts";
+import { documentReply, etag, precondition, respond, responseOrNotModified } from "../../../shared/http/responses.ts";
 import { limits } from "../../../shared/limits.ts";
 import { showSwitchRoute } from "../../../shared/switches/routes.ts";
 import { keys } from "../../../shared/table/keys.ts";
@@ -37,6 +38,19 @@ describe("a request", () => {
     const requestedId = "%E0%A4%A";
     expect(pathId({ pathParameters: { id: requestedId } }, "id")).toEqual({ id: undefined, requestedId });
     expect(pathId({ pathParameters: null }, "id")).toEqual({ id: undefined, requestedId: "" });
+  });
+});
+
+describe("an error that nobody has caught", () => {
+  it.each([
+    [503, "temporarily unavailable", { name: "TimeoutError" }],
+    [503, "temporarily unavailable", { code: "ECONNRESET" }],
+    [500, "went wrong on our side", { name: "AccessDenied" }],
+  ])("is a %i (%s) for %o", async (statusCode, words, properties) => {
+    const endpoint = middy(() => Promise.reject(Object.assign(new Error("injected"), properties)));
+    const noContext = JSON.parse("{}");
+    const response = await endpoint.use(respond(showSwitchRoute))(eventOf(showSwitchRoute, {}), noContext);
+    expect(response).toMatchObject({ statusCode, body: expect.stringContaining(words) });
   });
 });
 
