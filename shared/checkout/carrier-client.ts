@@ -50,6 +50,8 @@ const refusal = (status: number | null, answer: string, reason: string | null = 
 export const describeRefusal = ({ status, answer }: { readonly status: number | null; readonly answer: string }) =>
   [status, answer].filter(Boolean).join(" ");
 
+type Described = Pick<AdapterCall, "body" | "file">;
+
 type CarrierCall = {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   readonly path: string;
@@ -60,7 +62,7 @@ type CarrierCall = {
   /** Creates the body for each attempt. */
   readonly body?: () => StreamedBody;
   /** Creates what an adapter function gets instead of the body. Throws if there is no file. */
-  readonly described?: () => Promise<Pick<AdapterCall, "body" | "file">>;
+  readonly described?: () => Promise<Described>;
   readonly bytes?: number;
   /** The time, in milliseconds, by which every attempt must have ended. */
   readonly endsBy?: number;
@@ -104,8 +106,10 @@ export const isRepeatedInStep = (attempt: number, wait: number, leftMs: number):
 const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<Outcome>) => {
   let renewed = false;
   const tryWith = async (token: string | undefined): Promise<Outcome> => {
+    // Describing the file takes time.
+    const described = env.carrierFunction() ? await call.described?.() : undefined;
     const timeoutMs = Math.min(callTimeoutMs(bytes), endsBy - Date.now());
-    if (timeoutMs > 0) return tryOnce(call, token, AbortSignal.timeout(timeoutMs));
+    if (timeoutMs > 0) return tryOnce(call, described, token, AbortSignal.timeout(timeoutMs));
     return { kind: "unavailable", reason: "its time was over before it was called", wait_seconds: 0, ...noDoubt };
   };
   return async () => {
@@ -119,7 +123,8 @@ const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Pr
 };
 
 const tryOnce = async (
-  { method, path, idempotencyKey, alsoDone = [], body, described }: CarrierCall,
+  { method, path, idempotencyKey, alsoDone = [], body }: CarrierCall,
+  described: Described = { body: null, file: null },
   token: string | undefined,
   timeout: AbortSignal,
 ): Promise<Outcome> => {
@@ -129,7 +134,7 @@ const tryOnce = async (
     Accept: "application/json",
     ...(token && { Authorization: `Bearer ${token}` }),
   };
-  const call = adapter && { method, path, headers, ...((await described?.()) ?? { body: null, file: null }) };
+  const call = adapter && { method, path, headers, ...described };
   const content = adapter ? undefined : body?.();
   try {
     const kept = method === "GET" ? longestJson : keptCharacters;

@@ -58,7 +58,13 @@ export const Receipt = z.object({
 export type Receipt = z.infer<typeof Receipt>;
 
 /** On an order or a request: the version of its attachments that the carrier has in full, and the run that sealed it. */
-export const Seal = z.object({ run: z.string(), version: z.number(), at: z.string() });
+export const Seal = z.object({
+  run: z.string(),
+  version: z.number(),
+  at: z.string(),
+  /** How many passes the run had left. A copy of a step that has more is older than the seal. Seals of version 1.0 have none. */
+  passes_left: z.optional(z.number()),
+});
 export type Seal = z.infer<typeof Seal>;
 
 /** An order or a request, as far as its seal is concerned. */

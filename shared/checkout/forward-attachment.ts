@@ -5,12 +5,12 @@ import { openFile, scanResultOf, signedGet } from "../attachments/files.ts";
 import { env } from "../env.ts";
 import { ApiError, isUnavailable } from "../errors.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
-import { get, getMany } from "../table/read.ts";
+import { get, getMany, parseItem } from "../table/read.ts";
 import { putUpstream, withdrawUpstream } from "./carrier.ts";
 import { describeRefusal, type Outcome } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
 import { stopRun } from "./checkout-run.ts";
-import { CheckoutRun, type Receipt } from "./checkout-schema.ts";
+import { CheckoutRun, type Receipt, Sealed } from "./checkout-schema.ts";
 import type { Plan } from "./plan.ts";
 import {
   type AnnouncedCall,
@@ -65,15 +65,18 @@ const parentOf = ({ ref, request }: Target, { of }: Pick<Receipt, "of">): Parent
 });
 
 /**
- * Reads what a call depends on, just before it: this may be a copy of a step, with a plan that is minutes old. The version is
- * undefined if the attachment was deleted.
+ * Reads what a call depends on, just before it: this may be a copy of a step, with a plan that is minutes old. Its run may have
+ * gone on, and sealed the request since. The version is undefined if the attachment was deleted.
  */
 const readBeforeCall = async (target: Target, receipt: Receipt) => {
-  const { order_id, run } = target.ref;
+  const { order_id, run, passes_left } = target.ref;
   const attachmentKey = keys.attachment(parentOf(target, receipt), receipt.attachment);
-  const [runItem, attachment] = await getMany([keys.checkout(order_id), attachmentKey]);
+  const read = [keys.checkout(order_id), keys.request(target.request), attachmentKey];
+  const [runItem, request, attachment] = await getMany(read);
   const { data } = z.safeParse(CheckoutRun, runItem);
-  const isForwarding = data?.run === run && data.status === "RUNNING" && !data.outcome_unknown;
+  const { seal } = parseItem(Sealed, request);
+  const isSealed = seal?.run === run && (seal.passes_left ?? passes_left) < passes_left;
+  const isForwarding = data?.run === run && data.status === "RUNNING" && !data.outcome_unknown && !isSealed;
   return { isForwarding, version: attachment?.version };
 };
 

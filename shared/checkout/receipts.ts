@@ -2,7 +2,7 @@ import { recordOf } from "../history/record.ts";
 import { keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { originOf } from "./checkout-run.ts";
-import type { Receipt, RunRef } from "./checkout-schema.ts";
+import type { Receipt, RequestPage, RunRef } from "./checkout-schema.ts";
 import { lateMs, longestCallMs } from "./limits.ts";
 import { type Plan, sentMetadataOf } from "./plan.ts";
 
@@ -10,7 +10,8 @@ import { type Plan, sentMetadataOf } from "./plan.ts";
 
 /** A request that a run forwards, and the accounts that own the attachments. */
 export type Target = {
-  readonly ref: RunRef;
+  /** The run, and how many passes it had left when the step began. */
+  readonly ref: RunRef & Pick<RequestPage, "passes_left">;
   readonly request: string;
   readonly accounts: { readonly order: string; readonly request: string };
 };
@@ -54,8 +55,10 @@ export const completeReceipt = async (
   }: Partial<Receipt> & { readonly state?: Decision; readonly refused?: string; readonly isOver: boolean },
 ): Promise<Receipt | undefined> => {
   const now = new Date();
-  // A call of another step, or of one that was killed, may still be in flight.
-  const in_flight_until = isOver ? (before?.in_flight_until ?? null) : announced.in_flight_until;
+  // A call of another step, or of one that was killed, may still be in flight. This one may have ended later than announced.
+  const in_flight_until = isOver
+    ? (before?.in_flight_until ?? null)
+    : laterOf(now.getTime() + lateMs(announced.bytes), announced.in_flight_until);
   const completed = { ...announced, ...outcome, at: now.toISOString(), in_flight_until };
   const failed = await transact({
     receipt: { update: keys.receipt(target.request, announced.attachment), set: completed, when: unchanged(announced) },
@@ -83,7 +86,6 @@ const recordDecision = (
 /** Announces a call with the current metadata. It may be in flight for as long as its attempts, and the last one's work, take. */
 export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
   const endsBy = now.getTime() + longestCallMs(attachment.bytes) + lateMs(attachment.bytes);
-  const earlier = Date.parse(receipt?.in_flight_until ?? "") || 0;
   return {
     attachment: attachment.id,
     of,
@@ -95,7 +97,7 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
     version: attachment.version,
     attempts: (receipt?.attempts ?? 0) + 1,
     withdrawals: (receipt?.withdrawals ?? 0) + (receipt?.state === "withdrawn" ? 1 : 0),
-    in_flight_until: new Date(Math.max(endsBy, earlier)).toISOString(),
+    in_flight_until: laterOf(endsBy, receipt?.in_flight_until ?? null),
     status: null,
     answer: null,
     reason: null,
@@ -103,6 +105,8 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
     next_try_at: null,
   };
 };
+
+const laterOf = (ms: number, time: string | null) => new Date(Math.max(ms, Date.parse(time ?? "") || 0)).toISOString();
 
 /** How long an earlier call that forwards the attachment may still be in flight, in seconds. */
 export const secondsInFlight = ({ in_flight_until }: Receipt) =>

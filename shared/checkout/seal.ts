@@ -20,13 +20,13 @@ const sealsPerTransaction = 99;
  * order's requests, have not changed since `version`, and if the run still has its lock.
  */
 const sealAll = async (
-  { order_id, run }: RunRef,
+  { order_id, run, passes_left }: Pick<RequestPage, "order_id" | "run" | "passes_left">,
   parents: readonly Sealable[],
 ): Promise<"SEALED" | "CHANGED" | "FAILED"> => {
   const isRunning = { run, status: "RUNNING" };
   for (let start = 0; start < parents.length; start += sealsPerTransaction) {
     const seals = parents.slice(start, start + sealsPerTransaction).map(({ parent, version }) => {
-      const seal: Seal = { run, version, at: new Date().toISOString() };
+      const seal: Seal = { run, version, at: new Date().toISOString(), passes_left };
       const unchanged = { equals: { attachments_version: version } };
       return [parent.id, { update: keys.parent(parent), set: { seal }, when: unchanged }] as const;
     });
@@ -109,7 +109,7 @@ export const endRound = async (
   const passes_left = Math.min(passesBefore - 1, ...results.map((page) => page.passes_left));
   const failed = results.find(({ outcome }) => outcome === "FAILED");
   if (failed) return { ...ref, next: "FAIL", passes_left, ...(failed.reason && { reason: failed.reason }) };
-  const outcome = await sealAll(ref, [{ parent: { type: "order", id: order_id }, version }]);
+  const outcome = await sealAll({ ...ref, passes_left }, [{ parent: { type: "order", id: order_id }, version }]);
   if (outcome === "SEALED") return { ...ref, next: "SUBMIT", passes_left };
   if (outcome === "FAILED") return { ...ref, next: "FAIL", passes_left };
   if (passes_left > 0) return { ...ref, next: "PAGINATE", passes_left };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type Cart, type CartCall, emptyCart, handleCall, type Reply } from "../../infra/local/carrier-carts.ts";
 import { judgeCaller } from "./promises.ts";
 import { beforeCall } from "./service.ts";
-import { after, between, chance, currentTask, faultOf, numbered, outside, pick, place, say } from "./world.ts";
+import { after, between, chance, currentTask, elapsed, faultOf, numbered, outside, pick, place, say } from "./world.ts";
 
 /**
  * The carrier behind `fetch`: the carts of `npm start`'s carrier, with calls that act late or never, responses that are lost or
@@ -16,9 +16,15 @@ export type Character = {
   /** How it refuses to check out a cart that has a file with this hash, if there is one: the customer has to replace it. */
   readonly refusal: { readonly sha256: string; readonly reply: Reply } | undefined;
   readonly isAdapted: boolean;
+  /** How long all calls of a method have the same fault, if faults are those of phases and not of single calls. */
+  readonly phaseMs: number | undefined;
+  /** Whether it says with Retry-After, sometimes, when it will be available. */
+  readonly saysWhen: boolean;
 };
 
 type Callbacks = {
+  /** When a call has arrived. */
+  readonly onCalled: (call: CartCall, named: string) => void;
   /** Before and after a call has acted. */
   readonly onActed: (call: CartCall, reply: Reply, before: Cart) => void;
   /** Ids do not say what they are of. */
@@ -26,8 +32,14 @@ type Callbacks = {
 };
 
 let cart: Cart = emptyCart();
-let character: Character = { cannotSay: undefined, refusal: undefined, isAdapted: false };
-let callbacks: Callbacks = { onActed: () => {}, nameOf: (path) => path };
+let character: Character = {
+  cannotSay: undefined,
+  refusal: undefined,
+  isAdapted: false,
+  phaseMs: undefined,
+  saysWhen: true,
+};
+let callbacks: Callbacks = { onCalled: () => {}, onActed: () => {}, nameOf: (path) => path };
 let hasLied = false;
 
 export const beginCarrier = (of: Character, toCall: Callbacks): void => {
@@ -118,8 +130,11 @@ const refusal = (named: string, { method }: Call): Reply => {
 const attempt = (named: string, call: Call, signal: AbortSignal, where: string) =>
   new Promise<Response>((resolve, reject) => {
     const task = currentTask();
-    const fault = faultOf(`carrier ${call.method}`, named, kinds);
+    const { phaseMs } = character;
+    const phase = phaseMs && `${call.method} in phase ${Math.ceil(elapsed() / phaseMs)}`;
+    const fault = faultOf(`carrier ${call.method}`, phase || named, kinds);
     judgeCaller(task, call);
+    callbacks.onCalled(call, named);
     const travel = (way: string) => between(`${named} ${way}`, 2, 60);
     const line = (what: string) => say(() => `${named}${fault ? `, ${fault}` : ""}: ${what}${where}`);
     signal.addEventListener("abort", () => reject(signal.reason));
@@ -134,7 +149,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
     const acts = (ms: number, then: (reply: Reply) => void) =>
       after(ms, () => then(call.method === "GET" ? answerToTheQuestion(named) : act(call)), outside);
     const later = (from: number) =>
-      acts(from + timeoutMs * chance(`${named} late`), ({ status }) => line(`acts, ${status}`));
+      acts(from + timeoutMs * Math.sqrt(chance(`${named} late`)), ({ status }) => line(`acts, ${status}`));
     switch (fault) {
       case "no connection":
         return fail(failed("ECONNREFUSED"));
@@ -181,7 +196,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
 
 const retryAfter = (named: string): Record<string, string> => {
   const seconds = Math.floor(between(`${named} retry after`, 1, 300));
-  return chance(`${named} says when`) < 0.3 ? { "Retry-After": String(seconds) } : {};
+  return character.saysWhen && chance(`${named} says when`) < 0.5 ? { "Retry-After": String(seconds) } : {};
 };
 
 const streamed = async (body: AsyncIterable<Uint8Array>): Promise<Buffer> => Buffer.concat(await Array.fromAsync(body));
@@ -220,6 +235,7 @@ const send = async (url: string, init: RequestInit, signal: AbortSignal): Promis
   const call = callOf(new URL(url).pathname, init);
   const named = numbered(`${call.method} ${callbacks.nameOf(call.path)}`);
   await beforeCall(named);
+  signal.throwIfAborted();
   if (character.isAdapted) return invokeAdapter(named, call, signal, where);
   const form = init.body instanceof ReadableStream ? formOf(await streamed(init.body)) : undefined;
   // Without its whole body, it does not arrive.

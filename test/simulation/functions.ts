@@ -1,5 +1,18 @@
 import { lambdaContext } from "../../infra/local/proxy-event.ts";
-import { after, as, between, chance, currentTask, faultOf, kill, newTask, numbered, pass, say } from "./world.ts";
+import {
+  after,
+  as,
+  between,
+  chance,
+  currentTask,
+  faultOf,
+  kill,
+  newTask,
+  numbered,
+  outside,
+  pass,
+  say,
+} from "./world.ts";
 
 /** Lambda: invocations that are throttled, repeated, lost or killed, each in a process with a clock of its own. */
 
@@ -24,7 +37,7 @@ const run = (name: string, handler: Handler, event: unknown, timeoutSeconds: num
     const task = newTask(name, skewMs, slowMs);
     const tell = (act: () => void) => after(1 + 4 * chance(`${name} result`), act, caller);
     task.onDeath = (error) => tell(() => reject(error));
-    after(timeoutSeconds * 1000, () => kill(task, errorNamed("Sandbox.Timedout")), task);
+    after(timeoutSeconds * 1000, () => kill(task, errorNamed("Sandbox.Timedout")), outside);
     const work = () =>
       handler(throughJson(event), { awsRequestId: name, functionName: name, ...lambdaContext(timeoutSeconds * 1000) });
     const end = (act: () => void) => {

@@ -51,11 +51,15 @@ const crashes = {
   ...kinds("EventBridge", ["lost", "twice"], 0.5),
 };
 
+const reactions = kinds("customer", ["removes", "changes"], 0.1);
+
 /** What is decided once for a schedule. */
 const decisions = {
   "carrier cannot say": 0.5,
   "carrier refuses a letter": 0.1,
   "carrier adapted": 0.2,
+  "carrier in phases": 0.2,
+  "carrier says when": 0.5,
   "files scanned": 0.2,
   "files swept": 0.2,
   "order large": 0.2,
@@ -65,7 +69,7 @@ const decisions = {
   "operator settles": 0.2,
 };
 
-const everything = { ...table, ...files, ...calls, ...cart, ...copies, ...crashes };
+const everything = { ...table, ...files, ...calls, ...cart, ...copies, ...crashes, ...reactions };
 
 type Mix = {
   readonly kinds: Kinds;
@@ -94,12 +98,11 @@ const aborted = {
   "operator aborts": 1,
 };
 const lateThenUnavailable = {
-  ...kinds(
-    "carrier PUT",
-    ["no response, acts late", "no response, never acts", "broken, acts late", "504, acts late"],
-    0.5,
-  ),
-  "carrier PUT 503": 0.9,
+  ...kinds("carrier PUT", ["no response, acts late", "broken, acts late", "504, acts late"], 0.3),
+  ...kinds("carrier PUT", ["no response, never acts", "503"], 0.9),
+  ...kinds("customer", ["removes", "changes"], 0.5),
+  "carrier in phases": 0.8,
+  "carrier says when": 0.1,
 };
 const lostRequests = {
   ...kinds("table", attempts, 0.1),
@@ -119,9 +122,13 @@ export const mixes: Readonly<Record<string, Mix>> = {
   },
   "copies in doubt": { kinds: copiesInDoubt, share: 0.4, least: 0.5 },
   copies: { kinds: { ...copies, ...oldPuts, "carrier POST a proxy's refusal": 0.5 }, share: 0.5, least: 0.2 },
-  "old copies": { kinds: oldCopies, share: 0.8, least: 0.3 },
-  "late calls": { kinds: { ...silentCalls, "process killed": 0.05, "invocation lost": 0.2 }, share: 0.3, least: 0.7 },
-  "late, then unavailable": { kinds: lateThenUnavailable, share: 0.8, least: 0.5 },
+  "old copies": { kinds: { ...oldCopies, ...reactions }, share: 0.8, least: 0.3 },
+  "late calls": {
+    kinds: { ...silentCalls, ...reactions, "process killed": 0.05, "invocation lost": 0.2 },
+    share: 0.3,
+    least: 0.7,
+  },
+  "late, then unavailable": { kinds: lateThenUnavailable, share: 0.6, least: 0.5 },
   crashes: {
     kinds: { ...crashes, ...copies, ...cart, "operator aborts": 0.7 },
     share: 0.4,

@@ -9,6 +9,7 @@ import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
 import { handler as applyOrders } from "../../functions/tenants/apply-orders.ts";
 import { settle } from "../../infra/admin/settle.ts";
 import { startCheckout } from "../../infra/admin/start-checkout.ts";
+import type { CartCall } from "../../infra/local/carrier-carts.ts";
 import { loadEndpoints } from "../../infra/local/handlers.ts";
 import { routes } from "../../shared/routes.ts";
 import { newId } from "../../shared/schema/fields.ts";
@@ -109,7 +110,7 @@ const insist = async (send: () => Promise<Answer>): Promise<Answer> => {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await send();
     if (![0, 429, 503].includes(answer.status) || attempt === most) return answer;
-    await pass(between(numbered("repeats"), 500, 20_000));
+    await pass(between(numbered("repeats"), 20, 20_000));
   }
 };
 
@@ -180,16 +181,25 @@ const one = (named: string) => {
   return all[Math.floor(chance(`${named} which`) * all.length)];
 };
 
-const change = async (named: string) => {
-  const known = one(named);
+const change = async (named: string, known = one(named)) => {
   if (!known) return;
   const json = { type: documentTypeOf(known.parent), data: { name: `${named} of ${nameOf(known.id)}` } };
   confirm(await insist(() => call("update", known.parent, { json, id: known.id })));
 };
 
-const remove = async (named: string) => {
-  const known = one(named);
+const remove = async (named: string, known = one(named)) => {
   if (known) await insist(() => call("delete", known.parent, { id: known.id }));
+};
+
+/** A customer may remove or change an attachment soon after it was forwarded, or while it is. */
+export const react = ({ method, path }: CartCall, named: string): void => {
+  const fault = method === "PUT" ? faultOf("customer", named, ["removes", "changes"]) : undefined;
+  if (!fault) return;
+  const name = `customer ${fault} what has ${named}`;
+  start(newTask(name), between(name, 1_000, 60_000), () => {
+    const known = attachments().find(({ id }) => path.endsWith(`/${id}`));
+    return (fault === "removes" ? remove : change)(name, known);
+  });
 };
 
 /** What was confirmed before is in the list. */

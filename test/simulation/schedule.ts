@@ -15,6 +15,7 @@ import {
   confirmedVersions,
   operate,
   type Place,
+  react,
   recover,
   refusedLetter,
   startPeople,
@@ -132,6 +133,8 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
     cannotSay: isSo("carrier cannot say") ? pick("says", [404, 405, 501, 403, 400, 401, 410]) : undefined,
     refusal: isSo("carrier refuses a letter") ? { sha256: refusedLetter, reply } : undefined,
     isAdapted: isSo("carrier adapted"),
+    phaseMs: isSo("carrier in phases") ? between("phase", 2_000, 120_000) : undefined,
+    saysWhen: isSo("carrier says when"),
   };
   const scan = isSo("files scanned");
   process.env.MALWARE_SCAN = scan ? "true" : "";
@@ -140,6 +143,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   beginFiles(objects, { scan, onRemoved: judgeRemoval });
   beginLedger(place.order, place.requests);
   beginCarrier(character, {
+    onCalled: react,
     onActed: judgeCall,
     nameOf: (path) => rename(path).replaceAll(/\/carts\/order|\/requests|\/attachments/g, ""),
   });

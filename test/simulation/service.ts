@@ -5,6 +5,7 @@ import {
   chance,
   currentTask,
   faultOf,
+  freeze,
   kill,
   never,
   numbered,
@@ -51,7 +52,8 @@ const afterCall = async (named: string): Promise<void> => {
   if (!currentTask().onDeath || !faultOf("process", named, ["frozen"])) return;
   const ms = between(`${named} frozen`, 100, 400_000);
   say(() => `${named}: its process is frozen for ${(ms / 1000).toFixed(1)} s`);
-  await pass(ms);
+  freeze(ms);
+  await pass(0);
 };
 
 const attempt = <T>({ name, timeoutMs, throttled, failed }: Service, named: string, act: Act<T>, where: string) =>

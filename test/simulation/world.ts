@@ -15,6 +15,8 @@ export type Task = {
   /** How long it takes at most before each of its calls. */
   readonly slowMs: number;
   isAlive: boolean;
+  /** Nothing happens in it before, in milliseconds: then, everything that has waited, in its order. */
+  frozenUntil: number;
   readonly counts: Map<string, number>;
   /** Called if it dies. */
   onDeath?: (error: Error) => void;
@@ -24,8 +26,8 @@ export type Task = {
 export type Rates = Readonly<Record<string, number>>;
 
 type Event = {
-  readonly time: number;
-  readonly order: number;
+  time: number;
+  order: number;
   readonly task: Task;
   readonly act: () => void;
   isCancelled: boolean;
@@ -71,6 +73,7 @@ export const newTask = (name: string, skewMs = 0, slowMs = 0): Task => ({
   skewMs,
   slowMs,
   isAlive: true,
+  frozenUntil: 0,
   counts: new Map(),
 });
 
@@ -217,6 +220,11 @@ export const start = (task: Task, ms: number, work: () => Promise<unknown>): voi
 export const describe = (error: unknown): string =>
   error instanceof Error ? `${error.name}: ${error.message}\n${error.stack}` : String(error);
 
+/** Freezes the current task for so long. */
+export const freeze = (ms: number): void => {
+  currentTask().frozenUntil = state.time + ms;
+};
+
 export const kill = (task: Task, error: Error): void => {
   if (!task.isAlive) return;
   say(() => `${task.name} dies: ${error.name}`);
@@ -235,6 +243,10 @@ export const runWorld = async (): Promise<void> => {
   await everythingRan();
   for (let event = pop(); event; event = pop()) {
     if (event.isCancelled || !event.task.isAlive) continue;
+    if (event.task.frozenUntil > event.time) {
+      push(Object.assign(event, { time: event.task.frozenUntil, order: orders++ }));
+      continue;
+    }
     state.time = event.time;
     state.events += 1;
     if (state.events > mostEvents)

@@ -93,6 +93,28 @@ describe("a copy of the forwarding step that runs on", () => {
     expect(receipts).toMatchObject([current, current]);
   });
 
+  it("calls no carrier for a request that its run has sealed since", async () => {
+    const { id, page, own, first, round, attach, remove, update } = await started();
+    const shared = await attach("order");
+    const other = await attach(first);
+    carrier.respondInTurn(...Array(4).fill(201));
+    const { wait_seconds: _, ...forwarded } = await forwardPage(page);
+    expect(await sealPage(forwarded)).toMatchObject({ outcome: "SEALED", passes_left: 23 });
+    // These are too late, and stay at the carrier as they were sealed.
+    await remove(first, own);
+    await update(first, other, { name: "New" });
+    const calls = carrier.respondInTurn(201, 201, 201, 201);
+    expect([await forwardPage(page), calls]).toMatchObject([{ outcome: "FAILED" }, []]);
+    expect(await readRun(id)).toMatchObject({ status: "RUNNING", reason: null });
+    // The order has changed, too: the next round forwards everything.
+    await remove("order", shared);
+    const results = [{ outcome: "SEALED", passes_left: 23 } as const];
+    const next = await endRound(round, 24, results);
+    expect(next).toMatchObject({ next: "PAGINATE", passes_left: 23 });
+    expect(await forwardPage({ ...page, passes_left: next.passes_left })).toMatchObject({ outcome: "FORWARDED" });
+    expect(calls.toSorted()).toEqual([`DELETE ${own}`, `DELETE ${shared}`, `DELETE ${shared}`, `PUT ${other}`].sort());
+  });
+
   it.each([
     ["refused, as the cart is checked out", 409],
     ["refused", 422],
@@ -143,6 +165,19 @@ describe("a copy of the forwarding step that runs on", () => {
 });
 
 describe("a call that got no response, and may be processed later", () => {
+  it("is withdrawn only when that is over, also where it has ended later than announced", async () => {
+    const { first, own, page, remove } = await started();
+    const calls = duringFirstCall(async () => pass(600), [504, { "Retry-After": "60" }]);
+    await forwardPage(page);
+    await remove(first, own);
+    const waiting = await forwardPage(page);
+    expect([waiting.outcome, calls]).toEqual(["WAIT", [`PUT ${own}`]]);
+    expect(waiting.wait_seconds).toBeGreaterThanOrEqual(40);
+    pass(waiting.wait_seconds);
+    expect(await forwardPage(page)).toMatchObject({ outcome: "FORWARDED" });
+    expect(calls).toEqual([`PUT ${own}`, `DELETE ${own}`]);
+  });
+
   /** The PUT gets no response, but perhaps another one in its last attempt. */
   const unanswered = async (last: CarrierResponse) => {
     const order = await started();

@@ -526,7 +526,7 @@ describe("a page", () => {
   it("is sent no later than announced", async () => {
     const { order, page } = await attachedOne();
     carrier.respondWith(() => sleep(200, 201));
-    const isCheck = ({ operation, items }: TableCall) => operation === "BatchGetItem" && items.length === 2;
+    const isCheck = ({ operation, items }: TableCall) => operation === "BatchGetItem" && items.length === 3;
     beforeTableCall(isCheck, async () => void vi.setSystemTime(now.getTime() + 135_100));
     expect(await forwardPage(page)).toMatchObject({ outcome: "WAIT" });
     expect(await readRun(order)).toMatchObject({ last_answer: "its time was over before it was called" });
