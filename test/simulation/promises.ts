@@ -45,6 +45,7 @@ export const judgeCommit = (changes: readonly Change[]): void => {
     if (key.pk === key.sk && parentIn(key.pk)) judgeParent(key.pk, before, after);
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after);
   }
+  if (sinceFinish.length > 0) sinceFinish.push(missingFrom(cartNow()));
 };
 
 const judgeAttachment = (pk: string, before: Item | undefined, after: Item | undefined) => {
@@ -93,11 +94,11 @@ const judgeRun = (before: Item, after: Item) => {
   hold("the order's seal is lifted once its cart is known to be open", seal === undefined || isOwn, named);
 };
 
-let atFinish: Missing | undefined;
+let sinceFinish: Missing[] = [];
 
-/** A step begins. The last one reads what came too late, and then writes: what it says was true in between. */
+/** A step begins. The last one reads what came too late, and then writes: what it says was true at a time in between. */
 export const noteStep = (step: string): void => {
-  if (step === "checkout/finish") atFinish = missingFrom(cartNow());
+  if (step === "checkout/finish") sinceFinish = [missingFrom(cartNow())];
 };
 
 const judgeReason = (reason: string) => {
@@ -107,7 +108,7 @@ const judgeReason = (reason: string) => {
     not_withdrawn: numberIn(/(\d+) deleted/),
   };
   const now = missingFrom(cartNow());
-  judgeCounts("the reason of a run counts what came too late", reported, [atFinish ?? now, now]);
+  judgeCounts("the reason of a run counts what came too late", reported, [...sinceFinish, now]);
 };
 
 /** Receipts that leave open whether the carrier has acted may be counted. */
@@ -117,7 +118,7 @@ const judgeCounts = (promise: string, reported: Missing, truths: readonly Missin
   for (const name of ["not_forwarded", "not_withdrawn"] as const) {
     const counts = truths.map((truth) => truth[name]);
     const isTrue = reported[name] >= Math.min(...counts) && reported[name] <= Math.max(...counts) + open;
-    hold(promise, isTrue, `${name} is ${reported[name]} instead of ${counts.join(" to ")}`);
+    hold(promise, isTrue, `${name} is ${reported[name]} instead of ${[...new Set(counts)].join(" or ")}`);
   }
 };
 
@@ -218,6 +219,7 @@ const wasGone = (id: string) => {
 // At the end, when nothing is left to happen.
 
 export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): Promise<void> => {
+  sinceFinish = [];
   const isDone = orderItem().state === "CHECKED_OUT";
   hold("once faults stop, every order can be checked out", isDone, String(runItem().reason));
   hold("an order that is checked out is so at the carrier", !isDone || ledger.isCheckedOut, "nobody has called it");
