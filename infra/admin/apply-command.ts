@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
+import { STS } from "@aws-sdk/client-sts";
 import type { Command } from "commander";
 import { ApiError } from "../../shared/errors.ts";
 import type { Origin } from "../../shared/history/record.ts";
@@ -14,7 +14,7 @@ import { add } from "./usage.ts";
 /** The ARN of this process's principal on AWS, or `local` for a local stack or an emulator. */
 const principal = async (): Promise<string> => {
   if (process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL) return "local";
-  const { Arn } = await new STSClient({ maxAttempts: 2 }).send(new GetCallerIdentityCommand());
+  const { Arn } = await new STS({ maxAttempts: 2 }).getCallerIdentity({});
   return Arn ?? "unknown";
 };
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { pipeline, Readable } from "node:stream";
-import { CreateBucketCommand, S3Client, S3ServiceException } from "@aws-sdk/client-s3";
+import { S3, S3ServiceException } from "@aws-sdk/client-s3";
 import { temporaryFolder } from "./json-file.ts";
 import { isLocalRequest, listen } from "./listen.ts";
 import { scanned } from "./malware-scan.ts";
@@ -158,8 +158,8 @@ const startStore = async (bucket: string, options: FilesOptions) => {
 export const startFiles = async (bucket: string, options: FilesOptions = {}) => {
   const given = process.env.AWS_ENDPOINT_URL_S3;
   const service = given ? { url: given, close: async () => {} } : await startStore(bucket, options);
-  const client = new S3Client({ endpoint: service.url, forcePathStyle: true });
-  await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: unknown) => {
+  const client = new S3({ endpoint: service.url, forcePathStyle: true });
+  await client.createBucket({ Bucket: bucket }).catch((error: unknown) => {
     const name = error instanceof Error ? error.name : String(error);
     if (!/BucketAlready/.test(name))
       throw new Error(`There is no working S3 at ${service.url}: ${name}.`, { cause: error });
