@@ -21,7 +21,6 @@ import type { Route } from "../../shared/route.ts";
 import { listen } from "./listen.ts";
 import { type Matched, matcher, type Target, targetOf } from "./match.ts";
 import { lambdaContext, proxyEvent } from "./proxy-event.ts";
-import { readBody } from "./read-body.ts";
 import { endWith, errorResponse, functionResponse, type Response } from "./responses.ts";
 
 /** API Gateway's limits: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
@@ -126,7 +125,7 @@ const requestHandler = (options: GatewayOptions) => {
     if (incoming.httpVersion === "1.1" && incoming.headers.host === undefined)
       return reject(malformed("has no Host header"), 400);
     const matched = target && match(incoming.method ?? "", target.pathname);
-    const body = await readBody(incoming, maxBodyBytes);
+    const body = await readBody(incoming);
     if (!target || !matched) return reject(notFound());
     const run = async () => {
       const event = proxyEvent(incoming, matched, target, body ?? Buffer.of(), requestId);
@@ -135,6 +134,17 @@ const requestHandler = (options: GatewayOptions) => {
     };
     return body && body.length > largeBytes ? limited(run) : run();
   };
+};
+
+/** Undefined if a body is larger than the limit. It is read to its end, so that the client gets the response. */
+const readBody = async (incoming: IncomingMessage): Promise<Buffer | undefined> => {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of incoming) {
+    length += chunk.length;
+    if (length <= maxBodyBytes) chunks.push(chunk);
+  }
+  return length <= maxBodyBytes ? Buffer.concat(chunks) : undefined;
 };
 
 /** The returned function takes a token if there is one. `now` is in milliseconds. */
