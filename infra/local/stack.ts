@@ -8,7 +8,7 @@ import { type FilesOptions, startFiles } from "./files.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
 import { type LambdaHandler, startLambda } from "./lambda.ts";
-import { portsBeside } from "./ports.ts";
+import { isFree } from "./listen.ts";
 import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
 
@@ -74,6 +74,23 @@ const reporting =
       throw error;
     }
   };
+
+/** The services beside the gateway, in the order of the ports that follow its own. */
+const services = ["carrier", "events", "lambda", "workflow", "table", "files"] as const;
+
+/** The same ports for each start keep signed URLs and stored addresses valid. One in use is replaced by any free one (0). */
+const portsBeside = async (gateway: number) => {
+  const chosen = services.map(async (service, index) => {
+    const port = gateway === 0 ? 0 : gateway + 1 + index;
+    return { service, port, isUsable: port <= 65_535 && (await isFree("127.0.0.1", port)) };
+  });
+  const all = await Promise.all(chosen);
+  return {
+    portOf: (name: (typeof services)[number]): number =>
+      all.find(({ service, isUsable }) => isUsable && service === name)?.port ?? 0,
+    replaced: all.filter(({ isUsable }) => !isUsable),
+  };
+};
 
 const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"]) => {
   const { data, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, onRefusedOrigin } = options;
