@@ -45,14 +45,17 @@ export type FormReads<S extends Schema = Schema> = {
 };
 /** Properties of `data` that may be sent with their current values but not changed, each with the comparison to use. */
 export type Immutable = Readonly<Record<string, (sent: unknown, current: unknown) => boolean>>;
-/** `rules`: finds problems that concern several properties, in the stored document with the sent properties applied. */
+/** `rules`: finds problems that concern several properties, in the stored ones with those applied that were sent. */
 type JsonReads<S extends Schema = Schema> = {
   readonly from: "json";
   readonly schema: S;
   readonly immutable?: Immutable;
   readonly rules?: Rules;
 };
-type Rules = (sent: unknown, current: Readonly<Record<string, unknown>> | undefined) => readonly Problem[];
+type Rules = (sent: Properties, current: Properties | undefined) => readonly Problem[];
+
+/** The properties of a document's `data`. */
+export type Properties = Readonly<Record<string, unknown>>;
 
 export type BodyReads<S extends Schema = Schema> = FormReads<S> | JsonReads<S>;
 export type Reads<S extends Schema = Schema> =

@@ -4,7 +4,7 @@ import type * as z from "zod/mini";
 import { withDeadline } from "../deadline.ts";
 import { unauthorized } from "../errors.ts";
 import type { Origin } from "../history/record.ts";
-import type { FormReads, QueryReads, Reads, Route } from "../route.ts";
+import type { FormReads, Properties, QueryReads, Reads, Route } from "../route.ts";
 import type { Idempotency } from "../table/idempotency.ts";
 import { hashApiKey, keys } from "../table/keys.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
@@ -14,14 +14,14 @@ import { readUser } from "../tenants/accounts.ts";
 import { ApiKey, type User } from "../tenants/tenant-schema.ts";
 import { readForm } from "./form.ts";
 import { idempotencyOf, readIdempotencyKey } from "./idempotency.ts";
-import { type Current, parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
+import { parseQuery, type ReadBody, readInput, readJson } from "./input.ts";
 import { listHeader, pathId, type RequestEvent } from "./request.ts";
 import { precondition, type Reply, respond, response, responseOrNotModified } from "./responses.ts";
 
 type Schema = z.core.$ZodType;
 
 /** What an access check returns. `owner` is the account that owns what the request is about, `current` the document. */
-type Scope = { readonly owner: string; readonly current?: Current; readonly [name: string]: unknown };
+type Scope = { readonly owner: string; readonly current?: Properties; readonly [name: string]: unknown };
 
 /** What an endpoint's handler gets: the result of the access check, the input, and where its changes come from. */
 type Context<S, I> = S & {

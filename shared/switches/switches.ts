@@ -91,7 +91,7 @@ export const updateSwitch = (
   precondition: Precondition,
 ): Promise<Switch> =>
   optimisticWrite(current, origin, precondition, reread(current.id), async (latest, origin) => {
-    const problems = switchProblems({ data: changes }, latest);
+    const problems = switchProblems(changes, latest);
     if (problems.length > 0) throw invalid(problems);
     const { properties, set, written } = updateOf(Switch, latest, changes, origin.now);
     if (properties.length === 0) return latest;
