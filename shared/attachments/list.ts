@@ -14,8 +14,8 @@ type Query = PageQuery & { readonly reference_id?: string | undefined };
 /** `total` is present if it is not that of the whole list. */
 type AttachmentPage = Page<Attachment> & { readonly total?: number };
 
-export const attachmentPage: PageReader<CollectionRoute, AttachmentPage, Query> = async (lookup, query, { parent }) => {
-  const { ref } = parentRef(lookup, parent);
+export const attachmentPage: PageReader<CollectionRoute, AttachmentPage, Query> = async (given, query, { parent }) => {
+  const { ref } = parentRef(given, parent);
   const list = collections.attachments(ref);
   if (query.reference_id !== undefined) return referencedPage(ref, query, query.reference_id);
   return readPage(list, pageRequest(list, query), Attachment);
