@@ -74,7 +74,7 @@ export const addApplyCommand = (program: Command): void => {
     .option("--dry-run", "print what would be done, and write nothing", false)
     .addHelpText("after", help)
     .action(async (file: string, { dryRun }: { dryRun: boolean }) => {
-      const document = parseJson(file, await readInput(file));
+      const document = await readDocument(file);
       const origin = await operatorOrigin();
       const applying = () => apply(document, origin, { dryRun }).catch(printPartly);
       const applied = await withProgress(applying, "Applying …");
@@ -95,20 +95,15 @@ const printPartly = (error: unknown): never => {
   throw error;
 };
 
-const readInput = async (file: string): Promise<string> => {
-  if (file === "-") return text(process.stdin);
-  return readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    const advice = "pass an existing file, or - for standard input.";
-    if (error.code === "ENOENT") throw new CommandError(`There is no file ${file}: ${advice}`);
-    if (error.code === "EISDIR") throw new CommandError(`${file} is a directory: ${advice}`);
-    throw error;
-  });
-};
-
-const parseJson = (file: string, content: string): unknown => {
+const readDocument = async (file: string): Promise<unknown> => {
   try {
-    return JSON.parse(content);
+    return JSON.parse(file === "-" ? await text(process.stdin) : await readFile(file, "utf8"));
   } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const advice = "pass an existing file, or - for standard input.";
+    if (code === "ENOENT") throw new CommandError(`There is no file ${file}: ${advice}`);
+    if (code === "EISDIR") throw new CommandError(`${file} is a directory: ${advice}`);
+    if (!(error instanceof SyntaxError)) throw error;
     throw new CommandError(`${file === "-" ? "Standard input" : file} is not JSON: ${messageOf(error)}`);
   }
 };

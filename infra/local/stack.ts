@@ -1,3 +1,5 @@
+import { handler as apply } from "../../functions/tenants/apply.ts";
+import { handler as applyOrders } from "../../functions/tenants/apply-orders.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
 import type { Prefill } from "../openapi/reference.ts";
@@ -54,12 +56,6 @@ const useCredentials = (): Readonly<Record<string, string>> => {
   return used;
 };
 
-const apply: LambdaHandler = async (file, context) =>
-  (await import("../../functions/tenants/apply.ts")).handler(file, context);
-
-const applyOrders: LambdaHandler = async (file, context) =>
-  (await import("../../functions/tenants/apply-orders.ts")).handler(file, context);
-
 export type AdapterReport = { readonly event: unknown; readonly answer?: unknown; readonly error?: unknown };
 
 const reporting =
@@ -94,7 +90,7 @@ const portsBeside = async (gateway: number) => {
 
 const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"]) => {
   const { data, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, onRefusedOrigin } = options;
-  const functions = new Map([
+  const functions = new Map<string, LambdaHandler>([
     [applyFunction, apply],
     [orderingFunction, applyOrders],
   ]);

@@ -25,9 +25,7 @@ const LogLine = z.object({
   error: z.optional(LoggedError),
 });
 
-const AdapterEvent = z.object({ method: z.string(), path: z.string() });
-const AdapterAnswer = z.object({ status: z.number() });
-
+const AdapterCall = z.object({ method: z.string(), path: z.string() });
 const Source = z.object({ in: z.string(), pointer: z.string() });
 const ErrorBody = z.object({ errors: z.array(z.object({ code: z.string(), source: z.optional(Source) })) });
 
@@ -104,8 +102,8 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
     },
     /** An adapter has no log of its own: all that is known of its error is printed. */
     adapterCall: ({ event, answer, error }: AdapterReport): void => {
-      const { method, path } = z.safeParse(AdapterEvent, event).data ?? { method: "", path: "" };
-      const status = z.safeParse(AdapterAnswer, answer).data?.status;
+      const { method, path } = z.safeParse(AdapterCall, event).data ?? { method: "", path: "" };
+      const status = z.safeParse(z.object({ status: z.number() }), answer).data?.status;
       print("cyan", `adapter  ${status ?? "---"}           ${method} ${path}`, status === undefined);
       if (status === undefined) printError(error ? inspect(error).split("\n") : ["It has returned no status."]);
     },

@@ -11,9 +11,7 @@ export type ReadBody = (event: RequestEvent) => Promise<ReadInput>;
 export type ReadInput = { readonly input: unknown; readonly problems: readonly Problem[] };
 
 /** Parses a JSON body. 415 for another media type, 413 if it is too large, 422 if it cannot be parsed. */
-export const readJson: ReadBody = async (event) => ({ input: parseJson(event), problems: [] });
-
-const parseJson = (event: RequestEvent): unknown => {
+export const readJson: ReadBody = async (event) => {
   if (!/^application\/json\s*(;|$)/i.test(header(event, "Content-Type") ?? ""))
     throw unsupportedMediaType("application/json");
   if (!/^(identity)?$/i.test(header(event, "Content-Encoding")?.trim() ?? ""))
@@ -24,7 +22,7 @@ const parseJson = (event: RequestEvent): unknown => {
   const text = body.toString();
   if (text.startsWith("\ufeff")) throw malformed("must not begin with a byte order mark");
   try {
-    return JSON.parse(text);
+    return { input: JSON.parse(text), problems: [] };
   } catch {
     throw malformed("is not valid JSON");
   }

@@ -66,7 +66,9 @@ export const apply = async (
   for (let attempt = 1; ; attempt += 1) {
     const { planned, warnings, isDry } = await planFile(document, origin, dryRun, sections);
     const all = resultsOf(planned, warnings);
-    if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes) throw tooLargeResult();
+    // Nothing is written if its result could not be returned: it may have API keys, which are shown only once.
+    if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes)
+      throw invalid([problemIn("body", "", "constraint.length", "has a result that is too large: apply it in parts")]);
     if (isDry) return all;
     const failure = await writeAll(planned);
     if (!failure) return all;
@@ -76,10 +78,6 @@ export const apply = async (
     await backOff(attempt, new Error("Something of the file changed each time."));
   }
 };
-
-/** Nothing is written if its result could not be returned: it may have API keys, which are shown only once. */
-const tooLargeResult = () =>
-  invalid([problemIn("body", "", "constraint.length", "has a result that is too large: apply it in parts")]);
 
 /** Lambda's limit on a response, less what an error adds to it. */
 const maxResultBytes = 6_291_556 - 65_536;
