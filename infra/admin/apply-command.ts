@@ -4,6 +4,7 @@ import { STS } from "@aws-sdk/client-sts";
 import type { Command } from "commander";
 import { ApiError } from "../../shared/errors.ts";
 import type { Origin } from "../../shared/history/record.ts";
+import { mapped } from "../../shared/schema/fields.ts";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/file.ts";
 import { CommandError, messageOf } from "./command-errors.ts";
@@ -56,7 +57,7 @@ export const create = async (section: SectionName, entry: object) => {
 /** Changes one item, which exists, through `apply`. Returns the earlier values of what changed. */
 export const change = async (section: SectionName, id: string, entry: object) => {
   const { changes = {} } = await applyOne(section, { id, ...entry }, (name, detail) => `The ${name} ${detail}.`);
-  return Object.fromEntries(Object.entries(changes).map(([name, { from }]) => [name, from]));
+  return mapped(changes, ({ from }) => from);
 };
 
 const help = `

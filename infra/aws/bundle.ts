@@ -44,12 +44,10 @@ export const bundleOptions = {
 } as const satisfies BuildOptions;
 
 /** Replacements for parts of the SDK that no function uses, but every cold start would load. Each file says why. */
-const shims = Object.fromEntries(
-  Object.entries({
-    "@aws-sdk/credential-provider-node": "credential-provider-node.ts",
-    "@smithy/core/event-streams": "event-streams.ts",
-  }).map(([module, file]) => [module, join(import.meta.dirname, "shims", file)]),
-);
+const shims = {
+  "@aws-sdk/credential-provider-node": join(import.meta.dirname, "shims/credential-provider-node.ts"),
+  "@smithy/core/event-streams": join(import.meta.dirname, "shims/event-streams.ts"),
+};
 
 /**
  * Lets esbuild tree-shake the schemas of an SDK client. Their property names are constants, `{ [_hH]: _xaa }`, and esbuild

@@ -52,13 +52,14 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   return { bus, publisher, archiveArn, policy: eventPolicy(scope, settings, bus, archiveArn) };
 };
 
-const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"].map(
-  (name) => `dynamodb:${name}`,
-);
+const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
 
 /** What Lambda does in the name of the function, which itself also sends dead letters. */
 const readStream = ({ storage: { key }, deadLetters }: Deployment, stream: string) => [
-  allow(streamActions, stream),
+  allow(
+    streamActions.map((name) => `dynamodb:${name}`),
+    stream,
+  ),
   allowKey(["kms:Decrypt"], key, "dynamodb"),
   allow(["sqs:SendMessage"], deadLetters.queueArn),
 ];

@@ -2,6 +2,7 @@ import { handler as apply } from "../../functions/tenants/apply.ts";
 import { handler as applyOrders } from "../../functions/tenants/apply-orders.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
+import { mapped } from "../../shared/schema/fields.ts";
 import type { Prefill } from "../openapi/reference.ts";
 import { type CarrierOptions, startCarrier } from "./carrier.ts";
 import type { Data } from "./data.ts";
@@ -49,9 +50,7 @@ const credentials = {
 /** The embedded S3 accepts no others. The shell's are for AWS: they are used only where it also names a DynamoDB or an S3. */
 const useCredentials = (): Readonly<Record<string, string>> => {
   const isGiven = Boolean(process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL_S3);
-  const used = Object.fromEntries(
-    Object.entries(credentials).map(([name, own]) => [name, (isGiven && process.env[name]) || own]),
-  );
+  const used = mapped(credentials, (own, name) => (isGiven && process.env[name]) || own);
   Object.assign(process.env, used);
   return used;
 };

@@ -76,6 +76,10 @@ export const isSameId = (sent: unknown, current: unknown): boolean =>
   sent === current ||
   (typeof sent === "string" && typeof current === "string" && sent.toLowerCase() === current.toLowerCase());
 
+/** Returns an object with the same names, and each value changed. */
+export const mapped = <T, R>(values: Readonly<Record<string, T>>, change: (value: T, name: string) => R) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]));
+
 export function pick<S extends object, T extends { readonly [K in keyof S]: unknown }>(
   schema: { readonly shape: S },
   from: T,
@@ -88,18 +92,13 @@ export function withoutDefaults<S extends z.core.$ZodShape>(
   fields: S,
 ): { [K in keyof S]: S[K] extends z.ZodMiniDefault<infer T> ? T : S[K] };
 export function withoutDefaults(fields: z.core.$ZodShape) {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [
-      name,
-      field instanceof z.ZodMiniDefault ? field.def.innerType : field,
-    ]),
-  );
+  return mapped(fields, (field) => (field instanceof z.ZodMiniDefault ? field.def.innerType : field));
 }
 
 /** Returns the same fields with their types, but without rules for input: rules change, and stored items do not. */
 export function withoutRules<S extends z.core.$ZodShape>(fields: S): S;
 export function withoutRules(fields: z.core.$ZodShape) {
-  return Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, withoutChecks(schema)]));
+  return mapped(fields, withoutChecks);
 }
 
 const withoutChecks = (schema: z.core.$ZodType): z.core.$ZodType => {
