@@ -4,7 +4,7 @@ import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
 import { mapped } from "../../shared/schema/fields.ts";
 import type { Prefill } from "../openapi/reference.ts";
-import { type CarrierOptions, startCarrier } from "./carrier.ts";
+import { startCarrier } from "./carrier.ts";
 import type { Data } from "./data.ts";
 import { docs } from "./docs.ts";
 import { type FilesOptions, startFiles } from "./files.ts";
@@ -14,25 +14,29 @@ import { type LambdaHandler, startLambda } from "./lambda.ts";
 import { isFree } from "./listen.ts";
 import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
+import type { terminal } from "./terminal.ts";
 
-type ChosenFilesOptions = Pick<FilesOptions, "uploadOrigins" | "onRefusedOrigin">;
-export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> &
-  ChosenFilesOptions & {
-    /** The values that the API reference fills in, once they are known. */
-    readonly prefill?: () => Prefill | undefined;
-    /** Where data are stored. What is not given is in memory. */
-    readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
+/** What `npm start` can choose. */
+export type StackChoices = Pick<GatewayOptions, "port" | "throttle"> &
+  Pick<FilesOptions, "uploadOrigins"> & {
     /** The carrier that checkouts call. Without it, a stand-in is started. */
     readonly carrierUrl?: string | undefined;
     /** The adapter function that checkouts invoke instead of calling the carrier. */
     readonly carrierFunction?: LambdaHandler | undefined;
-    readonly onCarrierCall?: CarrierOptions["onCall"];
-    readonly onAdapterCall?: ((call: AdapterReport) => void) | undefined;
     /** Whether files are scanned for malware, and only clean ones are forwarded. */
     readonly malwareScan?: boolean;
-    /** Called when a service has exited that cannot be restarted. */
-    readonly onEnd?: ((error: Error) => void) | undefined;
   };
+
+type StackOptions = StackChoices & {
+  /** Prints what happens. */
+  readonly lines?: ReturnType<typeof terminal>;
+  /** The values that the API reference fills in, once they are known. */
+  readonly prefill?: () => Prefill | undefined;
+  /** Where data are stored. What is not given is in memory. */
+  readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
+  /** Called when a service has exited that cannot be restarted. */
+  readonly onEnd?: (error: Error) => void;
+};
 
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
@@ -55,17 +59,15 @@ const useCredentials = (): Readonly<Record<string, string>> => {
   return used;
 };
 
-export type AdapterReport = { readonly event: unknown; readonly answer?: unknown; readonly error?: unknown };
-
 const reporting =
-  (adapter: LambdaHandler, onCall: StackOptions["onAdapterCall"]): LambdaHandler =>
+  (adapter: LambdaHandler, lines: StackOptions["lines"]): LambdaHandler =>
   async (event, context) => {
     try {
       const answer = await adapter(event, context);
-      onCall?.({ event, answer });
+      lines?.adapterCall({ event, answer });
       return answer;
     } catch (error) {
-      onCall?.({ event, error });
+      lines?.adapterCall({ event, error });
       throw error;
     }
   };
@@ -88,20 +90,19 @@ const portsBeside = async (gateway: number) => {
 };
 
 const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"]) => {
-  const { data, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, onRefusedOrigin } = options;
+  const { data, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, lines } = options;
   const functions = new Map<string, LambdaHandler>([
     [applyFunction, apply],
     [orderingFunction, applyOrders],
   ]);
-  if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, options.onAdapterCall));
+  if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, lines));
   const scanDelayMs = () => (malwareScan ? 1_000 : undefined);
+  const onRefusedOrigin = lines?.refusedOrigin;
   const filesOptions = { folder: data?.files, port: portOf("files"), uploadOrigins, onRefusedOrigin, scanDelayMs };
   const [table, files, carrier, lambda] = await Promise.all([
     startTable(tableName, { dbPath: data?.table, doorPort: portOf("table"), onEnd }),
     startFiles(bucketName, filesOptions),
-    carrierUrl
-      ? undefined
-      : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: options.onCarrierCall }),
+    carrierUrl ? undefined : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: lines?.carrierCall }),
     startLambda(functions, portOf("lambda")),
   ]);
   const environment = {
@@ -124,7 +125,7 @@ const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<t
 
 /** The other services have the ports after the gateway's. If one does not start, those that did end with this process. */
 export const startStack = async (options: StackOptions) => {
-  const { port, throttle, onRequest, prefill = () => undefined } = options;
+  const { port, throttle, lines, prefill = () => undefined } = options;
   const used = useCredentials();
   const { portOf, replaced } = await portsBeside(port);
   const services = await startServices(options, portOf);
@@ -132,7 +133,7 @@ export const startStack = async (options: StackOptions) => {
   const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
   const workflow = await startStepFunctions({ load: (name) => stepHandlers.get(name) }, portOf("workflow"));
   const load: GatewayOptions["load"] = ({ name }) => endpoints.get(name);
-  const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra: docs(prefill) });
+  const gateway = await startGateway({ routes, load, port, throttle, onRequest: lines?.request, extra: docs(prefill) });
   const environment = {
     ...used,
     ...services.environment,

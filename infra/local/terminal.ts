@@ -4,7 +4,8 @@ import type { Event } from "../../shared/history/event.ts";
 import type { ReceivedCall } from "./carrier-carts.ts";
 import type { Served } from "./gateway.ts";
 import { parseJson } from "./json-file.ts";
-import type { AdapterReport } from "./stack.ts";
+
+type AdapterReport = { readonly event: unknown; readonly answer?: unknown; readonly error?: unknown };
 
 /** The output of `npm start`: a line for each request, each call to the carrier and each step of a checkout. */
 
