@@ -108,5 +108,6 @@ const readableStack = (stack: string): string =>
     if (url !== import.meta.url) return place;
     const origin = bundleMap()?.findOrigin(Number(line), Number(column));
     if (!origin || !("fileName" in origin)) return place;
-    return `${origin.fileName}:${origin.lineNumber}:${origin.columnNumber}`;
+    const own = /(functions|shared)\/.+\.ts$/.exec(origin.fileName)?.[0];
+    return own ? `${own}:${origin.lineNumber}:${origin.columnNumber}` : place;
   });
