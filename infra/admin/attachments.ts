@@ -33,11 +33,6 @@ const isDirectory = async (path: string) => (await stat(path).catch(() => undefi
 const fileName = (filename: string, id: string) =>
   basename(filename.replaceAll(/[\\\p{Cc}]/gu, "_")).replace(/^\.*$/, id);
 
-const create = (path: string) =>
-  open(path, "wx", 0o600).catch((error: Error) => {
-    throw new CommandError(`The file cannot be written (${error.message}): choose another path with --to.`);
-  });
-
 /** `attachment download`: records the event, then writes the file beside its place and moves it there once it is verified. */
 const download = async (parentId: string, id: string, { to = ".", force }: Options): Promise<void> => {
   const { parent, account, attachment } = await findAttachment(parentId, id);
@@ -53,7 +48,9 @@ const download = async (parentId: string, id: string, { to = ".", force }: Optio
     return file;
   };
   const part = `${path}.${process.pid}.part`;
-  const created = await create(part);
+  const created = await open(part, "wx", 0o600).catch((error: Error) => {
+    throw new CommandError(`The file cannot be written (${error.message}): choose another path with --to.`);
+  });
   try {
     const writing = () => pipeline(verified({ bytes, sha256 }, openRecorded), created.createWriteStream());
     await withProgress(writing, `Downloading ${formatCount(bytes)} bytes …`);
