@@ -157,7 +157,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
     const unknown = stage ? `There is no stage ${stage}. ` : "";
     throw new Error(`${unknown}Choose ${choices} or -c stage=<path of a JSON file>.`);
   }
-  const values = parse(Stage, readJson(file), file);
+  const values = parse(Stage, readStage(file), file);
   const stageName = basename(file, ".json");
   const stackName = ["Patchbay", stageName.replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-");
   if (values.backupRegion && stackName.length > longestVaultName)
@@ -186,7 +186,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
   };
 };
 
-const readJson = (file: string): unknown => {
+const readStage = (file: string): unknown => {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch (error) {

@@ -6,7 +6,7 @@ import { S3, S3ServiceException } from "@aws-sdk/client-s3";
 import { temporaryFolder } from "./json-file.ts";
 import { isLocalRequest, listen } from "./listen.ts";
 import { fileOf, keysIn, openBucket, propertiesOf, readObject, writeObject } from "./objects.ts";
-import { notImplemented, readRequest, readUpload, type S3Request, s3Error } from "./s3-request.ts";
+import { notImplemented, readS3Request, readUpload, type S3Request, s3Error } from "./s3-request.ts";
 
 export type FilesOptions = {
   /** Without a folder, files are stored in a temporary one. */
@@ -118,7 +118,7 @@ const respond = async (incoming: IncomingMessage, root: string, options: FilesOp
     throw s3Error(403, "AccessDenied", "Web pages and other host names are refused.");
   }
   if (incoming.method === "OPTIONS") return { status: 204, headers: corsHeaders };
-  const request = await readRequest(incoming);
+  const request = await readS3Request(incoming);
   const { operation, key } = request;
   const bucket = join(root, request.bucket);
   const file = fileOf(bucket, key);

@@ -91,10 +91,10 @@ const isImplemented = ([name, value]: readonly [string, string]) =>
 
 export const notImplemented = () => s3Error(501, "NotImplemented", "The embedded S3 does not implement this request.");
 
-export type S3Request = Awaited<ReturnType<typeof readRequest>>;
+export type S3Request = Awaited<ReturnType<typeof readS3Request>>;
 
 /** Throws unless a request is signed, and for what is not implemented rather than ignoring it. An operation is `GET object tagging`. */
-export const readRequest = async (incoming: IncomingMessage) => {
+export const readS3Request = async (incoming: IncomingMessage) => {
   const request = sentRequest(incoming);
   const { method, path, query, headers } = request;
   const [, bucket = "", key] = pathPattern.exec(path) ?? [];

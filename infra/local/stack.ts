@@ -40,9 +40,7 @@ type StackOptions = StackChoices & {
 
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
-const applyFunction = "patchbay-apply";
-const orderingFunction = "patchbay-apply-orders";
-const adapterFunction = "carrier-function";
+const functionNames = { apply: "patchbay-apply", ordering: "patchbay-apply-orders", adapter: "carrier-function" };
 const credentials = {
   AWS_REGION: "us-east-1",
   AWS_ACCESS_KEY_ID: "local",
@@ -92,10 +90,10 @@ const portsBeside = async (gateway: number) => {
 const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"]) => {
   const { data, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, lines } = options;
   const functions = new Map<string, LambdaHandler>([
-    [applyFunction, apply],
-    [orderingFunction, applyOrders],
+    [functionNames.apply, apply],
+    [functionNames.ordering, applyOrders],
   ]);
-  if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, lines));
+  if (carrierFunction) functions.set(functionNames.adapter, reporting(carrierFunction, lines));
   const scanDelayMs = () => (malwareScan ? 1_000 : undefined);
   const onRefusedOrigin = lines?.refusedOrigin;
   const filesOptions = { folder: data?.files, port: portOf("files"), uploadOrigins, onRefusedOrigin, scanDelayMs };
@@ -111,10 +109,10 @@ const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<t
     AWS_ENDPOINT_URL_DYNAMODB: table.url,
     AWS_ENDPOINT_URL_S3: files.url,
     AWS_ENDPOINT_URL_LAMBDA: lambda.url,
-    APPLY_FUNCTION_NAME: applyFunction,
-    ORDERING_FUNCTION_NAME: orderingFunction,
+    APPLY_FUNCTION_NAME: functionNames.apply,
+    ORDERING_FUNCTION_NAME: functionNames.ordering,
     CARRIER_URL: carrier?.url ?? carrierUrl ?? "",
-    CARRIER_FUNCTION: carrierFunction ? adapterFunction : "",
+    CARRIER_FUNCTION: carrierFunction ? functionNames.adapter : "",
     MALWARE_SCAN: malwareScan ? "stand-in" : "",
   };
   const close = async () => {
