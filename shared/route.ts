@@ -19,7 +19,6 @@ export type Route = {
   /** The type of the document that it accepts or returns. Differs from the resource's only for direct uploads. */
   readonly document: DocumentType;
   readonly operation: Operation;
-  /** The permission that the route itself requires. */
   readonly permission: string;
   readonly reads: Reads;
   readonly status: 200 | 201;
@@ -50,18 +49,17 @@ type JsonReads<S extends Schema = Schema> = {
   readonly from: "json";
   readonly schema: S;
   readonly immutable?: Immutable;
-  readonly rules?: Rules;
+  readonly rules?: (sent: Properties, current: Properties | undefined) => readonly Problem[];
 };
-type Rules = (sent: Properties, current: Properties | undefined) => readonly Problem[];
 
 /** The properties of a document's `data`. */
 export type Properties = Readonly<Record<string, unknown>>;
 
-export type BodyReads<S extends Schema = Schema> = FormReads<S> | JsonReads<S>;
 export type Reads<S extends Schema = Schema> =
   | { readonly from: "nothing"; readonly schema: S }
   | QueryReads<S>
-  | BodyReads<S>;
+  | FormReads<S>
+  | JsonReads<S>;
 
 /** What a row must state. Everything else follows from its operation and its parent. */
 export type Row<O extends Operation, R extends Reads> = Pick<Route, "grants"> & {

@@ -42,7 +42,6 @@ const stackNameOf = async (stage: string, endpoint: string | undefined) => {
   return readSettings({ stage, ...given.context }, endpoint).stackName;
 };
 
-/** Deploys to a LocalStack-compatible endpoint. */
 const deployLocal = async () => {
   requireSeparator("deploy:local", ["call", "context"]);
   const endpoint = await useEmulator(process.env.AWS_ENDPOINT_URL ?? "http://127.0.0.1:4566");
@@ -72,7 +71,6 @@ const tryRequest = async (url: string) => {
   if (response.status !== 401) return `GET ${url} returns ${response.status}: ${await response.text()}`;
 };
 
-/** Deletes a stack, from AWS or from an emulator. */
 const destroy = async () => {
   requireSeparator("destroy", ["call", "context", "profile", "force"]);
   const url = process.env.AWS_ENDPOINT_URL;

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Route } from "../../shared/route.ts";
 
-/** The path and the query of a request. */
 export type Target = Pick<URL, "pathname" | "searchParams">;
 
 /** Undefined if the target is neither a path nor an absolute URL. As in API Gateway, `..` and `\` are characters like any other. */

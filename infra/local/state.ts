@@ -6,7 +6,6 @@ import { readJson, writeJson } from "./json-file.ts";
 /** The folder with the addresses of running local stacks and of deployments to emulators. */
 export const stateFolder = () => process.env.PATCHBAY_STATE || join(import.meta.dirname, "../../.patchbay");
 
-/** Writes a file of the folder with the addresses. */
 export const writeStateFile = (name: string, content: object): void => {
   try {
     writeJson(join(stateFolder(), name), content);

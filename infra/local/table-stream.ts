@@ -7,7 +7,6 @@ import { eventPrefix } from "../../shared/table/keys.ts";
 
 /** What Lambda does on AWS: reads the table's stream in batches of new events. */
 
-/** How far a stream has been read. */
 export const Checkpoint = z.object({ stream: z.string(), shard: z.string(), sequence: z.string() });
 type Checkpoint = z.infer<typeof Checkpoint>;
 

@@ -52,7 +52,6 @@ function* admitParent(
   return { parent, owner: account.id };
 }
 
-/** For listing and creating under a parent. */
 export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, OfParent> = {
   load: async (given, { parent: type }) => {
     const { parentId, ref } = parentRef(given, type);
@@ -81,7 +80,6 @@ const existence = ({ document, parent, on }: AttachmentRoute, { requestedId }: F
   requestedId,
 ];
 
-/** For showing and updating one attachment. */
 export const oneAttachment: AccessCheck<ItemRoute, FoundItems, OfParent & { readonly current: Attachment }> = {
   load: (given, { parent }) => loadBelow(given, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id)]),
   *admit(found, principal, route) {

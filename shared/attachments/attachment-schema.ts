@@ -33,7 +33,6 @@ const metadata = {
   reference_id: z._default(z.nullable(Uuid), null),
 };
 
-/** Their descriptions in the OpenAPI document. */
 export const metadataDescriptions = {
   name: "The display name.",
   notes: "Free text. An empty string is stored as null.",
@@ -48,7 +47,6 @@ export const metadataExample = {
   reference_id: "7b3e4c1a-5d2f-4e8a-9c61-0f2d8a4b6e13",
 } as const satisfies { readonly [K in keyof typeof metadata]: z.output<(typeof metadata)[K]> };
 
-/** The metadata of an attachment with a name and defaults. */
 export const minimalMetadata = (name: string) => z.parse(z.object(metadata), { name });
 
 /** The properties that a PATCH can change. */
@@ -164,7 +162,6 @@ export const CarrierReceipt = z.object({
   reason: z._default(z.nullable(z.string()), null),
 });
 
-/** The file of a form. */
 export const UploadedFile = z
   .object(
     {

@@ -31,7 +31,6 @@ type HandlerArguments<A, I> = A & {
   readonly precondition: Precondition;
 };
 
-/** What the access checks read of a request. */
 type CheckedEvent = Pick<RequestEvent, "httpMethod" | "headers" | "multiValueHeaders" | "pathParameters" | "logged">;
 
 const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;

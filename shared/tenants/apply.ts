@@ -172,7 +172,6 @@ const planNew = (
   return { path, result: { id, status: "created" }, writes: [...writes, event] };
 };
 
-/** The first version of an account, a user or an API key. */
 const firstVersion = ({ origin }: ToPlan) => ({ version: 1, updated_at: origin.now.toISOString() });
 
 /**
