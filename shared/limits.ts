@@ -1,7 +1,4 @@
-/**
- * Every limit of the interface. Schemas, the middleware, OpenAPI and the table in docs/limits.md read them from here.
- * Lengths are in Unicode code points, sizes in bytes.
- */
+/** Every limit of the interface, which code, OpenAPI and docs/limits.md read here. Lengths are in Unicode code points, sizes in bytes. */
 export const limits = {
   nameLength: 255,
   notesLength: 4_000,

@@ -9,10 +9,7 @@ import { format, printRows } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { switchChecks } from "./switch-invariants.ts";
 
-/**
- * Checks that the items of the table are consistent with each other and with the files in the bucket. Read-only. Takes the
- * same memory for any number of items and files: each is compared with the few that belong to it, and then dropped.
- */
+/** Checks that the items agree with each other and with the files. Each is compared with the few that belong to it, and then dropped. */
 
 type Progress = { items: number; files: number };
 

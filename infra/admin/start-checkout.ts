@@ -33,10 +33,7 @@ export const lastRun = async (orderId: string): Promise<CheckoutRun | undefined>
   return readRun(orderId);
 };
 
-/**
- * Starts an order's checkout and returns the name of its run, or that of a run in progress. The new run takes over from one that
- * has crashed.
- */
+/** Starts an order's checkout, and takes over from a run that has crashed. Returns the name of the run, or of the one in progress. */
 export const startCheckout = async (orderId: string): Promise<string> => {
   const last = await lastRun(orderId);
   if (last && isActive(last, new Date())) return last.run;

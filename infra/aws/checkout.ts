@@ -127,10 +127,7 @@ const logGroupName = ({ stackName, stackId }: Stack) =>
 export const executionsOf = ({ stateMachineName }: StateMachine) =>
   `arn:${Aws.PARTITION}:states:${Aws.REGION}:${Aws.ACCOUNT_ID}:execution:${stateMachineName}:*`;
 
-/**
- * An execution leaves its order locked if it is stopped, times out, or its failure path fails. Step Functions sends an event
- * to EventBridge whenever an execution ends, and this function releases the lock.
- */
+/** Releases the lock of an execution that was stopped, timed out, or whose failure path failed: EventBridge gets an event of each end. */
 const releaseFunction = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
   const deadLetterQueue = deployment.deadLetters;
   const handler = createFunction(scope, deployment, {

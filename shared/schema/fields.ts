@@ -16,10 +16,7 @@ export const parseUlid = (text: string): string | undefined =>
 /** A ULID that no resource can have. Reading it costs the same as reading an existing one. */
 export const noId = "00000000000000000000000000";
 
-/**
- * Returns a new ULID for a time in milliseconds. By default, the package asks the system for each of the sixteen random
- * characters, which takes 25 µs. `randomInt` uses a pool of random bytes, which takes 1 µs.
- */
+/** Returns a new ULID. The package would ask the system for each of its sixteen random characters: 25 µs, where `randomInt` takes 1. */
 export const newId = (time = Date.now()): string => ulid(time, () => randomInt(32) / 32);
 
 export const Ulid = z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/));

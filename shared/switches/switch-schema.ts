@@ -32,10 +32,7 @@ export const Secret = z.nullable(text(limits.secretLength));
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
 export const credential = /^[^\r\n\u0000]*$/;
 
-/**
- * The properties of a switch that callers set. By default, a channel is disabled and discards messages. To add a setting,
- * add it here, with a default for items that are older, and add a description and an example below.
- */
+/** What callers set of a switch. To add a setting, add it here, with a default for older items, and its description and example below. */
 const settings = {
   name: nonBlankText(limits.nameLength),
   sms_enabled: z._default(z.boolean(), false),

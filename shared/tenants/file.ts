@@ -127,10 +127,7 @@ const Properties = z.record(z.string(), z.unknown());
 export const isDryRun = (document: unknown): boolean =>
   z.safeParse(z.object({ dry_run: z.literal(true) }), document).success;
 
-/**
- * Parses a file entry by entry, so that the problems of one entry do not hide those of others. What is in sections other than
- * these is not read, not even from the table: it is one problem for each section.
- */
+/** Parses entry by entry, so that no problem hides another. A section that is not allowed is one problem, and nothing of it is read. */
 export const parseFile = (document: unknown, allowed: readonly SectionName[]) => {
   const problems: Problem[] = [];
   const parse = <S extends z.core.$ZodType>(schema: S, value: unknown, path: readonly string[]) => {
