@@ -2,9 +2,8 @@ import type * as z from "zod/mini";
 import type { Problem } from "./errors.ts";
 
 /**
- * A row of the route table. API Gateway, the functions and their permissions on AWS, the local gateway, OpenAPI, the
- * permission checks and the tests that run for every route are derived from it. The rows are in the `routes.ts` of each
- * domain.
+ * A row of the route table, from which API Gateway, the functions and their permissions, the local gateway, OpenAPI, the permission
+ * checks and the tests of every route are derived. The rows are in the `routes.ts` of each domain.
  */
 export type Route = {
   /** The name of its function, from which infra/entry-points.ts derives its file below `functions/`. */

@@ -7,9 +7,8 @@ import { format, printRecord, safe } from "./output.ts";
 export type TargetOptions = { readonly stack?: string; readonly port?: string };
 
 /**
- * Chooses the target: the deployed stack or the local port in an option, then the one in the environment (PATCHBAY_STACK,
- * TABLE_NAME, PORT), then the only running local stack. If that target does not exist, there is no fallback. `environment`
- * directs the AWS SDK to it.
+ * Chooses the target: that of an option, then of the environment (PATCHBAY_STACK, TABLE_NAME, PORT), then the only running local
+ * stack. There is no fallback for one that does not exist. `environment` directs the AWS SDK to it.
  */
 const chooseTarget = async ({ stack, port }: TargetOptions) => {
   if (stack && port) throw new UsageError("--stack is a deployed stack and --port a local one: choose one of them.");

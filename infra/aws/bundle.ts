@@ -55,10 +55,9 @@ const shims = {
 const packageMap = Buffer.from('{"version":3,"sources":["package"],"mappings":"AAAA"}').toString("base64");
 
 /**
- * Lets esbuild tree-shake the schemas of an SDK client. Their property names are constants, `{ [_hH]: _xaa }`, and esbuild
- * treats a computed property name as a side effect, which keeps all of S3's hundred operations in the bundle. This
- * replaces the constants by their values. The bundle of an upload becomes 55 KB smaller and loads 7 ms faster (61 ms instead of
- * 68, on two idle cores).
+ * Lets esbuild tree-shake the schemas of an SDK client. Their property names are constants, `{ [_hH]: _xaa }`, which esbuild treats as
+ * side effects: all of S3's hundred operations would stay. This replaces the constants by their values. The bundle of an upload
+ * becomes 55 KB smaller and loads in 61 ms instead of 68, on two idle cores.
  */
 const shaken = (schemas: string): string => {
   const constants = new Map(

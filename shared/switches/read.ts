@@ -12,9 +12,8 @@ import { Switch, switchDocument } from "./switch-schema.ts";
 export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(Switch, keys.switch(id));
 
 /**
- * Lambda's limit on a response, minus 64 KiB for the page's envelope and the headers. The limit applies to the response
- * object as JSON. In it, the body is a string whose quotes, backslashes and control characters are escaped once more.
- * Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+ * Lambda's limit on a response, minus 64 KiB for the page's envelope and the headers. As JSON, a body's quotes, backslashes and control
+ * characters are escaped once more. https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */
 const maxPageBytes = 6_291_556 - 65_536;
 
