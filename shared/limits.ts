@@ -32,3 +32,6 @@ export const limits = {
   labelLength: 100,
   onBehalfOfLength: 255,
 } as const;
+
+/** Lambda's, for a response as JSON, which escapes the body again: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
+export const lambdaResponseBytes = 6_291_556;

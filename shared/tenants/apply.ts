@@ -4,6 +4,7 @@ import leven from "leven";
 import { ApiError, asApiError, internalError, invalid, problemIn, serviceUnavailable } from "../errors.ts";
 import type { EventType } from "../history/event.ts";
 import { type Changes, type Origin, recordOf } from "../history/record.ts";
+import { lambdaResponseBytes } from "../limits.ts";
 import { pointer } from "../schema/check.ts";
 import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
@@ -80,7 +81,7 @@ export const apply = async (
 };
 
 /** Lambda's limit on a response, less what an error adds to it. */
-const maxResultBytes = 6_291_556 - 65_536;
+const maxResultBytes = lambdaResponseBytes - 65_536;
 
 /** Applies a file for a caller that gets errors as a result: what was applied, and what is wrong or has failed. */
 export const tryApply = async (
