@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
+import * as z from "zod/mini";
 import { lambdaResponseBytes } from "../../shared/limits.ts";
+import { parseJson } from "./json-file.ts";
 import { serveLocally } from "./listen.ts";
 
 export type LambdaHandler = (event: unknown, context: LambdaContext) => unknown;
@@ -44,12 +46,9 @@ const invoke = async (handler: LambdaHandler, request: IncomingMessage, context:
   const payload = await buffer(request);
   if (payload.length > maxRequestBytes)
     return refusal(413, "RequestTooLargeException", `Request must be smaller than ${maxRequestBytes} bytes.`);
-  let event: unknown;
-  try {
-    event = JSON.parse(payload.toString() || "{}");
-  } catch {
+  const event = parseJson(z.unknown(), payload.toString() || "{}");
+  if (event === undefined)
     return refusal(400, "InvalidRequestContentException", "Could not parse request body into json.");
-  }
   const { "x-amz-invocation-type": type } = request.headers;
   if (type === "DryRun") return { status: 204 };
   const ended = run(handler, event, context);

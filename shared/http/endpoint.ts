@@ -123,12 +123,6 @@ const handlerOf = <R extends Route, L, A extends Admitted>(
 
 export type Admission = ReturnType<typeof handlerOf>["admission"];
 
-const callerOrigin = (event: RequestEvent, { apiKey, user }: Principal, now: Date): Origin => ({
-  now,
-  actor: { type: "api_key", id: apiKey.id, user: user.id },
-  request_id: event.requestContext.requestId,
-});
-
 type Handle<A, S extends Schema> = (of: HandlerArguments<A, z.output<S>>) => Promise<Reply> | Reply;
 
 /** Runs the checks in the order that functions/README.md describes, then the handler. A bundle contains only the body reader that it uses. */
@@ -144,7 +138,8 @@ const endpointWith = <S extends Schema, R extends Route, L, A extends Admitted>(
     const problems = idempotencyKey?.problems ?? [];
     const { input, compared } = await readInput(event, route.reads, readBody, admitted.current, problems);
     const idempotency = idempotencyOf(idempotencyKey, route, event, principal, compared, now);
-    const origin = callerOrigin(event, principal, now);
+    const actor = { type: "api_key", id: principal.apiKey.id, user: principal.user.id } as const;
+    const origin = { now, actor, request_id: event.requestContext.requestId };
     const reply = await handle({ ...admitted, input, origin, idempotency, precondition: precondition(event) });
     event.logged = { ...event.logged, ...reply.logged };
     if (route.method === "GET") return responseOrNotModified(event, route.status, reply);
