@@ -22,8 +22,8 @@ async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> 
   }
 }
 
-const list = async ({ account }: { account?: string }) => {
-  const switches = await withProgress(() => Array.fromAsync(switchesOf(account)), "Reading the switches …");
+const list = async ({ account: of }: { account?: string }) => {
+  const switches = await withProgress(() => Array.fromAsync(switchesOf(of)), "Reading the switches …");
   await printOwned(
     switches.map(({ id, name, account, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
       id,

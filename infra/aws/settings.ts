@@ -148,9 +148,9 @@ const folder = join(import.meta.dirname, "stages");
  */
 export const readSettings = (context: Readonly<Record<string, unknown>>, emulator: string | undefined) => {
   // The names of CDK's own context are not plain words: they have colons or hyphens.
-  const options = Object.fromEntries(Object.entries(context).filter(([name]) => /^\w+$/.test(name)));
+  const options = Object.fromEntries(Object.entries(context).filter(([option]) => /^\w+$/.test(option)));
   const { stage, name } = parse(Choice, options, "-c chooses only stage and name; settings are in the stage's file");
-  const stages = readdirSync(folder).map((file) => basename(file, ".json"));
+  const stages = readdirSync(folder).map((each) => basename(each, ".json"));
   const file = stages.includes(stage) ? join(folder, `${stage}.json`) : stage;
   if (!existsSync(file)) {
     const choices = stages.map((each) => `-c stage=${each}`).join(", ");

@@ -166,12 +166,12 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
         if (data) await postUntilAccepted(receiver, data, stopped, warn);
       }
     };
-  const follow = (stream: string, position: "checkpoint" | "posted_until", limit: number, deliver: Deliver) => {
+  const follow = (from: string, position: "checkpoint" | "posted_until", limit: number, deliver: Deliver) => {
     const onDelivered: Follower["onDelivered"] = (reached) => {
       state[position] = reached;
       if (!postTo) state.posted_until = reached;
     };
-    return followStream({ stream, from: state[position], limit, deliver, onDelivered, warn });
+    return followStream({ stream: from, from: state[position], limit, deliver, onDelivered, warn });
   };
   const followers = stream ? [follow(stream, "checkpoint", 100, toBus)] : [];
   // As few events at once as a crash may post again.

@@ -32,13 +32,14 @@ const signatureIn = ({ query, headers }: SentRequest): Readonly<Record<string, s
 const forbidden = (code: string, message: string) => s3Error(403, code, message);
 
 /** Finds this process's credentials as every other client does. */
-const { credentials, sha256 } = new S3Client({}).config;
+const { config } = new S3Client({});
 
 /**
  * Throws unless a request is signed with this process's credentials, with every `x-amz-` header, and has not expired.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
 const requireSignature = async (request: SentRequest): Promise<void> => {
+  const { credentials, sha256 } = config;
   const given = signatureIn(request);
   const { "X-Amz-Credential": credential = "", "X-Amz-SignedHeaders": names = "", "X-Amz-Date": date = "" } = given;
   if (!given["X-Amz-Signature"]) throw forbidden("AccessDenied", "Access Denied");

@@ -71,17 +71,17 @@ const reporting =
   };
 
 /** The services beside the gateway, in the order of the ports that follow its own. */
-const services = ["carrier", "events", "lambda", "workflow", "table", "files"] as const;
+const serviceNames = ["carrier", "events", "lambda", "workflow", "table", "files"] as const;
 
 /** The same ports for each start keep signed URLs and stored addresses valid. One in use is replaced by any free one (0). */
 const portsBeside = async (gateway: number) => {
-  const chosen = services.map(async (service, index) => {
+  const chosen = serviceNames.map(async (service, index) => {
     const port = gateway === 0 ? 0 : gateway + 1 + index;
     return { service, port, isUsable: port <= 65_535 && (await isFree("127.0.0.1", port)) };
   });
   const all = await Promise.all(chosen);
   return {
-    portOf: (name: (typeof services)[number]): number =>
+    portOf: (name: (typeof serviceNames)[number]): number =>
       all.find(({ service, isUsable }) => isUsable && service === name)?.port ?? 0,
     replaced: all.filter(({ isUsable }) => !isUsable),
   };
@@ -144,6 +144,6 @@ export const startStack = async (options: StackOptions) => {
     await workflow.close();
     await services.close();
   };
-  const replacedPorts = replaced.map(({ service, port }) => `${port} (${service})`);
+  const replacedPorts = replaced.map((one) => `${one.port} (${one.service})`);
   return { url: gateway.url, port: gateway.port, eventsPort: portOf("events"), replacedPorts, environment, stop };
 };

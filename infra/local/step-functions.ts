@@ -177,8 +177,9 @@ export const startStepFunctions = async (options: WorkflowOptions, port = 0) => 
       if (!action) throw new Error(`Only ${[...actions.keys()].join(", ")} are supported.`);
       send(200, await action(await json(request)));
     } catch (error) {
-      const { name, message } = error instanceof Error ? error : new Error(String(error));
-      send(400, { __type: known.find((each) => each === name) ?? "ValidationException", message });
+      const failure = error instanceof Error ? error : new Error(String(error));
+      const __type = known.find((each) => each === failure.name) ?? "ValidationException";
+      send(400, { __type, message: failure.message });
     }
   }, port);
   const stop = async () => {

@@ -46,7 +46,7 @@ const withoutBytes = (_name: string, value: unknown) => (value instanceof Uint8A
 
 /** Two bodies are the same if their parsed content and their paths are. Another multipart boundary makes no difference. */
 const fingerprintOf = ({ name }: Pick<Route, "name">, event: RequestEvent, compared: unknown): string => {
-  const ids = Object.keys(event.pathParameters ?? {}).map((name) => pathId(event, name).requestedId);
+  const ids = Object.keys(event.pathParameters ?? {}).map((parameter) => pathId(event, parameter).requestedId);
   return createHash("sha256")
     .update(JSON.stringify([name, ids, compared], withoutBytes))
     .digest("base64url");

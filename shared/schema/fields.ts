@@ -10,8 +10,8 @@ import { oneOf } from "./check.ts";
 const ulidInAnyCase = /^(?!0{26}$)[0-7][0-9A-HJKMNP-TV-Z]{25}$/i;
 
 /** Returns a ULID in upper case, or undefined for `noId` and any other text: no resource has such an id. */
-export const parseUlid = (text: string): string | undefined =>
-  ulidInAnyCase.test(text) ? text.toUpperCase() : undefined;
+export const parseUlid = (sent: string): string | undefined =>
+  ulidInAnyCase.test(sent) ? sent.toUpperCase() : undefined;
 
 /** A ULID that no resource can have. Reading it costs the same as reading an existing one. */
 export const noId = "00000000000000000000000000";
@@ -38,7 +38,7 @@ export const text = (max: number) => z.string().check(z.maxLength(max), wellForm
 export const nonBlankText = (max: number) => z.string().check(z.trim(), z.minLength(1), z.maxLength(max), wellFormed());
 
 /** Keeps numbers of any length finite. A number outside the allowed range stays outside it. */
-const clampedNumber = (text: string) => Math.min(Math.max(Number(text), -1e9), 1e9);
+const clampedNumber = (digits: string) => Math.min(Math.max(Number(digits), -1e9), 1e9);
 
 const pageSize = () => {
   const digits = z.string().check(z.regex(/^-?\d+$/, { error: "must be a whole number" }));

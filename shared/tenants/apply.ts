@@ -81,7 +81,7 @@ export const apply = async (
 };
 
 /** Lambda's limit on a response, less what an error adds to it. */
-const maxResultBytes = lambdaResponseBytes - 65_536;
+const maxFunctionResultBytes = lambdaResponseBytes - 65_536;
 
 /** Applies a file for a caller that gets errors as a result: what was applied, and what is wrong or has failed. */
 export const tryApply = async (
@@ -90,7 +90,7 @@ export const tryApply = async (
   sections?: readonly SectionName[],
 ): Promise<{ readonly applied?: Applied; readonly error?: ApiError }> => {
   try {
-    return { applied: await apply(document, origin, { maxResultBytes, sections }) };
+    return { applied: await apply(document, origin, { maxResultBytes: maxFunctionResultBytes, sections }) };
   } catch (error) {
     if (error instanceof PartlyAppliedError) {
       const { applied, isMendable, message } = error;
